@@ -52,6 +52,7 @@ typedef struct {
     uint32_t n_views;
     uint64_t hidden;           /* rows of `baked` of which they see next to nothing */
     kiln_view_request request; /* its view is not used */
+    kiln_lod_error_source measuring;
     kiln_lod_plan plan;
 } making;
 
@@ -59,6 +60,7 @@ static void making_release(making *k)
 {
     kiln_lod_plan_release(&k->plan);
     free(k->views);
+    free(k->measuring.cameras);
     free(k->cameras);
     kiln_layer_free(k->seen);
     kiln_layer_free(k->levels);
@@ -77,6 +79,10 @@ static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
     KILN_TRY(kiln_cameras_get(m, &k->cameras, &k->n_cameras, err));
     const kiln_visibility_options seen = {.view = o.request, .views = o.views};
     if (o.visibility == 0) KILN_TRY(kiln_visibility_views(&k->scene, k->cameras, k->n_cameras, &seen, &k->views, &k->n_views, err));
+    k->measuring =
+        (kiln_lod_error_source){.profile = k->request.profile, .antialiased = k->request.antialiased, .near_m = k->request.near_m};
+    memcpy(k->measuring.origin, k->scene.origin, sizeof k->measuring.origin);
+    KILN_TRY(kiln_lod_error_source_cameras(&k->measuring, k->cameras, k->n_cameras, err));
     return kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err);
 }
 
@@ -190,7 +196,8 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(open_input(r, k, err));
-    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0};
+    const kiln_lod_rule rule = {
+        .levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0, .errors = &k->measuring};
     const kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);

@@ -1,12 +1,98 @@
-/* errors -- what a unit is told about measuring the errors of its levels. None are measured yet. */
+/* errors -- measures how much a level of a node differs from the full scene, for stages/frame/level_choice.h.
+ *
+ * Definition. The error of a level at a footprint f (the width of a pixel in scene units) is the mean over views of f^2 times the
+ * sum over pixels, and mean over red, green and blue, of (level - reference)^2: an energy in scene units squared. Both pictures
+ * show the node alone, over black, under the profile and antialiasing of the request.
+ *
+ * Views. The parent picks up to KILN_LOD_VIEWS of the cameras that have the middle of the node's box in their pictures, evenly
+ * spread in their order; of all cameras if none has. A view stands where the camera stands and looks at the middle of the node.
+ * (Turning changes no footprint, and every profile draws about the middle of its picture.) It steps back to twice the radius of the
+ * node and twice the near plane, so that the whole node is seen. Its focal length makes the footprint at the middle exact.
+ *
+ * Window. A picture holds the node up to 2.5 standard deviations of its Gaussians, but for the half per cent that reach farthest in
+ * each direction: a few large ones would leave no pixels for the rest.
+ *
+ * Footprints are 2^(first_step + i), i = 0 .. KILN_LOD_STEPS - 1. The first is the largest power of two that is not above the
+ * smallest footprint that any camera of the parent's choice has at the nearest point of the node's box; larger if a picture would
+ * have more than KILN_LOD_WINDOW pixels across.
+ *
+ * Nodes above the chunks are compared with their children's coarsest levels, and the children's errors are added to what is
+ * measured.
+ *
+ * Errors are made monotone: none is below that of a finer level, nor below its own at a larger footprint.
+ *
+ * Same bits everywhere: drawn by operations on the CPU (kernels/runner.h), also in a worker that has a GPU; sums of doubles in the
+ * order of pixels. Results do not depend on threads. Source: ours; Chou et al. 1989 for additive errors in tree pruning.
+ */
 #ifndef KILN_STAGES_LOD_ERRORS_H
 #define KILN_STAGES_LOD_ERRORS_H
 
-#include <stdint.h>
+#include "kernels/coarsen/coarsen.h"
+#include "kernels/profiles/profiles.h"
+#include "schema/levels.h"
 
+enum {
+    KILN_LOD_VIEWS = 4,
+    KILN_LOD_STEPS = 7,
+    KILN_LOD_WINDOW = 384 /* pixels, without the border of KILN_LOD_BORDER on each side */,
+    KILN_LOD_BORDER = 4
+};
+
+/* How pictures will be drawn, and by which cameras. */
 typedef struct {
-    uint32_t n_views; /* that errors are measured by; 0: none */
-    uint32_t zero;
+    kiln_profile_id profile;
+    bool antialiased;
+    double near_m;
+    double origin[3]; /* of the scene */
+    uint32_t n_cameras;
+    const kiln_camera **cameras; /* [n_cameras], borrowed from the caller's; the array is owned */
+} kiln_lod_error_source;
+
+/* A camera that measures: scene units, origin subtracted. */
+typedef struct {
+    double centre[3], right[3], forward[3];
+} kiln_lod_error_view;
+
+/* All that the errors of a node depend on besides its rows. Part of a unit's payload and key: no bytes are undefined. */
+typedef struct {
+    uint32_t n_views; /* 0: there are no cameras, and so no errors */
+    uint32_t profile;
+    uint64_t antialiased;
+    double near_m;
+    double finest; /* smallest footprint that is of interest; above 0 */
+    kiln_lod_error_view views[KILN_LOD_VIEWS];
 } kiln_lod_error_request;
+
+/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+/* Sets the cameras of a source: those of the training split, or all if there are none, in their order. Release it with free.
+ * KILN_E_NOMEM. */
+kiln_status kiln_lod_error_source_cameras(kiln_lod_error_source *s, const kiln_camera *all, uint32_t n_all,
+                                          kiln_error *err) KILN_MUST_CHECK;
+/* Fills the request of a node, of which the box is used. Without cameras n_views is 0. */
+void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s, const kiln_level_node *node);
+/* Host memory of kiln_lod_errors_measure beside its arguments. rows: the most of the reference and any level. */
+uint64_t kiln_lod_errors_bytes(uint64_t rows);
+
+/* ---- worker ------------------------------------------------------------------------------------------------------------------ */
+/* The errors of a node's levels: one row for each level. */
+typedef struct {
+    uint32_t n_levels; /* 0: there are no errors */
+    int32_t first_step;
+    float at[KILN_LEVELS_MAX][KILN_LOD_STEPS];
+} kiln_lod_errors;
+
+/* Adds the errors of a child's coarsest level to `sum` [KILN_LOD_STEPS], whose steps begin at first_step. A step that the child
+ * lacks has the error of the next finer one that it has; finer than all, at most twice the first (stages/frame/level_cost.h). */
+void kiln_lod_errors_add(const kiln_lod_errors *child, int32_t first_step, double *sum);
+
+/* Says whether stored errors are of so many levels, and numbers that the manifest takes. */
+bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels);
+
+/* Measures n_levels levels against the reference. Rows need source_first, different in each. children: [n_children] of an inner
+ * node; 0 of a leaf. Without views or without rows out->n_levels is 0. KILN_E_NOMEM, and what the operations of kernels/draw
+ * return. */
+kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
+                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_errors *children,
+                                    uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -228,8 +228,7 @@ void kiln_levels_info_print(const json_t *info)
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print(
-            "on the right: PSNR of a picture of %.0f pixels that shows the whole scene where a pixel is so wide; profile %s%s",
-            number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
-            json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
+        kiln_print("right: PSNR of %.0f pixels that show the whole scene, where a pixel is so wide; profile %s%s",
+                   number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
+                   json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
 }

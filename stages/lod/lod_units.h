@@ -5,7 +5,7 @@
  * others    visibility (visibility_units.h) and refinement (refine.h) have payloads of their own, which begin with the kind, too
  *
  * Outputs of a leaf and of an inner node, for each level K: "K PLANE" for every plane of a level (lod_rows.h), "K bounds"
- * (kiln_bounds); and "errors" (kiln_lod_node_errors).
+ * (kiln_bounds); and "errors" (kiln_lod_errors) if there are cameras.
  */
 #ifndef KILN_STAGES_LOD_UNITS_H
 #define KILN_STAGES_LOD_UNITS_H

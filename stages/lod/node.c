@@ -2,6 +2,7 @@
 #include "stages/lod/node.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ kiln_status kiln_lod_node_open(const kiln_lod_unit *u, kiln_lod_node *out, kiln_
 {
     memset(out, 0, sizeof *out);
     out->unit = u;
+    KILN_TRY(KILN_ALLOC(&out->children, u->n_children, "the errors of children", err));
     KILN_TRY(kiln_lod_rows_make(u->rows, u->sh_degree, u->weighted, &out->from, err));
     for (uint32_t i = 0; i < u->n_levels; i++)
         KILN_TRY(kiln_lod_rows_make(u->counts[i], u->sh_degree, u->weighted, &out->levels[i], err));
@@ -20,6 +22,7 @@ void kiln_lod_node_release(kiln_lod_node *n)
 {
     for (uint32_t i = 0; i < KILN_LEVELS_MAX; i++) kiln_lod_rows_release(&n->levels[i]);
     kiln_lod_rows_release(&n->from);
+    free(n->children);
 }
 
 static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
@@ -39,10 +42,22 @@ static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
     return st;
 }
 
+static kiln_status measure(kiln_worker *w, const kiln_lod_node *n, kiln_error *err)
+{
+    const kiln_lod_unit *u = n->unit;
+    kiln_coarsen_rows levels[KILN_LEVELS_MAX];
+    kiln_lod_errors errors;
+    if (u->errors.n_views == 0) return KILN_OK;
+    for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = n->levels[i].rows;
+    KILN_TRY(kiln_lod_errors_measure(&u->errors, &n->from.rows, levels, u->n_levels, n->children, u->n_children, 1, &errors, err));
+    return kiln_worker_put(w, "errors", &errors, sizeof errors, sizeof(float), err);
+}
+
 kiln_status kiln_lod_node_merge(kiln_worker *w, kiln_lod_node *n, kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
     KILN_TRY(coarsen(n, err));
+    KILN_TRY(measure(w, n, err));
     for (uint32_t i = 0; i < u->n_levels; i++) KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
     return KILN_OK;
 }
@@ -53,6 +68,7 @@ uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u)
     uint64_t levels = 0;
     for (uint32_t i = 0; i < u->n_levels; i++) levels += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
     /* While rows are read, one plane is there twice; the scratch of merging comes after that. */
-    return from + levels + kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels) + kiln_read_ram(from) + kiln_outputs_ram(levels) +
-           ((uint64_t)1 << 20);
+    const uint64_t merging = kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels);
+    const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes(u->rows) : 0; /* when merging is done */
+    return from + levels + kiln_max_u64(merging, measuring) + kiln_read_ram(from) + kiln_outputs_ram(levels) + ((uint64_t)1 << 20);
 }

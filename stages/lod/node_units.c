@@ -72,6 +72,7 @@ static kiln_status new_payload(const kiln_lod_plan *p, uint32_t node, kiln_unit 
     u->sh_degree = p->baked->sh_degree;
     u->weighted = p->rule.weighted;
     u->baked = p->baked->digest;
+    if (p->rule.errors) kiln_lod_error_request_init(&u->errors, p->rule.errors, at);
     if (at->n_children) return plan_inner(p, node, u, err);
     u->chunk = (uint32_t)(at->chunk - p->baked->chunks);
     u->rows = at->chunk->count;
@@ -159,7 +160,7 @@ void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p)
 /* What both kinds have in their keys. Not the layer's digest, nor the index of a chunk: a change elsewhere leaves a unit alone. */
 static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 {
-    KILN_KEY_LISTS(kiln_lod_unit, 336);
+    KILN_KEY_LISTS(kiln_lod_unit, 648);
     kiln_key_u64(h, "first level", u->first_level);
     kiln_key_bytes(h, "counts", u->counts, u->n_levels * sizeof *u->counts);
     kiln_key_u64(h, "sh_degree", u->sh_degree);

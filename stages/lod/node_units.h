@@ -12,9 +12,10 @@
 #include "stages/lod/lod_units.h"
 
 typedef struct {
-    uint32_t levels;   /* of a leaf */
-    uint64_t coarsest; /* most rows of a node's coarsest level, above leaves */
-    bool weighted;     /* rows have visibility */
+    uint32_t levels;                     /* of a leaf */
+    uint64_t coarsest;                   /* most rows of a node's coarsest level, above leaves */
+    bool weighted;                       /* rows have visibility */
+    const kiln_lod_error_source *errors; /* borrowed while the plan is made; NULL: errors are not measured */
 } kiln_lod_rule;
 
 typedef struct {

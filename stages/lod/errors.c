@@ -1,0 +1,309 @@
+/* errors -- the worker's part of errors.h: draws a node's levels and sums how they differ. */
+#include "stages/lod/errors.h"
+
+#include "base/memory.h"
+#include "base/minmax.h"
+#include "kernels/draw/draw.h"
+#include "kernels/math/real.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIGMAS 2.5f               /* how far the window holds a Gaussian */
+#define FARTHEST 1e30f            /* scene units: where a window ends at the latest */
+#define MOST_DIFFERENCE 1e4       /* of a colour */
+#define MOST_ERROR 3.40282347e38f /* the largest float32 */
+
+enum {
+    LEFT_OUT = 200, /* one row in so many may reach out of the window in a direction */
+    SIDE = KILN_LOD_WINDOW + 2 * KILN_LOD_BORDER,
+    PICTURE = 4 * SIDE * SIDE, /* floats */
+    STEP_MOST = 1000           /* of a first step, either way: what the manifest takes */
+};
+
+/* Pictures and the runner that draws them. */
+typedef struct {
+    const kiln_lod_error_request *q;
+    kiln_runner *runner;
+    float *reference, *level;  /* [SIDE * SIDE][4] */
+    double middle[3], half[3]; /* of the window's box */
+} gauge;
+
+/* ---- window ------------------------------------------------------------------------------------------------------------------ */
+/* The k-th smallest of n values, which are put into another order (Wirth's form of Hoare's selection). */
+static float select_kth(float *v, int64_t n, int64_t k)
+{
+    int64_t lo = 0, hi = n - 1;
+    while (lo < hi) {
+        const float pivot = v[k];
+        int64_t i = lo, j = hi;
+        do {
+            while (v[i] < pivot) i++;
+            while (pivot < v[j]) j--;
+            if (i > j) break;
+            const float t = v[i];
+            v[i++] = v[j];
+            v[j--] = t;
+        } while (i <= j);
+        if (j < k) lo = i;
+        if (k < i) hi = j;
+    }
+    return v[k];
+}
+
+/* Farthest that the rows reach along an axis: how = -1 down, 1 up. */
+static float end_of(const kiln_coarsen_rows *rows, uint32_t axis, float how, float *edge)
+{
+    const uint64_t n = rows->n, beyond = n / LEFT_OUT;
+    for (uint64_t i = 0; i < n; i++) {
+        const float *s = rows->log_scales + i;
+        const float reach = SIGMAS * kiln_expf(kiln_max_f32(s[0], kiln_max_f32(s[n], s[2 * n])));
+        edge[i] = kiln_clamp_f32(rows->means[axis * n + i] + how * reach, -FARTHEST, FARTHEST);
+    }
+    return select_kth(edge, (int64_t)n, (int64_t)(how > 0 ? n - 1 - beyond : beyond));
+}
+
+static kiln_status find_window(gauge *g, const kiln_coarsen_rows *rows, kiln_error *err)
+{
+    float *edge;
+    KILN_TRY(KILN_ALLOC_UNSET(&edge, rows->n, "the window of a node", err));
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        const double lo = end_of(rows, axis, -1.0f, edge), hi = end_of(rows, axis, 1.0f, edge);
+        g->middle[axis] = 0.5 * (lo + hi);
+        g->half[axis] = 0.5 * (hi - lo);
+    }
+    free(edge);
+    return KILN_OK;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------------------- */
+static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+static void cross(const double a[3], const double b[3], double out[3])
+{
+    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+}
+
+/* Makes the length 1; false if there is none. */
+static bool normalise(double v[3])
+{
+    const double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
+    if (!(largest > 0) || !isfinite(largest)) return false;
+    for (int i = 0; i < 3; i++) v[i] /= largest;
+    const double length = sqrt(dot(v, v));
+    for (int i = 0; i < 3; i++) v[i] /= length;
+    return true;
+}
+
+/* A view that looks at the middle of the window. */
+typedef struct {
+    double r[9], t[3];   /* cam_from_world */
+    double distance;     /* of the middle */
+    double tan_x, tan_y; /* half the window's size at distance 1 */
+} aim;
+
+static double axis_reach(const gauge *g, const double axis[3])
+{
+    return fabs(axis[0]) * g->half[0] + fabs(axis[1]) * g->half[1] + fabs(axis[2]) * g->half[2];
+}
+
+static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
+{
+    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    double *right = a->r, *down = a->r + 3, *forward = a->r + 6;
+    for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
+    const double radius = sqrt(dot(g->half, g->half)), away = sqrt(dot(forward, forward));
+    if (!normalise(forward)) { /* the camera is in the middle: it steps back */
+        memcpy(forward, v->forward, sizeof v->forward);
+        if (!normalise(forward)) memcpy(forward, axes[2], sizeof axes[2]);
+    }
+    cross(forward, v->right, down);
+    for (int i = 0; i < 3 && !normalise(down); i++) cross(forward, axes[i], down);
+    cross(down, forward, right);
+    a->distance = fmax(away, 2 * fmax(radius, g->q->near_m));
+    for (int i = 0; i < 3; i++) a->t[i] = -dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
+    const double nearest =
+        a->distance - axis_reach(g, forward); /* at least a quarter of the distance, half sides are at most the radius */
+    a->tan_x = axis_reach(g, right) / nearest;
+    a->tan_y = axis_reach(g, down) / nearest;
+}
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+static kiln_status give_rows(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
+{
+    const kiln_coarsen_rows *r = context;
+    (void)chunk;
+    (void)err;
+    *out = (kiln_draw_chunk){.n = r->n,
+                             .means = r->means,
+                             .log_scales = r->log_scales,
+                             .quats = r->quats,
+                             .opacity_logits = r->opacity_logits,
+                             .sh0 = r->sh0,
+                             .shN = r->sh_degree > 0 ? r->shN : NULL,
+                             .source_rows = r->source_first};
+    return KILN_OK;
+}
+
+static kiln_status draw(const gauge *g, const kiln_view *view, const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
+{
+    static const float black[3] = {0};
+    kiln_coarsen_rows given = *rows;
+    const kiln_draw_scene scene = {.view = view,
+                                   .profile = (kiln_profile_id)g->q->profile,
+                                   .antialiased = g->q->antialiased != 0,
+                                   .sh_degree = rows->sh_degree,
+                                   .n_chunks = 1,
+                                   .chunk = give_rows,
+                                   .context = &given};
+    return kiln_draw_view(g->runner, &scene, black, rgba, NULL, NULL, err);
+}
+
+/* What a stranger's coefficients may make infinite, or not a number, counts as MOST_DIFFERENCE. */
+static double squared(float a, float b)
+{
+    const double d = fabs((double)a - b);
+    return d < MOST_DIFFERENCE ? d * d : MOST_DIFFERENCE * MOST_DIFFERENCE;
+}
+
+/* Mean over colours, sum over pixels. */
+static double difference(const gauge *g, uint64_t pixels)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < pixels; i++) {
+        const float *a = g->reference + 4 * i, *b = g->level + 4 * i;
+        sum += squared(a[0], b[0]) + squared(a[1], b[1]) + squared(a[2], b[2]);
+    }
+    return sum / 3;
+}
+
+static uint32_t side_of(double tan, double focal)
+{
+    const double pixels = ceil(2 * tan * focal);
+    return 2 * KILN_LOD_BORDER + (uint32_t)(pixels < 1 ? 1 : pixels > KILN_LOD_WINDOW ? KILN_LOD_WINDOW : pixels);
+}
+
+/* Adds what one view has at one footprint to sums[level]. */
+static kiln_status measure_view(const gauge *g, const aim *a, double footprint, const kiln_coarsen_rows *reference,
+                                const kiln_coarsen_rows *levels, uint32_t n_levels, double *sums, kiln_error *err)
+{
+    static const double origin[3] = {0};
+    const kiln_profile *p = &kiln_profiles[g->q->profile];
+    const double focal = a->distance / footprint;
+    const uint32_t width = side_of(a->tan_x, focal), height = side_of(a->tan_y, focal);
+    const double intrinsics[4] = {focal, focal, 0.5 * width, 0.5 * height};
+    kiln_view view;
+    kiln_view_init(&view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
+    KILN_TRY(draw(g, &view, reference, g->reference, err));
+    for (uint32_t k = 0; k < n_levels; k++) {
+        KILN_TRY(draw(g, &view, &levels[k], g->level, err));
+        sums[k] += difference(g, (uint64_t)width * height) * footprint * footprint;
+    }
+    return KILN_OK;
+}
+
+/* ---- all of it -----------------------------------------------------------------------------------------------------------------
+ */
+/* The largest power of two that is not above `finest`, doubled until the windows of all views fit. */
+static int32_t first_step_of(const gauge *g, const aim *aims, uint32_t n)
+{
+    int step;
+    frexp(g->q->finest, &step);
+    step--;
+    for (uint32_t i = 0; i < n; i++) {
+        const double widest = 2 * aims[i].distance * fmax(aims[i].tan_x, aims[i].tan_y);
+        while (step < STEP_MOST && widest > KILN_LOD_WINDOW * ldexp(1.0, step)) step++;
+    }
+    return step < -STEP_MOST ? -STEP_MOST : step;
+}
+
+void kiln_lod_errors_add(const kiln_lod_errors *child, int32_t first_step, double *sum)
+{
+    const float *at = child->at[child->n_levels - 1];
+    for (int32_t i = 0; i < KILN_LOD_STEPS; i++) {
+        const int64_t k = (int64_t)first_step + i - child->first_step;
+        if (k < 0)
+            sum[i] += at[0] > at[1] ? 2.0 * at[0] - at[1] : at[0];
+        else
+            sum[i] += at[k < KILN_LOD_STEPS ? k : KILN_LOD_STEPS - 1];
+    }
+}
+
+bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels)
+{
+    if (e->n_levels != n_levels || n_levels > KILN_LEVELS_MAX || e->first_step < -STEP_MOST || e->first_step > STEP_MOST)
+        return false;
+    for (uint32_t k = 0; k < n_levels; k++)
+        for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
+            if (!(e->at[k][i] >= 0 && e->at[k][i] <= MOST_ERROR) || (i > 0 && e->at[k][i] > 4 * e->at[k][i - 1])) return false;
+    return true;
+}
+
+/* No error below that of a finer level, nor, in pixels, below that at a larger footprint. */
+static void make_monotone(kiln_lod_errors *e)
+{
+    for (uint32_t k = 0; k < e->n_levels; k++)
+        for (uint32_t i = KILN_LOD_STEPS; i-- > 0;) {
+            float *at = &e->at[k][i];
+            if (i + 1 < KILN_LOD_STEPS) *at = kiln_max_f32(*at, 0.25f * e->at[k][i + 1]);
+            if (k > 0) *at = kiln_max_f32(*at, e->at[k - 1][i]);
+        }
+}
+
+static kiln_status measure(gauge *g, const kiln_coarsen_rows *reference, const kiln_coarsen_rows *levels,
+                           const kiln_lod_errors *children, uint32_t n_children, kiln_lod_errors *out, kiln_error *err)
+{
+    const uint32_t views = g->q->n_views;
+    aim aims[KILN_LOD_VIEWS];
+    double below[KILN_LOD_STEPS] = {0};
+    KILN_TRY(find_window(g, reference, err));
+    for (uint32_t v = 0; v < views; v++) aim_view(g, &g->q->views[v], &aims[v]);
+    out->first_step = first_step_of(g, aims, views);
+    for (uint32_t c = 0; c < n_children; c++)
+        if (children[c].n_levels > 0) kiln_lod_errors_add(&children[c], out->first_step, below);
+    for (uint32_t i = 0; i < KILN_LOD_STEPS; i++) {
+        double sums[KILN_LEVELS_MAX] = {0};
+        const double footprint = ldexp(1.0, out->first_step + (int)i);
+        for (uint32_t v = 0; v < views; v++)
+            KILN_TRY(measure_view(g, &aims[v], footprint, reference, levels, out->n_levels, sums, err));
+        for (uint32_t k = 0; k < out->n_levels; k++) {
+            const double error = below[i] + sums[k] / views;
+            out->at[k][i] = (float)(error < (double)MOST_ERROR ? error : (double)MOST_ERROR);
+        }
+    }
+    make_monotone(out);
+    return KILN_OK;
+}
+
+kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
+                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_errors *children,
+                                    uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err)
+{
+    const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = threads};
+    gauge g = {.q = q};
+    memset(out, 0, sizeof *out); /* it is stored as it is */
+    if (q->n_views == 0 || reference->n == 0 || n_levels == 0) return KILN_OK;
+    out->n_levels = n_levels;
+    kiln_status st = kiln_runner_new(&cpu, &g.runner, err);
+    if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.reference, PICTURE, "a picture of a node", err);
+    if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.level, PICTURE, "a picture of a node", err);
+    if (st == KILN_OK) st = measure(&g, reference, levels, children, n_children, out, err);
+    free(g.level);
+    free(g.reference);
+    kiln_runner_free(g.runner);
+    return st;
+}
+
+uint64_t kiln_lod_errors_bytes(uint64_t rows)
+{
+    const uint64_t tiles = (SIDE + KILN_TILE - 1) / KILN_TILE;
+    const kiln_view view = {.width = SIDE, .height = SIDE};
+    const kiln_draw_size size = {.visible = rows,
+                                 .largest_chunk = rows,
+                                 .band_pairs = kiln_min_u64(rows * tiles * tiles, kiln_max_u64(KILN_BAND_PAIRS, rows * tiles)),
+                                 .band_tiles = tiles * tiles};
+    const uint64_t drawing =
+        kiln_max_u64(kiln_draw_collect_bytes(&size), kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
+    return drawing + 2 * PICTURE * sizeof(float) + 4 * rows;
+}
