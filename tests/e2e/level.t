@@ -24,10 +24,6 @@ grep -q 'run kiln-lod first' err || fail "without levels: $(cat err)"
 must 4 kiln tiles none.db --level auto
 must 0 kiln render none.db --level 0 # which needs none
 
-# kiln pipeline makes them where they are to be drawn
-must 0 "$KILN_BIN/kiln" pipeline s -o pipe --level 3 --devices cpu
-grep -q -- '--level 3 needs levels of detail: kiln-lod makes them' err || fail "the pipeline does not say so: $(cat err)"
-
 # in full: the same pictures and keys, whether there are levels or not
 cp b/b.db full/f.db
 render full/f.db >/dev/null
@@ -52,6 +48,10 @@ render other/o.db >/dev/null
 images other/o.db | diff two.lines - >&2 || fail "level 2 is not drawn of its rows"
 [ "$(views '[l["level"] for l in v["detail"]["levels"]]' <two.json | tr -d ' ' | tr ']' '\n' | sort -u | grep -c .)" = 1 ] || fail "other levels: $(cat two.json)"
 
+# kiln pipeline makes them where they are to be drawn
+must 0 "$KILN_BIN/kiln" pipeline of_rows -o pipe --level 3 --devices cpu
+grep -q -- '--level 3 needs levels of detail: kiln-lod makes them' err || fail "the pipeline does not say so: $(cat err)"
+
 # stored, and drawn again from tables: the same bits; kiln-verify knows their chunks
 kiln tiles two/t.db --level 2 --devices cpu >/dev/null || fail "kiln-tiles --level 2"
 render two/t.db --force >forced.json
@@ -71,6 +71,24 @@ images two/t.db | diff full.lines - >&2 || fail "--level 0 is not the full scene
 sqlite3 two/t.db "UPDATE chunk SET name = replace(name, '@2', '@9') WHERE name = (SELECT min(name) FROM chunk WHERE name LIKE '%@2')" 2>/dev/null ||
     python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute("UPDATE chunk SET name = replace(name, \"@2\", \"@9\") WHERE name = (SELECT min(name) FROM chunk WHERE name LIKE \"%@2\")"); d.commit()' two/t.db
 must 74 kiln verify two/t.db
+
+# by decibels: the full scene where that much is asked for, so that nothing is drawn again; fewer from far away; and a camera
+# close to one side of the scene draws what is far away coarser
+cp -r full fine && render fine/f.db --level dB:200 >fine.json
+images fine/f.db | diff full.lines - >&2 || fail "dB:200 is not the full scene"
+[ "$(views 'v["detail"]["rows"] == v["detail"]["full"]' <fine.json | tr ' ' '\n' | sort -u)" = True ] || fail "dB:200 leaves Gaussians out: $(head -c 1500 fine.json)"
+python3 -c 'import json
+c = json.load(open("s/cameras.json"))[0]
+for name, z in ("near", 0.4), ("far", 12):
+    c["t"] = [c["t"][0], c["t"][1], z]
+    json.dump([c], open(name + ".json", "w"))'
+render b/b.db --cameras near.json --level dB:25 --format none >near.out
+[ "$(views 'len(v["detail"]["levels"]) > 1 and v["detail"]["rows"] < v["detail"]["full"]' <near.out)" = True ] || fail "a near camera: $(head -c 1500 near.out)"
+render b/b.db --cameras far.json --level auto -o auto.npy >far.out
+[ "$(views 'v["detail"]["rows"] * 4 < v["detail"]["full"] * 3' <far.out)" = True ] || fail "a far camera: $(head -c 1500 far.out)"
+render b/b.db --cameras far.json --level 0 -o all.npy >/dev/null
+"$KILN_BIN/kiln-compare" all.npy auto.npy --json >compared || fail "kiln-compare"
+python3 -c 'import json, sys; sys.exit(not 35 <= (json.load(sys.stdin)["psnr"] or 999))' <compared || fail "--level auto from far away: $(cat compared)"
 
 # each level beside the full scene
 before=$(digest b/b.db | sha256sum)
