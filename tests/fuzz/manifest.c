@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "schema/manifest.h"
-#include "tests/unit/manifest_fixture.h"
+#include "tests/unit/levels_fixture.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -89,6 +89,7 @@ static void make_base(const char *name)
     snprintf(base.path, sizeof base.path, "%s/%s", kiln_fuzz_folder(), name);
     kiln_manifest *m = open_manifest(base.path, KILN_OPEN_CREATE);
     fixture_fill(m, false);
+    put_levels(m);
     kiln_manifest_close(m);
     shrink(base.path);
     base.fd = open(base.path, O_RDWR | O_CLOEXEC);
@@ -196,8 +197,15 @@ static void read_layer(kiln_manifest *m)
 {
     kiln_error err = {0};
     kiln_layer *l = NULL;
+    kiln_layer *levels = NULL;
+    kiln_level_tree t = {0};
     judge(kiln_layer_get(m, "baked", &l, &err), &err);
     for (uint32_t c = 0; l && c < l->n_chunks; c++) read_planes(m, &l->chunks[c]);
+    if (l) judge(kiln_levels_get(m, l, &levels, &err), &err);
+    for (uint32_t c = 0; levels && c < levels->n_chunks; c++) read_planes(m, &levels->chunks[c]);
+    if (levels) judge(kiln_level_tree_make(l, levels, &t, &err), &err);
+    kiln_level_tree_release(&t);
+    kiln_layer_free(levels);
     kiln_layer_free(l);
 }
 

@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_LEVELS_FIXTURE_H
 #define KILN_TESTS_LEVELS_FIXTURE_H
 
-#include "manifest_fixture.h"
+#include "tests/unit/manifest_fixture.h"
 #include "schema/layers.h"
 #include "schema/levels.h"
 
@@ -167,6 +167,20 @@ static inline void put_current(kiln_manifest *m, const char *stage, kiln_layer *
     kiln_error err = {0};
     OK(kiln_layer_put(m, l, &err));
     OK(kiln_stage_output_put(m, stage, l->kind, l->digest, &err));
+}
+
+/* Levels of the current baked layer, current too. */
+static inline void put_levels(kiln_manifest *m)
+{
+    kiln_error err = {0};
+    kiln_layer *baked;
+    OK(kiln_layer_get_drawn(m, &baked, &err));
+    OK(kiln_manifest_begin(m, &err));
+    kiln_layer *levels = levels_of(m, baked);
+    put_current(m, "lod", levels);
+    OK(kiln_manifest_commit(m, &err));
+    kiln_layer_free(levels);
+    kiln_layer_free(baked);
 }
 
 /* A scene with all layers of stages chunk and lod, which say that they are fresh. */
