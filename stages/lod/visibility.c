@@ -44,15 +44,19 @@ static void making_release(making *k)
     free(k->of_seen);
 }
 
+static bool may_see(const kiln_view_request *views, uint32_t n, const kiln_chunk *c)
+{
+    for (uint32_t v = 0; v < n; v++)
+        if (kiln_view_request_may_see(&views[v], c)) return true;
+    return false;
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------------------------- */
 static uint64_t rows_seen(const making *k, const kiln_view_request *views, uint32_t n)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < k->baked->n_chunks; i++) {
-        bool seen = false;
-        for (uint32_t v = 0; v < n; v++) seen = seen || kiln_view_request_may_see(&views[v], &k->baked->chunks[i]);
-        if (seen) rows += k->baked->chunks[i].count;
-    }
+    for (uint32_t i = 0; i < k->baked->n_chunks; i++)
+        if (may_see(views, n, &k->baked->chunks[i])) rows += k->baked->chunks[i].count;
     return rows;
 }
 
@@ -197,24 +201,10 @@ static kiln_status draw_views(making *k, kiln_error *err)
 }
 
 /* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    const char *name;
-    kiln_hash hash;
-} named;
-
 static int by_name(const void *a, const void *b)
 {
-    const named *x = a, *y = b;
+    const kiln_unit_output *x = a, *y = b;
     return strcmp(x->name, y->name);
-}
-
-/* Says which of a group's outputs are whose: outputs sorted by name. */
-static kiln_status find_outputs(const kiln_unit_result *result, named **out, kiln_error *err)
-{
-    KILN_TRY(KILN_ALLOC(out, result->n, "the results of visibility", err));
-    for (uint32_t i = 0; i < result->n; i++) (*out)[i] = (named){result->outputs[i].name, result->outputs[i].hash};
-    qsort(*out, result->n, sizeof **out, by_name);
-    return KILN_OK;
 }
 
 static kiln_seen_unit *payload_of(const making *k, uint32_t chunk)
@@ -223,32 +213,25 @@ static kiln_seen_unit *payload_of(const making *k, uint32_t chunk)
     return (kiln_seen_unit *)(void *)(k->of_seen + chunk * each);
 }
 
-/* A chunk that a view may see has an output of each group that has the view. */
-static kiln_status hand_over(making *k, uint32_t g, const named *outputs, uint32_t n, kiln_error *err)
+/* A chunk that a view may see has an output of the group that has the view. */
+static kiln_status hand_over(making *k, uint32_t g, kiln_error *err)
 {
+    const kiln_unit_result *result = &k->shares[g].result;
+    kiln_unit_output wanted = {.segment = 0};
+    kiln_status st = KILN_OK;
     for (uint32_t i = 0; i < k->baked->n_chunks; i++) {
         const kiln_chunk *c = &k->baked->chunks[i];
-        const named wanted = {.name = c->name};
-        bool seen = false;
-        for (uint32_t v = 0; v < k->of_shares[g].n_views; v++)
-            seen = seen || kiln_view_request_may_see(&k->of_shares[g].views[v], c);
-        if (!seen) continue;
-        const named *found = bsearch(&wanted, outputs, n, sizeof *outputs, by_name);
-        if (!found) return kiln_fail(err, KILN_E_IO, "it has no shares of chunk '%s'", c->name);
         kiln_hash *shares = (kiln_hash *)(payload_of(k, i) + 1);
+        if (!may_see(k->of_shares[g].views, k->of_shares[g].n_views, c)) continue;
+        memcpy(wanted.name, c->name, sizeof wanted.name);
+        const kiln_unit_output *found = bsearch(&wanted, result->outputs, result->n, sizeof *found, by_name);
+        if (!found || found->segment != 0 || found->raw_bytes != c->count * sizeof(float))
+            KILN_GO(kiln_fail(err, KILN_E_IO, "it has no shares of the %llu rows of chunk '%s'", (unsigned long long)c->count,
+                              c->name));
         shares[g] = found->hash;
     }
-    return KILN_OK;
-}
-
-static kiln_status hand_over_group(making *k, uint32_t g, kiln_error *err)
-{
-    const kiln_unit *u = &k->shares[g];
-    named *outputs = NULL;
-    KILN_TRY(find_outputs(&u->result, &outputs, err));
-    const kiln_status st = hand_over(k, g, outputs, u->result.n, err);
-    free(outputs);
-    return kiln_unit_refuse(k->run, u, st, err);
+done:
+    return kiln_unit_refuse(k->run, &k->shares[g], st, err);
 }
 
 static kiln_status divide(making *k, kiln_error *err)
@@ -257,7 +240,7 @@ static kiln_status divide(making *k, kiln_error *err)
     const uint32_t n = k->baked->n_chunks;
     KILN_TRY(kiln_alloc((void **)&k->of_seen, n, each, "the units of visibility", err));
     KILN_TRY(KILN_ALLOC(&k->seen, n, "the units of visibility", err));
-    for (uint32_t g = 0; g < k->n_groups; g++) KILN_TRY(hand_over_group(k, g, err));
+    for (uint32_t g = 0; g < k->n_groups; g++) KILN_TRY(hand_over(k, g, err));
     for (uint32_t i = 0; i < n; i++) {
         const kiln_chunk *c = &k->baked->chunks[i];
         kiln_seen_unit *u = payload_of(k, i);
