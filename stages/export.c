@@ -497,9 +497,11 @@ static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
     } else if (!(holds & KILN_TAKES_LEVELS) || kiln_export_check_levels(&j->e, f->writer->name, NULL) != KILN_OK) {
         return KILN_OK;
     }
-    const kiln_status st = kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
+    kiln_error none;
+    const kiln_status st = kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], holds & KILN_NEEDS_LEVELS ? err : &none);
     f->levels = st == KILN_OK;
-    return st == KILN_E_STALE && !(holds & KILN_NEEDS_LEVELS) ? KILN_OK : st;
+    if (st == KILN_OK || holds & KILN_NEEDS_LEVELS) return st;
+    return st == KILN_E_STALE ? KILN_OK : kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
 }
 
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)

@@ -43,6 +43,15 @@ static void set(json_t **object, const char *key, json_t *value)
     *object = NULL;
 }
 
+/* Appends an item, likewise. */
+static void append(json_t **array, json_t *item)
+{
+    if (*array && json_array_append_new(*array, item) == 0) return;
+    if (!*array) json_decref(item);
+    json_decref(*array);
+    *array = NULL;
+}
+
 static json_t *file_json(const kiln_array *a, kiln_type type, uint32_t components)
 {
     char name[KILN_CHUNKS_FILE_NAME];
@@ -69,12 +78,16 @@ static json_t *chunk_json(const kiln_chunk *c)
 static json_t *chunks_json(const kiln_export *e)
 {
     json_t *chunks = json_array();
-    for (uint32_t i = 0; i < e->n_chunks && chunks; i++)
-        if (json_array_append_new(chunks, chunk_json(e->chunks[i].chunk)) != 0) {
-            json_decref(chunks);
-            chunks = NULL;
-        }
+    for (uint32_t i = 0; i < e->n_chunks; i++)
+        if (e->chunks[i].level == 0) append(&chunks, chunk_json(e->chunks[i].chunk));
     return chunks;
+}
+
+uint64_t kiln_chunks_rows(const kiln_export *e)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < e->n_chunks; i++) rows += e->chunks[i].level ? 0 : e->chunks[i].n;
+    return rows;
 }
 
 /* Of the chunks that are written. */
@@ -86,6 +99,7 @@ static json_t *bounds_json(const kiln_export *e)
         box_max[k] = reach_max[k] = -INFINITY;
         for (uint32_t i = 0; i < e->n_chunks; i++) {
             const kiln_chunk *c = e->chunks[i].chunk;
+            if (e->chunks[i].level) continue;
             box_min[k] = fminf(box_min[k], c->box_min[k]);
             box_max[k] = fmaxf(box_max[k], c->box_max[k]);
             reach_min[k] = fminf(reach_min[k], c->reach_min[k]);
@@ -107,6 +121,50 @@ static json_t *scene_json(const kiln_export *e)
     set(&scene, "background", s->has_background ? numbers(s->background, 3) : json_null());
     set(&scene, "bounds", bounds_json(e));
     return scene;
+}
+
+/* ---- levels ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *level_json(const kiln_chunk *c)
+{
+    json_t *o = chunk_json(c), *errors = json_array();
+    for (uint32_t i = 0; i < c->n_errors; i++) append(&errors, kiln_json_real((double)c->errors[i]));
+    set(&o, "error_step", json_integer(c->error_step));
+    set(&o, "errors", errors);
+    return o;
+}
+
+static json_t *node_json(const kiln_level_tree *t, const kiln_level_node *n)
+{
+    json_t *o = json_pack("{s:s, s:s, s:o}", "name", n->name, "parent", n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name,
+                          "chunk", n->chunk ? json_string(n->chunk->name) : json_null());
+    json_t *levels = json_array();
+    for (uint32_t k = 0; k < n->n_levels; k++) append(&levels, level_json(n->levels[k]));
+    set(&o, "rows", integer(n->rows));
+    set(&o, "box_min", vector(n->box_min));
+    set(&o, "box_max", vector(n->box_max));
+    set(&o, "reach_min", vector(n->reach_min));
+    set(&o, "reach_max", vector(n->reach_max));
+    set(&o, "levels", levels);
+    return o;
+}
+
+static bool is_measured(const kiln_level_tree *t) { return t->n_nodes && t->nodes[0].n_levels && t->nodes[0].levels[0]->n_errors; }
+
+static json_t *levels_json(const kiln_export *e)
+{
+    const kiln_layer *l = e->tree->levels;
+    char hex[33];
+    json_t *nodes = json_array(), *o = json_object();
+    for (uint32_t i = 0; i < e->tree->n_nodes; i++) append(&nodes, node_json(e->tree, &e->tree->nodes[i]));
+    set(&o, "digest", json_string(kiln_hash_hex(l->digest, hex)));
+    set(&o, "rows", integer(l->count));
+    set(&o, "measured",
+        is_measured(e->tree) ? json_pack("{s:s, s:b, s:o}", "name", l->origin_profile, "antialiased", l->origin_antialiased, "near",
+                                         kiln_json_real(l->origin_near))
+                             : json_null());
+    set(&o, "nodes", nodes);
+    return o;
 }
 
 /* ---- cameras and tile tables ------------------------------------------------------------------------------------------------- */
@@ -195,7 +253,8 @@ json_t *kiln_chunks_index(const kiln_export *e, bool with_tables)
     char hex[33];
     json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks", "version", 1, "scene",
                               scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
-                              (json_int_t)e->n_rows, "chunks", chunks_json(e));
+                              (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
+    if (e->tree) set(&index, "levels", levels_json(e));
     set_views(&index, e->views, with_tables);
     return index;
 }
@@ -215,6 +274,20 @@ static bool each_of(const json_t *arrays, kiln_chunks_file_fn *fn, void *context
     return true;
 }
 
+static bool each_of_levels(const json_t *levels, kiln_chunks_file_fn *fn, void *context)
+{
+    size_t i, k;
+    json_t *node, *level;
+    json_array_foreach(json_object_get(levels, "nodes"), i, node)
+    {
+        json_array_foreach(json_object_get(node, "levels"), k, level)
+        {
+            if (!each_of(json_object_get(level, "planes"), fn, context)) return false;
+        }
+    }
+    return true;
+}
+
 bool kiln_chunks_each_file(const json_t *index, kiln_chunks_file_fn *fn, void *context)
 {
     size_t i, k;
@@ -224,6 +297,7 @@ bool kiln_chunks_each_file(const json_t *index, kiln_chunks_file_fn *fn, void *c
     {
         if (!each_of(json_object_get(one, "planes"), fn, context)) return false;
     }
+    if (!each_of_levels(json_object_get(index, "levels"), fn, context)) return false;
     json_array_foreach(json_object_get(index, "tile_tables"), i, one)
     {
         if (!each_of(json_object_get(one, "arrays"), fn, context)) return false;

@@ -14,6 +14,9 @@ void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
 /* NULL: memory is gone. with_tables: the tile tables of e->views are listed, too. json_decref. */
 json_t *kiln_chunks_index(const kiln_export *e, bool with_tables);
 
+/* Rows of the chunks that are written of the layer itself, without its levels. */
+uint64_t kiln_chunks_rows(const kiln_export *e);
+
 /* Calls fn for every file that an index names; false as soon as fn says so, or the index is not one. */
 typedef bool kiln_chunks_file_fn(void *context, const char *name, uint64_t bytes);
 bool kiln_chunks_each_file(const json_t *index, kiln_chunks_file_fn *fn, void *context);

@@ -59,7 +59,8 @@ static kiln_status plan_tables(kiln_export_parent *p, kiln_error *err)
     if (v->tiles != KILN_STAGE_FRESH)
         return kiln_export_note(p, err, "tile tables are left out, because the stage tiles is %s; run kiln-tiles first",
                                 kiln_stage_state_name(v->tiles));
-    if (e->n_rows != layer->count) return kiln_export_note(p, err, "tile tables are left out, because they are of all chunks");
+    if (kiln_chunks_rows(e) != layer->count)
+        return kiln_export_note(p, err, "tile tables are left out, because they are of all chunks");
     for (uint32_t i = 0; i < v->n_tables; i++) {
         const kiln_tile_table *t = &v->tables[i];
         table_ref ref;
@@ -107,7 +108,8 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 /* A plane, and the file that is there compared with it. */
 static uint64_t ram(const kiln_export *e, uint64_t unit)
 {
-    const kiln_layer_size size = kiln_layer_size_of(e->bakes[e->chunks[unit].bake].layer);
+    const kiln_export_bake *bake = &e->bakes[e->chunks[unit].bake];
+    const kiln_layer_size size = kiln_layer_size_of(e->chunks[unit].level ? bake->levels : bake->layer);
     return 2 * size.plane + kiln_read_ram(size.plane);
 }
 

@@ -4,7 +4,7 @@
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 db=$KILN_TMP/b/manifest.db out=$KILN_TMP/b/export/chunks
-check() { python3 tests/e2e/chunks.py "$1" "$2" || fail "index.json of $1"; }
+check() { python3 tests/e2e/chunks.py "$@" || fail "index.json of $1"; }
 said() { "$KILN_BIN/kiln-export" "$db" "$@" 2>&1; }
 inodes() { (cd "$out" && ls -i ./*.bin | awk '{ print $2, $1 }' | LC_ALL=C sort); }
 
@@ -37,6 +37,13 @@ check "$out" 2
 # the same bytes by one worker and by several
 for n in 1 3; do kiln export "$db" --format chunks --workers $n --threads $n -o "$KILN_TMP/by$n" >/dev/null || fail "by $n"; done
 diff -r "$KILN_TMP/by1" "$KILN_TMP/by3" && diff -r "$KILN_TMP/by1" "$out" || fail "other bytes"
+
+# levels of detail, where there are some; planes of chunks stay
+planes=$(inodes)
+kiln lod "$db" --levels 2 --coarsest 500 >/dev/null && kiln tiles "$db" >/dev/null || fail lod
+[[ $(said) == *written* && $(said) == *"nothing to do"* ]] || fail "levels are not written, or twice"
+check "$out" 2 levels
+[ -z "$(LC_ALL=C comm -23 <(echo "$planes") <(inodes))" ] || fail "planes were written again with the levels"
 
 # a part of the chunks, and tables of other chunks: no tables, and it is said
 [[ $(said --format chunks --chunks '#0,#1' -o "$KILN_TMP/part") == *"tile tables are left out, because they are of all chunks"* ]] || fail "a part: no note"
