@@ -15,5 +15,9 @@ both() {
     same "$KILN_TMP/$name.cpu.db" "$KILN_TMP/$name.cuda.db"
 }
 both levels
+[ "$(field vram_peak_bytes)" -gt 0 ] || fail "cameras were not looked through on the GPU"
+both tight --vram 16M # in slabs, or on the CPU where not even they fit
+[ "$(field vram_peak_bytes)" -le $((16 << 20)) ] || fail "more than 16 MiB were taken"
 grep -q '^layer levels' < <(digest "$KILN_TMP/levels.cuda.db") || fail "there are no levels"
+grep -q '^layer visibility' < <(digest "$KILN_TMP/levels.cuda.db") || fail "there is no visibility"
 nothing_left
