@@ -278,7 +278,8 @@ typedef struct {
 
 extern const kiln_writer kiln_writers[]; /* in the order of writers.def, ended by a row whose name is NULL */
 const kiln_writer *kiln_writer_named(const char *name);
-/* Prints the formats, one a line: name, suffixes or "(folder)", splats, points ("-": holds none), exact or rounded, what it is. */
+/* Prints the formats, one a line: name, suffixes or "(folder)", splats or levels (what is made of splats with their levels of
+ * detail), points ("-": holds none), exact or rounded, what it is. */
 void kiln_writers_list(void);
 /* Reads "ply,spz" into out[KILN_WRITERS_MAX], each format once, in the order of the text. KILN_E_USAGE: there is no such format. */
 kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n,

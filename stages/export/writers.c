@@ -69,8 +69,10 @@ void kiln_writers_list(void)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)
         kiln_print("%-14s %-14s %-8s %-8s %-8s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)",
-                   w->holds & KILN_HOLDS_SPLATS ? "splats" : "-", w->holds & KILN_HOLDS_POINTS ? "points" : "-",
-                   w->holds & KILN_HOLDS_BITS ? "exact" : "rounded", w->what);
+                   w->holds & KILN_NEEDS_LEVELS   ? "levels"
+                   : w->holds & KILN_HOLDS_SPLATS ? "splats"
+                                                  : "-",
+                   w->holds & KILN_HOLDS_POINTS ? "points" : "-", w->holds & KILN_HOLDS_BITS ? "exact" : "rounded", w->what);
 }
 
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err)

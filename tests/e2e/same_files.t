@@ -6,7 +6,7 @@ cd "$KILN_TMP" || exit 1
 scene s 6000 2 40x24
 bake s x.db --max 512
 mkdir a
-formats=$("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }')
+formats=$("$KILN_BIN/kiln-export" --list-formats | awk '$3 != "levels" { print $1 }') # those have it in tests of their own
 for format in $formats; do
     mkdir "a/$format"
     must 0 kiln export x.db --format "$format" -o "a/$format/" --threads 1

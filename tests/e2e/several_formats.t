@@ -5,11 +5,12 @@
 cd "$KILN_TMP" || exit 1
 scene s 700 2 40x24
 bake s x.db --max 128
+kiln lod x.db --levels 1 --coarsest 300 >/dev/null || fail lod
 mkdir alone
 formats=$("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }')
 for format in $formats; do
     to=alone/
-    case $format in chunks) to=alone/chunks ;; sog-folder) to=alone/sog ;; esac # a folder format alone takes -o itself
+    case $format in chunks) to=alone/chunks ;; sog-folder) to=alone/sog ;; lod | 3dtiles) to=alone/$format ;; esac # a folder format alone takes -o itself
     must 0 kiln export x.db --format "$format" -o $to --order baked
 done
 [ "$(wc -w <<<"$formats")" -ge 10 ] || fail "only these formats: $formats"

@@ -5,6 +5,7 @@
 "${CC:-cc}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
 scene "$KILN_TMP/s" 700 2 40x24
 bake "$KILN_TMP/s" "$KILN_TMP/x.db" --max 128
+kiln lod "$KILN_TMP/x.db" --levels 1 --coarsest 300 >/dev/null || fail lod
 cd "$KILN_TMP" || exit 1
 mkdir clean to
 
@@ -18,11 +19,13 @@ done
 
 export_to() { "${before[@]}" timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --threads "${threads:-1}" 2>err; }
 
-# An older export stands at the target: another choice of rows.
+# An older export stands at the target: another choice of rows, or of levels another degree.
 older() {
+    local other=(--chunks '#0')
+    case $format in lod | 3dtiles | rad) other=(--sh-degree 0) ;; esac
     before=()
     rm -rf "to/$format" "old/$format"; mkdir -p "to/$format" old
-    "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --chunks '#0' 2>err || fail "$format of a chunk: $(cat err)"
+    "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" "${other[@]}" 2>err || fail "$format of a chunk: $(cat err)"
     cp -a "to/$format" "old/$format"
 }
 # The target is as it was, or as it is to be; hashed files of `chunks` may stand beside an old index. `left` files may lie beside it

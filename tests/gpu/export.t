@@ -3,6 +3,7 @@
 . tests/gpu/lib.sh
 scene "$KILN_TMP/s" 40000 2 320x200
 bake_on cpu "$KILN_TMP/s" "$KILN_TMP/x.db"
+kiln lod "$KILN_TMP/x.db" --devices cpu >/dev/null || fail lod
 for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }'); do
     for device in cpu cuda; do
         mkdir -p "$KILN_TMP/$device/$format"
