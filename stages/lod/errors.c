@@ -256,22 +256,21 @@ static kiln_status measure(gauge *g, const kiln_coarsen_rows *reference, const k
 {
     const uint32_t views = g->q->n_views;
     aim aims[KILN_LOD_VIEWS];
-    double below[KILN_LOD_STEPS] = {0};
+    double below[KILN_LOD_STEPS] = {0}, sums[KILN_LOD_STEPS][KILN_LEVELS_MAX] = {{0}};
     KILN_TRY(find_window(g, reference, err));
     for (uint32_t v = 0; v < views; v++) aim_view(g, &g->q->views[v], &aims[v]);
     out->first_step = first_step_of(g, aims, views);
     for (uint32_t c = 0; c < n_children; c++)
         if (children[c].n_levels > 0) kiln_lod_errors_add(&children[c], out->first_step, below);
-    for (uint32_t i = 0; i < KILN_LOD_STEPS; i++) {
-        double sums[KILN_LEVELS_MAX] = {0};
+    for (uint32_t i = 0; i < KILN_LOD_STEPS; i += 2) {
         const double footprint = ldexp(1.0, out->first_step + (int)i);
         for (uint32_t v = 0; v < views; v++)
-            KILN_TRY(measure_view(g, &aims[v], footprint, reference, levels, out->n_levels, sums, err));
-        for (uint32_t k = 0; k < out->n_levels; k++) {
-            const double error = below[i] + sums[k] / views;
-            out->at[k][i] = (float)(error < (double)MOST_ERROR ? error : (double)MOST_ERROR);
-        }
+            KILN_TRY(measure_view(g, &aims[v], footprint, reference, levels, out->n_levels, sums[i], err));
     }
+    for (uint32_t i = 1; i < KILN_LOD_STEPS; i += 2)
+        for (uint32_t k = 0; k < out->n_levels; k++) sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
+    for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
+        for (uint32_t k = 0; k < out->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / views, (double)MOST_ERROR);
     make_monotone(out);
     return KILN_OK;
 }
