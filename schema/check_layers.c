@@ -48,7 +48,36 @@ static void check_rows(kiln_check *c, const kiln_plane_place *at, const uint32_t
     }
 }
 
-static void check_content(kiln_check *c, const kiln_plane_place *at, const void *data)
+static void compare_ancestry(kiln_check *c, const kiln_plane_place *at, const uint32_t *first, const uint32_t *last,
+                             const uint32_t *count, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (first[i] <= last[i] && (uint64_t)count[i] <= (uint64_t)last[i] - first[i] + 1) continue;
+        PROBLEM(c, at, "row %" PRIu64 " stands for %" PRIu32 " source rows from %" PRIu32 " to %" PRIu32, i, count[i], first[i],
+                last[i]);
+        return;
+    }
+}
+
+/* Beside the plane source_last. What cannot be read of the other two is said where they are checked. */
+static kiln_status check_ancestry(kiln_check *c, const kiln_plane_place *at, const uint32_t *last, uint64_t n, kiln_error *err)
+{
+    const size_t bytes = n * sizeof *last;
+    kiln_error unsaid = {0};
+    uint32_t *first = NULL, *count = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&first, n, "source rows", err));
+    KILN_GO(KILN_ALLOC(&count, n, "source rows", err));
+    if (kiln_plane_read(c->m, at->chunk, "source_row", first, bytes, &unsaid) == KILN_OK &&
+        kiln_plane_read(c->m, at->chunk, "source_count", count, bytes, &unsaid) == KILN_OK)
+        compare_ancestry(c, at, first, last, count, n);
+done:
+    free(first);
+    free(count);
+    return st;
+}
+
+static kiln_status check_content(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
 {
     const char *name = at->plane->name;
     const uint64_t n = at->chunk->count;
@@ -56,13 +85,13 @@ static void check_content(kiln_check *c, const kiln_plane_place *at, const void 
     if (strcmp(name, "log_scales") == 0) check_largest(c, at, name, data, 3 * n, at->chunk->max_log_scale);
     if (strcmp(name, "opacity_logits") == 0) check_largest(c, at, name, data, n, at->chunk->max_opacity_logit);
     if (strcmp(name, "source_row") == 0 || strcmp(name, "source_last") == 0) check_rows(c, at, data, n);
+    return strcmp(name, "source_last") == 0 ? check_ancestry(c, at, data, n, err) : KILN_OK;
 }
 
 kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
 {
     KILN_TRY(kiln_row_check_values(at->chunk, at->plane, data, err));
-    check_content(c, at, data);
-    return KILN_OK;
+    return check_content(c, at, data, err);
 }
 
 /* Other columns may hold anything. A damaged plane was reported when the layer was read. */
@@ -78,8 +107,7 @@ static kiln_status check_plane(kiln_check *c, const kiln_plane_place *at, kiln_s
         return KILN_OK;
     KILN_TRY(kiln_scratch_want(s, p->data.raw_bytes, err));
     KILN_TRY(kiln_plane_read(c->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
-    check_content(c, at, s->data);
-    return KILN_OK;
+    return check_content(c, at, s->data, err);
 }
 
 /* ---- layers that belong to another one ----------------------------------------------------------------------------- */

@@ -619,6 +619,8 @@ static void values_that_levels_cannot_have_are_named(void **state)
         {"source_count", 0, "plane 'source_count' holds a Gaussian that stands for no row"},
         {"source_last", UINT32_MAX, "plane 'source_last' holds a source row above 2^32 - 2"},
         {"source_last", 40, "row 0 comes from source row 40, the source has 40"},
+        {"source_row", 1, "row 0 stands for 1 source rows from 1 to 0"},
+        {"source_count", 2, "row 0 stands for 2 source rows from 0 to 0"},
         {"weights", 0xbf800000, "plane 'weights' holds a weight below 0"},
         {"visibility", 0, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
         {"visibility", 0x3f800001, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
