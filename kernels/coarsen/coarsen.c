@@ -88,6 +88,13 @@ static float opacity_logit_of(double mass, double surface)
     return kiln_logitf((float)(alpha > 1e-37 ? alpha : 1e-37));
 }
 
+/* What kiln_coarsen_load makes the row's w of again. */
+static float visibility_of(const coarsen_state *s, const coarsen_node *g)
+{
+    const double share = g->weight < g->mass ? g->weight / g->mass : 1;
+    return (float)(s->antialiased ? share * share : share);
+}
+
 static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_rows *out, uint64_t at)
 {
     const coarsen_node *g = &s->nodes[slot];
@@ -97,7 +104,7 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     kiln_covar_axes(g->covar, values, axes);
     kiln_quat_of_rotation(axes, quat);
     for (uint64_t a = 0; a < 3; a++) log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
-    kiln_coarsen_grow(g->mass, log_scales);
+    kiln_coarsen_grow(g->mass, s->antialiased, log_scales);
     for (uint64_t a = 0; a < 3; a++) log_scales[a] = log_scales[a] < most_log_scale ? log_scales[a] : most_log_scale;
     for (uint64_t a = 0; a < 3; a++) {
         out->means[a * out->n + at] = (float)g->mean[a];
@@ -109,13 +116,14 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     const uint64_t rest = kiln_coarsen_colours(out->sh_degree) - 3;
     for (uint64_t p = 0; p < rest; p++) out->shN[p * out->n + at] = colours[3 + p];
     out->weights[at] = (float)g->mass;
-    if (out->visibility) out->visibility[at] = g->weight < g->mass ? (float)(g->weight / g->mass) : 1.0f;
+    if (out->visibility) out->visibility[at] = visibility_of(s, g);
 }
 
 void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out)
 {
     out->n = s->n_live;
     out->sh_degree = in->sh_degree;
+    out->antialiased = in->antialiased;
     for (uint64_t slot = 0, at = 0; slot < s->n; slot++) {
         if (s->into[slot] != slot) continue;
         const coarsen_node *g = &s->nodes[slot];

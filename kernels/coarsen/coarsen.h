@@ -9,10 +9,10 @@
  *                                  NULL: not written
  *
  * Each merge takes the pair that costs least. Mean and covariance of the merged row are those of the mixture of both, weighted by
- * w = W v; colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid. Where that would be t >
- * 1, opacity is 0.999994 and the ellipsoid t^1/2 times as large (coarsen_state.h). Cost, candidates and order of merging:
- * DESIGN.md. A row that was not merged keeps its bits. Rows of a level come in the order of their first member in `in`, so that an
- * order along a curve stays one.
+ * w = W v (antialiased: W v^1/2); colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid.
+ * Where that would be t > 1, opacity is 0.999994 and the ellipsoid t^1/2 times as large (antialiased: t^2/5; coarsen_state.h).
+ * Cost, candidates and order of merging: DESIGN.md. A row that was not merged keeps its bits. Rows of a level come in the order of
+ * their first member in `in`, so that an order along a curve stays one.
  *
  * The same bits on every machine and in both builds (baseline, AVX2): doubles and floats by + - * /, sqrt and our own exp and log.
  * One thread: a caller has many chunks. Nothing is allocated and no pointer is kept.
@@ -29,6 +29,7 @@
 #include "base/extern_c.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ KILN_C_BEGIN
 typedef struct {
     uint64_t n;
     uint32_t sh_degree;
+    bool antialiased; /* of `in`: levels are for pictures in which a Gaussian smaller than a pixel is fainter (mip-splatting) */
     float *means, *log_scales, *quats, *opacity_logits, *sh0, *shN;
     float *weights, *visibility;
     uint32_t *source_first, *source_last, *source_count;
@@ -50,8 +52,8 @@ void kiln_coarsen_weights(const kiln_coarsen_rows *rows);
 size_t kiln_coarsen_bytes(uint64_t n, uint32_t sh_degree, uint32_t n_levels);
 
 /* Makes n_levels levels of `in`, each from the one before. out[i] has room for counts[i] rows in arrays of the caller's and the
- * same arrays NULL as `in`; n and sh_degree are set here. Level i has min(counts[i], rows of the level before) rows. Counts must
- * fall. */
+ * same arrays NULL as `in`; n, sh_degree and antialiased are set here. Level i has min(counts[i], rows of the level before) rows.
+ * Counts must fall. */
 kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
                          size_t work_bytes, kiln_error *err) KILN_MUST_CHECK;
 

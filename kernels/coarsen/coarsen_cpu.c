@@ -308,9 +308,10 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
     }
     for (uint64_t a = 0; a < 4; a++) quat[a] = (double)in->quats[a * in->n + row];
     g->mass = (double)in->weights[row];
-    kiln_coarsen_shrink(g->mass, log_scales);
+    kiln_coarsen_shrink(g->mass, in->antialiased, log_scales);
     kiln_covar_of(log_scales, quat, g->covar);
-    g->weight = in->visibility ? g->mass * (double)in->visibility[row] : g->mass;
+    const double v = in->visibility ? (double)in->visibility[row] : 1;
+    g->weight = g->mass * (in->antialiased ? sqrt(v) : v);
     g->weight = g->weight > 1e-60 ? g->weight : 1e-60; /* two of them have shares */
     g->first = in->source_first ? in->source_first[row] : 0;
     g->last = in->source_first ? in->source_last[row] : 0;
@@ -333,4 +334,5 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in)
         s->version[slot] = 0;
     }
     s->n_live = in->n;
+    s->antialiased = in->antialiased;
 }

@@ -20,7 +20,7 @@ typedef struct {
     double mean[3], covar[6];
     double floor;         /* added to every axis' variance in the cost, so that a flat Gaussian has a volume */
     double inv_root_det;  /* of covar with the floor: 1 / sqrt(determinant) */
-    double weight;        /* w = W v: shares of a merge */
+    double weight;        /* w: shares of a merge */
     double mass;          /* W */
     double gate;          /* what the cost is multiplied by: a power of weight */
     uint32_t first, last; /* rows of the bake */
@@ -36,6 +36,7 @@ typedef struct {
 
 typedef struct {
     uint64_t n, n_live;
+    bool antialiased;
     uint32_t stride; /* floats of a slot's colours, a multiple of COARSEN_LANES; those behind the last are 0 */
     coarsen_node *nodes;
     float *colours;                 /* [n][stride] */
@@ -55,22 +56,24 @@ typedef struct {
 static inline uint64_t kiln_coarsen_colours(uint32_t sh_degree) { return 3 * (uint64_t)(sh_degree + 1) * (sh_degree + 1); }
 
 /* A row whose weight is more than its ellipsoid covers when opaque, W = t A with t > 1, stands for Gaussians one over the other.
- * Together they are opaque over a larger part than one Gaussian of their covariance is, so the stored one has t^1/2 times that
- * surface. What is stored then has W = t^1/2 A', from which the covariance is found again. A row that was never merged has W <= A.
- */
-static inline void kiln_coarsen_grow(double mass, double log_scales[3])
+ * Together they are opaque over a larger part than one Gaussian of their covariance is, so the stored one has t^g times that
+ * surface. What is stored then has W = t^(1-g) A', from which the covariance is found again. A row that was never merged has W <=
+ * A.
+ *
+ * g is 1/2, antialiased 2/5: pictures that are not antialiased draw what is small larger, and so more of it as opaque. */
+static inline void kiln_coarsen_grow(double mass, bool antialiased, double log_scales[3])
 {
     const double over = mass / kiln_ellipsoid_area(log_scales);
     if (!(over > 1)) return;
-    const double by = 0.25 * kiln_log_f64(over);
+    const double by = kiln_log_f64(over) * (antialiased ? 0.2 : 0.25); /* of a length: g / 2 */
     for (int a = 0; a < 3; a++) log_scales[a] += by;
 }
 
-static inline void kiln_coarsen_shrink(double mass, double log_scales[3])
+static inline void kiln_coarsen_shrink(double mass, bool antialiased, double log_scales[3])
 {
     const double over = mass / kiln_ellipsoid_area(log_scales);
-    if (!(over > 1) || mass <= (double)COARSEN_LEAST_WEIGHT) return; /* that weight may be a limit, not a sum */
-    const double by = 0.5 * kiln_log_f64(over);
+    if (!(over > 1) || mass <= (double)COARSEN_LEAST_WEIGHT) return;      /* that weight may be a limit, not a sum */
+    const double by = kiln_log_f64(over) * (antialiased ? 1.0 / 3 : 0.5); /* g / 2 / (1 - g) */
     for (int a = 0; a < 3; a++) log_scales[a] -= by;
 }
 

@@ -33,6 +33,7 @@ static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
     void *work;
     KILN_TRY(kiln_alloc_unset(&work, bytes, 1, "merging", err));
     for (uint32_t i = 0; i < u->n_levels; i++) out[i] = n->levels[i].rows;
+    n->from.rows.antialiased = u->errors.antialiased != 0;
     const kiln_status st = kiln_coarsen(&n->from.rows, u->n_levels, u->counts, out, work, bytes, err);
     free(work);
     for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)

@@ -29,6 +29,7 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
 {
     return (kiln_coarsen_rows){n,
                                degree,
+                               false,
                                floats(3 * n),
                                floats(3 * n),
                                floats(4 * n),
@@ -136,12 +137,25 @@ static void each_level_has_its_count_and_all_of_the_mass(void **state)
     }
 }
 
+static double weight_of(const kiln_coarsen_rows *r, uint64_t i)
+{
+    const double v = (double)r->visibility[i];
+    return (double)r->weights[i] * (r->antialiased ? sqrt(v) : v);
+}
+
+static double sum_of_weights(const kiln_coarsen_rows *r)
+{
+    double s = 0;
+    for (uint64_t i = 0; i < r->n; i++) s += weight_of(r, i);
+    return s;
+}
+
 static void mean_of(const kiln_coarsen_rows *r, double mean[3])
 {
     double total = 0;
     memset(mean, 0, 3 * sizeof *mean);
     for (uint64_t i = 0; i < r->n; i++) {
-        const double w = (double)r->weights[i] * (double)r->visibility[i];
+        const double w = weight_of(r, i);
         total += w;
         for (uint64_t a = 0; a < 3; a++) mean[a] += w * (double)r->means[a * r->n + i];
     }
@@ -154,11 +168,11 @@ static void moments_of(const kiln_coarsen_rows *r, double moments[9])
     double total = 0;
     memset(moments, 0, 9 * sizeof *moments);
     for (uint64_t i = 0; i < r->n; i++) {
-        const double w = (double)r->weights[i] * (double)r->visibility[i];
+        const double w = weight_of(r, i);
         double log_scales[3], quat[4], c[6], x[3];
         for (uint64_t a = 0; a < 3; a++) log_scales[a] = (double)r->log_scales[a * r->n + i], x[a] = (double)r->means[a * r->n + i];
         for (uint64_t a = 0; a < 4; a++) quat[a] = (double)r->quats[a * r->n + i];
-        kiln_coarsen_shrink((double)r->weights[i], log_scales);
+        kiln_coarsen_shrink((double)r->weights[i], r->antialiased, log_scales);
         kiln_covar_of(log_scales, quat, c);
         for (int a = 0, at = 0; a < 3; a++)
             for (int b = a; b < 3; b++, at++) moments[at] += w * (c[at] + x[a] * x[b]);
@@ -171,16 +185,20 @@ static void moments_of(const kiln_coarsen_rows *r, double moments[9])
 static void merging_keeps_mean_covariance_and_colour_of_the_mixture(void **state)
 {
     (void)state;
-    for (uint64_t n = 2; n < 400; n = 3 * n + 1) {
-        kiln_coarsen_rows in = scene(n, 1, n);
-        levels l = coarsen(&in, 1, (uint64_t[]){1});
-        double mean[3], all[3], moments[9], of_all[9];
-        mean_of(&l.at[0], mean), mean_of(&in, all);
-        moments_of(&l.at[0], moments), moments_of(&in, of_all);
-        for (int a = 0; a < 3; a++) assert_true(fabs(mean[a] - all[a]) < 1e-6);
-        for (int a = 0; a < 9; a++) assert_true(fabs(moments[a] - of_all[a]) < 4e-6 * (1 + fabs(of_all[a])));
-        release(&in), release_levels(&l);
-    }
+    for (uint64_t n = 2; n < 400; n = 3 * n + 1)
+        for (int antialiased = 0; antialiased < 2; antialiased++) {
+            kiln_coarsen_rows in = scene(n, 1, n);
+            in.antialiased = antialiased;
+            levels l = coarsen(&in, 1, (uint64_t[]){1});
+            double mean[3], all[3], moments[9], of_all[9];
+            assert_int_equal(l.at[0].antialiased, antialiased);
+            mean_of(&l.at[0], mean), mean_of(&in, all);
+            moments_of(&l.at[0], moments), moments_of(&in, of_all);
+            for (int a = 0; a < 3; a++) assert_true(fabs(mean[a] - all[a]) < 1e-6);
+            for (int a = 0; a < 9; a++) assert_true(fabs(moments[a] - of_all[a]) < 4e-6 * (1 + fabs(of_all[a])));
+            assert_true(fabs(weight_of(&l.at[0], 0) / sum_of_weights(&in) - 1) < 1e-6);
+            release(&in), release_levels(&l);
+        }
 }
 
 /* A merged Gaussian covers what both did: its opacity times its surface is the sum of the weights, or it is as opaque as can be and
@@ -208,23 +226,27 @@ static void opacity_spreads_the_weight_over_the_new_surface(void **state)
     release(&in), release_levels(&l);
 }
 
-/* 16 equal opaque Gaussians become one of 4 times their surface, by one run or by several that read what the last one wrote. */
+/* 16 equal opaque Gaussians become one of 16^g times their surface, by one run or by several that read what the last one wrote. */
 static void what_lies_over_another_grows(void **state)
 {
     (void)state;
-    kiln_coarsen_rows in = scene(16, 0, 5);
-    for (uint64_t i = 0; i < in.n; i++) {
-        for (uint64_t a = 0; a < 3; a++) in.means[a * in.n + i] = 1, in.log_scales[a * in.n + i] = a == 2 ? -6.0f : -3.0f;
-        for (uint64_t a = 0; a < 4; a++) in.quats[a * in.n + i] = a == 0;
-        in.opacity_logits[i] = 20, in.visibility[i] = 1;
+    for (int antialiased = 0; antialiased < 2; antialiased++) {
+        kiln_coarsen_rows in = scene(16, 0, 5);
+        for (uint64_t i = 0; i < in.n; i++) {
+            for (uint64_t a = 0; a < 3; a++) in.means[a * in.n + i] = 1, in.log_scales[a * in.n + i] = a == 2 ? -6.0f : -3.0f;
+            for (uint64_t a = 0; a < 4; a++) in.quats[a * in.n + i] = a == 0;
+            in.opacity_logits[i] = 20, in.visibility[i] = 1;
+        }
+        in.antialiased = antialiased;
+        kiln_coarsen_weights(&in);
+        levels l = coarsen(&in, 4, (uint64_t[]){8, 4, 2, 1}), again = coarsen(&l.at[1], 2, (uint64_t[]){2, 1});
+        const double by = (antialiased ? 0.4 : 0.5) * 0.5 * log(16);
+        for (uint64_t a = 0; a < 3; a++) {
+            assert_true(fabs((double)l.at[3].log_scales[a] - (by + (a == 2 ? -6.0 : -3.0))) < 1e-6);
+            assert_true(fabsf(again.at[1].log_scales[a] - l.at[3].log_scales[a]) < 1e-6f);
+        }
+        release(&in), release_levels(&l), release_levels(&again);
     }
-    kiln_coarsen_weights(&in);
-    levels l = coarsen(&in, 4, (uint64_t[]){8, 4, 2, 1}), again = coarsen(&l.at[1], 2, (uint64_t[]){2, 1});
-    for (uint64_t a = 0; a < 3; a++) {
-        assert_true(fabs((double)l.at[3].log_scales[a] - (log(2) + (a == 2 ? -6.0 : -3.0))) < 1e-6);
-        assert_true(fabsf(again.at[1].log_scales[a] - l.at[3].log_scales[a]) < 1e-6f);
-    }
-    release(&in), release_levels(&l), release_levels(&again);
 }
 
 static void rows_that_were_not_merged_keep_their_bits(void **state)
