@@ -6,6 +6,7 @@ PNG_LEVEL6 := $O/tests/bench/png_level6
 UNITS_BENCH := $O/tests/bench/units_bench
 CODEC_RATE := $O/tests/bench/codec_rate
 RAM_WATCH := $O/tests/bench/ram_watch
+COARSEN_BENCH := $O/tests/bench/coarsen_bench
 FORMAT_FILES := $O/tests/bench/format_files
 .PHONY: bench bench-build
 ## bench: times of the kernels beside the machine's limits and other programs' figures, whole pictures, and exactness, by which alone
@@ -27,6 +28,14 @@ $(GATHER_BENCH): $O/tests/bench/gather_bench.c.o $(LINKED)
 $(UNITS_BENCH): $O/tests/bench/units_bench.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(COARSEN_BENCH): $O/tests/bench/coarsen_bench.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+.PHONY: bench-coarsen
+## bench-coarsen: merging the chunks of a bake into levels: CPU us and bytes a row, rows and dB of each level (MANIFEST=path,
+## bench-coarsen: BENCH_ARGS='seen aa whole cameras 8': tests/bench/coarsen_bench.c)
+bench-coarsen: $(COARSEN_BENCH)
+	@$(COARSEN_BENCH) '$(MANIFEST)' $(BENCH_ARGS)
 $(CODEC_RATE): $O/tests/bench/codec_rate.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
