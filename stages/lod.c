@@ -196,8 +196,7 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(open_input(r, k, err));
-    const kiln_lod_rule rule = {
-        .levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0, .errors = &k->measuring};
+    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0, .errors = &k->measuring};
     const kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);

@@ -26,17 +26,6 @@ static kiln_status add_planes(const kiln_lod_unit *u, const kiln_unit_result *re
     return KILN_OK;
 }
 
-/* Reads what a node's unit measured; no levels if it did not. */
-static kiln_status read_errors(kiln_run *r, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err)
-{
-    const kiln_lod_unit *u = unit->payload;
-    memset(out, 0, sizeof *out);
-    if (u->errors.n_views == 0) return KILN_OK;
-    KILN_TRY(kiln_unit_struct(r, unit, "errors", out, sizeof *out, err));
-    if (kiln_lod_errors_good(out, u->n_levels)) return KILN_OK;
-    return kiln_unit_refuse(r, unit, kiln_fail(err, KILN_E_IO, "its errors are none"), err);
-}
-
 static void set_errors(const kiln_lod_errors *e, uint32_t i, kiln_chunk *c)
 {
     if (e->n_levels == 0) return;
@@ -90,7 +79,7 @@ static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_ra
         const kiln_unit *unit = &p->units[p->unit_of[node]];
         const kiln_lod_unit *u = unit->payload;
         kiln_lod_errors errors;
-        KILN_TRY(kiln_unit_pass(r, unit, read_errors(r, unit, &errors, err)));
+        KILN_TRY(kiln_unit_pass(r, unit, kiln_lod_unit_errors(r, unit, &errors, err)));
         for (uint32_t i = 0; i < u->n_levels; i++) {
             kiln_chunk *c = next++;
             const kiln_status st = fill_chunk(r, p, node, i, c, err);

@@ -212,6 +212,16 @@ static const kiln_unit *child_of(const kiln_lod_plan *p, uint32_t node, uint32_t
     return &p->units[p->unit_of[p->tree.children[node_at(p, node)->first_child + child]]];
 }
 
+kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err)
+{
+    const kiln_lod_unit *u = unit->payload;
+    memset(out, 0, sizeof *out);
+    if (u->errors.n_views == 0) return KILN_OK;
+    KILN_TRY(kiln_unit_struct(r, unit, "errors", out, sizeof *out, err));
+    if (kiln_lod_errors_good(out, u->n_levels)) return KILN_OK;
+    return kiln_unit_refuse(r, unit, kiln_fail(err, KILN_E_IO, "its errors cannot be"), err);
+}
+
 /* What is stored of a child may be a stranger's: the worker that reads it could only fail. */
 static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t node, kiln_lod_unit *u, kiln_error *err)
 {
@@ -222,6 +232,8 @@ static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t n
         children[i].unit = below->key;
         KILN_TRY(kiln_unit_refuse(r, below,
                                   kiln_lod_level_check(&below->result, c->level, c->count, u->sh_degree, u->weighted, err), err));
+        kiln_lod_errors errors;
+        KILN_TRY(kiln_lod_unit_errors(r, below, &errors, err));
     }
     return KILN_OK;
 }

@@ -36,6 +36,8 @@ void kiln_lod_plan_release(kiln_lod_plan *p);
 static inline kiln_lod_unit *kiln_lod_payload(const kiln_lod_plan *p, uint32_t node) { return p->units[p->unit_of[node]].payload; }
 static inline kiln_lod_child *kiln_lod_children(kiln_lod_unit *u) { return (kiln_lod_child *)(u + 1); }
 
+/* Reads the errors that a stored unit measured; n_levels is 0 if it had no views. What cannot be is refused: KILN_E_IO. */
+kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err) KILN_MUST_CHECK;
 /* Says what memory all lists take, before the first runs. */
 void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p);
 /* Keys the leaves. seen: the layer `visibility`, NULL without one. */

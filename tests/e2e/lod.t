@@ -67,8 +67,10 @@ same one.db hosts.db
 must 0 kiln lod two.db --force
 same one.db two.db
 
-# A stored result of a chunk that cannot be used is dropped, and the same command makes it again: a size, a plane.
-for change in "UPDATE unit_output SET raw_bytes = raw_bytes - 4 WHERE name = '4 means'" "DELETE FROM unit_output WHERE name = '4 quats'"; do
+# A stored result of a chunk that cannot be used is dropped, and the same command makes it again: a size, a plane, errors that are
+# the bounds of a level.
+for change in "UPDATE unit_output SET raw_bytes = raw_bytes - 4 WHERE name = '4 means'" "DELETE FROM unit_output WHERE name = '4 quats'" \
+    "UPDATE unit_output SET (hash, raw_bytes) = (SELECT hash, raw_bytes FROM unit_output AS o WHERE o.unit = unit_output.unit AND o.name = '4 bounds') WHERE name = 'errors'"; do
     cp killed.db bad.db
     python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute(sys.argv[2] + " AND unit IN (SELECT id FROM unit WHERE stage = ? AND name LIKE ? LIMIT 1)", ("lod", "chunk %")); db.commit()' bad.db "$change"
     must 74 kiln lod bad.db --levels 4 --coarsest 300
