@@ -32,14 +32,15 @@ static double percent(uint64_t part, uint64_t of) { return of ? 100.0 * (double)
 
 void kiln_detail_print(const kiln_view_detail *sum, uint32_t n, const char *wish)
 {
-    const char *between = " (";
+    const char *between = "  by level: ";
     if (n == 0 || sum->full == 0) return;
-    kiln_print_part("level %s: %.0f Gaussians a view, %.1f %% of %.0f", wish, (double)sum->rows / n, percent(sum->rows, sum->full),
-                    (double)sum->full / n);
+    kiln_print("level %s: %.0f Gaussians a view, %.1f %% of %.0f", wish, (double)sum->rows / n, percent(sum->rows, sum->full),
+               (double)sum->full / n);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) {
-        if (sum->chunks_of_level[k] == 0) continue;
-        kiln_print_part("%slevel %u: %.0f %%", between, k, percent(sum->of_level[k], sum->rows));
+        const double share = percent(sum->of_level[k], sum->rows);
+        if (share < 0.5) continue; /* which rounds to nothing */
+        kiln_print_part("%s%u: %.0f %%", between, k, share);
         between = ", ";
     }
-    kiln_print("%s", between[0] == ',' ? ")" : "");
+    if (between[0] == ',') kiln_print("%s", "");
 }

@@ -52,6 +52,9 @@ images other/o.db | diff two.lines - >&2 || fail "level 2 is not drawn of its ro
 must 0 "$KILN_BIN/kiln" pipeline of_rows -o pipe --level 3 --devices cpu
 grep -q -- '--level 3 needs levels of detail: kiln-lod makes them' err || fail "the pipeline does not say so: $(cat err)"
 
+"$KILN_BIN/kiln-render" two/t.db --devices cpu -o views/ >said.txt 2>&1 || fail "$(cat said.txt)"
+grep -qx 'level 2: 14[0-9]* Gaussians a view, 2[45].[0-9] % of [0-9]*' said.txt && grep -qx '  by level: 2: 100 %' said.txt || fail "it says: $(cat said.txt)"
+
 # stored, and drawn again from tables: the same bits; kiln-verify knows their chunks
 kiln tiles two/t.db --level 2 --devices cpu >/dev/null || fail "kiln-tiles --level 2"
 render two/t.db --force >forced.json
