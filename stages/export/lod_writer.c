@@ -183,16 +183,16 @@ done:
     return st;
 }
 
+/* "1_0/meta.json" and what it names. */
 static bool is_there(const char *target, const char *name)
 {
     char path[KILN_PATH_MAX];
-    const char *why;
-    kiln_file_info info;
-    return name && kiln_name_is_safe(name, &why) && kiln_path_join(path, sizeof path, target, name, NULL) == KILN_OK &&
-           kiln_is_file(path) && kiln_file_stat(path, &info, NULL) == KILN_OK && info.size > 0;
+    const char *why, *slash = name ? strchr(name, '/') : NULL;
+    if (!slash || !kiln_name_is_safe(name, &why) || kiln_path_join(path, sizeof path, target, name, NULL) != KILN_OK) return false;
+    path[strlen(path) - strlen(slash)] = '\0';
+    return kiln_sog_complete(path);
 }
 
-/* The images of the same folder are behind meta.json, which is written last. */
 static bool complete(const char *target)
 {
     char path[KILN_PATH_MAX];

@@ -42,6 +42,8 @@ typedef struct {
     uint32_t degree, palette; /* palette: entries, where degree is not 0 */
     bool antialiased;
 } kiln_sog_text;
+/* Are meta.json and the images that it names in this folder? Looks at sizes only. */
+bool kiln_sog_complete(const char *folder);
 kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

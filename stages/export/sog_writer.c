@@ -582,7 +582,7 @@ static kiln_status put_file(void *to, const char *name, const void *data, uint64
 }
 
 /* meta.json names the images; how large they are it does not say. */
-static bool complete(const char *target)
+bool kiln_sog_complete(const char *target)
 {
     static const char *const members[] = {"means", "scales", "quats", "sh0", "shN"};
     char path[KILN_PATH_MAX];
@@ -664,4 +664,4 @@ const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER
                                                       .n_rounds = N_ROUNDS,
                                                       .is_ours = is_ours,
                                                       .last_file = META,
-                                                      .complete = complete};
+                                                      .complete = kiln_sog_complete};
