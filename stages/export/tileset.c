@@ -21,7 +21,7 @@ void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI])
     if (*node == '/') node++;
     for (; *node && n < 100; node++) name[n++] = *node == '/' ? '_' : *node;
     name[n] = 0;
-    (void)snprintf(out, KILN_TILE_URI, "%s_L%u.glb", n ? name : "root", level);
+    (void)snprintf(out, KILN_TILE_URI, "%.100s_L%u.glb", n ? name : "root", level);
 }
 
 bool kiln_tile_uri_is_ours(const char *name)
