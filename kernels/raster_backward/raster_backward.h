@@ -67,8 +67,8 @@ kiln_status kiln_raster_backward_check(const kiln_raster_backward_args *a, kiln_
 /* Number of pixels of tile rows [row0, row1) inside the image. */
 static inline uint64_t kiln_raster_backward_pixels(const kiln_raster_backward_args *a)
 {
-    const kiln_raster_args same = {.view = a->view, .row0 = a->row0, .row1 = a->row1};
-    return kiln_raster_pixels(&same);
+    const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE, height = a->view->height;
+    return ((end < height ? end : height) - (from < height ? from : height)) * a->view->width;
 }
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
