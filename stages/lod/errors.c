@@ -6,6 +6,7 @@
 #include "kernels/draw/draw.h"
 #include "kernels/math/real.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,13 +241,20 @@ bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels)
     return true;
 }
 
+/* The least error of which four times are at least `next`: a quarter, but that numbers below the least normal one are rounded. */
+static float quarter_of(float next)
+{
+    const float quarter = 0.25f * next;
+    return 4 * quarter < next ? nextafterf(quarter, FLT_MAX) : quarter;
+}
+
 /* No error below that of a finer level, nor, in pixels, below that at a larger footprint. */
 static void make_monotone(kiln_lod_errors *e)
 {
     for (uint32_t k = 0; k < e->n_levels; k++)
         for (uint32_t i = KILN_LOD_STEPS; i-- > 0;) {
             float *at = &e->at[k][i];
-            if (i + 1 < KILN_LOD_STEPS) *at = kiln_max_f32(*at, 0.25f * e->at[k][i + 1]);
+            if (i + 1 < KILN_LOD_STEPS) *at = kiln_max_f32(*at, quarter_of(e->at[k][i + 1]));
             if (k > 0) *at = kiln_max_f32(*at, e->at[k - 1][i]);
         }
 }

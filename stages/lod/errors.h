@@ -23,7 +23,7 @@
  * measured: what one merge loses and what the next one loses are about orthogonal. The square of the sum of roots would be certain,
  * but up to 3 dB more for each height.
  *
- * Errors are made monotone: none is below that of a finer level, nor below its own at a larger footprint.
+ * Errors are made monotone: none is below that of a finer level, nor, in pixels (error / f^2), below its own at a larger footprint.
  *
  * Same bits everywhere: drawn by operations on the CPU (kernels/runner.h), also in a worker that has a GPU; sums of doubles in the
  * order of pixels. Results do not depend on threads. Source: ours; Chou et al. 1989 for additive errors in tree pruning.

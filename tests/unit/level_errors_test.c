@@ -433,6 +433,27 @@ static void extremes_give_finite_errors(void **state)
 }
 
 /* One row that covers all the rest does not blur the measure: the window leaves it out. */
+/* Errors below the least normal float are rounded when they are halved: each stays at most four times the one before. */
+static void errors_of_a_tiny_node_can_be_stored(void **state)
+{
+    (void)state;
+    for (int power = 18; power <= 24; power++) {
+        const float size = powf(10, -(float)power);
+        node_rows *rows = random_rows(200, size, 7), *level = thinned(rows, 2);
+        const kiln_camera camera = camera_at(0, 0, -3 * (double)size, "train");
+        kiln_lod_error_source s = source_of(&camera, 1);
+        kiln_lod_error_request q;
+        const kiln_level_node node = node_of(&rows->rows);
+        s.near_m = 0.01 * (double)size;
+        kiln_lod_error_request_init(&q, &s, &node);
+        const kiln_lod_errors e = measure(&q, &rows->rows, &level->rows, 1);
+        assert_true(kiln_lod_errors_good(&e, 1));
+        free(s.cameras);
+        free(rows);
+        free(level);
+    }
+}
+
 static void a_few_large_rows_do_not_coarsen_the_footprint(void **state)
 {
     node_rows *a = random_rows(600, 1, 5), *b = thinned(a, 2);
@@ -487,6 +508,7 @@ int main(void)
         cmocka_unit_test(without_cameras_nothing_is_measured),
         cmocka_unit_test(a_camera_within_or_behind_measures_from_outside),
         cmocka_unit_test(extremes_give_finite_errors),
+        cmocka_unit_test(errors_of_a_tiny_node_can_be_stored),
         cmocka_unit_test(a_few_large_rows_do_not_coarsen_the_footprint),
         cmocka_unit_test(stored_errors_are_looked_at),
     };
