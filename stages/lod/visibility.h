@@ -6,8 +6,9 @@
  * clamped to [0.02, 1] and stored in eight logarithmic steps a decade, so that a small change elsewhere leaves most planes as they
  * are. A Gaussian that no camera sees has the least. DESIGN.md has the source.
  *
- * Cameras are those of the split "train", or all where there are none, the orbit of a scene without cameras too, but none whose photo
- * has a lens; of these `views`, evenly spread in the order of names. Pictures are at most 1600 pixels wide and high.
+ * Cameras are those of the split "train", or all where there are none, the orbit of a scene without cameras too; a camera with a
+ * lens is its pinhole, as everywhere. Of these `views`, evenly spread in the order of names. Pictures are at most 1600 pixels wide
+ * and high.
  *
  * Two lists of units: some views each, which may be drawn on GPUs, then a chunk each (visibility_units.h). For the parent's main
  * thread.
@@ -29,8 +30,8 @@ kiln_status kiln_visibility_views(const kiln_scene *scene, const kiln_camera *ca
                                   kiln_error *err) KILN_MUST_CHECK;
 
 /* Makes the layer `visibility` of a baked layer: runs both lists and fills *out, not yet put; the caller frees it with
- * kiln_layer_free, after a failure too. *hidden: rows that have the least. *out stays NULL without views or chunks. Afterwards units
- * run where --devices says. Fails as kiln_run_units. */
+ * kiln_layer_free, after a failure too. *hidden: rows that have the least. *out stays NULL without views or chunks. Afterwards
+ * units run where --devices says. Fails as kiln_run_units. */
 kiln_status kiln_lod_visibility(kiln_run *r, const kiln_layer *baked, const kiln_view_request *views, uint32_t n_views,
                                 kiln_layer **out, uint64_t *hidden, kiln_error *err) KILN_MUST_CHECK;
 

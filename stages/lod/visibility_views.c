@@ -9,7 +9,7 @@
 
 enum { SIDE_MOST = 1600 };
 
-static bool is_chosen(const kiln_camera *c, bool train) { return !c->distorted && (!train || strcmp(c->split, "train") == 0); }
+static bool is_chosen(const kiln_camera *c, bool train) { return !train || strcmp(c->split, "train") == 0; }
 
 static uint32_t count_chosen(const kiln_camera *cameras, uint32_t n, bool train)
 {
