@@ -165,6 +165,7 @@ static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
     kiln_key_bytes(h, "counts", u->counts, u->n_levels * sizeof *u->counts);
     kiln_key_u64(h, "sh_degree", u->sh_degree);
     kiln_key_u64(h, "weighted", u->weighted);
+    kiln_key_text(h, "profile", kiln_profiles[u->errors.profile].name);
     kiln_key_bytes(h, "errors", &u->errors, sizeof u->errors);
 }
 
