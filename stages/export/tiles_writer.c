@@ -57,6 +57,8 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
     return KILN_OK;
 }
 
+static double shadow_of(const kiln_level_node *n) { return kiln_tile_shadow(n->reach_min, n->reach_max); }
+
 static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, kiln_tile *t)
 {
     const kiln_export_chunk *c = &e->chunks[chunk];
@@ -65,7 +67,7 @@ static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, kiln_ti
     *t = (kiln_tile){.parent = KILN_NO_TILE};
     kiln_tile_uri(node->name, c->level, t->uri);
     t->error = e->edits.moves ? e->edits.move.scale : 1;
-    t->error *= kiln_tile_error(c->chunk, node->reach_min, node->reach_max);
+    t->error *= kiln_tile_error(c->chunk, shadow_of(node), shadow_of(&e->tree->nodes[e->tree->n_nodes - 1]));
     kiln_tile_axes(of->lo, lo);
     kiln_tile_axes(of->hi, hi);
     for (int i = 0; i < 3; i++) {

@@ -39,30 +39,50 @@ bool kiln_tile_uri_is_ours(const char *name)
 
 enum { SCREEN_ERROR = 16 };           /* pixels that CesiumJS allows */
 static const double like = 3.1623e-4; /* 35 dB */
+static const double pixels = 1e6;     /* of a picture that the scene fills */
 
-/* The footprint at which the error, which falls with it, is `most`. Between measured footprints the error is linear, below the
- * first it grows with the inverse square of the footprint, above the last it falls so. */
-static double footprint_of(const kiln_chunk *level, double most)
-{
-    const uint32_t n = level->n_errors;
-    double s = ldexp(1, level->error_step), before = (double)level->errors[0];
-    if (before <= most) return s * sqrt(before / most);
-    for (uint32_t i = 1; i < n; i++) {
-        const double now = (double)level->errors[i];
-        if (now <= most) return s + s * (before - most) / (before - now);
-        s *= 2;
-        before = now;
-    }
-    return s * sqrt(before / most);
-}
-
-double kiln_tile_error(const kiln_chunk *level, const float lo[3], const float hi[3])
+double kiln_tile_shadow(const float lo[3], const float hi[3])
 {
     const double x = (double)hi[0] - (double)lo[0], y = (double)hi[1] - (double)lo[1], z = (double)hi[2] - (double)lo[2];
-    const double seen = (x * y + y * z + z * x) / 2;
-    if (level->level == 0 || !(seen > 0)) return 0;
-    if (level->n_errors) return SCREEN_ERROR * footprint_of(level, seen * like);
-    return SCREEN_ERROR * sqrt(seen / (double)(level->count ? level->count : 1));
+    return (x * y + y * z + z * x) / 2;
+}
+
+/* What a level may differ by, and the footprint `full` at which the scene fills a picture. From there outwards the picture stays,
+ * and the scene in it becomes smaller, so more is allowed. */
+typedef struct {
+    double most, full;
+} allowance;
+
+/* Of step i: the stored error over the allowed one. */
+static double excess_at(const kiln_chunk *level, const allowance *a, uint32_t i, double footprint)
+{
+    const double far = footprint > a->full ? footprint / a->full : 1;
+    return (double)level->errors[i] / (a->most * far * far);
+}
+
+/* The footprint from which on no more is lost than is allowed. Looked for from far to near, because errors may grow with the
+ * footprint; over its square they fall. Beyond the last step they are taken to grow with the footprint. Below the first they are
+ * not measured: there they are taken to grow with the inverse of its square, as what was measured is seen ever larger. */
+static double footprint_of(const kiln_chunk *level, const allowance *a)
+{
+    const uint32_t n = level->n_errors;
+    double s = ldexp(1, level->error_step + (int)n - 1), after = excess_at(level, a, n - 1, s);
+    if (after > 1) return (double)level->errors[n - 1] / s * (a->full * a->full / a->most);
+    for (uint32_t i = n - 1; i-- > 0;) {
+        const double here = excess_at(level, a, i, s /= 2);
+        if (here > 1) return s + s * (here - 1) / (here - after);
+        after = here;
+    }
+    const double near = s * sqrt((double)level->errors[0] / a->most);
+    return near > a->full ? sqrt(near * a->full) : near;
+}
+
+double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
+{
+    if (level->level == 0 || !(shadow > 0)) return 0;
+    const allowance a = {.most = shadow * like, .full = sqrt(fmax(whole, shadow) / pixels)};
+    if (level->n_errors) return SCREEN_ERROR * footprint_of(level, &a);
+    return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
 void kiln_tileset_settle(kiln_tile *tiles, uint32_t n)

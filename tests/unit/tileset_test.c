@@ -39,24 +39,42 @@ static kiln_chunk level_of(uint32_t n, int32_t step, const float *errors)
     return c;
 }
 
-static void an_error_is_the_pixel_at_which_it_looks_right(void **state)
+static void an_error_is_the_pixel_from_which_it_looks_right(void **state)
 {
-    const float lo[3] = {0, 0, 0}, hi[3] = {1, 1, 1}; /* seen: 3/2 units squared */
-    const double most = 1.5 * 3.1623e-4;
+    const float lo[3] = {0, 0, 0}, hi[3] = {1, 1, 1};
+    const double most = 1.5 * 3.1623e-4, near = 1e12; /* the whole is so large that it fills all pictures */
     (void)state;
+    assert_true(fabs(kiln_tile_shadow(lo, hi) - 1.5) < 1e-12);
     /* Reached between the footprints 1/4 and 1/2: in the middle of the errors, in the middle of the footprints. */
     kiln_chunk c = level_of(3, -3, (const float[]){(float)(4 * most), (float)(1.5 * most), (float)(0.5 * most)});
-    assert_true(fabs(kiln_tile_error(&c, lo, hi) - 16 * 0.375) < 1e-5);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, near) - 16 * 0.375) < 1e-5);
     /* Below all that was measured: a quarter of the error at the finest footprint is enough at half of it. */
     c = level_of(2, 0, (const float[]){(float)(most / 4), (float)(most / 16)});
-    assert_true(fabs(kiln_tile_error(&c, lo, hi) - 16 * 0.5) < 1e-5);
-    /* Above all of it. */
-    c = level_of(2, 0, (const float[]){(float)(9 * most), (float)(4 * most)});
-    assert_true(fabs(kiln_tile_error(&c, lo, hi) - 16 * 4) < 1e-4);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, near) - 16 * 0.5) < 1e-5);
     c = level_of(0, 0, NULL);
-    assert_true(fabs(kiln_tile_error(&c, lo, hi) - 16 * sqrt(1.5 / 100)) < 1e-9);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, near) - 16 * sqrt(1.5 / 100)) < 1e-9);
     c.level = 0;
-    assert_true(kiln_tile_error(&c, lo, hi) == 0);
+    assert_true(kiln_tile_error(&c, 1.5, near) == 0);
+}
+
+/* Errors as classic profiles have them: they grow with the footprint, by less than its square. */
+static void an_error_may_grow_with_the_footprint(void **state)
+{
+    const double most = 1.5 * 3.1623e-4, full = 0.5, whole = full * full * 1e6; /* fills a picture at the footprint 1/2 */
+    (void)state;
+    /* of what is allowed: all at 1/4, twice as much at 1/2, 3/4 at 1, where four times as much is, and a half at 2 */
+    kiln_chunk c = level_of(4, -2, (const float[]){(float)most, (float)(2 * most), (float)(3 * most), (float)(8 * most)});
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.9) < 1e-4);
+    /* a little above what is allowed near by does not change it by much */
+    c.errors[0] = (float)(1.001 * most);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.9) < 1e-4);
+    c.errors[1] = (float)(1.001 * most);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.5) < 0.1);
+    c.errors[0] = c.errors[1] = (float)(0.999 * most);
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.25) < 0.1);
+    /* not enough at the last step: at twice its footprint it has twice the error, of four times as much */
+    c = level_of(2, -1, (const float[]){(float)(8 * most), (float)(8 * most)});
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 2) < 1e-4);
 }
 
 static void parents_hold_their_children(void **state)
@@ -160,9 +178,13 @@ static void a_glb_holds_the_spz_as_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_told_apart),        cmocka_unit_test(an_error_is_the_pixel_at_which_it_looks_right),
-        cmocka_unit_test(parents_hold_their_children), cmocka_unit_test(a_place_is_on_the_ellipsoid),
-        cmocka_unit_test(the_text_nests_the_tiles),    cmocka_unit_test(a_glb_holds_the_spz_as_it_is),
+        cmocka_unit_test(names_are_told_apart),
+        cmocka_unit_test(an_error_is_the_pixel_from_which_it_looks_right),
+        cmocka_unit_test(an_error_may_grow_with_the_footprint),
+        cmocka_unit_test(parents_hold_their_children),
+        cmocka_unit_test(a_place_is_on_the_ellipsoid),
+        cmocka_unit_test(the_text_nests_the_tiles),
+        cmocka_unit_test(a_glb_holds_the_spz_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
