@@ -224,10 +224,11 @@ static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
     return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
 }
 
-/* -o asks for files although the stored format is none */
+/* -o and --levels-against ask for files although the stored format is none. Given beside --levels-against, none only measures. */
 static uint32_t format_now(const kiln_render_plan *s)
 {
-    const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
+    const bool asks = o.output || (s->against && !kiln_opt_given(&cli, "format"));
+    const uint32_t format = asks && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
     if (!output_is_file(s) || !*kiln_path_suffix(o.output) || kiln_opt_given(&cli, "format")) return format;
     const kiln_picture_format f = kiln_picture_format_of(o.output);
     return same_suffix(f, format) ? format : f;
@@ -250,7 +251,7 @@ static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, ki
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
-    if (s->against) return kiln_against_place(s, j, o.format, err);
+    if (s->against) return kiln_against_place(s, j, format, err);
     j->payload.format = format;
     j->payload.alpha = o.alpha;
     j->payload.fast = o.fast;

@@ -108,6 +108,11 @@ P
 [ "$(digest b/b.db | sha256sum)" = "$before" ] || fail "--levels-against changes the bake"
 kiln compare against/full_2 against/level_2 >compared || fail "kiln-compare of the two folders"
 must 2 kiln render b/b.db --levels-against against --level 2
+render b/b.db --levels-against of_none --format none >/dev/null
+[ ! -e of_none ] || fail "--format none writes files"
+cp b/b.db stored.db && kiln render stored.db --format none --devices cpu >/dev/null || fail "--format none"
+render stored.db --levels-against of_none >/dev/null
+diff -r against of_none >&2 || fail "--levels-against writes no pictures where --format none is stored"
 mkdir one && python3 - <<'P'
 data = open("s/scene.ply", "rb").read()
 end = data.index(b"end_header\n") + 11
