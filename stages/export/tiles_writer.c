@@ -36,10 +36,21 @@ static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, D
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
 
+/* Names become those of files, and stand in JSON. A bake may be a stranger's. */
+static kiln_status check_names(const kiln_level_tree *t, kiln_error *err)
+{
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        if (!kiln_tile_can_name(t->nodes[i].name))
+            return kiln_fail(err, KILN_E_INPUT, "3dtiles names its files after chunks, and '%s' is no path of digits",
+                             t->nodes[i].name);
+    return KILN_OK;
+}
+
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const double *at = e->origin;
+    KILN_TRY(check_names(e->tree, err));
     if (e->sh_degree > DEGREE_MAX)
         KILN_TRY(kiln_export_note(p, err, "its tiles hold spherical harmonics up to degree 3; those of degree 4 are left out"));
     if (at[0] != 0 || at[1] != 0 || at[2] != 0)

@@ -14,6 +14,8 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------------------- */
 
+bool kiln_tile_can_name(const char *node) { return node[0] == '/' && node[strspn(node, "0123456789/-.+")] == '\0'; }
+
 void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI])
 {
     char name[KILN_TILE_URI];

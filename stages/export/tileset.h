@@ -38,7 +38,10 @@ typedef struct {
     double transform[16]; /* column-major, from the tileset's axes to earth-centred, earth-fixed metres */
 } kiln_tileset;
 
-/* The name of the GLB of a chunk: "/0/3/5-7@2" becomes "0_3_5-7_L2.glb", "/" at level 0 "root_L0.glb". Two chunks never have one.
+/* Is this a name as kiln-chunk and kiln-lod give nodes: digits with / - . + between them? */
+bool kiln_tile_can_name(const char *node);
+/* The name of the GLB of a chunk of such a node: "/0/3/5-7@2" becomes "0_3_5-7_L2.glb", "/" at level 0 "root_L0.glb". Two chunks
+ * never have one.
  */
 void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI]);
 /* Is this a name that kiln_tile_uri gives? */

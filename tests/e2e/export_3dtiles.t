@@ -49,6 +49,11 @@ python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["root"]["transfor
     "$out/u/tileset.json" || fail '--geo is not on the ground'
 for bad in 91,0,0 1,2 1,2,x 1,2,3,4; do must 2 kiln export "$out/b.db" --format 3dtiles --geo $bad -o "$out/w"; done
 
+# A stranger's names reach neither files nor JSON.
+cp "$out/b.db" "$out/bad.db" && sqlite3 "$out/bad.db" "update chunk set name = replace(name, '/0', '/\"0'), parent = replace(parent, '/0', '/\"0')"
+must 3 kiln export "$out/bad.db" --format 3dtiles -o "$out/w"
+[ ! -e "$out/w" ] || fail 'a refused export left something'
+
 # What a fault costs: each of these is told.
 python3 - "$out/t/tileset.json" "$out/t" <<'PY' || fail 'cannot break a tileset'
 import copy, json, sys

@@ -28,6 +28,10 @@ static void names_are_told_apart(void **state)
     kiln_tile_uri("/", 4, uri);
     assert_string_equal(uri, "root_L4.glb");
     assert_true(kiln_tile_uri_is_ours(uri));
+    assert_true(kiln_tile_can_name("/") && kiln_tile_can_name("/0/3/5-7") && kiln_tile_can_name("/0/3.2") &&
+                kiln_tile_can_name("/0+1"));
+    assert_false(kiln_tile_can_name("/0\"3") || kiln_tile_can_name("/root") || kiln_tile_can_name("0") ||
+                 kiln_tile_can_name("/0_3"));
     static const char *const others[] = {"scene.glb", "L2.glb", "_L.glb", "holiday_L2.glb", "0_L2.gltf", "../0_L2.glb", ""};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(kiln_tile_uri_is_ours(others[i]));
 }
