@@ -97,6 +97,11 @@ bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
 ## bench-lod: WAYS='M V R' AA='off on' STEPS=100 LEVELS= DIR=: tests/bench/lod)
 bench-lod: $(BIN)
 	@O='$O' SHARED='$(or $(SHARED),../shared)' tests/bench/lod
+.PHONY: bench-lod-distances
+## bench-lod-distances: what kiln-render --level draws near and far, and how far that is from the full scene (MANIFESTS='bakes with levels'
+## bench-lod-distances: WISHES='dB:35' FACTORS='1 2 4 8': tests/bench/lod_distances)
+bench-lod-distances: $(BIN)
+	@O='$O' tests/bench/lod_distances $(MANIFESTS)
 .PHONY: soak
 ## soak: what each stage takes of host memory under which --ram, watched from outside: 3 million Gaussians, caps x threads, some 3 GB
 ## soak: of disk and half an hour (GAUSSIANS=, CAPS=, THREADS=, STAGES=, SCRATCH=dir: tests/bench/soak)
