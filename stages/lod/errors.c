@@ -122,7 +122,7 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     cross(forward, v->right, down);
     for (int i = 0; i < 3 && !normalise(down); i++) cross(forward, axes[i], down);
     cross(down, forward, right);
-    a->distance = fmax(away, 2 * fmax(radius, g->q->near_m));
+    a->distance = fmax(fmin(away, FARTHEST), 2 * fmax(radius, g->q->near_m));
     for (int i = 0; i < 3; i++) a->t[i] = -dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
     const double nearest =
         a->distance - axis_reach(g, forward); /* at least a quarter of the distance, half sides are at most the radius */
@@ -182,7 +182,7 @@ static double difference(const gauge *g, uint64_t pixels)
 static uint32_t side_of(double tan, double focal)
 {
     const double pixels = ceil(2 * tan * focal);
-    return 2 * KILN_LOD_BORDER + (uint32_t)(pixels < 1 ? 1 : pixels > KILN_LOD_WINDOW ? KILN_LOD_WINDOW : pixels);
+    return 2 * KILN_LOD_BORDER + (uint32_t)kiln_clamp_f64(pixels, 1, KILN_LOD_WINDOW);
 }
 
 /* Adds what one view has at one footprint to sums[level]. */
@@ -210,7 +210,7 @@ static kiln_status measure_view(const gauge *g, const aim *a, double footprint, 
 static int32_t first_step_of(const gauge *g, const aim *aims, uint32_t n)
 {
     int step;
-    frexp(g->q->finest, &step);
+    frexp(kiln_clamp_f64(g->q->finest, 1 / (double)FARTHEST, FARTHEST), &step); /* poses and lenses of a file may be anything */
     step--;
     for (uint32_t i = 0; i < n; i++) {
         const double widest = 2 * aims[i].distance * fmax(aims[i].tan_x, aims[i].tan_y);

@@ -432,6 +432,25 @@ static void extremes_give_finite_errors(void **state)
     free(b);
 }
 
+/* Poses and lenses that a file may hold, and no camera has. */
+static void odd_cameras_give_finite_errors(void **state)
+{
+    static const double places[] = {0, 1e-300, 1e20, 1e39, 1e300}, focals[] = {1e-300, 1e-9, 1e9, 1e300};
+    node_rows *a = random_rows(100, 1, 5), *b = thinned(a, 2);
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (size_t k = 0; k < sizeof focals / sizeof *focals; k++) {
+            kiln_camera camera = camera_at(places[i], 0, -places[i], "train");
+            camera.fx = camera.fy = focals[k];
+            const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
+            const kiln_lod_errors e = measure(&q, &a->rows, &b->rows, 1);
+            assert_int_equal(e.n_levels, 1);
+            check_order(&e);
+        }
+    free(a);
+    free(b);
+}
+
 /* One row that covers all the rest does not blur the measure: the window leaves it out. */
 /* Errors below the least normal float are rounded when they are halved: each stays at most four times the one before. */
 static void errors_of_a_tiny_node_can_be_stored(void **state)
@@ -509,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_camera_within_or_behind_measures_from_outside),
         cmocka_unit_test(extremes_give_finite_errors),
         cmocka_unit_test(errors_of_a_tiny_node_can_be_stored),
+        cmocka_unit_test(odd_cameras_give_finite_errors),
         cmocka_unit_test(a_few_large_rows_do_not_coarsen_the_footprint),
         cmocka_unit_test(stored_errors_are_looked_at),
     };
