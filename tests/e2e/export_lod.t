@@ -41,20 +41,35 @@ for k in 0 $((levels - 1)); do
     got=$(sqlite3 "$out/l.db" "select sum(count) from chunk join stage_output using (layer) where role = 'source'")
     [[ $facts =~ \"counts\":\ \[([^]]*)\] ]]
     [ "$got" = "$(echo "${BASH_REMATCH[1]}" | cut -d, -f$((k + 1)) | tr -d ' ')" ] || fail "level $k has $got rows"
-    [ $k != 0 ] || { must 0 kiln export "$out/l.db" --layer source -o "$out/l.ply"; }
+    must 0 kiln export "$out/l.db" --layer source -o "$out/l$k.ply"
 done
 must 0 kiln export "$out/b.db" --order baked -o "$out/b.ply"
-python3 - "$out/l.ply" "$out/b.ply" <<'PY' || fail 'the finest level is not the bake'
-import struct, sys
+python3 - "$out/t/lod-meta.json" "$out/l0.ply" "$out/l$((levels - 1)).ply" "$out/b.ply" <<'PY' || fail 'levels are not where they should be'
+import json, struct, sys
 def ply(path):
     head, body = open(path, 'rb').read().split(b'end_header\n', 1)
     names = [l.split()[-1].decode() for l in head.split(b'\n') if l.startswith(b'property float')]
     return [dict(zip(names, r)) for r in struct.iter_unpack('<%df' % len(names), body)]
-got, want = ply(sys.argv[1]), ply(sys.argv[2])
+got, want = ply(sys.argv[2]), ply(sys.argv[4])
 assert len(got) == len(want), (len(got), len(want))
 for g, w in zip(got, want):
     for name in 'xyz': assert abs(g[name] - w[name]) < 2e-3 * (1 + abs(w[name])), (name, g[name], w[name])
     assert abs(g['f_dc_0'] - w['f_dc_0']) < 0.1, (g['f_dc_0'], w['f_dc_0'])
+# The rows of a leaf lie in its bound: of the finest level as of the coarsest.
+meta = json.load(open(sys.argv[1]))
+leaves, todo = [], [meta['tree']]
+while todo:
+    n = todo.pop()
+    leaves += [n] if 'lods' in n else []
+    todo += n.get('children', [])
+for k, rows in ((0, got), (meta['lodLevels'] - 1, ply(sys.argv[3]))):
+    files = sorted({l['lods'][str(k)]['file'] for l in leaves if str(k) in l['lods']})
+    assert len(files) == 1, files
+    for l in leaves:
+        part = l['lods'].get(str(k), {'offset': 0, 'count': 0})
+        for r in rows[part['offset']:part['offset'] + part['count']]:
+            for a, name in enumerate('xyz'):
+                assert l['bound']['min'][a] - 2e-3 * (1 + abs(r[name])) <= r[name] <= l['bound']['max'][a] + 2e-3 * (1 + abs(r[name])), (k, l['bound'], r)
 PY
 
 # Remembered beside the bake; a file that is gone is written again, a stranger's file in a folder of ours is not removed.
