@@ -31,16 +31,22 @@ static inline double determinant(const double c[6])
     return c[0] * (c[3] * c[5] - c[4] * c[4]) - c[1] * (c[1] * c[5] - c[2] * c[4]) + c[2] * (c[1] * c[4] - c[2] * c[3]);
 }
 
+/* How much a merge of this row matters: weight^(7/16), antialiased weight^(3/4), for there what is small is drawn small. */
+static double gate_of(double weight, bool antialiased)
+{
+    const double half = sqrt(weight), quarter = sqrt(half), eighth = sqrt(quarter);
+    return antialiased ? half * quarter : quarter * eighth * sqrt(eighth);
+}
+
 /* What follows from covar and weight. */
-static void derive(coarsen_node *g)
+static void derive(coarsen_node *g, bool antialiased)
 {
     g->floor = floor_share * (g->covar[0] + g->covar[3] + g->covar[5]);
     const double c[6] = {g->covar[0] + g->floor, g->covar[1], g->covar[2],
                          g->covar[3] + g->floor, g->covar[4], g->covar[5] + g->floor};
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
-    const double quarter = sqrt(sqrt(g->weight));
-    g->gate = quarter * sqrt(quarter) * sqrt(sqrt(quarter)); /* weight^7/16 */
+    g->gate = gate_of(g->weight, antialiased);
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -75,7 +81,12 @@ static inline float colours_apart(const float *a, const float *b, uint32_t strid
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-static const double colour_share = 4 * 0.28209479177387814 * 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
+/* What a squared difference of colours costs beside the distance. 0.282...: 1/(2 sqrt pi), Y_0^0 */
+static double colour_share(bool antialiased)
+{
+    const double y = 0.28209479177387814;
+    return (antialiased ? 2 : 4) * y * y;
+}
 
 static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (float)cost : FLT_MAX; }
 
@@ -87,7 +98,7 @@ static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, floa
     const float least = finite_cost(shape * gate);
     if (least > enough) return least;
     const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
-    return finite_cost((shape + colour_share * (double)apart) * gate);
+    return finite_cost((shape + colour_share(s->antialiased) * (double)apart) * gate);
 }
 
 /* ---- the heap ---- */
@@ -250,7 +261,7 @@ static void merge(coarsen_state *s, uint32_t a, uint32_t b)
     x->last = x->last > y->last ? x->last : y->last;
     x->count = x->count < UINT32_MAX - y->count ? x->count + y->count : UINT32_MAX;
     x->members += y->members;
-    derive(x);
+    derive(x, s->antialiased);
     s->into[b] = a;
     s->version[a]++;
     s->n_live--;
@@ -317,7 +328,7 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
     g->last = in->source_first ? in->source_last[row] : 0;
     g->count = in->source_first ? in->source_count[row] : 1;
     g->members = 1;
-    derive(g);
+    derive(g, in->antialiased);
 }
 
 /* kiln_coarsen_load_cpu, kiln_coarsen_load_cpu_avx2 */
