@@ -436,6 +436,14 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
     return place_files(s, j, err);
 }
 
+static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)
+{
+    kiln_view_request request;
+    KILN_TRY(kiln_view_request_init(&request, &o.request, &s->scene, c, err));
+    kiln_drawn_say_measured(&s->drawn, &s->wish, &request);
+    return KILN_OK;
+}
+
 static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
@@ -462,6 +470,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     else
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
+    if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         KILN_TRY(make_job(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
     return KILN_OK;
@@ -671,7 +680,7 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(is_fresh(r, s, key, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
-    if (s->n_jobs == 0) kiln_warn("there is no camera to draw");
+    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "there is no level to draw" : "there is no camera to draw");
     KILN_TRY(draw_all(r, s, err));
     KILN_TRY(kiln_render_plan_report(r, s, err));
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);

@@ -1,6 +1,7 @@
 /* drawn -- see drawn.h. Structs of chunks are copied into the list of both layers, without what they own. */
 #include "stages/frame/drawn.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -123,6 +124,17 @@ done:
 }
 
 /* ---- said of it ------------------------------------------------------------------------------------------------------------- */
+void kiln_drawn_say_measured(const kiln_drawn *d, const kiln_level_wish *wish, const kiln_view_request *request)
+{
+    const kiln_layer *l = d->levels;
+    const char *profile = kiln_profiles[request->profile].name;
+    if (!l || wish->form != KILN_LEVEL_DB || l->n_chunks == 0 || l->chunks[0].n_errors == 0) return;
+    if (strcmp(l->origin_profile, profile) == 0 && l->origin_antialiased == request->antialiased) return;
+    kiln_say("errors of levels were measured with the profile %s%s, so decibels are about; kiln-lod --profile %s --antialiased %s "
+             "measures them as they are drawn",
+             l->origin_profile, l->origin_antialiased ? ", antialiased" : "", profile, request->antialiased ? "on" : "off");
+}
+
 void kiln_view_detail_add(kiln_view_detail *sum, const kiln_drawn *d, const kiln_view_request *request, const kiln_view_chunks *c)
 {
     for (uint32_t i = 0; i < c->n; i++) {

@@ -74,6 +74,8 @@ typedef struct {
     uint64_t of_level[KILN_LEVELS_MAX + 1];        /* the first by level */
     uint32_t chunks_of_level[KILN_LEVELS_MAX + 1]; /* chunks by level */
 } kiln_view_detail;
+/* Says it where levels are chosen by errors that were measured under another profile or antialiasing than that of this view. */
+void kiln_drawn_say_measured(const kiln_drawn *d, const kiln_level_wish *wish, const kiln_view_request *request);
 /* What a view draws, by level. */
 void kiln_view_detail_add(kiln_view_detail *sum, const kiln_drawn *d, const kiln_view_request *request, const kiln_view_chunks *c);
 

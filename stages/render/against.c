@@ -135,9 +135,11 @@ kiln_status kiln_against_report(const kiln_against_sums *t, json_t *report, bool
     json_t *rows = json_array();
     if (!rows || json_object_set_new(report, "levels_against", rows) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    if (prints) kiln_print("level    Gaussians      in full  psnr dB    least");
+    bool headed = !prints;
     for (uint32_t k = 1; k <= KILN_LEVELS_MAX; k++) {
         if (t->of[k].n == 0) continue;
+        if (!headed) kiln_print("level    Gaussians      in full  psnr dB    least");
+        headed = true;
         if (prints) print_level(t, k);
         if (json_array_append_new(rows, level_json(t, k)) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     }

@@ -50,6 +50,7 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
         KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, j->camera, err));
         KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &j->chunks, err));
         if (b->drawn.levels) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &j->chunks);
+        if (i == 0) kiln_drawn_say_measured(&b->drawn, &b->wish, &j->request);
         j->key = kiln_view_request_table_key(&j->request, &b->keys, &j->chunks);
     }
     return KILN_OK;

@@ -93,6 +93,9 @@ render b/b.db --cameras far.json --level 0 -o all.npy >/dev/null
 "$KILN_BIN/kiln-compare" all.npy auto.npy --json >compared || fail "kiln-compare"
 python3 -c 'import json, sys; sys.exit(not 35 <= (json.load(sys.stdin)["psnr"] or 999))' <compared || fail "--level auto from far away: $(cat compared)"
 
+"$KILN_BIN/kiln-render" b/b.db --cameras far.json --level auto --profile gsplat-1.5 --devices cpu --format none >said.txt 2>&1 || fail "$(cat said.txt)"
+grep -q 'measured with the profile inria.*kiln-lod --profile gsplat-1.5' said.txt || fail "another profile is not told: $(cat said.txt)"
+
 # each level beside the full scene
 before=$(digest b/b.db | sha256sum)
 render b/b.db --levels-against against >against.json
