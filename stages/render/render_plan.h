@@ -43,6 +43,8 @@ typedef struct {
     char folder[KILN_PATH_MAX]; /* absolute path of the manifest's folder */
 } kiln_render_plan;
 
+/* Tells the run what work is due, for `--devices auto`. Fast pictures are a GPU's: nothing is told. */
+kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast, kiln_error *err) KILN_MUST_CHECK;
 /* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram
  * leaves for a unit, its Gaussians are counted first, by a list of units. Fails as kiln_run_units. */
 kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
