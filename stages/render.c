@@ -303,7 +303,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18120);
+    KILN_KEY_LISTS(kiln_render_unit, 18128);
     kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full is of a run that stores nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
@@ -450,6 +450,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     s->level_text = o.level;
     KILN_TRY(kiln_level_wish_parse(o.level, &s->wish, err));
     KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish), &s->drawn, err));
+    if (!s->against) KILN_TRY(kiln_drawn_narrow(&s->drawn, &s->wish, err));
     s->layer = s->drawn.chunks;
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));

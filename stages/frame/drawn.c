@@ -50,6 +50,37 @@ static kiln_status join(kiln_drawn *d, kiln_error *err)
     return list_both(d, err);
 }
 
+/* Says of each chunk whether the cut has it: *out [n_chunks], to be freed also after a failure. */
+static kiln_status mark_cut(const kiln_drawn *d, const kiln_level_wish *wish, const kiln_view_request *request, bool **out,
+                            kiln_error *err)
+{
+    kiln_level_cut cut = {0};
+    KILN_TRY(KILN_ALLOC(out, d->chunks->n_chunks, "chunks of a cut", err));
+    const kiln_status st = kiln_level_choose(&d->tree, wish, request, &cut, err);
+    for (uint32_t i = 0; st == KILN_OK && i < cut.n; i++) (*out)[cut.picks[i].chunk] = true;
+    kiln_level_cut_release(&cut);
+    return st;
+}
+
+kiln_status kiln_drawn_narrow(kiln_drawn *d, const kiln_level_wish *wish, kiln_error *err)
+{
+    kiln_layer *l = d->chunks;
+    bool *chosen = NULL;
+    uint32_t n = 0;
+    if (!d->levels || d->narrow || wish->form != KILN_LEVEL_AT) return KILN_OK;
+    const kiln_status st = mark_cut(d, wish, NULL, &chosen, err);
+    for (uint32_t i = 0; st == KILN_OK && i < l->n_chunks; i++)
+        if (chosen[i]) l->chunks[n++] = l->chunks[i];
+    free(chosen);
+    if (st != KILN_OK) return st;
+    l->n_chunks = n;
+    l->count = 0;
+    for (uint32_t i = 0; i < n; i++) l->count += l->chunks[i].count;
+    d->n_full = 0;
+    d->narrow = true;
+    return KILN_OK;
+}
+
 kiln_status kiln_drawn_current(kiln_manifest *m, kiln_layer_kind kind, bool with_levels, kiln_drawn *out, kiln_error *err)
 {
     *out = (kiln_drawn){0};
@@ -64,12 +95,14 @@ kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_d
     KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[name->kind].name, name->layer, &out->layer, err));
     if (!kiln_hash_is_zero(name->levels))
         KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, name->levels, &out->levels, err));
-    return join(out, err);
+    KILN_TRY(join(out, err));
+    return name->narrow ? kiln_drawn_narrow(out, &name->wish, err) : KILN_OK;
 }
 
 kiln_drawn_name kiln_drawn_name_of(const kiln_drawn *d, const kiln_level_wish *wish)
 {
-    kiln_drawn_name name = {.kind = (uint64_t)kiln_layer_kind_find(d->layer->kind), .layer = d->layer->digest, .wish = *wish};
+    kiln_drawn_name name = {
+        .kind = (uint64_t)kiln_layer_kind_find(d->layer->kind), .layer = d->layer->digest, .wish = *wish, .narrow = d->narrow};
     if (d->levels && !kiln_level_wish_full(wish)) name.levels = d->levels->digest;
     return name;
 }
@@ -106,20 +139,16 @@ kiln_status kiln_view_chunks_of_layer(const kiln_layer *l, const kiln_view_reque
 kiln_status kiln_view_chunks_choose(const kiln_drawn *d, const kiln_level_wish *wish, const kiln_view_request *request,
                                     kiln_view_chunks *out, kiln_error *err)
 {
-    kiln_status st;
-    kiln_level_cut cut = {0};
     bool *chosen = NULL;
+    kiln_status st = KILN_OK;
     *out = (kiln_view_chunks){0};
-    KILN_GO(KILN_ALLOC(&chosen, d->chunks->n_chunks, "chunks of a view", err));
-    if (d->levels && !kiln_level_wish_full(wish))
-        KILN_GO(kiln_level_choose(&d->tree, wish, request, &cut, err));
-    else
+    if (d->narrow || !d->levels) return take_visible(d->chunks, NULL, request, out, err);
+    if (!kiln_level_wish_full(wish))
+        st = mark_cut(d, wish, request, &chosen, err);
+    else if ((st = KILN_ALLOC(&chosen, d->chunks->n_chunks, "chunks of a cut", err)) == KILN_OK)
         memset(chosen, 1, d->n_full * sizeof *chosen);
-    for (uint32_t i = 0; i < cut.n; i++) chosen[cut.picks[i].chunk] = true;
-    KILN_GO(take_visible(d->chunks, chosen, request, out, err));
-done:
+    if (st == KILN_OK) st = take_visible(d->chunks, chosen, request, out, err);
     free(chosen);
-    kiln_level_cut_release(&cut);
     return st;
 }
 
@@ -144,6 +173,6 @@ void kiln_view_detail_add(kiln_view_detail *sum, const kiln_drawn *d, const kiln
         sum->of_level[level] += chunk->count;
         sum->chunks_of_level[level]++;
     }
-    for (uint32_t i = 0; i < d->n_full; i++)
+    for (uint32_t i = 0; i < d->layer->n_chunks; i++)
         if (kiln_view_request_may_see(request, &d->layer->chunks[i])) sum->full += d->layer->chunks[i].count;
 }

@@ -34,6 +34,7 @@ typedef struct {
     kiln_hash layer;  /* its digest */
     kiln_hash levels; /* of the layer of its levels; zero: the layer alone is drawn */
     kiln_level_wish wish;
+    uint64_t narrow; /* kiln_drawn_narrow was called */
 } kiln_drawn_name;
 
 typedef struct {
@@ -41,6 +42,7 @@ typedef struct {
     uint32_t n_full;    /* its first so many chunks are the layer's */
     kiln_layer *layer, *levels; /* levels NULL: the layer alone is drawn */
     kiln_level_tree tree;
+    bool narrow; /* `chunks` are those of one cut alone */
 } kiln_drawn;
 
 /* Read a layer and, where not all is drawn in full, its levels. The first takes the current layer of this kind, the second the
@@ -50,6 +52,9 @@ kiln_status kiln_drawn_current(kiln_manifest *m, kiln_layer_kind kind, bool with
                                kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_drawn *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_drawn_release(kiln_drawn *d);
+/* Where all views that will be asked for take the same cut, because the wish names a level, leaves the chunks of that cut alone:
+ * what goes by all chunks (memory, the store of a GPU) is then of these. Else does nothing. KILN_E_NOMEM. */
+kiln_status kiln_drawn_narrow(kiln_drawn *d, const kiln_level_wish *wish, kiln_error *err) KILN_MUST_CHECK;
 kiln_drawn_name kiln_drawn_name_of(const kiln_drawn *d, const kiln_level_wish *wish);
 
 /* ---- what a view draws of it --------------------------------------------------------------------------------------------------

@@ -124,12 +124,13 @@ void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, u
     kiln_plane_cache_set_budget(s->planes, left - kiln_ahead_set(&s->ahead, w, s->layer, s->colour, left));
 }
 
-/* Says whether the state is of these layers, whatever levels its views take. */
+/* Says whether the state is of these layers, whatever levels its views take, and of one cut if that is asked for. */
 static bool is_of(const kiln_frame_state *s, const kiln_drawn_name *name)
 {
     const kiln_hash none = {0};
     return s && strcmp(s->layer->kind, kiln_layer_kinds[name->kind].name) == 0 && kiln_hash_equal(s->layer->digest, name->layer) &&
-           kiln_hash_equal(s->drawn.levels ? s->drawn.levels->digest : none, name->levels);
+           kiln_hash_equal(s->drawn.levels ? s->drawn.levels->digest : none, name->levels) &&
+           s->drawn.narrow == (name->narrow != 0) && (!name->narrow || memcmp(&s->wish, &name->wish, sizeof s->wish) == 0);
 }
 
 kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t canvases,
@@ -262,7 +263,7 @@ static kiln_draw_scene scene_of(reading *x)
     return (kiln_draw_scene){.view = &request->view,
                              .profile = request->profile,
                              .antialiased = request->antialiased,
-                             .apart = x->s->drawn.levels != NULL,
+                             .apart = x->s->drawn.levels && !x->s->drawn.narrow,
                              .sh_degree = x->s->layer->sh_degree,
                              .n_chunks = x->s->layer->n_chunks,
                              .chunk = give_chunk,

@@ -33,6 +33,7 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
     b->level_text = level;
     KILN_TRY(kiln_level_wish_parse(level, &b->wish, err));
     KILN_TRY(kiln_drawn_current(m, b->kind, !kiln_level_wish_full(&b->wish), &b->drawn, err));
+    KILN_TRY(kiln_drawn_narrow(&b->drawn, &b->wish, err));
     b->layer = b->drawn.chunks;
     KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
     n = b->n_cameras;

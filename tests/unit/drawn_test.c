@@ -83,6 +83,47 @@ static void a_view_takes_chunks_of_both_layers(void **state)
     kiln_manifest_close(b.m);
 }
 
+static kiln_hash table_key(const bake *b, const kiln_drawn *d, const char *level)
+{
+    char names[1024];
+    kiln_error err = {0};
+    kiln_chunk_keys keys;
+    kiln_view_chunks c = chunks_of(b, d, level, names);
+    OK(kiln_chunk_keys_make(d->chunks, &keys, &err));
+    const kiln_hash key = kiln_view_request_table_key(&b->request, &keys, &c);
+    kiln_chunk_keys_release(&keys);
+    kiln_view_chunks_release(&c);
+    return key;
+}
+
+/* One cut for all views: the other chunks are gone, and keys stay. */
+static void a_level_that_is_named_leaves_its_chunks_alone(void **state)
+{
+    const bake b = open_bake(state);
+    kiln_error err = {0};
+    kiln_drawn d = drawn_of(&b, true), again;
+    const kiln_level_wish three = {.form = KILN_LEVEL_AT, .level = 3}, some = {.form = KILN_LEVEL_DB, .db = 30};
+    const kiln_hash key = table_key(&b, &d, "3");
+    OK(kiln_drawn_narrow(&d, &some, &err)); /* views take other cuts */
+    assert_int_equal(d.chunks->n_chunks, N_SMALL + d.levels->n_chunks);
+    OK(kiln_drawn_narrow(&d, &three, &err));
+    assert_int_equal(d.chunks->n_chunks, 4);
+    assert_int_equal(d.chunks->count, 5);
+    level_is(&b, &d, "3", "/0@3 /2/4/1@2 /3-5@2 /6@3 ", 5);
+    assert_true(kiln_hash_equal(table_key(&b, &d, "3"), key));
+    const kiln_drawn_name name = kiln_drawn_name_of(&d, &three);
+    OK(kiln_drawn_get(b.m, &name, &again, &err));
+    assert_int_equal(again.chunks->n_chunks, 4);
+    level_is(&b, &again, "3", "/0@3 /2/4/1@2 /3-5@2 /6@3 ", 5);
+    kiln_drawn_release(&again);
+    kiln_drawn_release(&d);
+    d = drawn_of(&b, false);
+    OK(kiln_drawn_narrow(&d, &kiln_level_full, &err));
+    level_is(&b, &d, "0", all, 30);
+    kiln_drawn_release(&d);
+    kiln_manifest_close(b.m);
+}
+
 static void what_is_named_is_read_again(void **state)
 {
     const bake b = open_bake(state);
@@ -106,19 +147,6 @@ static void what_is_named_is_read_again(void **state)
     d = drawn_of(&b, false); /* which needs none */
     kiln_drawn_release(&d);
     kiln_manifest_close(b.m);
-}
-
-static kiln_hash table_key(const bake *b, const kiln_drawn *d, const char *level)
-{
-    char names[1024];
-    kiln_error err = {0};
-    kiln_chunk_keys keys;
-    kiln_view_chunks c = chunks_of(b, d, level, names);
-    OK(kiln_chunk_keys_make(d->chunks, &keys, &err));
-    const kiln_hash key = kiln_view_request_table_key(&b->request, &keys, &c);
-    kiln_chunk_keys_release(&keys);
-    kiln_view_chunks_release(&c);
-    return key;
 }
 
 static bool same_key(kiln_hash a, kiln_hash b) { return kiln_hash_equal(a, b); }
@@ -148,8 +176,9 @@ static void a_view_says_how_much_of_each_level_it_takes(void **state)
 {
     const bake b = open_bake(state);
     char names[1024];
+    kiln_error err = {0};
     kiln_drawn d = drawn_of(&b, true);
-    kiln_view_detail detail = {0};
+    kiln_view_detail detail = {0}, narrow = {0};
     kiln_view_chunks c = chunks_of(&b, &d, "3", names);
     kiln_view_detail_add(&detail, &d, &b.request, &c);
     assert_int_equal(detail.full, 30);
@@ -157,6 +186,11 @@ static void a_view_says_how_much_of_each_level_it_takes(void **state)
     assert_int_equal(detail.of_level[2], 2);
     assert_int_equal(detail.of_level[3], 3);
     assert_int_equal(detail.chunks_of_level[3], 2);
+    kiln_view_chunks_release(&c);
+    OK(kiln_drawn_narrow(&d, &(kiln_level_wish){.form = KILN_LEVEL_AT, .level = 3}, &err));
+    c = chunks_of(&b, &d, "3", names);
+    kiln_view_detail_add(&narrow, &d, &b.request, &c);
+    assert_memory_equal(&narrow, &detail, sizeof detail);
     kiln_view_chunks_release(&c);
     kiln_drawn_release(&d);
     kiln_manifest_close(b.m);
@@ -166,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_view_takes_chunks_of_both_layers, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_level_that_is_named_leaves_its_chunks_alone, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_is_named_is_read_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(keys_are_of_the_chunks_that_are_drawn_alone, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_view_says_how_much_of_each_level_it_takes, make_scratch, remove_scratch),
