@@ -1,13 +1,13 @@
 /* adam -- one step of Adam (Kingma and Ba 2015) on the parameters of a chunk's Gaussians.
  *
  *   means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n], sh0 [3][n], shN [3K][n]   f32  inout, raw parameters
- *   gradients [P][n]   in     project_backward's; P = kiln_gradient_planes(sh_degree)
+ *   gradients [P][n]   in     project_backward's, to be multiplied by `weight`; P = kiln_gradient_planes(sh_degree)
  *   m, v [P][n]        inout  running means of the gradient and of its square; zero before the first step
  *
  * With beta 0.9 and 0.99 a parameter moves by -step m' / (sqrt(v') + 1e-15), m' and v' being m and v times correct1 and correct2.
  * The caller computes those and the steps' decay on the host (kiln_adam_at): no power or cosine is computed here. A mean's step is
- * in units of the Gaussian's longest axis, a rotation's in half angles about its own axes: quat (1, h0, h1, h2), to length 1. A
- * logit stays at most KILN_ADAM_LOGIT_MAX.
+ * in units of the Gaussian's longest axis (and so `least` is for its gradient), a rotation's in half angles about its own axes:
+ * quat (1, h0, h1, h2), to length 1. A logit stays at most KILN_ADAM_LOGIT_MAX.
  *
  * Each parameter alone, with sums, products, quotients and square roots that are correctly rounded: the same bits everywhere.
  * Pointers, work (none), threads: as in knn.h. KILN_E_INPUT: n above 2^32 - 2, a degree above 4.
@@ -35,6 +35,8 @@ typedef struct {
     float *m, *v;
     kiln_adam_steps steps;
     float correct1, correct2; /* 1 / (1 - beta^t) */
+    float weight;             /* of the gradients */
+    float least;              /* above 0; gradients well below it hardly move anything */
 } kiln_adam_args;
 
 typedef kiln_status kiln_adam_fn(const kiln_exec *x, const kiln_adam_args *a, void *work, size_t *work_bytes, kiln_error *err);

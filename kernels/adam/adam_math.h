@@ -5,14 +5,14 @@
 #include "kernels/adam/adam.h"
 #include "kernels/math/real.h"
 
-/* m' / (sqrt(v') + 1e-15), and the new m and v. */
-static inline KILN_HD float kiln_adam_move(const kiln_adam_args *a, uint64_t at)
+/* m' / (sqrt(v') + least), and the new m and v. */
+static inline KILN_HD float kiln_adam_move(const kiln_adam_args *a, uint64_t at, float least)
 {
-    const float g = a->gradients[at];
+    const float g = a->weight * a->gradients[at];
     const float m = kiln_fmaf(0.9f, a->m[at], 0.1f * g), v = kiln_fmaf(0.99f, a->v[at], 0.01f * (g * g));
     a->m[at] = m;
     a->v[at] = v;
-    return m * a->correct1 / (sqrtf(v * a->correct2) + 1e-15f);
+    return m * a->correct1 / (sqrtf(v * a->correct2) + least);
 }
 
 /* quat (1, h): the rotation after a small one about the Gaussian's own axes. */
@@ -34,16 +34,17 @@ static inline KILN_HD void kiln_adam_geometry(const kiln_adam_args *a, uint64_t 
     const uint64_t n = a->n;
     float longest = a->log_scales[row], q[4], h[3];
     for (uint64_t k = 1; k < 3; k++) longest = a->log_scales[k * n + row] > longest ? a->log_scales[k * n + row] : longest;
-    const float step = a->steps.mean * kiln_expf(longest);
+    const float axis = kiln_expf(longest), step = a->steps.mean * axis, least = a->least / axis;
     for (uint64_t k = 0; k < 3; k++) {
-        a->means[k * n + row] -= step * kiln_adam_move(a, (KILN_GRADIENT_MEAN + k) * n + row);
-        a->log_scales[k * n + row] -= a->steps.log_scale * kiln_adam_move(a, (KILN_GRADIENT_LOG_SCALE + k) * n + row);
-        h[k] = -a->steps.half_angle * kiln_adam_move(a, (KILN_GRADIENT_HALF_ANGLE + k) * n + row);
+        a->means[k * n + row] -= step * kiln_adam_move(a, (KILN_GRADIENT_MEAN + k) * n + row, least);
+        a->log_scales[k * n + row] -= a->steps.log_scale * kiln_adam_move(a, (KILN_GRADIENT_LOG_SCALE + k) * n + row, a->least);
+        h[k] = -a->steps.half_angle * kiln_adam_move(a, (KILN_GRADIENT_HALF_ANGLE + k) * n + row, a->least);
     }
     for (uint64_t k = 0; k < 4; k++) q[k] = a->quats[k * n + row];
     kiln_adam_turn(q, h);
     for (uint64_t k = 0; k < 4; k++) a->quats[k * n + row] = q[k];
-    const float logit = a->opacity_logits[row] - a->steps.opacity_logit * kiln_adam_move(a, KILN_GRADIENT_OPACITY_LOGIT * n + row);
+    const float logit =
+        a->opacity_logits[row] - a->steps.opacity_logit * kiln_adam_move(a, KILN_GRADIENT_OPACITY_LOGIT * n + row, a->least);
     a->opacity_logits[row] = logit > KILN_ADAM_LOGIT_MAX ? KILN_ADAM_LOGIT_MAX : logit;
 }
 
@@ -52,7 +53,7 @@ static inline KILN_HD void kiln_adam_colour(const kiln_adam_args *a, uint64_t k,
 {
     float *const plane = k < 3 ? a->sh0 + k * a->n : a->shN + (k - 3) * a->n;
     const float step = k < 3 ? a->steps.sh0 : a->steps.shN;
-    plane[row] -= step * kiln_adam_move(a, (KILN_GRADIENT_SH + k) * a->n + row);
+    plane[row] -= step * kiln_adam_move(a, (KILN_GRADIENT_SH + k) * a->n + row, a->least);
 }
 
 #endif

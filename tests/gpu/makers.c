@@ -630,7 +630,9 @@ static bool make_adam(const scene *s, unsigned variant, kiln_adam_args *a, made_
                           .shN = make_copy(c, s->shN, 3 * (((uint64_t)degree + 1) * (degree + 1) - 1) * n),
                           .gradients = make_signed(c, values),
                           .m = own(c, values, sizeof *a->m),
-                          .v = own(c, values, sizeof *a->v)};
+                          .v = own(c, values, sizeof *a->v),
+                          .weight = variant ? 0.3f : 1.0f,
+                          .least = variant ? 0.03f : 1e-15f};
     for (uint64_t i = 0; variant && i < values; i++) {
         a->m[i] = a->gradients[values - 1 - i] / 3;
         a->v[i] = a->gradients[i] * a->gradients[i] / 7;
