@@ -12,13 +12,14 @@
 #include "stages/engine/work.h"
 #include "stages/lod/lod_layers.h"
 #include "stages/lod/lod_rows.h"
+#include "stages/lod/refine.h"
 #include "stages/lod/visibility.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
-    uint32_t levels, coarsest, visibility, views;
+    uint32_t levels, coarsest, visibility, views, refine;
     bool dry_run;
     kiln_view_options request;
 } o;
@@ -31,6 +32,8 @@ static const kiln_opt options[] = {
     {"visibility", 0, KILN_OPT_ENUM, &o.visibility, "WHEN", "auto", "auto|off",
      "weigh Gaussians by how much of them cameras see; auto: where there are cameras", KILN_KEYED},
     {"views", 0, KILN_OPT_U32, &o.views, "N", "32", "1..4096", "most cameras that visibility is asked of", KILN_KEYED},
+    {"refine", 0, KILN_OPT_U32, &o.refine, "STEPS", "0", "0..10000",
+     "fit the levels of each chunk to pictures of the full scene, so many steps of Adam a level; 100 is a good number", KILN_KEYED},
     KILN_VIEW_OPTION_ROWS(o.request),
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say which levels there would be, make none", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -165,6 +168,20 @@ static kiln_status report_json(kiln_run *r, const making *k, const level_sum *su
     return bad ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report") : KILN_OK;
 }
 
+/* Refinement that changes little is worth a look: views may be few, or levels good as they are. */
+static kiln_status report_refined(kiln_run *r, const making *k, kiln_error *err)
+{
+    const uint64_t levels = k->plan.tried, kept = k->plan.better;
+    if (o.refine == 0 || kiln_run_is_once(r)) return KILN_OK;
+    json_t *refined = json_pack("{s:I, s:I}", "levels", (json_int_t)levels, "kept", (json_int_t)kept);
+    if (!refined || json_object_set_new(kiln_run_report(r), "refined", refined))
+        return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+    if (kiln_run_prints(r, false))
+        kiln_print("refined with %u steps: %llu of %llu levels of chunks are better", o.refine, (unsigned long long)kept,
+                   (unsigned long long)levels);
+    return KILN_OK;
+}
+
 static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
 {
     level_sum sums[KILN_LEVELS_MAX];
@@ -187,6 +204,7 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
             kiln_print("%u camera%s see next to nothing of %llu Gaussians", k->n_views, k->n_views == 1 ? "" : "s",
                        (unsigned long long)k->hidden);
     }
+    KILN_TRY(report_refined(r, k, err));
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
         kiln_print("level %2u: %llu Gaussians of %u nodes", i, (unsigned long long)sums[i].rows, sums[i].nodes);
     return KILN_OK;
@@ -205,6 +223,7 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
     kiln_lod_plan_foresee(r, &k->plan);
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));
+    KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, o.refine, err));
     KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
     KILN_TRY(report(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);

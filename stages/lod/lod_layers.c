@@ -37,8 +37,8 @@ static void set_errors(const kiln_lod_errors *e, uint32_t i, kiln_chunk *c)
 static kiln_status fill_chunk(kiln_run *r, const kiln_lod_plan *p, uint32_t node, uint32_t i, kiln_chunk *c, kiln_error *err)
 {
     const kiln_level_node *at = &p->tree.nodes[node];
-    const kiln_unit *unit = &p->units[p->unit_of[node]];
-    const kiln_lod_unit *u = unit->payload;
+    const kiln_unit *unit = kiln_lod_unit_of(p, node);
+    const kiln_lod_unit *u = kiln_lod_payload(p, node);
     char bounds[KILN_LOD_OUTPUT_NAME];
     c->level = u->first_level + i;
     c->count = u->counts[i];
@@ -76,10 +76,10 @@ static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_ra
 {
     kiln_chunk *next = l->chunks;
     for (uint32_t node = 0; node < p->tree.n_nodes; node++) {
-        const kiln_unit *unit = &p->units[p->unit_of[node]];
-        const kiln_lod_unit *u = unit->payload;
+        kiln_unit *unit = kiln_lod_unit_of(p, node);
+        const kiln_lod_unit *u = kiln_lod_payload(p, node);
         kiln_lod_errors errors;
-        KILN_TRY(kiln_unit_pass(r, unit, kiln_lod_unit_errors(r, unit, &errors, err)));
+        KILN_TRY(kiln_unit_pass(r, unit, kiln_lod_unit_errors(r, u, unit, &errors, err)));
         for (uint32_t i = 0; i < u->n_levels; i++) {
             kiln_chunk *c = next++;
             const kiln_status st = fill_chunk(r, p, node, i, c, err);
@@ -89,7 +89,7 @@ static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_ra
             c->hilbert_hi = codes[node].hi;
             l->count += c->count;
         }
-        kiln_unit_result_release(&p->units[p->unit_of[node]].result); /* its rows of the layer take as much */
+        kiln_unit_result_release(&unit->result); /* its rows of the layer take as much */
     }
     return kiln_run_refused(r, err);
 }

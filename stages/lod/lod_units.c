@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/lod/lod_state.h"
+#include "stages/lod/refine.h"
 #include "stages/lod/visibility_units.h"
 
 #include <string.h>
@@ -34,5 +35,6 @@ kiln_status kiln_lod_compute(kiln_worker *w, const char *name, const void *paylo
     memcpy(&kind, payload, sizeof kind);
     if (kind == KILN_LOD_LEAF || kind == KILN_LOD_INNER) return merge(w, name, payload, payload_bytes, err);
     if (kind == KILN_LOD_SHARES || kind == KILN_LOD_SEEN) return kiln_lod_visibility_unit(w, name, payload, payload_bytes, err);
+    if (kind == KILN_LOD_REFINE) return kiln_lod_refine_compute(w, payload, payload_bytes, err);
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)kind);
 }

@@ -139,6 +139,12 @@ void kiln_lod_plan_release(kiln_lod_plan *p)
         kiln_units_release(&p->units[i], 1);
         free(p->units[i].payload);
     }
+    for (uint32_t i = 0; p->refined && i < p->n_refined; i++) {
+        kiln_units_release(&p->refined[i], 1);
+        free(p->refined[i].payload);
+    }
+    free(p->refined);
+    free(p->refined_of);
     free(p->units);
     free(p->unit_of);
     free(p->node_of);
@@ -213,9 +219,8 @@ static const kiln_unit *child_of(const kiln_lod_plan *p, uint32_t node, uint32_t
     return &p->units[p->unit_of[p->tree.children[node_at(p, node)->first_child + child]]];
 }
 
-kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err)
+kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err)
 {
-    const kiln_lod_unit *u = unit->payload;
     memset(out, 0, sizeof *out);
     if (u->errors.n_views == 0) return KILN_OK;
     KILN_TRY(kiln_unit_struct(r, unit, "errors", out, sizeof *out, err));
@@ -234,7 +239,7 @@ static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t n
         KILN_TRY(kiln_unit_refuse(r, below,
                                   kiln_lod_level_check(&below->result, c->level, c->count, u->sh_degree, u->weighted, err), err));
         kiln_lod_errors errors;
-        KILN_TRY(kiln_lod_unit_errors(r, below, &errors, err));
+        KILN_TRY(kiln_lod_unit_errors(r, below->payload, below, &errors, err));
     }
     return KILN_OK;
 }

@@ -25,7 +25,10 @@ typedef struct {
     kiln_unit *units;            /* [n_nodes] by height, then as in the tree; `payload` is a kiln_lod_unit and its children */
     uint32_t *node_of, *unit_of; /* [n_nodes] node of a unit, unit of a node */
     uint32_t n_heights;
-    uint32_t *first; /* [n_heights + 1] units of a height are [first[h], first[h + 1]) */
+    uint32_t *first;                 /* [n_heights + 1] units of a height are [first[h], first[h + 1]) */
+    kiln_unit *refined;              /* [n_refined] of leaves (refine.h); NULL: none is refined */
+    uint32_t n_refined, *refined_of; /* [n_nodes] unit in `refined`, UINT32_MAX: none */
+    uint64_t tried, better;          /* levels of refined leaves, and those that refining made better */
 } kiln_lod_plan;
 
 /* Plans the units of a layer, without keys. Borrows the layer. Release also after a failure. KILN_E_INPUT: cells lie so deep that
@@ -36,8 +39,16 @@ void kiln_lod_plan_release(kiln_lod_plan *p);
 static inline kiln_lod_unit *kiln_lod_payload(const kiln_lod_plan *p, uint32_t node) { return p->units[p->unit_of[node]].payload; }
 static inline kiln_lod_child *kiln_lod_children(kiln_lod_unit *u) { return (kiln_lod_child *)(u + 1); }
 
-/* Reads the errors that a stored unit measured; n_levels is 0 if it had no views. What cannot be is refused: KILN_E_IO. */
-kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err) KILN_MUST_CHECK;
+/* Reads the errors that a stored unit, or one that refines its levels, measured; n_levels is 0 if it had no views. What cannot be
+ * is refused: KILN_E_IO. */
+kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln_unit *unit, kiln_lod_errors *out,
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* The unit whose outputs are a node's levels: the refined one of a leaf that has one. */
+static inline kiln_unit *kiln_lod_unit_of(const kiln_lod_plan *p, uint32_t node)
+{
+    return p->refined && p->refined_of[node] != UINT32_MAX ? &p->refined[p->refined_of[node]] : &p->units[p->unit_of[node]];
+}
+
 /* Says what memory all lists take, before the first runs. */
 void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p);
 /* Keys the leaves. seen: the layer `visibility`, NULL without one. */

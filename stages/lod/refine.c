@@ -1,0 +1,332 @@
+/* The worker's part of refine.h: reads a neighbourhood, fits the chunk's levels one after the other, keeps what is better. */
+#include "stages/lod/refine.h"
+
+#include "base/memory.h"
+#include "base/minmax.h"
+#include "stages/lod/lod_rows.h"
+#include "stages/lod/refine_draw.h"
+#include "stages/lod/refine_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOGIT_FIRST 5.3f /* beyond it a Gaussian would hardly learn */
+
+enum { SIZES = 2, PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
+
+/* A view of the level that is fitted: at its camera's size or a smaller one. */
+typedef struct {
+    kiln_view view;
+    float *target; /* over black; NULL: this view is not used */
+    bool left_out; /* measures, and is not fitted to */
+} sight;
+
+typedef struct {
+    kiln_worker *w;
+    const kiln_refine_unit *u;
+    kiln_manifest *m;
+    const kiln_layer *baked;
+    kiln_refine_views views;
+    kiln_refine_canvas canvas;
+    kiln_lod_rows own, others;                           /* level 0 */
+    sight sights[SIZES * KILN_REFINE_VIEWS];             /* those of the camera's size first: they serve all levels */
+    uint32_t fitted[SIZES][KILN_REFINE_VIEWS], n[SIZES]; /* indices of sights to fit to */
+    kiln_lod_rows done[KILN_REFINE_LEVELS];              /* as they are kept */
+    kiln_lod_rows merged, level, around;                 /* of the level: as it was, as it becomes; the neighbours' */
+    kiln_refine_steps steps;
+} work;
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+static uint64_t rows_of_level(uint64_t rows, uint32_t level) { return level == 0 ? rows : kiln_max_u64(1, rows >> level); }
+
+static uint64_t rows_around(const kiln_refine_unit *u, uint32_t level)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < u->n_chunks; i++) n += rows_of_level(u->chunks[i].rows, level);
+    return n;
+}
+
+static kiln_status read_level(work *k, uint32_t chunk, uint32_t level, uint64_t first, kiln_lod_rows *to, kiln_error *err)
+{
+    const kiln_refine_chunk *c = &k->u->chunks[chunk];
+    kiln_unit_result result = {0};
+    bool found;
+    KILN_TRY(kiln_unit_find(k->m, c->unit, &found, &result, err));
+    const kiln_status st = found ? kiln_lod_rows_read_level(k->m, &result, level, first, rows_of_level(c->rows, level), to, err)
+                                 : kiln_fail(err, KILN_E_BUG, "the merged levels of a chunk are not stored");
+    kiln_unit_result_release(&result);
+    return st;
+}
+
+/* Copies rows behind the first `first` of another array of more. */
+static void append(const kiln_coarsen_rows *from, uint64_t first, kiln_coarsen_rows *to)
+{
+    for (int p = 0; p < KILN_LOD_PLANES; p++) {
+        const uint32_t components = kiln_lod_components(&kiln_lod_planes[p], from->sh_degree, from->visibility != NULL);
+        const char *source = kiln_lod_rows_plane(from, &kiln_lod_planes[p]);
+        char *target = kiln_lod_rows_plane(to, &kiln_lod_planes[p]);
+        for (uint32_t c = 0; c < components; c++)
+            memcpy(target + (c * to->n + first) * sizeof(float), source + c * from->n * sizeof(float), from->n * sizeof(float));
+    }
+}
+
+static kiln_status read_chunk(work *k, uint32_t chunk, kiln_lod_rows *rows, kiln_error *err)
+{
+    const kiln_refine_chunk *c = &k->u->chunks[chunk];
+    if (c->chunk >= k->baked->n_chunks || k->baked->chunks[c->chunk].count != c->rows)
+        return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", c->chunk, (unsigned long long)c->rows);
+    KILN_TRY(kiln_lod_rows_make(c->rows, k->u->sh_degree, k->u->weighted, rows, err));
+    return kiln_lod_rows_read(k->m, &k->baked->chunks[c->chunk], NULL, rows, err);
+}
+
+static kiln_status read_full(work *k, kiln_error *err)
+{
+    uint64_t first = 0;
+    KILN_TRY(read_chunk(k, 0, &k->own, err));
+    KILN_TRY(kiln_lod_rows_make(rows_around(k->u, 0), k->u->sh_degree, k->u->weighted, &k->others, err));
+    for (uint32_t i = 1; i < k->u->n_chunks; i++) {
+        kiln_lod_rows one = {.store = NULL};
+        const kiln_status st = read_chunk(k, i, &one, err);
+        if (st == KILN_OK) append(&one.rows, first, &k->others.rows);
+        first += k->u->chunks[i].rows;
+        kiln_lod_rows_release(&one);
+        KILN_TRY(st);
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_merged(work *k, uint32_t level, kiln_error *err)
+{
+    const kiln_refine_unit *u = k->u;
+    const uint64_t n = rows_of_level(u->chunks[0].rows, level);
+    uint64_t first = 0;
+    KILN_TRY(kiln_lod_rows_make(n, u->sh_degree, u->weighted, &k->merged, err));
+    KILN_TRY(read_level(k, 0, level, 0, &k->merged, err));
+    KILN_TRY(kiln_lod_rows_make(n, u->sh_degree, u->weighted, &k->level, err));
+    append(&k->merged.rows, 0, &k->level.rows);
+    KILN_TRY(kiln_lod_rows_make(rows_around(u, level), u->sh_degree, u->weighted, &k->around, err));
+    for (uint32_t i = 1; i < u->n_chunks; i++) {
+        KILN_TRY(read_level(k, i, level, first, &k->around, err));
+        first += rows_of_level(u->chunks[i].rows, level);
+    }
+    return KILN_OK;
+}
+
+static void drop_level(work *k)
+{
+    kiln_lod_rows_release(&k->merged);
+    kiln_lod_rows_release(&k->level);
+    kiln_lod_rows_release(&k->around);
+    kiln_refine_steps_release(&k->steps);
+    k->steps = (kiln_refine_steps){.n = 0};
+}
+
+/* ---- targets --------------------------------------------------------------------------------------------------------------- */
+/* Every third of the views between cameras: cameras may be too few to leave out any. Of cameras that nothing is between, the first.
+ */
+static bool is_left_out(const kiln_refine_views *v, uint32_t view)
+{
+    return v->n == v->n_cameras ? view == 0 : view >= v->n_cameras && (view - v->n_cameras) % KILN_REFINE_LEFT_OUT == 0;
+}
+
+static kiln_status draw_target(work *k, sight *s, uint32_t view, uint32_t half, kiln_error *err)
+{
+    const kiln_refine_rows full = {.own = &k->own.rows, .others = &k->others.rows};
+    bool fits = true;
+    s->left_out = is_left_out(&k->views, view);
+    if (!kiln_refine_window(&k->views, view, half, &s->view)) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&s->target, (uint64_t)4 * s->view.width * s->view.height, "pictures of a chunk", err));
+    KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &full, s->target, &fits, err));
+    if (fits) return KILN_OK;
+    free(s->target);
+    s->target = NULL;
+    return KILN_OK;
+}
+
+/* The pictures of one size. */
+static kiln_status draw_targets(work *k, uint32_t size, uint32_t half, kiln_error *err)
+{
+    k->n[size] = 0;
+    for (uint32_t i = 0; i < k->views.n; i++) {
+        sight *s = &k->sights[size * KILN_REFINE_VIEWS + i];
+        free(s->target);
+        s->target = NULL;
+        KILN_TRY(draw_target(k, s, i, half, err));
+        if (s->target && !s->left_out) k->fitted[size][k->n[size]++] = size * KILN_REFINE_VIEWS + i;
+    }
+    return KILN_OK;
+}
+
+/* ---- a level --------------------------------------------------------------------------------------------------------------- */
+/* The mean of squares by which a picture is off over grey, summed over colours. */
+static double difference(const float *got, const float *want, uint64_t pixels)
+{
+    double sum = 0;
+    for (uint64_t p = 0; p < 4 * pixels; p += 4)
+        for (int c = 0; c < 3; c++) {
+            const double off = ((double)got[p + c] - (double)want[p + c]) - 0.5 * ((double)got[p + 3] - (double)want[p + 3]);
+            sum += off * off;
+        }
+    return sum / (double)pixels;
+}
+
+/* By how much a level is off in the views that are left out: with its neighbours' level around it, and with all of them. Neighbours
+ * are refined, too: what makes up for their faults alone would be a fault afterwards. */
+typedef struct {
+    double same, full;
+} off_by;
+
+static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off, kiln_error *err)
+{
+    const kiln_refine_rows same = {.own = level, .others = &k->around.rows}, full = {.own = level, .others = &k->others.rows};
+    *off = (off_by){.same = 0};
+    for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) {
+        const sight *s = &k->sights[i];
+        const uint64_t pixels = (uint64_t)s->view.width * s->view.height;
+        bool fits;
+        if (!s->target || !s->left_out) continue;
+        KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &same, k->steps.rgba, &fits, err));
+        if (fits) off->same += difference(k->steps.rgba, s->target, pixels);
+        KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &full, k->steps.rgba, &fits, err));
+        if (fits) off->full += difference(k->steps.rgba, s->target, pixels);
+    }
+    return KILN_OK;
+}
+
+/* The sight of step t: sizes alternate, each goes through its views by sevens. NULL: there is none. */
+static const sight *sight_of_step(const work *k, uint32_t t)
+{
+    uint32_t size = t % SIZES;
+    if (k->n[size] == 0) size = 1 - size;
+    const uint32_t n = k->n[size];
+    if (n == 0) return NULL;
+    const uint32_t turn = t / SIZES, step = n % 7 ? 7 : 5;
+    return &k->sights[k->fitted[size][(uint32_t)((uint64_t)turn * step % n)]];
+}
+
+static kiln_status fit(work *k, uint32_t level, kiln_error *err)
+{
+    const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
+    float *logits = k->level.rows.opacity_logits;
+    for (uint64_t i = 0; i < k->level.rows.n; i++) logits[i] = kiln_clamp_f32(logits[i], -LOGIT_FIRST, LOGIT_FIRST);
+    for (uint32_t t = 0; t < k->u->steps; t++) {
+        const sight *s = sight_of_step(k, t);
+        float background[3];
+        for (uint32_t c = 0; c < 3; c++) background[c] = (float)kiln_refine_noise(1000 + level, t, c);
+        if (!s) return KILN_OK;
+        /* A pixel of the smaller size is 2^level of the larger: both errors as they are for the smaller. */
+        const double size = s - k->sights < KILN_REFINE_VIEWS ? kiln_refine_size(level) : 1;
+        const kiln_refine_turn turn = {.t = t, .steps = k->u->steps, .weight = (float)(size * size)};
+        KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->view, &rows, s->target, background, &turn, err));
+    }
+    return KILN_OK;
+}
+
+/* A stored mean or scale is finite: a level that lost its way is not kept. */
+static bool is_finite(const kiln_coarsen_rows *r)
+{
+    const uint64_t coefficients = 3 * (((uint64_t)r->sh_degree + 1) * (r->sh_degree + 1) - 1);
+    const struct {
+        const float *plane;
+        uint64_t components;
+    } planes[] = {{r->means, 3}, {r->log_scales, 3}, {r->quats, 4}, {r->opacity_logits, 1}, {r->sh0, 3}, {r->shN, coefficients}};
+    for (size_t p = 0; p < sizeof planes / sizeof *planes; p++)
+        for (uint64_t i = 0; i < planes[p].components * r->n; i++)
+            if (!(planes[p].plane[i] > -1e30f && planes[p].plane[i] < 1e30f)) return false;
+    return true;
+}
+
+static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error *err)
+{
+    off_by before, after;
+    KILN_TRY(read_merged(k, level, err));
+    KILN_TRY(kiln_refine_steps_open(&k->steps, k->level.rows.n, k->u->sh_degree, err));
+    KILN_TRY(draw_targets(k, 1, level, err));
+    KILN_TRY(measure(k, &k->merged.rows, &before, err));
+    KILN_TRY(fit(k, level, err));
+    KILN_TRY(measure(k, &k->level.rows, &after, err));
+    *kept = after.same < before.same && after.full < before.full && is_finite(&k->level.rows);
+    kiln_lod_rows *from = *kept ? &k->level : &k->merged;
+    k->done[level - 1] = *from;
+    *from = (kiln_lod_rows){.store = NULL};
+    return kiln_lod_rows_put(k->w, level, &k->done[level - 1].rows, err);
+}
+
+/* As those of merged levels (node.c). */
+static kiln_status put_errors(work *k, kiln_error *err)
+{
+    const kiln_refine_unit *u = k->u;
+    kiln_coarsen_rows levels[KILN_REFINE_LEVELS];
+    kiln_lod_errors errors;
+    if (u->errors.n_views == 0) return KILN_OK;
+    for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = k->done[i].rows;
+    KILN_TRY(kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0, 1, &errors, err));
+    return kiln_worker_put(k->w, "errors", &errors, sizeof errors, sizeof(float), err);
+}
+
+/* ---- the unit -------------------------------------------------------------------------------------------------------------- */
+static kiln_status put_counters(work *k, uint32_t kept, kiln_error *err)
+{
+    json_t *c = json_pack("{s:i, s:i}", "levels", (int)k->u->n_levels, "kept", (int)kept);
+    const kiln_status st = c ? kiln_worker_counters(k->w, c, err) : kiln_fail(err, KILN_E_NOMEM, "cannot write counters");
+    json_decref(c);
+    return st;
+}
+
+static kiln_status refine_chunk(work *k, kiln_error *err)
+{
+    uint32_t n_kept = 0;
+    KILN_TRY(kiln_worker_manifest(k->w, &k->m, err));
+    KILN_TRY(kiln_lod_baked(k->w, k->u->baked, &k->baked, err));
+    KILN_TRY(read_full(k, err));
+    KILN_TRY(kiln_refine_canvas_open(&k->canvas, kiln_worker_runner(k->w), k->u, k->own.rows.n + k->others.rows.n, err));
+    KILN_TRY(kiln_refine_views_make(k->u, &k->own.rows, &k->views, err));
+    KILN_TRY(draw_targets(k, 0, 0, err));
+    for (uint32_t level = 1; level <= k->u->n_levels; level++) {
+        bool kept = false;
+        const kiln_status st = refine_level(k, level, &kept, err);
+        drop_level(k);
+        KILN_TRY(st);
+        n_kept += kept;
+    }
+    KILN_TRY(put_errors(k, err));
+    return put_counters(k, n_kept, err);
+}
+
+kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t payload_bytes, kiln_error *err)
+{
+    const kiln_refine_unit *u = payload;
+    work *k;
+    if (payload_bytes != sizeof *u || u->n_cameras > KILN_REFINE_CANDIDATES || u->n_chunks > 1 + KILN_REFINE_NEIGHBOURS ||
+        u->n_levels > KILN_REFINE_LEVELS || u->profile >= KILN_PROFILE_COUNT)
+        return kiln_fail(err, KILN_E_BUG, "a unit of refinement came with %zu bytes", payload_bytes);
+    KILN_TRY(KILN_ALLOC(&k, 1, "refinement", err));
+    k->w = w;
+    k->u = u;
+    const kiln_status st = refine_chunk(k, err);
+    for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) free(k->sights[i].target);
+    for (uint32_t i = 0; i < KILN_REFINE_LEVELS; i++) kiln_lod_rows_release(&k->done[i]);
+    kiln_refine_canvas_release(&k->canvas);
+    kiln_lod_rows_release(&k->own);
+    kiln_lod_rows_release(&k->others);
+    free(k);
+    return st;
+}
+
+uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
+{
+    const uint64_t own = u->chunks[0].rows, around = rows_around(u, 0), first = kiln_max_u64(1, own >> 1);
+    const uint64_t full =
+        kiln_lod_rows_bytes(own, u->sh_degree, u->weighted) + kiln_lod_rows_bytes(around, u->sh_degree, u->weighted);
+    const uint64_t level = 2 * kiln_lod_rows_bytes(first, u->sh_degree, u->weighted) +
+                           kiln_lod_rows_bytes(rows_around(u, 1), u->sh_degree, u->weighted);
+    const uint64_t pictures = (SIZES * KILN_REFINE_VIEWS + 1) * (uint64_t)PICTURE * sizeof(float);
+    const uint64_t steps = first * (3 * (uint64_t)kiln_gradient_planes(u->sh_degree) + 3 * KILN_BACKWARD_PLANES) * sizeof(float);
+    const uint64_t canvas = (own + around) * (sizeof(kiln_splat2d) + 12);
+    const uint64_t lists = (own + around) * 96 + (uint64_t)KILN_REFINE_PAIRS * 16; /* and the work of operations */
+    const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes(own) : 0;
+    uint64_t outputs = 0; /* and what is kept of them */
+    for (uint32_t i = 0; i < u->n_levels; i++) outputs += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
+    return full + level + pictures + steps + canvas + lists + kiln_read_ram(full) + kiln_outputs_ram(outputs) + outputs +
+           measuring + ((uint64_t)1 << 20);
+}

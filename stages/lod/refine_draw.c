@@ -1,0 +1,220 @@
+/* Pictures and steps of refinement. */
+#include "stages/lod/refine_draw.h"
+
+#include "base/memory.h"
+#include "base/minmax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TILES = (KILN_REFINE_WINDOW / KILN_TILE) * (KILN_REFINE_WINDOW / KILN_TILE),
+    FIRST_PAIRS = 1 << 18,
+    PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW, /* floats */
+};
+
+/* Source: the measurements in stages/lod/DESIGN.md. */
+static const kiln_adam_steps full_steps = {
+    .mean = .015f, .log_scale = .01f, .half_angle = .005f, .opacity_logit = .025f, .sh0 = .01f, .shN = .002f};
+/* Of the pictures' squared error for one axis, e-fold, radian or coefficient: what hardly shows in any view stays where it is. */
+static const float least_gradient = .015f;
+
+/* ---- canvas --------------------------------------------------------------------------------------------------------------- */
+kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t room,
+                                    kiln_error *err)
+{
+    *c = (kiln_refine_canvas){.runner = runner,
+                              .profile = (kiln_profile_id)u->profile,
+                              .antialiased = u->antialiased != 0,
+                              .room = room,
+                              .pairs = FIRST_PAIRS};
+    KILN_TRY(KILN_ALLOC_UNSET(&c->splats, room, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->depths, room, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->rows, room, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->names, room, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->counts, TILES, "lists of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->ids, c->pairs, "lists of a chunk", err));
+    for (uint64_t i = 0; i < room; i++) c->names[i] = (uint32_t)i;
+    return KILN_OK;
+}
+
+void kiln_refine_canvas_release(kiln_refine_canvas *c)
+{
+    free(c->splats);
+    free(c->depths);
+    free(c->rows);
+    free(c->names);
+    free(c->counts);
+    free(c->ids);
+}
+
+/* Adds what the view has of these rows behind the splats so far. */
+static kiln_status collect(kiln_refine_canvas *c, const kiln_view *view, const kiln_coarsen_rows *r, kiln_error *err)
+{
+    uint64_t visible = 0;
+    if (r->n > c->room - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
+    const kiln_project_args a = {.n = r->n,
+                                 .means = r->means,
+                                 .log_scales = r->log_scales,
+                                 .quats = r->quats,
+                                 .opacity_logits = r->opacity_logits,
+                                 .sh0 = r->sh0,
+                                 .shN = r->sh_degree > 0 ? r->shN : NULL,
+                                 .sh_degree = r->sh_degree,
+                                 .view = view,
+                                 .profile = c->profile,
+                                 .antialiased = c->antialiased,
+                                 .splats = c->splats + c->total,
+                                 .n_visible = &visible,
+                                 .source_rows = c->names + c->named,
+                                 .depths = c->depths + c->total,
+                                 .rows = c->rows + c->total};
+    KILN_TRY(kiln_runner_run(c->runner, KILN_OP_project, &a, err));
+    c->total += visible;
+    c->named += r->n;
+    return KILN_OK;
+}
+
+/* The splats of `rows`. Those of others name no row. */
+static kiln_status collect_all(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, kiln_error *err)
+{
+    c->total = c->named = 0;
+    KILN_TRY(collect(c, view, rows->own, err));
+    const uint64_t own = c->total;
+    if (rows->others && rows->others->n > 0) KILN_TRY(collect(c, view, rows->others, err));
+    for (uint64_t i = own; i < c->total; i++) c->splats[i].row = UINT32_MAX;
+    return KILN_OK;
+}
+
+static uint32_t tile_rows(const kiln_view *v) { return kiln_view_tiles_y(v); }
+
+/* Lists the splats of each tile. A second turn has room for what the first one found. */
+static kiln_status list(kiln_refine_canvas *c, const kiln_view *view, bool *fits, kiln_error *err)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        uint64_t stats[3] = {0};
+        const kiln_tile_lists_args a = {.n = c->total,
+                                        .n_visible = &c->total,
+                                        .splats = c->splats,
+                                        .depths = c->depths,
+                                        .source_rows = c->rows,
+                                        .view = view,
+                                        .row1 = tile_rows(view),
+                                        .capacity = c->pairs,
+                                        .tile_counts = c->counts,
+                                        .ids = c->ids,
+                                        .stats = stats};
+        KILN_TRY(kiln_runner_run(c->runner, KILN_OP_tile_lists, &a, err));
+        *fits = stats[1] <= c->pairs;
+        if (*fits || stats[1] > KILN_REFINE_PAIRS) return KILN_OK;
+        free(c->ids);
+        c->ids = NULL;
+        c->pairs = kiln_min_u64(stats[1] + stats[1] / 4, KILN_REFINE_PAIRS);
+        KILN_TRY(KILN_ALLOC_UNSET(&c->ids, c->pairs, "lists of a chunk", err));
+    }
+    return KILN_OK;
+}
+
+static uint64_t sum_of(const uint32_t *counts, uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++) sum += counts[i];
+    return sum;
+}
+
+kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
+                             kiln_error *err)
+{
+    KILN_TRY(collect_all(c, view, rows, err));
+    KILN_TRY(list(c, view, fits, err));
+    if (!*fits) return KILN_OK;
+    const kiln_raster_args a = {.n = c->total,
+                                .splats = c->splats,
+                                .view = view,
+                                .profile = c->profile,
+                                .row1 = tile_rows(view),
+                                .tile_counts = c->counts,
+                                .ranks = c->ids,
+                                .n_pairs = sum_of(c->counts, (uint64_t)tile_rows(view) * kiln_view_tiles_x(view)),
+                                .rgba = rgba};
+    return kiln_runner_run(c->runner, KILN_OP_raster, &a, err);
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------------------------------- */
+kiln_status kiln_refine_steps_open(kiln_refine_steps *s, uint64_t n, uint32_t sh_degree, kiln_error *err)
+{
+    const uint64_t values = n * kiln_gradient_planes(sh_degree);
+    *s = (kiln_refine_steps){.n = n, .sh_degree = sh_degree};
+    KILN_TRY(KILN_ALLOC_UNSET(&s->rgba, PICTURE, "a picture of a level", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->drawn, n * KILN_BACKWARD_PLANES, "gradients of a level", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->gradients, values, "gradients of a level", err));
+    KILN_TRY(KILN_ALLOC(&s->m, values, "gradients of a level", err));
+    return KILN_ALLOC(&s->v, values, "gradients of a level", err);
+}
+
+void kiln_refine_steps_release(kiln_refine_steps *s)
+{
+    free(s->rgba);
+    free(s->drawn);
+    free(s->gradients);
+    free(s->m);
+    free(s->v);
+}
+
+static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_view *view, const kiln_coarsen_rows *own,
+                                  const float *target, const float background[3], kiln_error *err)
+{
+    kiln_raster_backward_args raster = {.n = c->total,
+                                        .splats = c->splats,
+                                        .view = view,
+                                        .profile = c->profile,
+                                        .row1 = tile_rows(view),
+                                        .tile_counts = c->counts,
+                                        .ranks = c->ids,
+                                        .n_pairs = sum_of(c->counts, (uint64_t)tile_rows(view) * kiln_view_tiles_x(view)),
+                                        .rgba = s->rgba,
+                                        .target = target,
+                                        .n_rows = own->n,
+                                        .gradients = s->drawn};
+    const kiln_project_backward_args project = {.n = own->n,
+                                                .n_splats = c->total,
+                                                .means = own->means,
+                                                .log_scales = own->log_scales,
+                                                .quats = own->quats,
+                                                .opacity_logits = own->opacity_logits,
+                                                .sh_degree = own->sh_degree,
+                                                .view = view,
+                                                .profile = c->profile,
+                                                .antialiased = c->antialiased,
+                                                .splats = c->splats,
+                                                .drawn = s->drawn,
+                                                .gradients = s->gradients};
+    memcpy(raster.background, background, sizeof raster.background);
+    KILN_TRY(kiln_runner_run(c->runner, KILN_OP_raster_backward, &raster, err));
+    return kiln_runner_run(c->runner, KILN_OP_project_backward, &project, err);
+}
+
+kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_view *view, const kiln_refine_rows *rows,
+                             const float *target, const float background[3], const kiln_refine_turn *turn, kiln_error *err)
+{
+    const kiln_coarsen_rows *own = rows->own;
+    bool fits;
+    KILN_TRY(kiln_refine_draw(c, view, rows, s->rgba, &fits, err));
+    if (!fits) return KILN_OK;
+    KILN_TRY(find_gradients(c, s, view, own, target, background, err));
+    kiln_adam_args a = {.n = own->n,
+                        .sh_degree = own->sh_degree,
+                        .means = own->means,
+                        .log_scales = own->log_scales,
+                        .quats = own->quats,
+                        .opacity_logits = own->opacity_logits,
+                        .sh0 = own->sh0,
+                        .shN = own->sh_degree > 0 ? own->shN : NULL,
+                        .gradients = s->gradients,
+                        .m = s->m,
+                        .v = s->v,
+                        .weight = turn->weight,
+                        .least = least_gradient};
+    kiln_adam_at(&a, &full_steps, turn->t, turn->steps);
+    return kiln_runner_run(c->runner, KILN_OP_adam, &a, err);
+}

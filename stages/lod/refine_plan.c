@@ -1,0 +1,231 @@
+/* The parent's part of refine.h: which cameras and which neighbours a chunk is refined with. */
+#include "stages/lod/refine.h"
+
+#include "base/memory.h"
+#include "stages/engine/run_layers.h"
+#include "stages/lod/lod_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    kiln_run *r;
+    kiln_lod_plan *p;
+    const kiln_camera *cameras;
+    uint32_t n_cameras;
+    bool training; /* there are cameras of the training split */
+    const kiln_view_request *request;
+    const double *origin;
+    uint32_t steps;
+} planning;
+
+/* ---- cameras --------------------------------------------------------------------------------------------------------------- */
+static bool in_picture(const planning *k, const kiln_camera *c, const double at[3])
+{
+    double p[3];
+    for (int i = 0; i < 3; i++) p[i] = c->r[3 * i] * at[0] + c->r[3 * i + 1] * at[1] + c->r[3 * i + 2] * at[2] + c->t[i];
+    if (!(p[2] > k->request->near_m)) return false;
+    const double x = c->fx * (p[0] / p[2]) + c->cx, y = c->fy * (p[1] / p[2]) + c->cy;
+    return x >= 0 && x <= c->width && y >= 0 && y <= c->height;
+}
+
+/* Is a corner or the middle of the chunk's box in the picture, or the camera within the box? Where the chunk's rows lie in its box
+ * only the worker knows. */
+static bool may_see(const planning *k, const kiln_camera *c, const kiln_level_node *node)
+{
+    double lo[3], hi[3], at[3], centre[3];
+    bool within = true;
+    if (k->training && strcmp(c->split, "train") != 0) return false;
+    for (int i = 0; i < 3; i++) {
+        lo[i] = (double)node->box_min[i] + k->origin[i];
+        hi[i] = (double)node->box_max[i] + k->origin[i];
+        at[i] = 0.5 * (lo[i] + hi[i]);
+        centre[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]);
+        within &= centre[i] >= lo[i] && centre[i] <= hi[i];
+    }
+    if (within || in_picture(k, c, at)) return true;
+    for (int corner = 0; corner < 8; corner++) {
+        for (int i = 0; i < 3; i++) at[i] = corner >> i & 1 ? hi[i] : lo[i];
+        if (in_picture(k, c, at)) return true;
+    }
+    return false;
+}
+
+static void set_camera(const planning *k, const kiln_camera *c, kiln_refine_camera *to)
+{
+    memcpy(to->r, c->r, sizeof to->r);
+    for (int i = 0; i < 3; i++) to->centre[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]) - k->origin[i];
+    to->fx = c->fx;
+    to->fy = c->fy;
+    to->cx = c->cx;
+    to->cy = c->cy;
+    to->width = c->width;
+    to->height = c->height;
+}
+
+static void choose_cameras(const planning *k, const kiln_level_node *node, kiln_refine_unit *u)
+{
+    uint32_t seeing = 0, met = 0;
+    for (uint32_t i = 0; i < k->n_cameras; i++) seeing += may_see(k, &k->cameras[i], node);
+    const uint32_t n = seeing < KILN_REFINE_CANDIDATES ? seeing : KILN_REFINE_CANDIDATES;
+    for (uint32_t i = 0; i < k->n_cameras && u->n_cameras < n; i++) {
+        if (!may_see(k, &k->cameras[i], node)) continue;
+        /* the j-th is in the middle of the j-th part of the list */
+        if (met++ == (2 * (uint64_t)u->n_cameras + 1) * seeing / (2 * (uint64_t)n))
+            set_camera(k, &k->cameras[i], &u->cameras[u->n_cameras++]);
+    }
+}
+
+/* ---- neighbours ------------------------------------------------------------------------------------------------------------ */
+static bool touch(const kiln_level_node *a, const kiln_level_node *b)
+{
+    for (int i = 0; i < 3; i++)
+        if (a->reach_max[i] < b->reach_min[i] || b->reach_max[i] < a->reach_min[i]) return false;
+    return true;
+}
+
+static double apart(const kiln_level_node *a, const kiln_level_node *b)
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        const double d = ((double)a->box_min[i] + (double)a->box_max[i]) - ((double)b->box_min[i] + (double)b->box_max[i]);
+        sum += d * d;
+    }
+    return sum;
+}
+
+static void set_chunk(const planning *k, uint32_t node, kiln_refine_chunk *c)
+{
+    const kiln_level_node *at = &k->p->tree.nodes[node];
+    c->unit = k->p->units[k->p->unit_of[node]].key;
+    c->chunk = (uint32_t)(at->chunk - k->p->baked->chunks);
+    c->rows = at->chunk->count;
+}
+
+/* The nearest that touch, nearest first; equally near ones in the order of the tree. */
+static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
+{
+    const kiln_level_tree *tree = &k->p->tree;
+    double distance[1 + KILN_REFINE_NEIGHBOURS] = {0};
+    set_chunk(k, node, &u->chunks[0]);
+    u->n_chunks = 1;
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        if (i == node || !tree->nodes[i].chunk || !touch(&tree->nodes[node], &tree->nodes[i])) continue;
+        const double d = apart(&tree->nodes[node], &tree->nodes[i]);
+        uint32_t at = u->n_chunks;
+        while (at > 1 && d < distance[at - 1]) at--;
+        if (at > KILN_REFINE_NEIGHBOURS) continue;
+        if (u->n_chunks <= KILN_REFINE_NEIGHBOURS) u->n_chunks++;
+        for (uint32_t j = u->n_chunks - 1; j > at; j--) {
+            distance[j] = distance[j - 1];
+            u->chunks[j] = u->chunks[j - 1];
+        }
+        distance[at] = d;
+        set_chunk(k, i, &u->chunks[at]);
+    }
+}
+
+/* ---- units ----------------------------------------------------------------------------------------------------------------- */
+/* The rows of the neighbourhood, whoever merged them, and all that says how they are fitted. */
+static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
+{
+    kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
+    KILN_KEY_LISTS(kiln_refine_unit, 7776);
+    kiln_key_u64(h, "steps", u->steps);
+    kiln_key_u64(h, "levels", u->n_levels);
+    kiln_key_u64(h, "weighted", u->weighted);
+    kiln_key_u64(h, "profile", u->profile);
+    kiln_key_u64(h, "antialiased", u->antialiased);
+    kiln_key_bytes(h, "near", &u->near_m, sizeof u->near_m);
+    kiln_key_bytes(h, "errors", &u->errors, sizeof u->errors);
+    kiln_key_bytes(h, "cameras", u->cameras, u->n_cameras * sizeof *u->cameras);
+    for (uint32_t i = 0; i < u->n_chunks; i++) kiln_key_hash(h, "chunk", u->chunks[i].unit);
+    return kiln_key_end(h);
+}
+
+static kiln_status plan_unit(const planning *k, uint32_t node, kiln_unit *unit, kiln_error *err)
+{
+    const kiln_lod_unit *merged = kiln_lod_payload(k->p, node);
+    const kiln_level_node *at = &k->p->tree.nodes[node];
+    kiln_refine_unit *u;
+    KILN_TRY(KILN_ALLOC(&u, 1, "the units of refinement", err));
+    unit->payload = u;
+    unit->payload_bytes = sizeof *u;
+    u->unit = KILN_LOD_REFINE;
+    u->steps = k->steps;
+    u->n_levels = merged->n_levels;
+    u->sh_degree = merged->sh_degree;
+    u->weighted = merged->weighted;
+    u->profile = k->request->profile;
+    u->antialiased = k->request->antialiased;
+    u->near_m = k->request->near_m;
+    u->baked = merged->baked;
+    u->errors = merged->errors;
+    memcpy(u->counts, merged->counts, merged->n_levels * sizeof *u->counts);
+    choose_cameras(k, at, u);
+    choose_chunks(k, node, u);
+    (void)snprintf(unit->name, sizeof unit->name, "refine %s", at->name);
+    unit->cost = u->chunks[0].rows;
+    unit->ram = kiln_lod_refine_ram(u);
+    unit->key = key_of(k, u);
+    return KILN_OK;
+}
+
+/* Leaves that no camera sees stay as they are merged. */
+static kiln_status plan_units(const planning *k, kiln_error *err)
+{
+    kiln_lod_plan *p = k->p;
+    KILN_TRY(KILN_ALLOC(&p->refined, p->tree.n_nodes, "the units of refinement", err));
+    KILN_TRY(KILN_ALLOC(&p->refined_of, p->tree.n_nodes, "the units of refinement", err));
+    for (uint32_t i = 0; i < p->tree.n_nodes; i++) p->refined_of[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < p->tree.n_nodes; i++) {
+        kiln_unit *unit = &p->refined[p->n_refined];
+        if (!p->tree.nodes[i].chunk) continue;
+        KILN_TRY(kiln_run_interrupted(k->r, err));
+        const kiln_status st = plan_unit(k, i, unit, err);
+        const kiln_refine_unit *u = unit->payload;
+        if (st != KILN_OK || u->n_cameras == 0) {
+            free(unit->payload);
+            *unit = (kiln_unit){.payload = NULL};
+            KILN_TRY(st);
+            continue;
+        }
+        p->refined_of[i] = p->n_refined++;
+    }
+    return KILN_OK;
+}
+
+/* Sums what the units say of themselves. */
+static kiln_status count(kiln_run *r, kiln_lod_plan *p, kiln_error *err)
+{
+    for (uint32_t i = 0; i < p->n_refined; i++) {
+        const kiln_unit *unit = &p->refined[i];
+        json_t *c;
+        uint64_t levels = 0, kept = 0;
+        kiln_status st = kiln_unit_counters(r, unit, &c, err);
+        if (st == KILN_OK) {
+            st = kiln_unit_count(r, unit, c, "levels", &levels, err);
+            if (st == KILN_OK) st = kiln_unit_count(r, unit, c, "kept", &kept, err);
+            json_decref(c);
+        }
+        KILN_TRY(kiln_unit_pass(r, unit, kiln_unit_refuse(r, unit, st, err)));
+        p->tried += levels;
+        p->better += kept;
+    }
+    return kiln_run_refused(r, err);
+}
+
+kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *cameras, uint32_t n_cameras,
+                            const kiln_view_request *request, const double origin[3], uint32_t steps, kiln_error *err)
+{
+    planning k = {.r = r, .p = p, .cameras = cameras, .n_cameras = n_cameras, .request = request, .origin = origin, .steps = steps};
+    if (steps == 0) return KILN_OK;
+    for (uint32_t i = 0; i < n_cameras; i++) k.training |= !strcmp(cameras[i].split, "train");
+    KILN_TRY(plan_units(&k, err));
+    kiln_run_on_cpu(r, false);
+    kiln_run_serial(r, true);
+    const kiln_status st = kiln_run_units(r, "refining", p->refined, p->n_refined, err);
+    kiln_run_serial(r, false);
+    return st == KILN_OK ? count(r, p, err) : st;
+}
