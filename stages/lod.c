@@ -210,6 +210,15 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     return KILN_OK;
 }
 
+/* The plan of a host that refines is not gathered by one that does not: its lists of merges are the same. */
+static kiln_status agree(kiln_run *r, kiln_error *err)
+{
+    uint64_t steps = o.refine;
+    KILN_TRY(kiln_run_decide(r, "refine", &steps, err));
+    if (steps == o.refine) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "the plan that stands is of --refine %llu: give that here, too", (unsigned long long)steps);
+}
+
 static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
@@ -220,6 +229,7 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
     if (kiln_run_is_once(r)) return report(r, k, err);
+    KILN_TRY(agree(r, err));
     kiln_lod_plan_foresee(r, &k->plan);
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));
