@@ -33,8 +33,8 @@ must 0 kiln lod capped.db --refine 24 --devices cpu --ram 320M --json
 [ "$(number out 'd["ram_peak_bytes"] <= d["ram_cap_bytes"]')" = True ] || fail "the cap was exceeded"
 same one.db capped.db
 must 0 kiln lod hosts.db --levels 2 --refine 24 --plan --tasks 2
-must 2 kiln lod hosts.db --levels 2 --gather parts
-grep -q 'of --refine 24' err || fail "merged levels are gathered where --refine was planned: $(cat err)"
+must 4 kiln lod hosts.db --levels 2 --gather parts
+grep -q 'as --plan was given' err || fail "merged levels are gathered where --refine was planned: $(cat err)"
 for round in 1 2 3; do
     [ -e hosts.db.claim ] || break
     for i in 1 2; do must 0 kiln lod hosts.db --levels 2 --refine 24 --shard $i/2 --part parts --devices cpu; done
