@@ -5,14 +5,18 @@
 #include "kernels/adam/adam.h"
 #include "kernels/math/real.h"
 
+/* v, or where it is not finite `old`: a step that leads nowhere is not made, and no NaN is stored, whose bits CPU and GPU make
+ * differently. */
+static inline KILN_HD float kiln_adam_finite(float v, float old) { return v - v == 0.0f ? v : old; }
+
 /* m' / (sqrt(v') + least), and the new m and v. */
 static inline KILN_HD float kiln_adam_move(const kiln_adam_args *a, uint64_t at, float least)
 {
-    const float g = a->weight * a->gradients[at];
+    const float g = kiln_adam_finite(a->weight * a->gradients[at], 0.0f);
     const float m = kiln_fmaf(0.9f, a->m[at], 0.1f * g), v = kiln_fmaf(0.99f, a->v[at], 0.01f * (g * g));
     a->m[at] = m;
     a->v[at] = v;
-    return m * a->correct1 / (sqrtf(v * a->correct2) + least);
+    return kiln_adam_finite(m * a->correct1 / (sqrtf(v * a->correct2) + least), 0.0f);
 }
 
 /* quat (1, h): the rotation after a small one about the Gaussian's own axes. */
@@ -26,6 +30,12 @@ static inline KILN_HD void kiln_adam_turn(float q[4], const float h[3])
     const float length = sqrtf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     const float scale = length > 1e-12f ? 1.0f / length : 1.0f;
     for (int k = 0; k < 4; k++) q[k] *= scale;
+    if (!(length - length == 0.0f)) { /* not finite */
+        q[0] = w;
+        q[1] = x;
+        q[2] = y;
+        q[3] = z;
+    }
 }
 
 /* Mean, scales, rotation and opacity of a row. The mean's step is in the longest axis as it is before this step. */
@@ -36,8 +46,11 @@ static inline KILN_HD void kiln_adam_geometry(const kiln_adam_args *a, uint64_t 
     for (uint64_t k = 1; k < 3; k++) longest = a->log_scales[k * n + row] > longest ? a->log_scales[k * n + row] : longest;
     const float axis = kiln_expf(longest), step = a->steps.mean * axis, least = a->least / axis;
     for (uint64_t k = 0; k < 3; k++) {
-        a->means[k * n + row] -= step * kiln_adam_move(a, (KILN_GRADIENT_MEAN + k) * n + row, least);
-        a->log_scales[k * n + row] -= a->steps.log_scale * kiln_adam_move(a, (KILN_GRADIENT_LOG_SCALE + k) * n + row, a->least);
+        const float mean = a->means[k * n + row], size = a->log_scales[k * n + row];
+        const float moved = mean - step * kiln_adam_move(a, (KILN_GRADIENT_MEAN + k) * n + row, least);
+        const float grown = size - a->steps.log_scale * kiln_adam_move(a, (KILN_GRADIENT_LOG_SCALE + k) * n + row, a->least);
+        a->means[k * n + row] = kiln_adam_finite(moved, mean);
+        a->log_scales[k * n + row] = kiln_adam_finite(grown, size);
         h[k] = -a->steps.half_angle * kiln_adam_move(a, (KILN_GRADIENT_HALF_ANGLE + k) * n + row, a->least);
     }
     for (uint64_t k = 0; k < 4; k++) q[k] = a->quats[k * n + row];
@@ -45,6 +58,7 @@ static inline KILN_HD void kiln_adam_geometry(const kiln_adam_args *a, uint64_t 
     for (uint64_t k = 0; k < 4; k++) a->quats[k * n + row] = q[k];
     const float logit =
         a->opacity_logits[row] - a->steps.opacity_logit * kiln_adam_move(a, KILN_GRADIENT_OPACITY_LOGIT * n + row, a->least);
+    if (!(logit - logit == 0.0f)) return;
     a->opacity_logits[row] = logit > KILN_ADAM_LOGIT_MAX ? KILN_ADAM_LOGIT_MAX : logit;
 }
 
@@ -53,7 +67,7 @@ static inline KILN_HD void kiln_adam_colour(const kiln_adam_args *a, uint64_t k,
 {
     float *const plane = k < 3 ? a->sh0 + k * a->n : a->shN + (k - 3) * a->n;
     const float step = k < 3 ? a->steps.sh0 : a->steps.shN;
-    plane[row] -= step * kiln_adam_move(a, (KILN_GRADIENT_SH + k) * a->n + row, a->least);
+    plane[row] = kiln_adam_finite(plane[row] - step * kiln_adam_move(a, (KILN_GRADIENT_SH + k) * a->n + row, a->least), plane[row]);
 }
 
 #endif
