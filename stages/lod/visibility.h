@@ -7,8 +7,8 @@
  * are. A Gaussian that no camera sees has the least. DESIGN.md has the source.
  *
  * Cameras are those of the split "train", or all where there are none, the orbit of a scene without cameras too; a camera with a
- * lens is its pinhole, as everywhere. Of these `views`, evenly spread in the order of names. Pictures are at most 1600 pixels wide
- * and high.
+ * lens is its pinhole, as everywhere. Of these `views`, evenly spread in the order of names. Pictures have half the camera's size:
+ * the longer side at least 200 pixels, if the camera's has as many, and at most 1600.
  *
  * Two lists of units: some views each, which may be drawn on GPUs, then a chunk each (visibility_units.h). For the parent's main
  * thread.

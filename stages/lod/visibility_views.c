@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_MOST = 1600 };
+enum { SIDE_MOST = 1600, SIDE_LEAST = 200 };
 
 static bool is_chosen(const kiln_camera *c, bool train) { return !train || strcmp(c->split, "train") == 0; }
 
@@ -24,12 +24,14 @@ static uint32_t side_of(uint32_t side, double factor)
     return reduced > 0 ? reduced : 1;
 }
 
-/* The same view in fewer pixels. */
+/* The same view at half the size, about the one at which levels stand in for the scene; not below SIDE_LEAST nor above SIDE_MOST.
+ */
 static void reduce(kiln_camera *c)
 {
     const uint32_t longest = c->width > c->height ? c->width : c->height;
-    if (longest <= SIDE_MOST) return;
-    const double factor = (double)SIDE_MOST / longest;
+    if (longest <= SIDE_LEAST) return;
+    const double half = 0.5 * longest, least = half > SIDE_LEAST ? half : SIDE_LEAST;
+    const double factor = (least < SIDE_MOST ? least : SIDE_MOST) / longest;
     const uint32_t width = side_of(c->width, factor), height = side_of(c->height, factor);
     const double x = (double)width / c->width, y = (double)height / c->height;
     c->fx *= x;

@@ -79,7 +79,7 @@ static void assert_chosen(const kiln_camera *cameras, uint32_t most, const char 
     kiln_view_request *views;
     char got[CAMERAS + 1] = "";
     const uint32_t n = choose(cameras, most, &views);
-    for (uint32_t i = 0; i < n; i++) got[i] = (char)('0' + (int)(views[i].view.fx - 100));
+    for (uint32_t i = 0; i < n; i++) got[i] = (char)('0' + lroundf(views[i].view.fx * 320 / (float)views[i].view.width - 100));
     assert_string_equal(got, want);
     free(views);
 }
@@ -100,7 +100,7 @@ static void cameras_are_spread_over_those_of_training(void **state)
     free(c);
 }
 
-static void large_pictures_are_reduced(void **state)
+static void pictures_have_half_the_size_within_limits(void **state)
 {
     kiln_view_request *views;
     (void)state;
@@ -114,14 +114,14 @@ static void large_pictures_are_reduced(void **state)
     assert_int_equal(choose(c, 3, &views), 3);
     free(views);
     assert_int_equal(choose(c, 32, &views), 8);
-    assert_int_equal(views[0].view.width, 1600);
-    assert_int_equal(views[0].view.height, 999);
-    assert_true(fabsf(views[0].view.fx - 100.0f * 1600 / 1601) < 1e-4f && fabsf(views[0].view.fy - 50.0f * 999 / 1000) < 1e-4f);
+    assert_int_equal(views[0].view.width, 801);
+    assert_int_equal(views[0].view.height, 500);
+    assert_true(fabsf(views[0].view.fx - 100.0f * 801 / 1601) < 1e-4f && fabsf(views[0].view.fy - 25) < 1e-4f);
     assert_int_equal(views[1].view.width, 250);
     assert_int_equal(views[1].view.height, 1600);
     assert_true(fabsf(views[1].view.cx - 40) < 1e-4f && fabsf(views[1].view.cy - 25) < 1e-4f);
     assert_int_equal(views[2].view.width, 1);
-    assert_int_equal(views[3].view.width, 320);
+    assert_int_equal(views[3].view.width, 200); /* not half of 320 */
     free(views);
     free(c);
 }
@@ -129,9 +129,9 @@ static void large_pictures_are_reduced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_the_nearest_in_logarithms), cmocka_unit_test(what_no_camera_has_has_the_least),
-        cmocka_unit_test(an_area_is_that_of_the_covariance),   cmocka_unit_test(cameras_are_spread_over_those_of_training),
-        cmocka_unit_test(large_pictures_are_reduced),
+        cmocka_unit_test(steps_are_the_nearest_in_logarithms),       cmocka_unit_test(what_no_camera_has_has_the_least),
+        cmocka_unit_test(an_area_is_that_of_the_covariance),         cmocka_unit_test(cameras_are_spread_over_those_of_training),
+        cmocka_unit_test(pictures_have_half_the_size_within_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
