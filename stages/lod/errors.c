@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "kernels/draw/draw.h"
 #include "kernels/math/real.h"
+#include "kernels/project/sh_math.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 
 #define SIGMAS 2.5f               /* how far the window holds a Gaussian */
 #define FARTHEST 1e30f            /* scene units: where a window ends at the latest */
+#define HIDDEN 0.1f               /* visibility below which a row counts less */
 #define MOST_DIFFERENCE 1e4       /* of a colour */
 #define MOST_ERROR 3.40282347e38f /* the largest float32 */
 
@@ -204,8 +206,39 @@ static kiln_status measure_view(const gauge *g, const aim *a, double footprint, 
     return KILN_OK;
 }
 
-/* ---- all of it -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- what cameras see ------------------------------------------------------------------------------------- */
+/* Rows whose colours are dimmed. The arrays of coefficients are of `store`, the others borrowed. */
+typedef struct {
+    kiln_coarsen_rows rows;
+    float *store;
+} dimmed_rows;
+
+static uint64_t coefficients_of(uint32_t sh_degree) { return 3 * ((uint64_t)sh_degree + 1) * (sh_degree + 1); }
+
+/* A colour is 1/2 + the sum over coefficients. To have it times k, the first coefficient takes over what the half must lose. */
+static void dim(const kiln_coarsen_rows *from, uint64_t n_sh, kiln_coarsen_rows *to)
+{
+    const uint64_t n = from->n;
+    for (uint64_t i = 0; i < n; i++) {
+        const float v = from->visibility[i], k = v < HIDDEN ? sqrtf(v / HIDDEN) : 1.0f;
+        for (uint64_t c = 0; c < 3; c++) to->sh0[c * n + i] = k * from->sh0[c * n + i] + (k - 1.0f) * (0.5f / KILN_SH_C0);
+        for (uint64_t c = 0; c < n_sh; c++) to->shN[c * n + i] = k * from->shN[c * n + i];
+    }
+}
+
+static kiln_status dimmed_make(const kiln_coarsen_rows *rows, dimmed_rows *out, kiln_error *err)
+{
+    const uint64_t n_all = coefficients_of(rows->sh_degree);
+    *out = (dimmed_rows){.rows = *rows};
+    if (!rows->visibility) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&out->store, rows->n * n_all, "colours of a node", err));
+    out->rows.sh0 = out->store;
+    out->rows.shN = out->store + 3 * rows->n;
+    dim(rows, n_all - 3, &out->rows);
+    return KILN_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
 /* The largest power of two that is not above `finest`, doubled until the windows of all views fit. */
 static int32_t first_step_of(const gauge *g, const aim *aims, uint32_t n)
 {
@@ -289,13 +322,21 @@ kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_
 {
     const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = threads};
     gauge g = {.q = q};
+    dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}}; /* the last one is of the reference */
+    kiln_coarsen_rows rows[KILN_LEVELS_MAX];
     memset(out, 0, sizeof *out); /* it is stored as it is */
     if (q->n_views == 0 || reference->n == 0 || n_levels == 0) return KILN_OK;
     out->n_levels = n_levels;
     kiln_status st = kiln_runner_new(&cpu, &g.runner, err);
     if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.reference, PICTURE, "a picture of a node", err);
     if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.level, PICTURE, "a picture of a node", err);
-    if (st == KILN_OK) st = measure(&g, reference, levels, children, n_children, out, err);
+    if (st == KILN_OK) st = dimmed_make(reference, &dimmed[KILN_LEVELS_MAX], err);
+    for (uint32_t k = 0; k < n_levels && st == KILN_OK; k++) {
+        st = dimmed_make(&levels[k], &dimmed[k], err);
+        rows[k] = dimmed[k].rows;
+    }
+    if (st == KILN_OK) st = measure(&g, &dimmed[KILN_LEVELS_MAX].rows, rows, children, n_children, out, err);
+    for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) free(dimmed[k].store);
     free(g.level);
     free(g.reference);
     kiln_runner_free(g.runner);
@@ -312,5 +353,6 @@ uint64_t kiln_lod_errors_bytes(uint64_t rows)
                                  .band_tiles = tiles * tiles};
     const uint64_t drawing =
         kiln_max_u64(kiln_draw_collect_bytes(&size), kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
-    return drawing + 2 * PICTURE * sizeof(float) + 4 * rows;
+    const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float); /* levels together have no more rows */
+    return drawing + 2 * PICTURE * sizeof(float) + 4 * rows + dimmed;
 }

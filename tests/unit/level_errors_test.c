@@ -208,8 +208,7 @@ static void an_error_is_of_a_footprint_not_of_a_camera(void **state)
     free(b);
 }
 
-/* ---- order of errors
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- order of errors ---------------------------------------------------------------------------- */
 static void check_order(const kiln_lod_errors *e)
 {
     assert_true(kiln_lod_errors_good(e, e->n_levels));
@@ -255,8 +254,27 @@ static void threads_do_not_show(void **state)
     free(b);
 }
 
-/* ---- children
- * ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- visibility ------------------------------------------------------------------------------ */
+static void what_is_hidden_counts_less(void **state)
+{
+    static float shown[400], hidden[400];
+    const kiln_camera camera = camera_at(0, 0, -5, "train");
+    node_rows *a = random_rows(400, 1, 8), *b = thinned(a, 2);
+    (void)state;
+    const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
+    const kiln_lod_errors plain = measure(&q, &a->rows, &b->rows, 1);
+    for (int i = 0; i < 400; i++) shown[i] = 0.1f + 0.9f * (float)i / 400, hidden[i] = 0.02f;
+    a->rows.visibility = b->rows.visibility = shown;
+    const kiln_lod_errors same = measure(&q, &a->rows, &b->rows, 1);
+    a->rows.visibility = b->rows.visibility = hidden;
+    const kiln_lod_errors less = measure(&q, &a->rows, &b->rows, 1);
+    assert_memory_equal(&plain, &same, sizeof plain);
+    for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabs(less.at[0][i] / plain.at[0][i] - 0.2) < 1e-3);
+    free(a);
+    free(b);
+}
+
+/* ---- children ----------------------------------------------------------------------------------- */
 static void children_are_added_at_the_same_footprint(void **state)
 {
     kiln_lod_errors child = {.n_levels = 2, .first_step = -3};
@@ -331,8 +349,7 @@ static void memory_is_as_predicted(void **state)
     free(b);
 }
 
-/* ---- cameras that measure
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- cameras that measure ----------------------------------------------------------------------- */
 static void cameras_of_the_training_split_measure(void **state)
 {
     const kiln_camera cameras[3] = {camera_at(0, 0, -5, "test"), camera_at(0, 0, -6, "train"), camera_at(0, 0, -7, "test")};
@@ -375,8 +392,7 @@ static void without_cameras_nothing_is_measured(void **state)
     free(a);
 }
 
-/* ---- odd scenes
- * ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- odd scenes --------------------------------------------------------------------------------- */
 static void a_camera_within_or_behind_measures_from_outside(void **state)
 {
     node_rows *a = random_rows(300, 1, 5), *b = thinned(a, 2);
@@ -519,6 +535,7 @@ int main(void)
         cmocka_unit_test(an_error_is_of_a_footprint_not_of_a_camera),
         cmocka_unit_test(errors_grow_with_the_level_and_fall_in_pixels),
         cmocka_unit_test(threads_do_not_show),
+        cmocka_unit_test(what_is_hidden_counts_less),
         cmocka_unit_test(children_are_added_at_the_same_footprint),
         cmocka_unit_test(what_children_lost_is_lost),
         cmocka_unit_test(memory_is_as_predicted),
