@@ -67,6 +67,14 @@ static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
     return (chunk_record){c->bake, index, c->n};
 }
 
+uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes)
+{
+    const uint64_t paths = 2 * (uint64_t)KILN_PATH_MAX;
+    const uint64_t bytes =
+        sizeof(head) + e->n_bakes * sizeof(part_record) + e->n_chunks * sizeof(chunk_record) + paths + plan_bytes;
+    return kiln_shared_payload_ram(bytes) + bytes;
+}
+
 kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)
 {
     head h;

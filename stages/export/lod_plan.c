@@ -27,11 +27,18 @@ void kiln_lod_leaves_of(const kiln_level_tree *t, uint32_t node, uint32_t *first
     }
 }
 
+/* As fill_level closes files. */
 uint64_t kiln_lod_file_rows_max(const kiln_export *e)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < e->n_chunks; i++) most = kiln_max_u64(most, e->chunks[i].n);
-    return kiln_min_u64(KILN_LOD_FILE_ROWS - 1 + most, e->n_rows);
+    for (uint32_t level = 0; level < levels_of(e->tree); level++)
+        for (uint64_t i = 0, rows = 0; i < e->n_chunks; i++) {
+            if (e->chunks[i].level != level) continue;
+            rows += e->chunks[i].n;
+            most = kiln_max_u64(most, rows);
+            if (rows >= KILN_LOD_FILE_ROWS) rows = 0;
+        }
+    return most;
 }
 
 /* ---- the first plan --------------------------------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ kiln_status kiln_lod_plan_begin(const kiln_export *e, kiln_buffer *plan, kiln_er
 kiln_status kiln_lod_plan_files(const kiln_export *e, kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
 /* The leaves below a node: [*first, *end). */
 void kiln_lod_leaves_of(const kiln_level_tree *t, uint32_t node, uint32_t *first, uint32_t *end);
-/* Rows of a file at most, before the plan has files. */
+/* Rows of the largest file, before there is a plan. */
 uint64_t kiln_lod_file_rows_max(const kiln_export *e);
 
 #endif

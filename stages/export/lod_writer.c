@@ -44,7 +44,15 @@ static uint64_t rows_max(const kiln_export *e)
     return most;
 }
 
-static uint64_t foresee(const kiln_export *e) { return kiln_lod_set_ram(e, kiln_lod_file_rows_max(e), rows_max(e), read_max(e)); }
+static uint64_t foresee(const kiln_export *e)
+{
+    kiln_buffer plan = {0};
+    uint64_t ram = kiln_lod_set_ram(e, kiln_lod_file_rows_max(e), rows_max(e), read_max(e));
+    if (kiln_lod_plan_begin(e, &plan, NULL) == KILN_OK)
+        ram += kiln_export_shared_ram(e, plan.size + e->n_chunks * sizeof(kiln_lod_file));
+    kiln_buffer_release(&plan);
+    return ram;
+}
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {

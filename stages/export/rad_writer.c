@@ -77,21 +77,6 @@ static uint64_t record_ram_of(const kiln_export *e, uint64_t n, uint64_t read_ra
 }
 static uint64_t pack_ram_of(const kiln_export *e, uint64_t n) { return n * kiln_rad_record_bytes(e) + kiln_rad_chunk_ram(e, n); }
 
-/* A segment has at most the rows of a chunk, or those of eight coarsest levels, of which none is larger than a chunk. */
-static uint64_t foresee(const kiln_export *e)
-{
-    uint64_t rows = 0, levels = 0, read = 0, all = 0;
-    for (uint32_t i = 0; i < e->n_chunks; i++) {
-        const kiln_export_chunk *c = &e->chunks[i];
-        rows = kiln_max_u64(rows, c->n);
-        if (c->level) levels = kiln_max_u64(levels, c->n);
-        read = kiln_max_u64(read, kiln_export_rows_ram(e, i, WRITTEN | RELATED));
-    }
-    rows = kiln_max_u64(rows, kiln_min_u64(e->n_rows, levels));
-    all = kiln_max_u64(relate_ram_of(e, rows, rows, 2 * read), record_ram_of(e, rows, read));
-    return kiln_max_u64(all, pack_ram_of(e, kiln_min_u64(KILN_RAD_CHUNK, e->n_rows + e->n_rows / 7 + KILN_RAD_TOPS)));
-}
-
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree > KILN_RAD_DEGREE_MAX)
@@ -465,6 +450,24 @@ static kiln_status copy_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
     if (st == KILN_OK) st = kiln_export_write(x, data, size, begin_of(x->e, unit), err);
     free(data);
     return st;
+}
+
+/* What each round takes, by the plan, which the lists of chunks decide. Where memory for it is gone, plan says so. */
+static uint64_t foresee(const kiln_export *e)
+{
+    kiln_buffer plan = {0};
+    kiln_export with = *e;
+    uint64_t most = 0;
+    if (kiln_rad_plan_begin(e, &plan, NULL) == KILN_OK) {
+        with.plan = plan.data;
+        with.plan_bytes = plan.size;
+        for (uint64_t i = 0; i < segments(&with); i++) most = kiln_max_u64(most, relate_ram(&with, i));
+        for (uint64_t i = 0; i < record_units(&with); i++) most = kiln_max_u64(most, record_ram(&with, i));
+        for (uint64_t i = 0; i < file_chunks(&with); i++) most = kiln_max_u64(most, pack_ram(&with, i));
+        most += kiln_export_shared_ram(e, plan.size);
+    }
+    kiln_buffer_release(&plan);
+    return most;
 }
 
 static const kiln_export_round rounds[] = {

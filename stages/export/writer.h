@@ -120,6 +120,9 @@ static inline bool kiln_export_is_as_stored(const kiln_export *e)
 /* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
 enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
+/* What every unit takes besides its round's ram: what parent and workers share, with a plan of so many bytes. For foresee. */
+uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes);
+
 /* ---- the parent's side ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -229,7 +232,8 @@ typedef struct {
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
-    /* What a unit of any round takes at most, as far as the list of chunks says, before the survey. May be NULL. */
+    /* What a unit of any round takes at most, with kiln_export_shared_ram, as far as the list of chunks says, before the survey.
+     * May be NULL. */
     uint64_t (*foresee)(const kiln_export *e);
     /* Before anything is written. KILN_E_INPUT: the format cannot hold these rows. Notes, the first plan. May be NULL. */
     kiln_status (*plan)(kiln_export_parent *p, kiln_error *err);
