@@ -412,7 +412,8 @@ static kiln_status prepare(runner *k, kiln_error *err)
     if (k->said->loss.most && !k->f->reader)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
-    if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), k->e->n_chunks);
+    /* the engine keeps results of all lists until the run ends */
+    if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);
     KILN_TRY(survey(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
     return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;
