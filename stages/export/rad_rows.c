@@ -74,7 +74,7 @@ static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, 
     for (uint32_t d = 1, i = 0; d <= degree; d++)
         for (const uint32_t end = kiln_sh_components(d); i < end; i++) {
             const double v = row->shN[i] / (double)c->sh_max[d - 1] * 127;
-            const int code = v > 127 ? 127 : v < -127 ? -127 : (int)(v < 0 ? v - 0.5 : v + 0.5);
+            const int code = !(v < 127) ? 127 : !(v > -127) ? -127 : (int)(v < 0 ? v - 0.5 : v + 0.5);
             at[i] = (unsigned char)(code & 0xff);
         }
 }
