@@ -323,7 +323,7 @@ uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
     const uint64_t pictures = (SIZES * KILN_REFINE_VIEWS + 1) * (uint64_t)PICTURE * sizeof(float);
     const uint64_t steps = first * (3 * (uint64_t)kiln_gradient_planes(u->sh_degree) + 3 * KILN_BACKWARD_PLANES) * sizeof(float);
     const uint64_t canvas = (own + around) * (sizeof(kiln_splat2d) + 12);
-    const uint64_t lists = (own + around) * 96 + (uint64_t)KILN_REFINE_PAIRS * 16; /* and the work of operations */
+    const uint64_t lists = (own + around) * 96 + (uint64_t)KILN_REFINE_PAIRS * 6; /* and the work of operations */
     const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes(own) : 0;
     uint64_t outputs = 0; /* and what is kept of them */
     for (uint32_t i = 0; i < u->n_levels; i++) outputs += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);

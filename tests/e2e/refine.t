@@ -29,7 +29,7 @@ cp base.db two.db
 must 0 kiln lod two.db --refine 24 --threads 2 --devices cpu
 same one.db two.db
 cp base.db capped.db
-must 0 kiln lod capped.db --refine 24 --devices cpu --ram 320M --json
+must 0 kiln lod capped.db --refine 24 --devices cpu --ram 256M --json
 [ "$(number out 'd["ram_peak_bytes"] <= d["ram_cap_bytes"]')" = True ] || fail "the cap was exceeded"
 same one.db capped.db
 must 0 kiln lod hosts.db --levels 2 --refine 24 --plan --tasks 2
