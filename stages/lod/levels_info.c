@@ -118,9 +118,10 @@ static kiln_status add_scene(const survey *s, uint32_t level, json_t *row, kiln_
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
+/* Of chunks that are no longer drawn nothing is known: the row of level 0 is left out. */
 static kiln_status write_rows(const survey *s, json_t *list, kiln_error *err)
 {
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = s->current ? 0 : 1; i < s->n; i++) {
         json_t *row = json_pack("{s:i, s:I, s:I, s:I}", "level", (int)i, "nodes", (json_int_t)s->nodes[i], "gaussians",
                                 (json_int_t)s->rows[i], "bytes", (json_int_t)s->bytes[i]);
         if (json_array_append_new(list, row) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");

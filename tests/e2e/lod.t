@@ -127,6 +127,13 @@ assert {name.split("@")[0] for name in after if before[name] != after[name]} == 
 E2
 must 0 kiln verify one.db
 
+# levels of chunks that are no longer drawn
+must 0 kiln chunk old.db --max 1024
+must 0 "$KILN_BIN/kiln-info" old.db --lod --json
+[ "$(number out '(d["levels"]["current"], d["levels"]["rows"][0]["level"])')" = "(False, 1)" ] || fail "it says something of chunks that are gone"
+must 0 "$KILN_BIN/kiln-info" old.db --lod
+grep -q '^levels of detail of other chunks' out || fail "it does not say that levels are of other chunks"
+
 # a cap below one unit: exit 5, and the cap that it names works
 chunked s tiny.db
 must 5 kiln lod tiny.db --ram 20M
