@@ -221,7 +221,8 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     }
     KILN_TRY(report_refined(r, k, err));
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
-        kiln_print("level %2u: %llu Gaussians of %u nodes", i, (unsigned long long)sums[i].rows, sums[i].nodes);
+        kiln_print("level %2u: %llu Gaussian%s of %u node%s", i, (unsigned long long)sums[i].rows, sums[i].rows == 1 ? "" : "s",
+                   sums[i].nodes, sums[i].nodes == 1 ? "" : "s");
     return KILN_OK;
 }
 
