@@ -55,6 +55,8 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
         KILN_TRY(kiln_export_note(p, err, "its tiles hold spherical harmonics up to degree 3; those of degree 4 are left out"));
     if (at[0] != 0 || at[1] != 0 || at[2] != 0)
         KILN_TRY(kiln_export_note(p, err, "its coordinates are relative to %.17g %.17g %.17g", at[0], at[1], at[2]));
+    if (e->frame == KILN_FRAME_AS_IS)
+        KILN_TRY(kiln_export_note(p, err, "its axes are those of 3D Tiles; --frame as-is changes nothing"));
     if (!e->placed)
         KILN_TRY(kiln_export_remark(p, err, "it has no place on the globe; --geo LATITUDE,LONGITUDE,HEIGHT gives it one"));
     return kiln_buffer_put(p->plan, NULL, e->n_chunks * sizeof(box), err);
@@ -68,9 +70,21 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
     return KILN_OK;
 }
 
-static double shadow_of(const kiln_level_node *n) { return kiln_tile_shadow(n->reach_min, n->reach_max); }
+/* The part of the picture of each node, as if none lay behind another: leaves share the root's shadow by theirs, and a node above
+ * has what its leaves have. So the parts of any cut through the tree add up to the whole. */
+static void share_shadow(const kiln_level_tree *t, double *parts)
+{
+    const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
+    for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
+        const kiln_level_node *n = &t->nodes[i];
+        parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
+        for (uint32_t k = 0; k < n->n_children; k++) parts[i] += parts[t->children[n->first_child + k]];
+    }
+    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max), all = parts[t->n_nodes - 1];
+    for (uint32_t i = 0; i < t->n_nodes; i++) parts[i] = all > 0 ? parts[i] / all * whole : 0;
+}
 
-static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, kiln_tile *t)
+static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, const double *parts, kiln_tile *t)
 {
     const kiln_export_chunk *c = &e->chunks[chunk];
     const kiln_level_node *node = &e->tree->nodes[c->node];
@@ -78,7 +92,7 @@ static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, kiln_ti
     *t = (kiln_tile){.parent = KILN_NO_TILE};
     kiln_tile_uri(node->name, c->level, t->uri);
     t->error = e->edits.moves ? e->edits.move.scale : 1;
-    t->error *= kiln_tile_error(c->chunk, shadow_of(node), shadow_of(&e->tree->nodes[e->tree->n_nodes - 1]));
+    t->error *= kiln_tile_error(c->chunk, parts[c->node], parts[e->tree->n_nodes - 1]);
     kiln_tile_axes(of->lo, lo);
     kiln_tile_axes(of->hi, hi);
     for (int i = 0; i < 3; i++) {
@@ -110,14 +124,17 @@ static kiln_status make_tiles(const kiln_export *e, const box *boxes, kiln_tile 
 {
     kiln_status st = KILN_OK;
     uint32_t *order = NULL, *count = NULL, *last = NULL;
+    double *parts = NULL;
     const uint32_t n_nodes = e->tree->n_nodes;
     KILN_GO(KILN_ALLOC(&order, e->n_chunks, "tiles", err));
     KILN_GO(KILN_ALLOC(&count, n_nodes, "nodes", err));
     KILN_GO(KILN_ALLOC(&last, n_nodes, "nodes", err));
+    KILN_GO(KILN_ALLOC(&parts, n_nodes, "nodes", err));
     order_tiles(e, order, count, last);
+    share_shadow(e->tree, parts);
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         const uint32_t node = e->chunks[order[i]].node, parent = e->tree->nodes[node].parent;
-        tile_of(e, order[i], &boxes[order[i]], &tiles[i]);
+        tile_of(e, order[i], &boxes[order[i]], parts, &tiles[i]);
         if (i && e->chunks[order[i - 1]].node == node)
             tiles[i].parent = i - 1;
         else if (parent != KILN_NO_NODE)
@@ -128,6 +145,7 @@ done:
     free(order);
     free(count);
     free(last);
+    free(parts);
     return st;
 }
 

@@ -54,9 +54,10 @@ void kiln_tile_axes(const double v[3], double out[3]);
 double kiln_tile_shadow(const float lo[3], const float hi[3]);
 
 /* The geometricError of a level of a node: 16 times the pixel, in scene units, from which on the level's measured error
- * (kiln_chunk.errors) is 35 dB below the node in the picture. The node has its part of the picture: the pixels of its box's shadow
- * or, where the scene is so far away that it does not fill a picture of a million pixels, its shadow's part of the whole's.
- * Without measured errors: the pixel that each Gaussian has for itself. shadow: of the node's box; whole: of the root's. */
+ * (kiln_chunk.errors) is 35 dB below the node in the picture. The node has its part of the picture: so many pixels as its shadow
+ * has or, where the scene is so far away that it does not fill a picture of a million pixels, its shadow's part of the whole's.
+ * Without measured errors: the pixel that each Gaussian has for itself. shadow: what the node has of the scene's shadow; whole:
+ * that. Parts of nodes that stand for the scene together add up to the whole, although their boxes overlap in the picture. */
 double kiln_tile_error(const kiln_chunk *level, double shadow, double whole);
 
 /* Makes errors and boxes what the specification wants: a parent's error is not below its children's, its box holds theirs. Tiles

@@ -23,6 +23,15 @@ for how in '--threads 2' '--workers 3' '--ram 200M'; do
     diff -r "$out/t" "$out/u" >&2 || fail "other bytes with $how"
 done
 
+# Errors are of the scene's size, whatever of it was measured, and differ from level to level.
+python3 - "$out/t/tileset.json" <<'PY' || fail 'errors out of all proportion'
+import json, sys
+t, seen = json.load(open(sys.argv[1]))['root'], []
+while t.get('children'): seen, box, t = seen + [t['geometricError']], t['boundingVolume']['box'], t['children'][0]
+print(seen, box)
+assert max(box[3], box[7], box[11]) > seen[0] and seen[-1] > 0 and len(set(seen)) > 2, (seen, box)
+PY
+
 # A leaf is a glTF like any: what is read from it is its chunk, within a step of SPZ, with y and z turned: right, up, back.
 chunk=$(sqlite3 "$out/b.db" "select chunk.name from chunk join stage_output using (layer) where role = 'baked' order by ordinal limit 1")
 file=${chunk#/} && file=$out/t/${file//\//_}_L0.glb
@@ -48,6 +57,11 @@ valid "$out/u/tileset.json" >/dev/null || fail 'not valid with --geo'
 python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["root"]["transform"]; assert abs(t[12] ** 2 + t[13] ** 2 + t[14] ** 2 - 6.367e6 ** 2) < 1e12, t' \
     "$out/u/tileset.json" || fail '--geo is not on the ground'
 for bad in 91,0,0 1,2 1,2,x 1,2,3,4; do must 2 kiln export "$out/b.db" --format 3dtiles --geo $bad -o "$out/w"; done
+
+# Axes are never the PLY's: it says so. The stored place is taken back.
+rm -rf "$out/u"
+must 0 "$KILN_BIN/kiln-export" "$out/b.db" --format 3dtiles --frame as-is --geo none -o "$out/u"
+grep -q 'frame as-is' "$out/err" && diff -r "$out/t" "$out/u" >&2 || fail '--frame as-is'
 
 # A stranger's names reach neither files nor JSON.
 cp "$out/b.db" "$out/bad.db" && sqlite3 "$out/bad.db" "update chunk set name = replace(name, '/0', '/\"0'), parent = replace(parent, '/0', '/\"0')"
