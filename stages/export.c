@@ -73,8 +73,9 @@ static const kiln_opt options[] = {
      "import "
      "expects them; as-is: the PLY's numbers",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
-    {"geo", 0, KILN_OPT_TEXT, &o.geo, "LAT,LON,H", NULL, NULL,
-     "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid (WGS 84) in metres",
+    {"geo", 0, KILN_OPT_TEXT, &o.geo, "LAT,LON,H", "none", NULL,
+     "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid (WGS 84) in "
+     "metres; or none",
      KILN_KEYED | KILN_LATER},
     {"report-loss", 0, KILN_OPT_U32, &o.report_loss, "N", "0", "0..1000000",
      "draw up to N of the cameras from the written file and from the rows that were to be written, and say the dB between them", 0},
@@ -208,15 +209,15 @@ static kiln_status choose_place(job *j, kiln_error *err)
     double *at = j->e.geo;
     int end = 0;
     bool used = false;
-    if (!o.geo || !*o.geo) return KILN_OK;
+    if (strcmp(o.geo, "none") == 0) return KILN_OK;
     if (sscanf(o.geo, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) != 3 || o.geo[end] != '\0' || !(fabs(at[0]) <= 90) ||
         !(fabs(at[1]) <= 360) || !(fabs(at[2]) <= 1e7))
         return kiln_fail(err, KILN_E_USAGE,
                          "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
-                         "47.37,8.54,410",
+                         "47.37,8.54,410, or none",
                          o.geo);
     for (uint32_t i = 0; i < j->n_files; i++) used = used || j->files[i].writer->functions->geo;
-    if (!used) kiln_warn("--geo is for the format 3dtiles alone, which is not written; --geo '' takes it back");
+    if (!used) kiln_warn("--geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
     j->e.placed = true;
     return KILN_OK;
 }
