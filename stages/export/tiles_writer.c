@@ -70,18 +70,25 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
     return KILN_OK;
 }
 
-/* The part of the picture of each node, as if none lay behind another: leaves share the root's shadow by theirs, and a node above
- * has what its leaves have. So the parts of any cut through the tree add up to the whole. */
+/* The part of the scene's shadow that each node has, as if none lay behind another: leaves share one half by their shadows and the
+ * other evenly, so that a few Gaussians in a small box do not decide for all, and a node above has what its leaves have. So the
+ * parts of any cut through the tree add up to the whole. */
 static void share_shadow(const kiln_level_tree *t, double *parts)
 {
     const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
-    for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
+    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max);
+    double all = 0, leaves = 0;
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
         parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
+        all += parts[i];
+        leaves += n->chunk != NULL;
+    }
+    for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
+        const kiln_level_node *n = &t->nodes[i];
+        if (n->chunk) parts[i] = whole * ((all > 0 ? parts[i] / all : 0) + 1 / leaves) / 2;
         for (uint32_t k = 0; k < n->n_children; k++) parts[i] += parts[t->children[n->first_child + k]];
     }
-    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max), all = parts[t->n_nodes - 1];
-    for (uint32_t i = 0; i < t->n_nodes; i++) parts[i] = all > 0 ? parts[i] / all * whole : 0;
 }
 
 static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, const double *parts, kiln_tile *t)

@@ -62,14 +62,24 @@ static double excess_at(const kiln_chunk *level, const allowance *a, uint32_t i,
     return (double)level->errors[i] / (a->most * far * far);
 }
 
+/* Beyond the last step, where more is lost than is allowed: errors go on along the line through the last two, if it rises, and what
+ * is allowed grows with the square of the footprint. */
+static double beyond_last(const kiln_chunk *level, const allowance *a, double s)
+{
+    const uint32_t last = level->n_errors - 1;
+    const double here = (double)level->errors[last], before = last > 0 ? (double)level->errors[last - 1] : here;
+    const double slope = here > before ? 2 * (here - before) / s : 0, square = a->most / (a->full * a->full);
+    return (slope + sqrt(slope * slope + 4 * square * (here - slope * s))) / (2 * square);
+}
+
 /* The footprint from which on no more is lost than is allowed. Looked for from far to near, because errors may grow with the
- * footprint; over its square they fall. Beyond the last step they are taken to grow with the footprint. Below the first they are
- * not measured: there they are taken to grow with the inverse of its square, as what was measured is seen ever larger. */
+ * footprint; over its square they fall. Below the first step they are not measured: there they are taken to grow with the inverse
+ * of its square, as what was measured is seen ever larger. */
 static double footprint_of(const kiln_chunk *level, const allowance *a)
 {
     const uint32_t n = level->n_errors;
     double s = ldexp(1, level->error_step + (int)n - 1), after = excess_at(level, a, n - 1, s);
-    if (after > 1) return (double)level->errors[n - 1] / s * (a->full * a->full / a->most);
+    if (after > 1) return beyond_last(level, a, s);
     for (uint32_t i = n - 1; i-- > 0;) {
         const double here = excess_at(level, a, i, s /= 2);
         if (here > 1) return s + s * (here - 1) / (here - after);

@@ -76,9 +76,13 @@ static void an_error_may_grow_with_the_footprint(void **state)
     assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.5) < 0.1);
     c.errors[0] = c.errors[1] = (float)(0.999 * most);
     assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 0.25) < 0.1);
-    /* not enough at the last step: at twice its footprint it has twice the error, of four times as much */
+    /* not enough at the last step: errors go on as they went, and 4 footprint^2 is allowed */
     c = level_of(2, -1, (const float[]){(float)(8 * most), (float)(8 * most)});
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * sqrt(2)) < 1e-4);
+    c = level_of(2, -1, (const float[]){(float)(4 * most), (float)(8 * most)});
     assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * 2) < 1e-4);
+    c = level_of(2, -1, (const float[]){(float)(3 * most), (float)(12 * most)});
+    assert_true(fabs(kiln_tile_error(&c, 1.5, whole) - 16 * (18 + sqrt(228)) / 8) < 1e-3);
 }
 
 static void parents_hold_their_children(void **state)
