@@ -41,7 +41,7 @@ bool kiln_tile_uri_is_ours(const char *name)
 
 enum { SCREEN_ERROR = 16 };           /* pixels that CesiumJS allows */
 static const double like = 3.1623e-4; /* 35 dB */
-static const double pixels = 1e6;     /* of a picture that the scene fills */
+static const double pixels = 25e4;    /* of a picture that the scene fills: a small one, since larger ones only look better */
 
 double kiln_tile_shadow(const float lo[3], const float hi[3])
 {

@@ -64,7 +64,7 @@ static void an_error_is_the_pixel_from_which_it_looks_right(void **state)
 /* Errors as classic profiles have them: they grow with the footprint, by less than its square. */
 static void an_error_may_grow_with_the_footprint(void **state)
 {
-    const double most = 1.5 * 3.1623e-4, full = 0.5, whole = full * full * 1e6; /* fills a picture at the footprint 1/2 */
+    const double most = 1.5 * 3.1623e-4, full = 0.5, whole = full * full * 25e4; /* fills a picture at the footprint 1/2 */
     (void)state;
     /* of what is allowed: all at 1/4, twice as much at 1/2, 3/4 at 1, where four times as much is, and a half at 2 */
     kiln_chunk c = level_of(4, -2, (const float[]){(float)most, (float)(2 * most), (float)(3 * most), (float)(8 * most)});
