@@ -6,13 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Chunks without rows are not written, nor do they have levels. */
+static uint32_t chunks_with_rows(const kiln_layer *l)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n_chunks; i++) n += l->chunks[i].count > 0;
+    return n;
+}
+
 kiln_status kiln_export_check_levels(const kiln_export *e, const char *format, kiln_error *err)
 {
     const char *const kind = e->bakes[0].layer->kind;
     if (strcmp(kind, kiln_layer_kinds[KILN_LAYER_baked].name) != 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "the format %s is made of levels of the layer 'baked'; '%s' has none, leave out --layer", format, kind);
-    if (e->n_bakes > 1 || e->filters.n || e->n_chunks != e->bakes[0].layer->n_chunks)
+    if (e->n_bakes > 1 || e->filters.n || e->n_chunks != chunks_with_rows(e->bakes[0].layer))
         return kiln_fail(err, KILN_E_USAGE,
                          "the format %s is made of levels, which stand for all Gaussians of one bake; leave out --chunks, filters "
                          "and --add",
