@@ -78,9 +78,12 @@ kiln_status kiln_export_add_levels(kiln_export *e, kiln_level_tree *tree, kiln_e
     const kiln_layer *levels = e->bakes[0].levels;
     kiln_export_chunk *more;
     KILN_TRY(KILN_ALLOC(&more, e->n_chunks + levels->n_chunks, "the chunks of levels", err));
-    memcpy(more, e->chunks, e->n_chunks * sizeof *more);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->n_chunks; i++)
+        if (e->chunks[i].n) more[n++] = e->chunks[i]; /* a chunk without rows is no node */
     free(e->chunks);
     e->chunks = more;
+    e->n_chunks = n;
     for (uint32_t i = 0; i < levels->n_chunks; i++) {
         const kiln_chunk *c = &levels->chunks[i];
         e->chunks[e->n_chunks++] = (kiln_export_chunk){.chunk = c, .first = e->n_rows, .n = c->count};
