@@ -66,29 +66,13 @@ static kiln_status add_segment(planning *p, uint32_t node, uint32_t level, kiln_
     return end_segment(p, &s, err);
 }
 
-static kiln_status add_node(planning *p, uint32_t node, kiln_error *err)
+/* From coarse to fine; those below one level in the tree's order. */
+static kiln_status add_segments(planning *p, kiln_error *err)
 {
-    const kiln_level_node *n = &p->e->tree->nodes[node];
-    for (uint32_t k = n->n_levels; k-- > 0;) KILN_TRY(add_segment(p, node, n->first_level + k, err));
+    for (uint32_t level = p->n_levels; level-- > 1;)
+        for (uint32_t i = 0; i < p->e->n_chunks; i++)
+            if (p->e->chunks[i].level == level) KILN_TRY(add_segment(p, p->e->chunks[i].node, level, err));
     return KILN_OK;
-}
-
-/* Breadth first. */
-static kiln_status add_nodes(planning *p, kiln_error *err)
-{
-    const kiln_level_tree *t = p->e->tree;
-    uint32_t *queue, end = 1;
-    kiln_status st = KILN_OK;
-    KILN_TRY(KILN_ALLOC_UNSET(&queue, t->n_nodes, "nodes", err));
-    queue[0] = t->n_nodes - 1;
-    for (uint32_t i = 0; i < end; i++) {
-        const kiln_level_node *n = &t->nodes[queue[i]];
-        KILN_GO(add_node(p, queue[i], err));
-        for (uint32_t k = 0; k < n->n_children; k++) queue[end++] = t->children[n->first_child + k];
-    }
-done:
-    free(queue);
-    return st;
 }
 
 static void plan_tops(kiln_rad_head *h, uint64_t n)
@@ -117,7 +101,7 @@ static kiln_status plan_segments(planning *p, kiln_rad_head *h, kiln_error *err)
     kiln_rad_segment s = {.base = p->base, .parent = KILN_RAD_NO_CHUNK};
     KILN_TRY(add_member(p, &s, chunk_at(p, root, coarsest), err));
     KILN_TRY(end_segment(p, &s, err));
-    KILN_TRY(add_nodes(p, err));
+    KILN_TRY(add_segments(p, err));
     h->rows = p->base;
     if (h->rows > UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT, "%llu Gaussians with their levels are %llu rows, and RAD numbers rows with 32 bits",

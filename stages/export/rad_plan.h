@@ -5,9 +5,9 @@
  * coarsest level have rows above that only RAD has: of eight each, of eight of those, ..., up to one.
  *
  * A *segment* is a set of rows that lie together: all rows below one chunk of levels, that is, the next finer level of the same
- * node, or the coarsest levels of its children. Within it rows are sorted by the row above. Segments follow in the order: the
- * root's coarsest level, then node by node from the root down (breadth first), each from coarse to fine. So what a viewer needs
- * first comes first, and the rows of a chunk lie together.
+ * node, or the coarsest levels of its children. Within it rows are sorted by the row above. Segments follow in the order of the
+ * levels above them, coarse to fine, those of a level in the tree's order. So a view from afar needs the first chunks of the file
+ * alone, and one from nearby, of each level the few chunks where it looks.
  *
  * The plan is plain bytes. Source of the format: sparkjsdev/spark, rust/spark-lib/src/rad.rs; no other description exists. */
 #ifndef KILN_STAGES_EXPORT_RAD_PLAN_H
