@@ -101,9 +101,10 @@ static inline bool find_powers(const entry *e, const group *g, float dy, const f
     return any != 0;
 }
 
-/* What the group's pixels do to the Gaussian, and it to them. `wanted`: it is not frozen. Returns whether a pixel stopped. */
-static inline bool blend(entry *restrict e, kiln_blend_rule rule, group *restrict g, float dy, const float *restrict dx,
-                         const float *restrict power, bool wanted)
+/* What the group's pixels do to the Gaussian, and it to them. `wanted`: it is not frozen; a constant, so that of those that are,
+ * most often the most, no terms are made. Returns whether a pixel stopped. */
+static inline __attribute__((always_inline)) bool blend(entry *restrict e, kiln_blend_rule rule, group *restrict g, float dy,
+                                                        const float *restrict dx, const float *restrict power, bool wanted)
 {
     const float opacity = e->s->opacity, red = e->s->rgb[0], green = e->s->rgb[1], blue = e->s->rgb[2];
     float terms[KILN_BACKWARD_PLANES][LANES];
@@ -116,10 +117,12 @@ static inline bool blend(entry *restrict e, kiln_blend_rule rule, group *restric
         const float residual[3] = {g->residual[0][i], g->residual[1][i], g->residual[2][i]};
         const float w = alpha * t, gd = kiln_backward_dot(residual, red, green, blue);
         const float rest = kiln_fmaf(-w, gd, g->rest[i]);
-        const float p = raw > rule.max_alpha ? 0.0f : kiln_backward_power(w, gd, rest, alpha);
-        float term[KILN_BACKWARD_PLANES];
-        kiln_backward_terms(p, dx[i], dy, w, residual, term);
-        for (int k = 0; k < KILN_BACKWARD_PLANES; k++) terms[k][i] = draws ? term[k] : 0.0f;
+        if (wanted) {
+            const float p = raw > rule.max_alpha ? 0.0f : kiln_backward_power(w, gd, rest, alpha);
+            float term[KILN_BACKWARD_PLANES];
+            kiln_backward_terms(p, dx[i], dy, w, residual, term);
+            for (int k = 0; k < KILN_BACKWARD_PLANES; k++) terms[k][i] = draws ? term[k] : 0.0f;
+        }
         g->rest[i] = draws ? rest : g->rest[i];
         g->t[i] = draws ? left : shows ? 0.0f : t;
         stopped |= (uint32_t)(shows & ends);
@@ -161,10 +164,11 @@ static void add_sums(const job *j, const entry *e)
         double sum = 0;
         for (int i = 0; i < LANES; i++) sum += e->sums[k][i];
         if (k >= KILN_BACKWARD_RED && !(e->s->rgb[k - KILN_BACKWARD_RED] > 0.0f)) continue; /* cut by project */
+        int64_t *const to = &j->sums[(uint64_t)k * j->a->n_rows + e->s->row];
         const int64_t add = (int64_t)sum;
         if (add == 0) continue;
 #pragma omp atomic
-        j->sums[(uint64_t)k * j->a->n_rows + e->s->row] += add;
+        *to += add;
     }
 }
 
@@ -192,7 +196,8 @@ static void take_splat(const job *j, const kiln_splat2d *s, uint32_t px0, uint32
             const float dy = kiln_power_offset(s->y, py0 + row);
             if (!find_powers(&e, g, dy, dx, power)) continue;
             any = true;
-            if (blend(&e, j->rule, g, dy, dx, power, wanted) && all_stopped(g)) t->live[half] &= ~(1u << row);
+            const bool stopped = wanted ? blend(&e, j->rule, g, dy, dx, power, true) : blend(&e, j->rule, g, dy, dx, power, false);
+            if (stopped && all_stopped(g)) t->live[half] &= ~(1u << row);
         }
     }
     if (wanted && any) add_sums(j, &e);
