@@ -73,29 +73,39 @@ static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_
                         kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &v->view) + shares);
 }
 
-/* With pictures in slabs of `room`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then put chunk by chunk. */
-static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, uint64_t room)
+/* Rows that each of a unit's views may see, and that any of them may. */
+typedef struct {
+    uint64_t of[KILN_SHARES_VIEWS], all;
+} seen_rows;
+
+static seen_rows rows_of(const making *k, const kiln_shares_unit *u)
 {
-    const uint64_t rows = rows_seen(k, u->views, u->n_views);
-    const uint64_t putting = sizeof(float) * k->largest + kiln_outputs_ram(sizeof(float) * rows);
+    seen_rows rows = {.all = rows_seen(k, u->views, u->n_views)};
+    for (uint32_t v = 0; v < u->n_views; v++) rows.of[v] = rows_seen(k, &u->views[v], 1);
+    return rows;
+}
+
+/* With pictures in slabs of `room`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then put chunk by chunk. */
+static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows, uint64_t room)
+{
+    const uint64_t putting = sizeof(float) * k->largest + kiln_outputs_ram(sizeof(float) * rows->all);
     uint64_t drawing = 0;
-    for (uint32_t v = 0; v < u->n_views; v++)
-        drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows_seen(k, &u->views[v], 1), room));
-    return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows + kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
+    for (uint32_t v = 0; v < u->n_views; v++) drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], room));
+    return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows->all + kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
 }
 
 /* Whole pictures if a unit may take so much, else the largest slabs for which there is room. */
-static void size_shares(const making *k, kiln_shares_unit *u)
+static void size_shares(const making *k, const seen_rows *rows, kiln_shares_unit *u)
 {
-    const uint64_t may = kiln_run_unit_ram(k->run), rows = rows_seen(k, u->views, u->n_views);
-    u->ram = shares_ram(k, u, 0);
+    const uint64_t may = kiln_run_unit_ram(k->run);
+    u->ram = shares_ram(k, u, rows, 0);
     if (u->ram <= may) return;
-    uint64_t low = rows / SLABS_MOST + 1, high = rows;
+    uint64_t low = rows->all / SLABS_MOST + 1, high = rows->all;
     while (high > low + 1) {
         const uint64_t middle = low + (high - low) / 2;
-        *(shares_ram(k, u, middle) <= may ? &low : &high) = middle;
+        *(shares_ram(k, u, rows, middle) <= may ? &low : &high) = middle;
     }
-    const uint64_t ram = shares_ram(k, u, low);
+    const uint64_t ram = shares_ram(k, u, rows, low);
     if (ram >= u->ram) return;
     u->room = low;
     u->ram = ram;
@@ -166,11 +176,12 @@ static void plan_group(making *k, uint32_t g)
         pixels += (uint64_t)k->views[v].view.width * k->views[v].view.height;
         u->views[u->n_views++] = k->views[v];
     }
-    size_shares(k, u);
+    const seen_rows rows = rows_of(k, u);
+    size_shares(k, &rows, u);
     k->shares[g] = (kiln_unit){.key = shares_key(k, u),
                                .payload = u,
                                .payload_bytes = sizeof *u,
-                               .cost = 4 * rows_seen(k, u->views, u->n_views) + pixels,
+                               .cost = 4 * rows.all + pixels,
                                .ram = u->ram,
                                .planning = true,
                                .ram_cache = k->baked->count * DRAWN_ROW + (uint64_t)k->baked->n_chunks * GEOMETRY * PLANE_ENTRY};
