@@ -24,9 +24,9 @@ unset KILN_ISA
 same one.db two.db
 "$KILN_BIN/kiln-lod" two.db 2>&1 --levels 2 --coarsest 256 | grep -q 'nothing to do' || fail "something to do"
 
-# planes beside those of `baked`, of fifteen values; levels carry it
+# a plane beside those of `baked`; levels carry it
 python3 - one.db <<'E0' || fail "the planes are not what they should be"
-import math, sqlite3, sys
+import sqlite3, sys
 db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
 def chunks(role):
     return db.execute("SELECT c.name, c.count, group_concat(p.name) FROM stage_output o JOIN chunk c ON c.layer = o.layer JOIN plane p ON"
