@@ -1,10 +1,11 @@
 /* rad_writer -- RAD of Spark: one file with a tree of rows, the full scene and its levels (rad_plan.h).
  *
- *   0  chunks      counts of values, from which the parent chooses how they are coded
- *   1  segments    the row above each row, which gives every row its place and every row above its first row below
- *   2  segments    rows as records, at their places in scratch; and those above the coarsest level
- *   3  file chunks 65,536 records each: planes, deflated, to scratch; then the parent knows where each lies
- *   4  file chunks into the file
+ *   0  chunks      counts of values to scratch
+ *   1  one unit    their sum, from which the parent chooses how values are coded
+ *   2  segments    the row above each row, which gives every row its place and every row above its first row below
+ *   3  segments    rows as records, at their places in scratch; and those above the coarsest level
+ *   4  file chunks 65,536 records each: planes, deflated, to scratch; then the parent knows where each lies
+ *   5  file chunks into the file
  *
  * Memory is that of a segment (a chunk, or the coarsest levels of up to eight nodes) or of a chunk of the file. */
 #include "stages/export/float_places.h"
@@ -85,7 +86,13 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     return kiln_rad_plan_begin(p->e, p->plan, err);
 }
 
-/* ---- round 0: coding -------------------------------------------------------------------------------------------------------- */
+/* ---- rounds 0 and 1: coding -------------------------------------------------------------------------------------------------- */
+
+/* Counts wait where records come later. They are 40 KiB a chunk: as results, the parent would hold those of all chunks at once. */
+static uint64_t counts_at(const kiln_export *e, uint64_t unit)
+{
+    return scratch_at(e, AT_RECORDS) + unit * sizeof(kiln_rad_counts);
+}
 
 static uint64_t count_ram(const kiln_export *e, uint64_t unit)
 {
@@ -124,19 +131,47 @@ static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     KILN_TRY(kiln_export_rows_read(x, unit, COUNTED, &rows, err));
     kiln_status st = KILN_ALLOC(&c, 1, "counts of values", err);
     if (st == KILN_OK) count_rows(x->e, &rows, c);
-    if (st == KILN_OK) st = kiln_export_result(x, c, sizeof *c, err);
+    if (st == KILN_OK) st = kiln_export_scratch_write(x, c, sizeof *c, counts_at(x->e, unit), err);
     free(c);
     kiln_export_rows_release(&rows);
     return st;
 }
 
+static uint64_t one_unit(const kiln_export *e)
+{
+    (void)e;
+    return 1;
+}
+
+static uint64_t sum_ram(const kiln_export *e, uint64_t unit)
+{
+    (void)e, (void)unit;
+    return 2 * sizeof(kiln_rad_counts) + kiln_outputs_ram(sizeof(kiln_rad_counts));
+}
+
+static kiln_status sum_counts(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_rad_counts *c; /* the sum, then those of a chunk */
+    kiln_status st = KILN_OK;
+    (void)unit;
+    KILN_TRY(KILN_ALLOC(&c, 2, "counts of values", err));
+    uint64_t *sum = (uint64_t *)(void *)&c[0];
+    const uint64_t *of = (const uint64_t *)(const void *)&c[1];
+    for (uint32_t i = 0; i < x->e->n_chunks; i++) {
+        KILN_GO(kiln_export_scratch_read(x, &c[1], sizeof c[1], counts_at(x->e, i), err));
+        for (size_t k = 0; k < sizeof c[1] / sizeof *of; k++) sum[k] += of[k];
+    }
+    KILN_GO(kiln_export_result(x, &c[0], sizeof c[0], err));
+done:
+    free(c);
+    return st;
+}
+
 static kiln_status take_counts(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    uint64_t *to = (uint64_t *)(void *)&head_to_fill(p)->counts;
-    const uint64_t *from = result;
     (void)unit;
     if (bytes != sizeof(kiln_rad_counts)) return kiln_fail(err, KILN_E_BUG, "counts of values as %zu bytes", bytes);
-    for (size_t i = 0; i < bytes / sizeof *to; i++) to[i] += from[i];
+    memcpy(&head_to_fill(p)->counts, result, bytes);
     return KILN_OK;
 }
 
@@ -148,7 +183,7 @@ static kiln_status choose(kiln_export_parent *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- round 1: rows above ---------------------------------------------------------------------------------------------------- */
+/* ---- round 2: rows above ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t segments(const kiln_export *e) { return head_of(e)->n_segments; }
 
@@ -292,7 +327,7 @@ static kiln_status relate_segment(kiln_export_worker *x, uint64_t unit, kiln_err
     return st;
 }
 
-/* ---- round 2: records ------------------------------------------------------------------------------------------------------- */
+/* ---- round 3: records ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t record_units(const kiln_export *e) { return head_of(e)->n_segments + 1ull; } /* the last: rows above the coarsest */
 
@@ -373,7 +408,7 @@ done:
     return st;
 }
 
-/* ---- rounds 3 and 4: chunks of the file ------------------------------------------------------------------------------------- */
+/* ---- rounds 4 and 5: chunks of the file ------------------------------------------------------------------------------------- */
 
 static uint64_t file_chunks(const kiln_export *e) { return kiln_rad_chunks(head_of(e)); }
 static uint64_t packed_at(const kiln_export *e, uint64_t unit)
@@ -471,7 +506,8 @@ static uint64_t foresee(const kiln_export *e)
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "counting values", .ram = count_ram, .run = count_chunk, .gather = take_counts, .end = choose},
+    {.what = "counting values", .ram = count_ram, .run = count_chunk},
+    {.what = "choosing codes", .units = one_unit, .ram = sum_ram, .run = sum_counts, .gather = take_counts, .end = choose},
     {.what = "relating rows", .units = segments, .ram = relate_ram, .run = relate_segment},
     {.what = "coding", .units = record_units, .ram = record_ram, .run = record_segment},
     {.what = "packing", .units = file_chunks, .ram = pack_ram, .run = pack_chunk, .gather = take_size, .end = put_head},

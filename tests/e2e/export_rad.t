@@ -23,6 +23,13 @@ must 5 kiln export "$out/b.db" -o "$out/w.rad" --ram 8M
 [[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
 must 0 kiln export "$out/b.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
 
+# The parent holds nothing of each chunk: the cap that is named is enough for hundreds of them.
+kiln import "$out/s" "$out/many.db" >/dev/null && kiln knn "$out/many.db" >/dev/null && kiln chunk "$out/many.db" --layer source --max 64 >/dev/null &&
+    kiln lod "$out/many.db" --visibility off >/dev/null || fail 'many chunks'
+must 5 kiln export "$out/many.db" -o "$out/w.rad" --ram 1M
+[[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
+must 0 kiln export "$out/many.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
+
 must 0 kiln export "$out/b.db" --order baked -o "$out/b.ply"
 python3 - "$out/t.rad" "$out/b.ply" <<'PY' || fail 'the rows are not those of the bake'
 import math, struct, sys, zlib, json
