@@ -73,10 +73,13 @@ static void append(const kiln_coarsen_rows *from, uint64_t first, kiln_coarsen_r
 static kiln_status read_chunk(work *k, uint32_t chunk, kiln_lod_rows *rows, kiln_error *err)
 {
     const kiln_refine_chunk *c = &k->u->chunks[chunk];
+    kiln_hash segment = k->u->visibility;
+    const kiln_array seen = {.raw_bytes = c->rows * sizeof(float), .n_segments = 1, .segments = &segment};
+    const bool counts = chunk == 0 && !kiln_hash_is_zero(segment); /* of neighbours nothing is measured */
     if (c->chunk >= k->baked->n_chunks || k->baked->chunks[c->chunk].count != c->rows)
         return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", c->chunk, (unsigned long long)c->rows);
     KILN_TRY(kiln_lod_rows_make(c->rows, k->u->sh_degree, k->u->weighted, rows, err));
-    return kiln_lod_rows_read(k->m, &k->baked->chunks[c->chunk], NULL, rows, err);
+    return kiln_lod_rows_read(k->m, &k->baked->chunks[c->chunk], counts ? &seen : NULL, rows, err);
 }
 
 static kiln_status read_full(work *k, kiln_error *err)

@@ -60,6 +60,7 @@ typedef struct {
     uint32_t zero;
     double near_m;
     kiln_hash baked;
+    kiln_hash visibility; /* of the refined chunk, as in kiln_lod_unit: errors count what cameras see */
     kiln_lod_error_request errors;
     uint64_t counts[KILN_REFINE_LEVELS]; /* of the chunk's levels */
     kiln_refine_chunk chunks[1 + KILN_REFINE_NEIGHBOURS];

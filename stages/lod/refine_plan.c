@@ -131,7 +131,7 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
 static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
 {
     kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
-    KILN_KEY_LISTS(kiln_refine_unit, 7776);
+    KILN_KEY_LISTS(kiln_refine_unit, 7792); /* visibility is in the key of the chunk's merged levels */
     kiln_key_u64(h, "steps", u->steps);
     kiln_key_u64(h, "levels", u->n_levels);
     kiln_key_u64(h, "weighted", u->weighted);
@@ -157,6 +157,7 @@ static kiln_status plan_unit(const planning *k, uint32_t node, kiln_unit *unit, 
     u->n_levels = merged->n_levels;
     u->sh_degree = merged->sh_degree;
     u->weighted = merged->weighted;
+    u->visibility = merged->visibility;
     u->profile = k->request->profile;
     u->antialiased = k->request->antialiased;
     u->near_m = k->request->near_m;
