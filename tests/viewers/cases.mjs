@@ -48,14 +48,14 @@ export const formats = {
     ksplat2: { file: 'scene2.ksplat', page: 'ksplat', floor: { 'chair gaussiansplats3d': 53, 'knot gaussiansplats3d': 50 } },
     // Our SPZ in a glTF in a tileset, which is what Cesium reads (tile.mjs). Its numbers are taken for glTF's.
     tile: { file: 'tileset.json', page: 'tiles', of: 'spz', frame: aboutX },
-    // Levels of detail (streams below). level: of what a viewer asked for.
-    lod: { file: 'lod/lod-meta.json', page: 'lod', floor: { 'chair playcanvas near': 36, 'chair playcanvas far': 47, 'chair supersplat near': 35.5, 'chair supersplat far': 46 }, level: (asked) => /^(\d+)_\d+\//.exec(asked)?.[1] },
-    '3dtiles': { file: '3dtiles/tileset.json', page: 'tiles', frame: aboutX, floor: { 'chair cesium near': 33, 'chair cesium far': 42 }, level: (asked) => /_L(\d+)\.glb$/.exec(asked)?.[1] },
+    // Levels of detail (streams below), of one scene. level: of what a viewer asked for.
+    lod: { file: 'lod/lod-meta.json', page: 'lod', scene: 'chair', floor: { 'chair playcanvas near': 36, 'chair playcanvas far': 47, 'chair supersplat near': 35.5, 'chair supersplat far': 46 }, level: (asked) => /^(\d+)_\d+\//.exec(asked)?.[1] },
+    '3dtiles': { file: '3dtiles/tileset.json', page: 'tiles', scene: 'chair', frame: aboutX, floor: { 'chair cesium near': 33, 'chair cesium far': 42 }, level: (asked) => /_L(\d+)\.glb$/.exec(asked)?.[1] },
     // A piece of the tree of rows is asked for by its bytes.
-    rad: { file: 'scene.rad', page: 'rad', level: (asked) => / bytes=(\d+)/.exec(asked)?.[1] },
+    rad: { file: 'scene.rad', page: 'rad', scene: 'large', floor: { 'large spark near': 38, 'large spark far': 40 }, level: (asked) => / bytes=(\d+)/.exec(asked)?.[1] },
 };
 // Formats that stream, in which viewer; Gaussians in a chunk; how far away each picture is, in distances of a scene's first camera.
-export const streams = { scenes: ['chair'], chunk: 2048, walk: [16, 8, 4, 2, 1], viewers: { playcanvas: ['lod'], supersplat: ['lod'], cesium: ['3dtiles'], spark: ['rad'] } };
+export const streams = { chunk: 2048, walk: [16, 8, 4, 2, 1], viewers: { playcanvas: ['lod'], supersplat: ['lod'], cesium: ['3dtiles'], spark: ['rad'] } };
 for (const f of Object.values(formats)) Object.assign(f, { frame: f.frame ?? identity, otherFrame: f.otherFrame ?? identity });
 export { identity };
 
@@ -84,6 +84,12 @@ export const scenes = {
         },
         // GaussianSplats3D draws degrees 1 and 2 alone.
         render: { spark: 42, gaussiansplats3d: 25, babylon: 36, playcanvas: 34, supersplat: 31, three: 28, cesium: 28 },
+    },
+    // The knot in so many Gaussians that a file of all levels has several pieces. For streams alone.
+    large: {
+        generate: (file) => writeKnot(file, 200000), width: 320, height: 320, covered: 0.2, streamsOnly: true,
+        cameras: { front: { R: [1, 0, 0, 0, 1, 0, 0, 0, 1], t: [0, 0, 3.6], fx: 400, fy: 400, cx: 160, cy: 160 } },
+        render: {},
     },
     leica: {
         ply: 'scenes/files/brush_leica_8192.ply', width: 400, height: 300, covered: 0.4,

@@ -111,14 +111,14 @@ async function main() {
         for (const [sceneName, scene] of Object.entries(scenes)) {
             const wanted = {}; // viewer: {format: views}
             for (const [viewer, { reads, noPly }] of Object.entries(viewers)) {
-                for (const format of noPly ? reads : ['ply', ...reads]) {
+                for (const format of scene.streamsOnly ? [] : noPly ? reads : ['ply', ...reads]) {
                     const views = Object.keys(scene.cameras).filter((view) => isWanted(`${sceneName} ${viewer} ${format} ${view}`));
                     if (views.length) (wanted[viewer] ??= {})[format] = views;
                 }
             }
-            const reading = readerCases(sceneName).filter(({ name }) => isWanted(name));
+            const reading = (scene.streamsOnly ? [] : readerCases(sceneName)).filter(({ name }) => isWanted(name));
             const streaming = Object.entries(streams.viewers).flatMap(([viewer, of]) => of.map((format) => [viewer, format]))
-                .filter(([viewer, format]) => streams.scenes.includes(sceneName) && isWanted(`${sceneName} ${viewer} ${format} streams`));
+                .filter(([viewer, format]) => formats[format].scene === sceneName && isWanted(`${sceneName} ${viewer} ${format} streams`));
             if (!Object.keys(wanted).length && !reading.length && !streaming.length) continue;
             const baked = await bake(scene, path.join(folder, sceneName));
             if (!baked) {
