@@ -265,6 +265,15 @@ extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, uns
     return tell(x, cudaMemsetAsync(device_to, byte, bytes, x->stream), "cudaMemsetAsync", __LINE__, err);
 }
 
+extern "C" kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
+                                             size_t height, kiln_error *err)
+{
+    if (width == 0 || height == 0) return KILN_OK;
+    const kiln::device_guard guard(x->device);
+    CUDA_ENTER(guard);
+    return tell(x, cudaMemset2DAsync(device_to, pitch, byte, width, height, x->stream), "cudaMemset2DAsync", __LINE__, err);
+}
+
 extern "C" bool kiln_device_pin(int device, void *p, size_t bytes)
 {
     const kiln::device_guard guard(device);

@@ -60,6 +60,9 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
+/* Fills the first `width` of every `pitch` bytes, `height` times. */
+kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
+                                  size_t height, kiln_error *err) KILN_MUST_CHECK;
 /* Page-locks host memory, so that copies from and to it run at the speed of the bus. This takes longer than one copy, so it pays
  * only for memory that is used again and again. Returns false if it could not be locked, which is not a failure. Unpin before
  * freeing. */

@@ -75,6 +75,18 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
     return absent(err);
 }
 
+kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
+                                  size_t height, kiln_error *err)
+{
+    (void)x;
+    (void)device_to;
+    (void)pitch;
+    (void)byte;
+    (void)width;
+    (void)height;
+    return absent(err);
+}
+
 bool kiln_device_pin(int device, void *p, size_t bytes)
 {
     (void)device;

@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Host memory that is kept on the device. */
+typedef struct kept {
+    struct kept *next;
+    char *host, *device;
+    uint64_t bytes;
+    bool there; /* the device has what is in it; else it is copied before the next use */
+} kept;
+
 struct kiln_runner {
     kiln_exec host, exec; /* exec is host on the CPU */
     const kiln_ops *host_ops, *ops;
@@ -16,6 +24,7 @@ struct kiln_runner {
     uint64_t taken_bytes; /* device memory of kiln_runner_take; block and taken together stay below the cap */
     kiln_runner_spare_fn *spare;
     void *spare_context;
+    kept *kept;
     void *work; /* host memory */
     size_t work_bytes;
 };
@@ -24,6 +33,7 @@ struct kiln_runner {
 typedef struct {
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
     void *at[KILN_OP_ARRAYS_MAX];
+    kept *kept[KILN_OP_ARRAYS_MAX]; /* NULL: the array is in the block */
     unsigned n;
     uint64_t *violation;
     void *work;
@@ -31,6 +41,26 @@ typedef struct {
     uint64_t bytes;
     _Alignas(16) unsigned char args[KILN_OP_ARGS_BYTES_MAX]; /* the caller's, with the pointers of the block */
 } layout;
+
+/* What is kept of these bytes; NULL: not all are. */
+static kept *find_kept(const kiln_runner *r, const void *host, uint64_t bytes)
+{
+    const uintptr_t from = (uintptr_t)host;
+    for (kept *k = r->kept; k; k = k->next) {
+        const uintptr_t begin = (uintptr_t)k->host;
+        if (from >= begin && from - begin <= k->bytes && bytes <= k->bytes - (from - begin)) return k;
+    }
+    return NULL;
+}
+
+static void *device_of(const kept *k, const void *host) { return k->device + ((const char *)host - k->host); }
+
+static const void *array_of(const void *args, const kiln_op_array *a)
+{
+    const void *host;
+    memcpy(&host, (const char *)args + a->field, sizeof host);
+    return host;
+}
 
 static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
 {
@@ -40,7 +70,10 @@ static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args
     l->n = kiln_op_arrays(op, args, l->arrays);
     l->violation = kiln_take(&c, 1, sizeof *l->violation);
     for (unsigned i = 0; i < l->n; i++) {
-        l->at[i] = kiln_take(&c, l->arrays[i].elements, l->arrays[i].elem);
+        const kiln_op_array *a = &l->arrays[i];
+        const void *host = array_of(args, a);
+        l->kept[i] = find_kept(r, host, a->elements * a->elem);
+        l->at[i] = l->kept[i] ? device_of(l->kept[i], host) : kiln_take(&c, a->elements, a->elem);
         if (base) memcpy(l->args + l->arrays[i].field, &l->at[i], sizeof l->at[i]);
     }
     KILN_TRY(kiln_op_call(r->ops, op, &r->exec, l->args, NULL, &l->work_bytes, err));
@@ -72,13 +105,23 @@ static kiln_status grow(kiln_runner *r, uint64_t bytes, kiln_error *err)
     return KILN_OK;
 }
 
+/* Copies what is kept to the device, if it is not there. */
+static kiln_status bring(const kiln_runner *r, kept *k, kiln_error *err)
+{
+    if (k->there) return KILN_OK;
+    KILN_TRY(kiln_device_copy_in(&r->exec, k->device, k->host, k->bytes, err));
+    k->there = true;
+    return KILN_OK;
+}
+
 static kiln_status copy_in(const kiln_runner *r, const layout *l, const void *args, kiln_error *err)
 {
     for (unsigned i = 0; i < l->n; i++) {
         const kiln_op_array *a = &l->arrays[i];
-        void *host;
-        memcpy(&host, (const char *)args + a->field, sizeof host);
-        if (a->direction & KILN_ARRAY_IN) KILN_TRY(kiln_device_copy_in(&r->exec, l->at[i], host, a->elements * a->elem, err));
+        if (l->kept[i])
+            KILN_TRY(bring(r, l->kept[i], err));
+        else if (a->direction & KILN_ARRAY_IN)
+            KILN_TRY(kiln_device_copy_in(&r->exec, l->at[i], array_of(args, a), a->elements * a->elem, err));
     }
     return KILN_OK;
 }
@@ -89,7 +132,7 @@ static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *a
     for (unsigned i = 0; i < l->n; i++) {
         const kiln_op_array *a = &l->arrays[i];
         void *host;
-        if (!(a->direction & KILN_ARRAY_OUT) || counted != (a->used != NULL)) continue;
+        if (l->kept[i] || !(a->direction & KILN_ARRAY_OUT) || counted != (a->used != NULL)) continue;
         const uint64_t elements = a->used && *a->used < a->elements ? *a->used : a->elements;
         memcpy(&host, (const char *)args + a->field, sizeof host);
         KILN_TRY(kiln_device_copy_out(&r->exec, host, l->at[i], elements * a->elem, err));
@@ -166,6 +209,21 @@ static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args
     return st;
 }
 
+/* For an operation that runs on the host although its arrays are kept: they are brought back to the device when it uses them again.
+ */
+static kiln_status fetch_arrays(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
+{
+    kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
+    const unsigned n = kiln_op_arrays(op, args, arrays);
+    for (unsigned i = 0; i < n; i++) {
+        kept *k = find_kept(r, array_of(args, &arrays[i]), arrays[i].elements * arrays[i].elem);
+        if (!k) continue;
+        KILN_TRY(kiln_runner_fetch(r, k->host, k->bytes, err));
+        k->there = false;
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
 {
     bool fits = false;
@@ -173,6 +231,7 @@ kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kil
         KILN_TRY(run_on_device(r, op, args, &fits, err));
         if (fits) return KILN_OK;
         r->info.n_host++;
+        KILN_TRY(fetch_arrays(r, op, args, err));
     }
     return run_on_host(r, op, args, err);
 }
@@ -240,6 +299,56 @@ kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, 
     return st;
 }
 
+/* ---- arrays that are kept ----------------------------------------------------------------------------------------------- */
+kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool undefined, kiln_error *err)
+{
+    void *device = NULL;
+    kept *k;
+    if (r->exec.device < 0 || bytes == 0 || bytes > kiln_runner_left(r) / 2) return KILN_OK; /* operations need room, too */
+    KILN_TRY(kiln_runner_take(r, bytes, &device, err));
+    if (!device) return KILN_OK;
+    const kiln_status st = KILN_ALLOC(&k, 1, "arrays on a device", err);
+    if (st != KILN_OK) {
+        kiln_runner_give(r, device, bytes);
+        return st;
+    }
+    *k = (kept){.next = r->kept, .host = host, .device = device, .bytes = bytes, .there = undefined};
+    r->kept = k;
+    return KILN_OK;
+}
+
+kiln_status kiln_runner_fetch(kiln_runner *r, void *host, uint64_t bytes, kiln_error *err)
+{
+    const kept *k = find_kept(r, host, bytes);
+    if (!k || !k->there) return KILN_OK;
+    const kiln_status st = kiln_device_copy_out(&r->exec, host, device_of(k, host), bytes, err);
+    const kiln_status waited = kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
+    return st == KILN_OK ? waited : st;
+}
+
+void kiln_runner_drop(kiln_runner *r, const void *host)
+{
+    if (!r || !host) return;
+    for (kept **at = &r->kept; *at; at = &(*at)->next) {
+        kept *k = *at;
+        if (k->host != host) continue;
+        *at = k->next;
+        kiln_runner_give(r, k->device, k->bytes);
+        free(k);
+        return;
+    }
+}
+
+kiln_status kiln_runner_fill(kiln_runner *r, void *host, size_t pitch, unsigned char byte, size_t width, uint64_t height,
+                             kiln_error *err)
+{
+    if (height == 0) return KILN_OK;
+    kept *k = find_kept(r, host, (height - 1) * pitch + width);
+    if (k && k->there) return kiln_device_fill_rows(&r->exec, device_of(k, host), pitch, byte, width, height, err);
+    for (uint64_t i = 0; i < height; i++) memset((char *)host + i * pitch, byte, width);
+    return KILN_OK;
+}
+
 /* ---- a runner ---------------------------------------------------------------------------------------------------------- */
 static kiln_status open_device(kiln_runner *r, const kiln_runner_options *o, kiln_error *err)
 {
@@ -273,6 +382,7 @@ kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kil
 void kiln_runner_free(kiln_runner *r)
 {
     if (!r) return;
+    while (r->kept) kiln_runner_drop(r, r->kept->host);
     if (r->exec.device >= 0) {
         kiln_device_free(r->exec.device, r->block);
         kiln_device_stream_free(r->exec.device, r->exec.side);

@@ -75,6 +75,21 @@ kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, si
 kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- arrays of kiln_runner_run that stay on the device ------------------------------------------------------------------ */
+/* From now on the runner keeps these bytes of host memory on the device: operations on arrays within them copy nothing, neither in
+ * (but once) nor out. Until kiln_runner_fetch, what operations write is on the device alone. The host must not write them before
+ * kiln_runner_drop. undefined: nothing is in them yet, so nothing is copied. Does nothing on the CPU, and if that is more
+ * than half of what the cap leaves: then arrays are copied as ever. Ranges must not overlap. */
+kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool undefined, kiln_error *err) KILN_MUST_CHECK;
+/* Copies bytes to the host, from the device if they are kept there, and waits. They stay on the device. */
+kiln_status kiln_runner_fetch(kiln_runner *r, void *host, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* Forgets what is kept of memory that begins at `host`, without fetching it. Call before freeing it. NULL, or not kept: does
+ * nothing. */
+void kiln_runner_drop(kiln_runner *r, const void *host);
+/* Sets the first `width` of every `pitch` bytes to `byte`, `height` times, on the device if they are kept there. */
+kiln_status kiln_runner_fill(kiln_runner *r, void *host, size_t pitch, unsigned char byte, size_t width, uint64_t height,
+                             kiln_error *err) KILN_MUST_CHECK;
+
 KILN_C_END
 
 #endif

@@ -17,7 +17,7 @@ enum { SIZES = 2, PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* float
 /* A view of the level that is fitted: at its camera's size or a smaller one. */
 typedef struct {
     kiln_view view;
-    float *target; /* over black; NULL: this view is not used */
+    float *target; /* over black, in `pictures`; NULL: this view is not used */
     bool left_out; /* measures, and is not fitted to */
 } sight;
 
@@ -29,6 +29,7 @@ typedef struct {
     kiln_refine_views views;
     kiln_refine_canvas canvas;
     kiln_lod_rows own, others;                           /* level 0 */
+    float *pictures;                                     /* of all sights */
     sight sights[SIZES * KILN_REFINE_VIEWS];             /* those of the camera's size first: they serve all levels */
     uint32_t fitted[SIZES][KILN_REFINE_VIEWS], n[SIZES]; /* indices of sights to fit to */
     kiln_lod_rows done[KILN_REFINE_LEVELS];              /* as they are kept */
@@ -115,8 +116,19 @@ static kiln_status read_merged(work *k, uint32_t level, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status keep_rows(work *k, const kiln_lod_rows *r, kiln_error *err)
+{
+    return kiln_runner_keep(kiln_worker_runner(k->w), r->store, kiln_lod_rows_bytes(r->rows.n, r->rows.sh_degree, k->u->weighted),
+                            false, err);
+}
+
+static void drop_rows(work *k, const kiln_lod_rows *r) { kiln_runner_drop(kiln_worker_runner(k->w), r->store); }
+
 static void drop_level(work *k)
 {
+    drop_rows(k, &k->merged);
+    drop_rows(k, &k->level);
+    drop_rows(k, &k->around);
     kiln_lod_rows_release(&k->merged);
     kiln_lod_rows_release(&k->level);
     kiln_lod_rows_release(&k->around);
@@ -138,11 +150,12 @@ static kiln_status draw_target(work *k, sight *s, uint32_t view, uint32_t half, 
     bool fits = true;
     s->left_out = is_left_out(&k->views, view);
     if (!kiln_refine_window(&k->views, view, half, &s->view)) return KILN_OK;
-    KILN_TRY(KILN_ALLOC_UNSET(&s->target, (uint64_t)4 * s->view.width * s->view.height, "pictures of a chunk", err));
+    s->target = k->pictures + (uint64_t)PICTURE * (uint64_t)(s - k->sights);
     KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &full, s->target, &fits, err));
-    if (fits) return KILN_OK;
-    free(s->target);
-    s->target = NULL;
+    if (!fits)
+        s->target = NULL;
+    else if (s->left_out)
+        return kiln_runner_fetch(k->canvas.runner, s->target, 4 * sizeof(float) * s->view.width * s->view.height, err);
     return KILN_OK;
 }
 
@@ -152,7 +165,6 @@ static kiln_status draw_targets(work *k, uint32_t size, uint32_t half, kiln_erro
     k->n[size] = 0;
     for (uint32_t i = 0; i < k->views.n; i++) {
         sight *s = &k->sights[size * KILN_REFINE_VIEWS + i];
-        free(s->target);
         s->target = NULL;
         KILN_TRY(draw_target(k, s, i, half, err));
         if (s->target && !s->left_out) k->fitted[size][k->n[size]++] = size * KILN_REFINE_VIEWS + i;
@@ -179,19 +191,27 @@ typedef struct {
     double same, full;
 } off_by;
 
+/* Adds what a picture with these rows is off by. */
+static kiln_status add_difference(work *k, const sight *s, const kiln_refine_rows *rows, double *sum, kiln_error *err)
+{
+    const uint64_t pixels = (uint64_t)s->view.width * s->view.height;
+    bool fits;
+    KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, rows, k->steps.rgba, &fits, err));
+    if (!fits) return KILN_OK;
+    KILN_TRY(kiln_runner_fetch(k->canvas.runner, k->steps.rgba, 4 * pixels * sizeof(float), err));
+    *sum += difference(k->steps.rgba, s->target, pixels);
+    return KILN_OK;
+}
+
 static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off, kiln_error *err)
 {
     const kiln_refine_rows same = {.own = level, .others = &k->around.rows}, full = {.own = level, .others = &k->others.rows};
     *off = (off_by){.same = 0};
     for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) {
         const sight *s = &k->sights[i];
-        const uint64_t pixels = (uint64_t)s->view.width * s->view.height;
-        bool fits;
         if (!s->target || !s->left_out) continue;
-        KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &same, k->steps.rgba, &fits, err));
-        if (fits) off->same += difference(k->steps.rgba, s->target, pixels);
-        KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &full, k->steps.rgba, &fits, err));
-        if (fits) off->full += difference(k->steps.rgba, s->target, pixels);
+        KILN_TRY(add_difference(k, s, &same, &off->same, err));
+        KILN_TRY(add_difference(k, s, &full, &off->full, err));
     }
     return KILN_OK;
 }
@@ -212,6 +232,7 @@ static kiln_status fit(work *k, uint32_t level, kiln_error *err)
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
     float *logits = k->level.rows.opacity_logits;
     for (uint64_t i = 0; i < k->level.rows.n; i++) logits[i] = kiln_clamp_f32(logits[i], -LOGIT_FIRST, LOGIT_FIRST);
+    KILN_TRY(keep_rows(k, &k->level, err));
     for (uint32_t t = 0; t < k->u->steps; t++) {
         const sight *s = sight_of_step(k, t);
         float background[3];
@@ -243,12 +264,18 @@ static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error 
 {
     off_by before, after;
     KILN_TRY(read_merged(k, level, err));
-    KILN_TRY(kiln_refine_steps_open(&k->steps, k->level.rows.n, k->u->sh_degree, err));
+    KILN_TRY(kiln_refine_steps_open(&k->steps, kiln_worker_runner(k->w), k->level.rows.n, k->u->sh_degree, err));
+    KILN_TRY(keep_rows(k, &k->merged, err));
+    KILN_TRY(keep_rows(k, &k->around, err));
     KILN_TRY(draw_targets(k, 1, level, err));
     KILN_TRY(measure(k, &k->merged.rows, &before, err));
     KILN_TRY(fit(k, level, err));
     KILN_TRY(measure(k, &k->level.rows, &after, err));
+    KILN_TRY(kiln_runner_fetch(kiln_worker_runner(k->w), k->level.store,
+                               kiln_lod_rows_bytes(k->level.rows.n, k->u->sh_degree, k->u->weighted), err));
     *kept = after.same < before.same && after.full < before.full && is_finite(&k->level.rows);
+    drop_rows(k, &k->merged);
+    drop_rows(k, &k->level);
     kiln_lod_rows *from = *kept ? &k->level : &k->merged;
     k->done[level - 1] = *from;
     *from = (kiln_lod_rows){.store = NULL};
@@ -263,7 +290,8 @@ static kiln_status put_errors(work *k, kiln_error *err)
     kiln_lod_errors errors;
     if (u->errors.n_views == 0) return KILN_OK;
     for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = k->done[i].rows;
-    KILN_TRY(kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0, 1, &errors, err));
+    KILN_TRY(kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0,
+                                     kiln_runner_get_info(kiln_worker_runner(k->w)).threads, &errors, err));
     return kiln_worker_put(k->w, "errors", &errors, sizeof errors, sizeof(float), err);
 }
 
@@ -283,6 +311,11 @@ static kiln_status refine_chunk(work *k, kiln_error *err)
     KILN_TRY(kiln_lod_baked(k->w, k->u->baked, &k->baked, err));
     KILN_TRY(read_full(k, err));
     KILN_TRY(kiln_refine_canvas_open(&k->canvas, kiln_worker_runner(k->w), k->u, k->own.rows.n + k->others.rows.n, err));
+    KILN_TRY(KILN_ALLOC_UNSET(&k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE, "pictures of a chunk", err));
+    KILN_TRY(
+        kiln_runner_keep(k->canvas.runner, k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE * sizeof(float), true, err));
+    KILN_TRY(keep_rows(k, &k->own, err));
+    KILN_TRY(keep_rows(k, &k->others, err));
     KILN_TRY(kiln_refine_views_make(k->u, &k->own.rows, &k->views, err));
     KILN_TRY(draw_targets(k, 0, 0, err));
     for (uint32_t level = 1; level <= k->u->n_levels; level++) {
@@ -307,7 +340,10 @@ kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t 
     k->w = w;
     k->u = u;
     const kiln_status st = refine_chunk(k, err);
-    for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) free(k->sights[i].target);
+    kiln_runner_drop(kiln_worker_runner(w), k->pictures);
+    drop_rows(k, &k->own);
+    drop_rows(k, &k->others);
+    free(k->pictures);
     for (uint32_t i = 0; i < KILN_REFINE_LEVELS; i++) kiln_lod_rows_release(&k->done[i]);
     kiln_refine_canvas_release(&k->canvas);
     kiln_lod_rows_release(&k->own);

@@ -35,11 +35,18 @@ kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, 
     KILN_TRY(KILN_ALLOC_UNSET(&c->counts, TILES, "lists of a chunk", err));
     KILN_TRY(KILN_ALLOC_UNSET(&c->ids, c->pairs, "lists of a chunk", err));
     for (uint64_t i = 0; i < room; i++) c->names[i] = (uint32_t)i;
-    return KILN_OK;
+    KILN_TRY(kiln_runner_keep(runner, c->splats, room * sizeof *c->splats, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->depths, room * sizeof *c->depths, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->rows, room * sizeof *c->rows, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->names, room * sizeof *c->names, false, err));
+    KILN_TRY(kiln_runner_keep(runner, c->counts, TILES * sizeof *c->counts, true, err));
+    return kiln_runner_keep(runner, c->ids, c->pairs * sizeof *c->ids, true, err);
 }
 
 void kiln_refine_canvas_release(kiln_refine_canvas *c)
 {
+    const void *const kept[] = {c->splats, c->depths, c->rows, c->names, c->counts, c->ids};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) kiln_runner_drop(c->runner, kept[i]);
     free(c->splats);
     free(c->depths);
     free(c->rows);
@@ -82,8 +89,7 @@ static kiln_status collect_all(kiln_refine_canvas *c, const kiln_view *view, con
     KILN_TRY(collect(c, view, rows->own, err));
     const uint64_t own = c->total;
     if (rows->others && rows->others->n > 0) KILN_TRY(collect(c, view, rows->others, err));
-    for (uint64_t i = own; i < c->total; i++) c->splats[i].row = UINT32_MAX;
-    return KILN_OK;
+    return kiln_runner_fill(c->runner, &c->splats[own].row, sizeof *c->splats, 0xff, sizeof c->splats->row, c->total - own, err);
 }
 
 static uint32_t tile_rows(const kiln_view *v) { return kiln_view_tiles_y(v); }
@@ -106,20 +112,16 @@ static kiln_status list(kiln_refine_canvas *c, const kiln_view *view, bool *fits
                                         .stats = stats};
         KILN_TRY(kiln_runner_run(c->runner, KILN_OP_tile_lists, &a, err));
         *fits = stats[1] <= c->pairs;
+        c->listed = stats[0];
         if (*fits || stats[1] > KILN_REFINE_PAIRS) return KILN_OK;
+        kiln_runner_drop(c->runner, c->ids);
         free(c->ids);
         c->ids = NULL;
         c->pairs = kiln_min_u64(stats[1] + stats[1] / 4, KILN_REFINE_PAIRS);
         KILN_TRY(KILN_ALLOC_UNSET(&c->ids, c->pairs, "lists of a chunk", err));
+        KILN_TRY(kiln_runner_keep(c->runner, c->ids, c->pairs * sizeof *c->ids, true, err));
     }
     return KILN_OK;
-}
-
-static uint64_t sum_of(const uint32_t *counts, uint64_t n)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < n; i++) sum += counts[i];
-    return sum;
 }
 
 kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
@@ -135,25 +137,32 @@ kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const
                                 .row1 = tile_rows(view),
                                 .tile_counts = c->counts,
                                 .ranks = c->ids,
-                                .n_pairs = sum_of(c->counts, (uint64_t)tile_rows(view) * kiln_view_tiles_x(view)),
+                                .n_pairs = c->listed,
                                 .rgba = rgba};
     return kiln_runner_run(c->runner, KILN_OP_raster, &a, err);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_refine_steps_open(kiln_refine_steps *s, uint64_t n, uint32_t sh_degree, kiln_error *err)
+kiln_status kiln_refine_steps_open(kiln_refine_steps *s, kiln_runner *runner, uint64_t n, uint32_t sh_degree, kiln_error *err)
 {
     const uint64_t values = n * kiln_gradient_planes(sh_degree);
-    *s = (kiln_refine_steps){.n = n, .sh_degree = sh_degree};
+    *s = (kiln_refine_steps){.runner = runner, .n = n, .sh_degree = sh_degree};
     KILN_TRY(KILN_ALLOC_UNSET(&s->rgba, PICTURE, "a picture of a level", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->drawn, n * KILN_BACKWARD_PLANES, "gradients of a level", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->gradients, values, "gradients of a level", err));
     KILN_TRY(KILN_ALLOC(&s->m, values, "gradients of a level", err));
-    return KILN_ALLOC(&s->v, values, "gradients of a level", err);
+    KILN_TRY(KILN_ALLOC(&s->v, values, "gradients of a level", err));
+    KILN_TRY(kiln_runner_keep(runner, s->rgba, PICTURE * sizeof *s->rgba, true, err));
+    KILN_TRY(kiln_runner_keep(runner, s->drawn, n * KILN_BACKWARD_PLANES * sizeof *s->drawn, true, err));
+    KILN_TRY(kiln_runner_keep(runner, s->gradients, values * sizeof *s->gradients, true, err));
+    KILN_TRY(kiln_runner_keep(runner, s->m, values * sizeof *s->m, false, err));
+    return kiln_runner_keep(runner, s->v, values * sizeof *s->v, false, err);
 }
 
 void kiln_refine_steps_release(kiln_refine_steps *s)
 {
+    const void *const kept[] = {s->rgba, s->drawn, s->gradients, s->m, s->v};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) kiln_runner_drop(s->runner, kept[i]);
     free(s->rgba);
     free(s->drawn);
     free(s->gradients);
@@ -171,7 +180,7 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
                                         .row1 = tile_rows(view),
                                         .tile_counts = c->counts,
                                         .ranks = c->ids,
-                                        .n_pairs = sum_of(c->counts, (uint64_t)tile_rows(view) * kiln_view_tiles_x(view)),
+                                        .n_pairs = c->listed,
                                         .rgba = s->rgba,
                                         .target = target,
                                         .n_rows = own->n,

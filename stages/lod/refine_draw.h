@@ -1,5 +1,7 @@
 /* refine_draw -- pictures of some chunks' rows in a small window, and steps of Adam by them. For the worker's part of refine.h.
  *
+ * Rows and pictures may be kept on the runner's device (kiln_runner_keep): the caller fetches them where it reads them.
+ *
  * A canvas belongs to one thread. Its functions run operations (kernels/runner.h) and fail as those do, and with KILN_E_NOMEM. */
 #ifndef KILN_STAGES_LOD_REFINE_DRAW_H
 #define KILN_STAGES_LOD_REFINE_DRAW_H
@@ -21,7 +23,8 @@ typedef struct {
     uint64_t named;         /* rows so far */
     uint32_t *counts;       /* pairs of each tile */
     uint32_t *ids;          /* [pairs] */
-    uint64_t pairs;
+    uint64_t pairs;         /* room of ids */
+    uint64_t listed;        /* ids of the picture */
 } kiln_refine_canvas;
 
 kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t room,
@@ -39,13 +42,15 @@ kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const
 
 /* What a level's steps need beside its rows. */
 typedef struct {
+    kiln_runner *runner; /* borrowed */
     uint64_t n;
     uint32_t sh_degree;
     float *rgba;              /* a window */
     float *drawn, *gradients; /* as raster_backward and project_backward give them */
     float *m, *v;
 } kiln_refine_steps;
-kiln_status kiln_refine_steps_open(kiln_refine_steps *s, uint64_t n, uint32_t sh_degree, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_refine_steps_open(kiln_refine_steps *s, kiln_runner *runner, uint64_t n, uint32_t sh_degree,
+                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_refine_steps_release(kiln_refine_steps *s);
 
 /* One of so many steps, by a picture whose error counts so much. */
