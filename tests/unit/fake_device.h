@@ -223,6 +223,13 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
     return KILN_OK;
 }
 
+kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
+                                  size_t height, kiln_error *err)
+{
+    for (size_t i = 0; i < height; i++) KILN_TRY(kiln_device_fill(x, (char *)device_to + i * pitch, byte, width, err));
+    return KILN_OK;
+}
+
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
 {
     (void)err;

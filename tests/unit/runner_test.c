@@ -168,6 +168,33 @@ static void a_device_that_is_not_there_is_refused(void **state)
     assert_int_equal(fake.streams, 0);
 }
 
+/* Kept arrays are on the device alone until they are fetched; too many for the cap, and the CPU has them. */
+static void kept_arrays_are_fetched(void **state)
+{
+    static call c;
+    static kiln_splat2d want[900];
+    kiln_error err = {0};
+    (void)state;
+    call_make(&c);
+    fake_reset();
+    kiln_runner *r = fake_runner(FAKE_DEVICE, 0);
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
+    const uint64_t visible = c.visible;
+    memcpy(want, c.splats, sizeof want);
+    memset(c.splats, 0, sizeof c.splats);
+    assert_int_equal(kiln_runner_keep(r, c.splats, sizeof c.splats, false, &err), KILN_OK);
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
+    assert_int_equal(c.visible, visible);
+    assert_memory_not_equal(c.splats, want, visible * sizeof *want);
+    assert_int_equal(kiln_runner_fill(r, &c.splats[1].row, sizeof *c.splats, 0xff, 4, visible - 1, &err), KILN_OK);
+    assert_int_equal(kiln_runner_fetch(r, c.splats, sizeof c.splats, &err), KILN_OK);
+    for (uint64_t i = 1; i < visible; i++) want[i].row = UINT32_MAX;
+    assert_memory_equal(c.splats, want, visible * sizeof *want);
+    kiln_runner_drop(r, c.splats);
+    kiln_runner_free(r);
+    free(c.planes.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_violation_in_the_data_gives_its_sentence),
         cmocka_unit_test(arrays_beyond_all_memory_do_not_fit),
         cmocka_unit_test(a_device_that_is_not_there_is_refused),
+        cmocka_unit_test(kept_arrays_are_fetched),
     };
     return cmocka_run_group_tests_name("runner", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
