@@ -126,13 +126,26 @@ static kiln_status copy_in(const kiln_runner *r, const layout *l, const void *ar
     return KILN_OK;
 }
 
+static bool comes_back(const layout *l, unsigned i, bool counted)
+{
+    const kiln_op_array *a = &l->arrays[i];
+    return !l->kept[i] && (a->direction & KILN_ARRAY_OUT) && counted == (a->used != NULL);
+}
+
+static bool any_comes_back(const layout *l, bool counted)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (comes_back(l, i, counted)) return true;
+    return false;
+}
+
 /* Arrays with a count of their own follow when the count is here. */
 static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *args, bool counted, kiln_error *err)
 {
     for (unsigned i = 0; i < l->n; i++) {
         const kiln_op_array *a = &l->arrays[i];
         void *host;
-        if (l->kept[i] || !(a->direction & KILN_ARRAY_OUT) || counted != (a->used != NULL)) continue;
+        if (!comes_back(l, i, counted)) continue;
         const uint64_t elements = a->used && *a->used < a->elements ? *a->used : a->elements;
         memcpy(&host, (const char *)args + a->field, sizeof host);
         KILN_TRY(kiln_device_copy_out(&r->exec, host, l->at[i], elements * a->elem, err));
@@ -163,7 +176,7 @@ static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args,
         kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL); /* copies read and write the caller's memory */
     if (st == KILN_OK) st = waited;
     if (st == KILN_OK) st = kiln_violation_fail(violation, err);
-    if (st != KILN_OK) return st;
+    if (st != KILN_OK || !any_comes_back(l, true)) return st;
     st = copy_out(r, l, args, true, err);
     const kiln_status again = kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
     return st == KILN_OK ? again : st;

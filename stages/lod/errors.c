@@ -25,13 +25,19 @@ enum {
     STEP_MOST = 1000           /* of a first step, either way: what the manifest takes */
 };
 
-/* Pictures and the runner that draws them. */
+/* What is measured. */
 typedef struct {
     const kiln_lod_error_request *q;
-    kiln_runner *runner;
-    float *reference, *level;  /* [SIDE * SIDE][4] */
+    kiln_coarsen_rows reference, levels[KILN_LEVELS_MAX];
+    uint32_t n_levels;
     double middle[3], half[3]; /* of the window's box */
 } gauge;
+
+/* A thread's pictures and the runner that draws them. */
+typedef struct {
+    kiln_runner *runner;
+    float *reference, *level; /* [SIDE * SIDE][4] */
+} easel;
 
 /* ---- window ------------------------------------------------------------------------------------------------------------------ */
 /* The k-th smallest of n values, which are put into another order (Wirth's form of Hoare's selection). */
@@ -149,7 +155,24 @@ static kiln_status give_rows(void *context, uint32_t chunk, kiln_draw_chunk *out
     return KILN_OK;
 }
 
-static kiln_status draw(const gauge *g, const kiln_view *view, const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
+static kiln_status easel_open(easel *e, kiln_error *err)
+{
+    const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = 1};
+    *e = (easel){.runner = NULL};
+    KILN_TRY(kiln_runner_new(&cpu, &e->runner, err));
+    KILN_TRY(KILN_ALLOC_UNSET(&e->reference, PICTURE, "a picture of a node", err));
+    return KILN_ALLOC_UNSET(&e->level, PICTURE, "a picture of a node", err);
+}
+
+static void easel_close(easel *e)
+{
+    kiln_runner_free(e->runner);
+    free(e->reference);
+    free(e->level);
+}
+
+static kiln_status draw(const gauge *g, const easel *e, const kiln_view *view, const kiln_coarsen_rows *rows, float *rgba,
+                        kiln_error *err)
 {
     static const float black[3] = {0};
     kiln_coarsen_rows given = *rows;
@@ -160,7 +183,7 @@ static kiln_status draw(const gauge *g, const kiln_view *view, const kiln_coarse
                                    .n_chunks = 1,
                                    .chunk = give_rows,
                                    .context = &given};
-    return kiln_draw_view(g->runner, &scene, black, rgba, NULL, NULL, err);
+    return kiln_draw_view(e->runner, &scene, black, rgba, NULL, NULL, err);
 }
 
 /* What a stranger's coefficients may make infinite, or not a number, counts as MOST_DIFFERENCE. */
@@ -171,11 +194,11 @@ static double squared(float a, float b)
 }
 
 /* Mean over colours, sum over pixels. */
-static double difference(const gauge *g, uint64_t pixels)
+static double difference(const easel *e, uint64_t pixels)
 {
     double sum = 0;
     for (uint64_t i = 0; i < pixels; i++) {
-        const float *a = g->reference + 4 * i, *b = g->level + 4 * i;
+        const float *a = e->reference + 4 * i, *b = e->level + 4 * i;
         sum += squared(a[0], b[0]) + squared(a[1], b[1]) + squared(a[2], b[2]);
     }
     return sum / 3;
@@ -187,9 +210,8 @@ static uint32_t side_of(double tan, double focal)
     return 2 * KILN_LOD_BORDER + (uint32_t)kiln_clamp_f64(pixels, 1, KILN_LOD_WINDOW);
 }
 
-/* Adds what one view has at one footprint to sums[level]. */
-static kiln_status measure_view(const gauge *g, const aim *a, double footprint, const kiln_coarsen_rows *reference,
-                                const kiln_coarsen_rows *levels, uint32_t n_levels, double *sums, kiln_error *err)
+/* What one view has at one footprint: by[level]. */
+static kiln_status measure_view(const gauge *g, const easel *e, const aim *a, double footprint, double *by, kiln_error *err)
 {
     static const double origin[3] = {0};
     const kiln_profile *p = &kiln_profiles[g->q->profile];
@@ -198,12 +220,43 @@ static kiln_status measure_view(const gauge *g, const aim *a, double footprint, 
     const double intrinsics[4] = {focal, focal, 0.5 * width, 0.5 * height};
     kiln_view view;
     kiln_view_init(&view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
-    KILN_TRY(draw(g, &view, reference, g->reference, err));
-    for (uint32_t k = 0; k < n_levels; k++) {
-        KILN_TRY(draw(g, &view, &levels[k], g->level, err));
-        sums[k] += difference(g, (uint64_t)width * height) * footprint * footprint;
+    KILN_TRY(draw(g, e, &view, &g->reference, e->reference, err));
+    for (uint32_t k = 0; k < g->n_levels; k++) {
+        KILN_TRY(draw(g, e, &view, &g->levels[k], e->level, err));
+        by[k] = difference(e, (uint64_t)width * height) * footprint * footprint;
     }
     return KILN_OK;
+}
+
+/* All views at every other footprint: by[view of them][level]. The large pictures come first: the last thread to end has a small
+ * one.
+ */
+enum { SIGHTS = (KILN_LOD_STEPS + 1) / 2 * KILN_LOD_VIEWS };
+static kiln_status measure_views(const gauge *g, const aim *aims, int32_t first_step, unsigned threads,
+                                 double by[SIGHTS][KILN_LEVELS_MAX], kiln_error *err)
+{
+    const int n = (int)((KILN_LOD_STEPS + 1) / 2 * g->q->n_views);
+    kiln_status st = KILN_OK;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        kiln_error why;
+        easel e;
+        kiln_status one = easel_open(&e, &why);
+#pragma omp for schedule(dynamic, 1)
+        for (int i = 0; i < n; i++) {
+            const int step = i / (int)g->q->n_views * 2, v = i % (int)g->q->n_views;
+            if (one == KILN_OK) one = measure_view(g, &e, &aims[v], ldexp(1.0, first_step + step), by[i], &why);
+        }
+        easel_close(&e);
+        if (one != KILN_OK) {
+#pragma omp critical(kiln_lod_errors)
+            {
+                st = one;
+                *err = why;
+            }
+        }
+    }
+    return st;
 }
 
 /* ---- what cameras see ------------------------------------------------------------------------------------- */
@@ -292,26 +345,33 @@ static void make_monotone(kiln_lod_errors *e)
         }
 }
 
-static kiln_status measure(gauge *g, const kiln_coarsen_rows *reference, const kiln_coarsen_rows *levels,
-                           const kiln_lod_errors *children, uint32_t n_children, kiln_lod_errors *out, kiln_error *err)
+/* Sums of doubles in the order of views, whichever thread drew them. */
+static void add_up(const gauge *g, const double by[SIGHTS][KILN_LEVELS_MAX], const double *below, kiln_lod_errors *out)
 {
     const uint32_t views = g->q->n_views;
+    double sums[KILN_LOD_STEPS][KILN_LEVELS_MAX] = {{0}};
+    for (uint32_t i = 0; i < KILN_LOD_STEPS; i += 2)
+        for (uint32_t v = 0; v < views; v++)
+            for (uint32_t k = 0; k < g->n_levels; k++) sums[i][k] += by[i / 2 * views + v][k];
+    for (uint32_t i = 1; i < KILN_LOD_STEPS; i += 2)
+        for (uint32_t k = 0; k < g->n_levels; k++) sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
+    for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
+        for (uint32_t k = 0; k < g->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / views, (double)MOST_ERROR);
+}
+
+static kiln_status measure(gauge *g, const kiln_lod_errors *children, uint32_t n_children, unsigned threads, kiln_lod_errors *out,
+                           kiln_error *err)
+{
     aim aims[KILN_LOD_VIEWS];
-    double below[KILN_LOD_STEPS] = {0}, sums[KILN_LOD_STEPS][KILN_LEVELS_MAX] = {{0}};
-    KILN_TRY(find_window(g, reference, err));
-    for (uint32_t v = 0; v < views; v++) aim_view(g, &g->q->views[v], &aims[v]);
-    out->first_step = first_step_of(g, aims, views);
+    double below[KILN_LOD_STEPS] = {0}, by[SIGHTS][KILN_LEVELS_MAX];
+    KILN_TRY(find_window(g, &g->reference, err));
+    for (uint32_t v = 0; v < g->q->n_views; v++) aim_view(g, &g->q->views[v], &aims[v]);
+    out->n_levels = g->n_levels;
+    out->first_step = first_step_of(g, aims, g->q->n_views);
     for (uint32_t c = 0; c < n_children; c++)
         if (children[c].n_levels > 0) kiln_lod_errors_add(&children[c], out->first_step, below);
-    for (uint32_t i = 0; i < KILN_LOD_STEPS; i += 2) {
-        const double footprint = ldexp(1.0, out->first_step + (int)i);
-        for (uint32_t v = 0; v < views; v++)
-            KILN_TRY(measure_view(g, &aims[v], footprint, reference, levels, out->n_levels, sums[i], err));
-    }
-    for (uint32_t i = 1; i < KILN_LOD_STEPS; i += 2)
-        for (uint32_t k = 0; k < out->n_levels; k++) sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
-    for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
-        for (uint32_t k = 0; k < out->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / views, (double)MOST_ERROR);
+    KILN_TRY(measure_views(g, aims, out->first_step, threads, by, err));
+    add_up(g, by, below, out);
     make_monotone(out);
     return KILN_OK;
 }
@@ -320,30 +380,22 @@ kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_
                                     const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_errors *children,
                                     uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err)
 {
-    const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = threads};
-    gauge g = {.q = q};
+    gauge g = {.q = q, .n_levels = n_levels};
     dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}}; /* the last one is of the reference */
-    kiln_coarsen_rows rows[KILN_LEVELS_MAX];
-    memset(out, 0, sizeof *out); /* it is stored as it is */
+    memset(out, 0, sizeof *out);                                 /* it is stored as it is */
     if (q->n_views == 0 || reference->n == 0 || n_levels == 0) return KILN_OK;
-    out->n_levels = n_levels;
-    kiln_status st = kiln_runner_new(&cpu, &g.runner, err);
-    if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.reference, PICTURE, "a picture of a node", err);
-    if (st == KILN_OK) st = KILN_ALLOC_UNSET(&g.level, PICTURE, "a picture of a node", err);
-    if (st == KILN_OK) st = dimmed_make(reference, &dimmed[KILN_LEVELS_MAX], err);
+    kiln_status st = dimmed_make(reference, &dimmed[KILN_LEVELS_MAX], err);
+    g.reference = dimmed[KILN_LEVELS_MAX].rows;
     for (uint32_t k = 0; k < n_levels && st == KILN_OK; k++) {
         st = dimmed_make(&levels[k], &dimmed[k], err);
-        rows[k] = dimmed[k].rows;
+        g.levels[k] = dimmed[k].rows;
     }
-    if (st == KILN_OK) st = measure(&g, &dimmed[KILN_LEVELS_MAX].rows, rows, children, n_children, out, err);
+    if (st == KILN_OK) st = measure(&g, children, n_children, threads, out, err);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) free(dimmed[k].store);
-    free(g.level);
-    free(g.reference);
-    kiln_runner_free(g.runner);
     return st;
 }
 
-uint64_t kiln_lod_errors_bytes(uint64_t rows)
+uint64_t kiln_lod_errors_bytes_thread(uint64_t rows)
 {
     const uint64_t tiles = (SIDE + KILN_TILE - 1) / KILN_TILE;
     const kiln_view view = {.width = SIDE, .height = SIDE};
@@ -351,8 +403,12 @@ uint64_t kiln_lod_errors_bytes(uint64_t rows)
                                  .largest_chunk = rows,
                                  .band_pairs = kiln_min_u64(rows * tiles * tiles, kiln_max_u64(KILN_BAND_PAIRS, rows * tiles)),
                                  .band_tiles = tiles * tiles};
-    const uint64_t drawing =
-        kiln_max_u64(kiln_draw_collect_bytes(&size), kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
+    return 2 * PICTURE * sizeof(float) +
+           kiln_max_u64(kiln_draw_collect_bytes(&size), kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
+}
+
+uint64_t kiln_lod_errors_bytes(uint64_t rows)
+{
     const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float); /* levels together have no more rows */
-    return drawing + 2 * PICTURE * sizeof(float) + 4 * rows + dimmed;
+    return kiln_lod_errors_bytes_thread(rows) + 4 * rows + dimmed;
 }

@@ -78,8 +78,10 @@ kiln_status kiln_lod_error_source_cameras(kiln_lod_error_source *s, const kiln_c
                                           kiln_error *err) KILN_MUST_CHECK;
 /* Fills the request of a node, of which the box is used. Without cameras n_views is 0. */
 void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s, const kiln_level_node *node);
-/* Host memory of kiln_lod_errors_measure beside its arguments. rows: the most of the reference and any level. */
+/* Host memory of kiln_lod_errors_measure beside its arguments, on one thread; and of each further thread. rows: the most of the
+ * reference and any level. */
 uint64_t kiln_lod_errors_bytes(uint64_t rows);
+uint64_t kiln_lod_errors_bytes_thread(uint64_t rows);
 
 /* ---- worker ------------------------------------------------------------------------------------------------------------------ */
 /* The errors of a node's levels: one row for each level. */

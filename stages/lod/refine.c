@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "stages/lod/lod_rows.h"
 #include "stages/lod/refine_draw.h"
+#include "stages/lod/refine_read.h"
 #include "stages/lod/refine_view.h"
 
 #include <stdlib.h>
@@ -24,8 +25,7 @@ typedef struct {
 typedef struct {
     kiln_worker *w;
     const kiln_refine_unit *u;
-    kiln_manifest *m;
-    const kiln_layer *baked;
+    kiln_refine_reader reader;
     kiln_refine_views views;
     kiln_refine_canvas canvas;
     kiln_lod_rows own, others;                           /* level 0 */
@@ -38,81 +38,11 @@ typedef struct {
 } work;
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------ */
-static uint64_t rows_of_level(uint64_t rows, uint32_t level) { return level == 0 ? rows : kiln_max_u64(1, rows >> level); }
-
-static uint64_t rows_around(const kiln_refine_unit *u, uint32_t level)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 1; i < u->n_chunks; i++) n += rows_of_level(u->chunks[i].rows, level);
-    return n;
-}
-
-static kiln_status read_level(work *k, uint32_t chunk, uint32_t level, uint64_t first, kiln_lod_rows *to, kiln_error *err)
-{
-    const kiln_refine_chunk *c = &k->u->chunks[chunk];
-    kiln_unit_result result = {0};
-    bool found;
-    KILN_TRY(kiln_unit_find(k->m, c->unit, &found, &result, err));
-    const kiln_status st = found ? kiln_lod_rows_read_level(k->m, &result, level, first, rows_of_level(c->rows, level), to, err)
-                                 : kiln_fail(err, KILN_E_BUG, "the merged levels of a chunk are not stored");
-    kiln_unit_result_release(&result);
-    return st;
-}
-
-/* Copies rows behind the first `first` of another array of more. */
-static void append(const kiln_coarsen_rows *from, uint64_t first, kiln_coarsen_rows *to)
-{
-    for (int p = 0; p < KILN_LOD_PLANES; p++) {
-        const uint32_t components = kiln_lod_components(&kiln_lod_planes[p], from->sh_degree, from->visibility != NULL);
-        const char *source = kiln_lod_rows_plane(from, &kiln_lod_planes[p]);
-        char *target = kiln_lod_rows_plane(to, &kiln_lod_planes[p]);
-        for (uint32_t c = 0; c < components; c++)
-            memcpy(target + (c * to->n + first) * sizeof(float), source + c * from->n * sizeof(float), from->n * sizeof(float));
-    }
-}
-
-static kiln_status read_chunk(work *k, uint32_t chunk, kiln_lod_rows *rows, kiln_error *err)
-{
-    const kiln_refine_chunk *c = &k->u->chunks[chunk];
-    kiln_hash segment = k->u->visibility;
-    const kiln_array seen = {.raw_bytes = c->rows * sizeof(float), .n_segments = 1, .segments = &segment};
-    const bool counts = chunk == 0 && !kiln_hash_is_zero(segment); /* of neighbours nothing is measured */
-    if (c->chunk >= k->baked->n_chunks || k->baked->chunks[c->chunk].count != c->rows)
-        return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", c->chunk, (unsigned long long)c->rows);
-    KILN_TRY(kiln_lod_rows_make(c->rows, k->u->sh_degree, k->u->weighted, rows, err));
-    return kiln_lod_rows_read(k->m, &k->baked->chunks[c->chunk], counts ? &seen : NULL, rows, err);
-}
-
-static kiln_status read_full(work *k, kiln_error *err)
-{
-    uint64_t first = 0;
-    KILN_TRY(read_chunk(k, 0, &k->own, err));
-    KILN_TRY(kiln_lod_rows_make(rows_around(k->u, 0), k->u->sh_degree, k->u->weighted, &k->others, err));
-    for (uint32_t i = 1; i < k->u->n_chunks; i++) {
-        kiln_lod_rows one = {.store = NULL};
-        const kiln_status st = read_chunk(k, i, &one, err);
-        if (st == KILN_OK) append(&one.rows, first, &k->others.rows);
-        first += k->u->chunks[i].rows;
-        kiln_lod_rows_release(&one);
-        KILN_TRY(st);
-    }
-    return KILN_OK;
-}
-
 static kiln_status read_merged(work *k, uint32_t level, kiln_error *err)
 {
-    const kiln_refine_unit *u = k->u;
-    const uint64_t n = rows_of_level(u->chunks[0].rows, level);
-    uint64_t first = 0;
-    KILN_TRY(kiln_lod_rows_make(n, u->sh_degree, u->weighted, &k->merged, err));
-    KILN_TRY(read_level(k, 0, level, 0, &k->merged, err));
-    KILN_TRY(kiln_lod_rows_make(n, u->sh_degree, u->weighted, &k->level, err));
-    append(&k->merged.rows, 0, &k->level.rows);
-    KILN_TRY(kiln_lod_rows_make(rows_around(u, level), u->sh_degree, u->weighted, &k->around, err));
-    for (uint32_t i = 1; i < u->n_chunks; i++) {
-        KILN_TRY(read_level(k, i, level, first, &k->around, err));
-        first += rows_of_level(u->chunks[i].rows, level);
-    }
+    KILN_TRY(kiln_refine_read_level(&k->reader, level, &k->merged, &k->around, err));
+    KILN_TRY(kiln_lod_rows_make(k->merged.rows.n, k->u->sh_degree, k->u->weighted, &k->level, err));
+    kiln_refine_append(&k->merged.rows, 0, &k->level.rows);
     return KILN_OK;
 }
 
@@ -173,16 +103,29 @@ static kiln_status draw_targets(work *k, uint32_t size, uint32_t half, kiln_erro
 }
 
 /* ---- a level --------------------------------------------------------------------------------------------------------------- */
-/* The mean of squares by which a picture is off over grey, summed over colours. */
-static double difference(const float *got, const float *want, uint64_t pixels)
+/* The squares by which pixels are off over grey, summed. */
+static double difference_of_row(const float *got, const float *want, uint32_t width)
 {
     double sum = 0;
-    for (uint64_t p = 0; p < 4 * pixels; p += 4)
-        for (int c = 0; c < 3; c++) {
+    for (uint32_t p = 0; p < 4 * width; p += 4)
+        for (uint32_t c = 0; c < 3; c++) {
             const double off = ((double)got[p + c] - (double)want[p + c]) - 0.5 * ((double)got[p + 3] - (double)want[p + 3]);
             sum += off * off;
         }
-    return sum / (double)pixels;
+    return sum;
+}
+
+/* Their mean over a picture; rows are added in their order, so that no bit depends on threads. */
+static double difference(const float *got, const float *want, const kiln_view *v, unsigned threads)
+{
+    double rows[KILN_REFINE_WINDOW], sum = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (uint32_t y = 0; y < v->height; y++) {
+        const size_t at = (size_t)4 * v->width * y;
+        rows[y] = difference_of_row(got + at, want + at, v->width);
+    }
+    for (uint32_t y = 0; y < v->height; y++) sum += rows[y];
+    return sum / ((double)v->width * v->height);
 }
 
 /* By how much a level is off in the views that are left out: with its neighbours' level around it, and with all of them. Neighbours
@@ -199,7 +142,7 @@ static kiln_status add_difference(work *k, const sight *s, const kiln_refine_row
     KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, rows, k->steps.rgba, &fits, err));
     if (!fits) return KILN_OK;
     KILN_TRY(kiln_runner_fetch(k->canvas.runner, k->steps.rgba, 4 * pixels * sizeof(float), err));
-    *sum += difference(k->steps.rgba, s->target, pixels);
+    *sum += difference(k->steps.rgba, s->target, &s->view, kiln_worker_threads(k->w));
     return KILN_OK;
 }
 
@@ -290,8 +233,8 @@ static kiln_status put_errors(work *k, kiln_error *err)
     kiln_lod_errors errors;
     if (u->errors.n_views == 0) return KILN_OK;
     for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = k->done[i].rows;
-    KILN_TRY(kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0,
-                                     kiln_runner_get_info(kiln_worker_runner(k->w)).threads, &errors, err));
+    KILN_TRY(
+        kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0, kiln_worker_threads(k->w), &errors, err));
     return kiln_worker_put(k->w, "errors", &errors, sizeof errors, sizeof(float), err);
 }
 
@@ -307,9 +250,8 @@ static kiln_status put_counters(work *k, uint32_t kept, kiln_error *err)
 static kiln_status refine_chunk(work *k, kiln_error *err)
 {
     uint32_t n_kept = 0;
-    KILN_TRY(kiln_worker_manifest(k->w, &k->m, err));
-    KILN_TRY(kiln_lod_baked(k->w, k->u->baked, &k->baked, err));
-    KILN_TRY(read_full(k, err));
+    KILN_TRY(kiln_refine_reader_open(&k->reader, k->w, k->u, err));
+    KILN_TRY(kiln_refine_read_full(&k->reader, &k->own, &k->others, err));
     KILN_TRY(kiln_refine_canvas_open(&k->canvas, kiln_worker_runner(k->w), k->u, k->own.rows.n + k->others.rows.n, err));
     KILN_TRY(KILN_ALLOC_UNSET(&k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE, "pictures of a chunk", err));
     KILN_TRY(
@@ -348,17 +290,18 @@ kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t 
     kiln_refine_canvas_release(&k->canvas);
     kiln_lod_rows_release(&k->own);
     kiln_lod_rows_release(&k->others);
+    kiln_refine_reader_close(&k->reader);
     free(k);
     return st;
 }
 
 uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
 {
-    const uint64_t own = u->chunks[0].rows, around = rows_around(u, 0), first = kiln_max_u64(1, own >> 1);
+    const uint64_t own = u->chunks[0].rows, around = kiln_refine_row_count_around(u, 0), first = kiln_max_u64(1, own >> 1);
     const uint64_t full =
         kiln_lod_rows_bytes(own, u->sh_degree, u->weighted) + kiln_lod_rows_bytes(around, u->sh_degree, u->weighted);
     const uint64_t level = 2 * kiln_lod_rows_bytes(first, u->sh_degree, u->weighted) +
-                           kiln_lod_rows_bytes(rows_around(u, 1), u->sh_degree, u->weighted);
+                           kiln_lod_rows_bytes(kiln_refine_row_count_around(u, 1), u->sh_degree, u->weighted);
     const uint64_t pictures = (SIZES * KILN_REFINE_VIEWS + 1) * (uint64_t)PICTURE * sizeof(float);
     const uint64_t steps = first * (3 * (uint64_t)kiln_gradient_planes(u->sh_degree) + 3 * KILN_BACKWARD_PLANES) * sizeof(float);
     const uint64_t canvas = (own + around) * (sizeof(kiln_splat2d) + 12);
@@ -368,4 +311,10 @@ uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
     for (uint32_t i = 0; i < u->n_levels; i++) outputs += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
     return full + level + pictures + steps + canvas + lists + kiln_read_ram(full) + kiln_outputs_ram(outputs) + outputs +
            measuring + ((uint64_t)1 << 20);
+}
+
+uint64_t kiln_lod_refine_ram_thread(const kiln_refine_unit *u)
+{
+    const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes_thread(u->chunks[0].rows) : 0;
+    return kiln_max_u64(kiln_refine_reader_ram_thread(u), KILN_CONNECTION_RAM + measuring); /* readers stay open meanwhile */
 }

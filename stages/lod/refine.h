@@ -7,8 +7,9 @@
  *
  * Views are the cameras that have the middle of the chunk in their picture (of the box that holds all but the outermost rows), at
  * most KILN_REFINE_CAMERAS, evenly spread. A view stands where the camera stands and looks at a point of the chunk, at most
- * KILN_REFINE_WINDOW pixels across, at two sizes: that of the camera and 2^(-K/2) of it for level K. Every seventh view is left out
- * of fitting. (Turning a camera changes no footprint, and every profile draws about the middle of its picture.)
+ * KILN_REFINE_WINDOW pixels across, at two sizes: that of the camera and 2^(-K/2) of it for level K. One in KILN_REFINE_LEFT_OUT of
+ * the views between cameras is left out of fitting. (Turning a camera changes no footprint, and every profile draws about the
+ * middle of its picture.)
  *
  * Neighbours are the chunks whose Gaussians reach into the chunk's, the nearest KILN_REFINE_NEIGHBOURS: what lies farther away
  * neither hides the chunk nor shows through in these pictures. So a unit depends on its neighbourhood alone.
@@ -77,7 +78,8 @@ kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *ca
 /* ---- worker ----------------------------------------------------------------------------------------------------------------- */
 /* Outputs as those of a leaf. */
 kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t payload_bytes, kiln_error *err) KILN_MUST_CHECK;
-/* Host memory that such a unit takes. */
+/* Host memory that such a unit takes, and each further thread of it. */
 uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u);
+uint64_t kiln_lod_refine_ram_thread(const kiln_refine_unit *u);
 
 #endif

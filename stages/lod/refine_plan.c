@@ -169,6 +169,7 @@ static kiln_status plan_unit(const planning *k, uint32_t node, kiln_unit *unit, 
     (void)snprintf(unit->name, sizeof unit->name, "refine %s", at->name);
     unit->cost = u->chunks[0].rows;
     unit->ram = kiln_lod_refine_ram(u);
+    unit->ram_thread = kiln_lod_refine_ram_thread(u);
     unit->key = key_of(k, u);
     return KILN_OK;
 }
