@@ -1,4 +1,5 @@
 /* The unit of a leaf: reads a chunk of `baked`, merges its levels, measures them. */
+#include "stages/lod/lod_state.h"
 #include "stages/lod/node.h"
 
 kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_error *err)
@@ -10,7 +11,7 @@ kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_erro
     kiln_manifest *m;
     kiln_status st;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
-    KILN_TRY(kiln_lod_baked(w, u->baked, &baked, err));
+    KILN_TRY(kiln_lod_state_baked(w, u->baked, &baked, err));
     if (u->chunk >= baked->n_chunks || baked->chunks[u->chunk].count != u->rows)
         return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", u->chunk, (unsigned long long)u->rows);
     KILN_GO(kiln_lod_node_open(u, &node, err));

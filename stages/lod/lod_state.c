@@ -40,6 +40,14 @@ kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state 
     return KILN_OK;
 }
 
+kiln_status kiln_lod_state_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err)
+{
+    kiln_lod_state *state;
+    KILN_TRY(kiln_lod_state_get(w, digest, &state, err));
+    *out = state->baked;
+    return KILN_OK;
+}
+
 kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spare, kiln_lod_state **out, kiln_error *err)
 {
     *out = kiln_worker_state(w);

@@ -16,6 +16,8 @@ typedef struct {
 /* Gives the state for this layer; makes it if the worker has none or one for another layer. KILN_E_IO, KILN_E_INPUT: the layer
  * cannot be read. */
 kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state **out, kiln_error *err) KILN_MUST_CHECK;
+/* Gives the layer itself: borrowed until the worker's next unit. */
+kiln_status kiln_lod_state_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 /* The same with a store, and with `spare` bytes for decoded planes. */
 kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spare, kiln_lod_state **out,
                                  kiln_error *err) KILN_MUST_CHECK;

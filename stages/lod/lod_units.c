@@ -1,20 +1,11 @@
-/* The worker's side of kiln-lod: which unit it is, and the layer that it keeps. */
+/* The worker's side of kiln-lod: which unit it is. */
 #include "stages/lod/lod_units.h"
 
 #include "base/memory.h"
-#include "stages/lod/lod_state.h"
 #include "stages/lod/refine.h"
 #include "stages/lod/visibility_units.h"
 
 #include <string.h>
-
-kiln_status kiln_lod_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err)
-{
-    kiln_lod_state *state;
-    KILN_TRY(kiln_lod_state_get(w, digest, &state, err));
-    *out = state->baked;
-    return KILN_OK;
-}
 
 /* The head is copied: a payload is aligned, but what is behind it need not be. */
 static kiln_status merge(kiln_worker *w, const char *name, const char *payload, size_t bytes, kiln_error *err)

@@ -2,7 +2,8 @@
  *
  * leaf     the levels of a chunk of `baked`, merged bottom-up
  * inner    the levels of a node above: its children's coarsest levels, merged further. The children's units are stored before
- * others    visibility (visibility_units.h) and refinement (refine.h) have payloads of their own, which begin with the kind, too
+ * others    visibility (visibility_units.h) and refinement (refine_units.h) have payloads of their own, which begin with the kind,
+ * too
  *
  * Outputs of a leaf and of an inner node, for each level K: "K PLANE" for every plane of a level (lod_rows.h), "K bounds"
  * (kiln_bounds); and "errors" (kiln_lod_errors) if there are cameras.
@@ -20,7 +21,7 @@ typedef enum {
     KILN_LOD_INNER,
     KILN_LOD_SHARES, /* visibility_units.h */
     KILN_LOD_SEEN,
-    KILN_LOD_REFINE = 16 /* refine.h has the kinds from here on */
+    KILN_LOD_REFINE = 16 /* refine_units.h */
 } kiln_lod_unit_kind;
 
 /* A child of an inner node, as its unit left it. */
@@ -51,9 +52,6 @@ kiln_status kiln_lod_compute(kiln_worker *w, const char *name, const void *paylo
 kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_lod_inner_unit(kiln_worker *w, const kiln_lod_unit *u, const kiln_lod_child *children,
                                 kiln_error *err) KILN_MUST_CHECK;
-
-/* Gives the layer `baked` of a unit, which the worker keeps: borrowed until its next unit. Uses the worker's state. */
-kiln_status kiln_lod_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 
 /* Host memory that such a unit takes, for kiln_unit.ram. */
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u);

@@ -9,7 +9,7 @@
 #include "kernels/adam/adam.h"
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/runner.h"
-#include "stages/lod/refine.h"
+#include "stages/lod/refine_units.h"
 
 typedef struct {
     kiln_runner *runner; /* borrowed */

@@ -2,6 +2,7 @@
 #include "stages/lod/refine_read.h"
 
 #include "base/minmax.h"
+#include "stages/lod/lod_state.h"
 
 #include <omp.h>
 #include <string.h>
@@ -36,7 +37,7 @@ kiln_status kiln_refine_reader_open(kiln_refine_reader *r, kiln_worker *w, const
     KILN_TRY(kiln_worker_manifest(w, &r->readers[0], err));
     r->n = 1;
     while (r->n < most && kiln_worker_reader(w, &r->readers[r->n], &why) == KILN_OK) r->n++;
-    return kiln_lod_baked(w, u->baked, &r->baked, err);
+    return kiln_lod_state_baked(w, u->baked, &r->baked, err);
 }
 
 void kiln_refine_reader_close(kiln_refine_reader *r)

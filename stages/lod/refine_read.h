@@ -6,7 +6,7 @@
 #define KILN_STAGES_LOD_REFINE_READ_H
 
 #include "stages/lod/lod_rows.h"
-#include "stages/lod/refine.h"
+#include "stages/lod/refine_units.h"
 
 typedef struct {
     kiln_worker *w;
@@ -16,7 +16,7 @@ typedef struct {
     kiln_manifest *readers[1 + KILN_REFINE_NEIGHBOURS]; /* the first is the worker's own */
 } kiln_refine_reader;
 
-/* Fails as kiln_worker_manifest and kiln_lod_baked. Close it after a failure, too. */
+/* Fails as kiln_worker_manifest and kiln_lod_state_baked. Close it after a failure, too. */
 kiln_status kiln_refine_reader_open(kiln_refine_reader *r, kiln_worker *w, const kiln_refine_unit *u,
                                     kiln_error *err) KILN_MUST_CHECK;
 void kiln_refine_reader_close(kiln_refine_reader *r);

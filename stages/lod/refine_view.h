@@ -3,7 +3,7 @@
 #define KILN_STAGES_LOD_REFINE_VIEW_H
 
 #include "kernels/coarsen/coarsen.h"
-#include "stages/lod/refine.h"
+#include "stages/lod/refine_units.h"
 
 /* Where a view stands, and the point of the chunk that it looks at. */
 typedef struct {
