@@ -203,6 +203,18 @@ static const kiln_opt *option_named(const char *name)
     return row;
 }
 
+/* --geo where no format takes it. Given now, it would be lost without the user seeing it; a stored one belongs to the tileset that
+ * was written before, and is no reason to refuse a PLY. */
+static kiln_status no_format_has_place(const job *j, kiln_error *err)
+{
+    if (kiln_opt_given(&cli, "geo"))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--geo is for the format 3dtiles alone, and --format is %s; add 3dtiles to it or leave out --geo",
+                         j->n_files > 1 ? o.format : j->files[0].writer->name);
+    kiln_warn("the stored --geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
+    return KILN_OK;
+}
+
 /* --geo: a place on the globe, for formats that have one. */
 static kiln_status choose_place(job *j, kiln_error *err)
 {
@@ -217,7 +229,7 @@ static kiln_status choose_place(job *j, kiln_error *err)
                          "47.37,8.54,410, or none",
                          o.geo);
     for (uint32_t i = 0; i < j->n_files; i++) used = used || j->files[i].writer->functions->geo;
-    if (!used) kiln_warn("--geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
+    if (!used) KILN_TRY(no_format_has_place(j, err));
     j->e.placed = true;
     return KILN_OK;
 }

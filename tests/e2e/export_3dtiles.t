@@ -58,6 +58,19 @@ python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["root"]["transfor
     "$out/u/tileset.json" || fail '--geo is not on the ground'
 for bad in 91,0,0 1,2 1,2,x 1,2,3,4; do must 2 kiln export "$out/b.db" --format 3dtiles --geo $bad -o "$out/w"; done
 
+# A place is refused where no format has one, by the name of what was asked for; a stored one does not keep a PLY from being written.
+must 2 kiln export "$out/b.db" --format ply --geo 47.37,8.54,410
+grep -q 'format is ply' "$out/err" || fail 'the refusal of --geo does not name the format'
+must 2 kiln export "$out/b.db" --format ply,spz --geo 47.37,8.54,410
+grep -q 'format is ply,spz' "$out/err" || fail 'the refusal of --geo does not name both formats'
+must 2 kiln export "$out/b.db" --geo 47.37,8.54,410 -o "$out/w.glb"
+grep -q 'format is glb' "$out/err" && [ ! -e "$out/w.glb" ] || fail 'the refusal of --geo does not name the format of the suffix'
+cp "$out/b.db" "$out/placed.db"
+must 0 kiln export "$out/placed.db" --format ply,3dtiles --geo 47.37,8.54,410
+must 0 "$KILN_BIN/kiln-export" "$out/placed.db" --format ply
+grep -q 'stored --geo' "$out/err" || fail 'nothing said of the stored --geo'
+rm -rf "$out/export"
+
 # Axes are never the PLY's: it says so. The stored place is taken back.
 rm -rf "$out/u"
 must 0 "$KILN_BIN/kiln-export" "$out/b.db" --format 3dtiles --frame as-is --geo none -o "$out/u"
