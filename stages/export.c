@@ -99,6 +99,7 @@ typedef struct {
     const kiln_writer *writer;
     char target[KILN_PATH_MAX];
     kiln_hash record; /* of the unit that remembers the written file: of all that decides what is in it */
+    bool known;       /* the bake remembers that it wrote there */
     bool intact;      /* it lies there as it was written */
     bool levels;      /* it gets the levels of e.bakes[0] */
 } file;
@@ -333,16 +334,15 @@ static kiln_status look_at_file(kiln_run *r, file *f, kiln_error *err)
 {
     char path[KILN_PATH_MAX], now[256];
     kiln_unit_result record = {0};
-    bool found = false;
     f->intact = false;
     KILN_TRY(last_file(f, path, err));
-    if (!kiln_is_file(path)) return KILN_OK;
-    KILN_TRY(describe_file(f, now, err));
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &found, &record, err));
-    f->intact = found && strcmp(record.counters, now) == 0 &&
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &f->known, &record, err));
+    const bool there = f->known && kiln_is_file(path);
+    kiln_status st = there ? describe_file(f, now, err) : KILN_OK;
+    f->intact = there && st == KILN_OK && strcmp(record.counters, now) == 0 &&
                 (!f->writer->functions->complete || f->writer->functions->complete(f->target));
     kiln_unit_result_release(&record);
-    return KILN_OK;
+    return st;
 }
 
 /* At once: if the next format fails, this one need not be written again. */
@@ -430,8 +430,8 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 }
 
 /* e: a copy of j->e for this format; end_file, also after a failure. */
-static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e, kiln_level_tree *tree,
-                              kiln_error *err)
+static kiln_status begin_file(const kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
+                              kiln_level_tree *tree, kiln_error *err)
 {
     *e = (kiln_export){0};
     *tree = (kiln_level_tree){0};
@@ -441,6 +441,7 @@ static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_P
     KILN_TRY(KILN_ALLOC(&e->chunks, e->n_chunks, "chunks", err)); /* selection shortens the list */
     memcpy(e->chunks, j->e.chunks, e->n_chunks * sizeof *e->chunks);
     e->target = f->target;
+    e->replace = f->known || kiln_run_force(r);
     e->temporary = temporary;
     e->views = f->writer->functions->views ? &j->views : NULL;
     return f->levels ? kiln_export_add_levels(e, tree, err) : KILN_OK;
@@ -458,7 +459,7 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
     kiln_export e;
     kiln_level_tree tree;
     const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
-    kiln_status st = begin_file(j, f, temporary, &e, &tree, err);
+    kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_check(r, f->writer, &e, &loss, err);
     end_file(&e, &tree);
     return st;
@@ -470,7 +471,7 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
     kiln_export e;
     kiln_level_tree tree;
-    kiln_status st = begin_file(j, f, temporary, &e, &tree, err);
+    kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_run(r, f->writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);

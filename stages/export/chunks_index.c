@@ -251,7 +251,7 @@ json_t *kiln_chunks_index(const kiln_export *e, bool with_tables)
 {
     const kiln_layer *layer = e->bakes[0].layer;
     char hex[33];
-    json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks", "version", 1, "scene",
+    json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", KILN_CHUNKS_FORMAT, "version", 1, "scene",
                               scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
                               (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
     if (e->tree) set(&index, "levels", levels_json(e));

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#define KILN_CHUNKS_FORMAT "splatkiln-chunks" /* member "format" of every index */
+
 /* Name of an array's file: the blob's own hash, or of all its blobs' hashes where it has several. */
 enum { KILN_CHUNKS_FILE_NAME = 40 };
 void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME]);

@@ -5,6 +5,7 @@
  * Tile tables are written where they are of the chunks that are written: of a whole layer, by a stage that is up to date.
  */
 #include "stages/export/chunks_index.h"
+#include "stages/export/folder_owner.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -83,6 +84,37 @@ static uint64_t table_ram(const kiln_export *e, uint64_t unit)
     return 2 * largest + kiln_read_ram(largest) + (1 << 20); /* and the lists of its segments */
 }
 
+/* ---- the folder that is there ------------------------------------------------------------------------------------------------ */
+
+static json_t *load_index(const char *folder)
+{
+    char path[KILN_PATH_MAX];
+    unsigned char *text = NULL;
+    size_t size = 0;
+    if (kiln_path_join(path, sizeof path, folder, INDEX, NULL) != KILN_OK || !kiln_is_file(path) ||
+        kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
+        return NULL;
+    json_t *index = NULL;
+    if (kiln_json_parse((const char *)text, size, 0, path, &index, NULL, NULL) != KILN_OK)
+        index = NULL; /* as if it were not there */
+    free(text);
+    return index;
+}
+
+/* index.json is a name that many programs give. What is named by a hash has our names alone. */
+static kiln_status check_index(const kiln_export *e, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    KILN_TRY(kiln_path_join(path, sizeof path, e->target, INDEX, err));
+    if (e->replace || lstat(path, &s) != 0) return KILN_OK;
+    json_t *index = load_index(e->target);
+    const char *format = json_string_value(json_object_get(index, "format"));
+    const bool ours = format && strcmp(format, KILN_CHUNKS_FORMAT) == 0;
+    json_decref(index);
+    return ours ? KILN_OK : kiln_folder_fail_foreign(e->target, INDEX, err);
+}
+
 /* ---- begin ------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
@@ -94,6 +126,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
                          "--sh-degree, moves, --add");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
+    KILN_TRY(check_index(e, err));
     return plan_tables(p, err);
 }
 
@@ -205,21 +238,6 @@ static kiln_status write_table(kiln_export_worker *x, uint64_t unit, kiln_error 
 }
 
 /* ---- index ------------------------------------------------------------------------------------------------------------------- */
-
-static json_t *load_index(const char *folder)
-{
-    char path[KILN_PATH_MAX];
-    unsigned char *text = NULL;
-    size_t size = 0;
-    if (kiln_path_join(path, sizeof path, folder, INDEX, NULL) != KILN_OK || !kiln_is_file(path) ||
-        kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
-        return NULL;
-    json_t *index = NULL;
-    if (kiln_json_parse((const char *)text, size, 0, path, &index, NULL, NULL) != KILN_OK)
-        index = NULL; /* as if it were not there */
-    free(text);
-    return index;
-}
 
 static bool is_there(void *context, const char *name, uint64_t bytes)
 {

@@ -2,6 +2,7 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
+#include "stages/export/folder_owner.h"
 #include "stages/export/rows.h"
 #include "stages/export/survey.h"
 
@@ -242,51 +243,6 @@ static kiln_status open_target(runner *k, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", k->e->temporary, strerror(errno));
 }
 
-static bool is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
-
-static bool is_real_folder(const char *path)
-{
-    struct stat s;
-    return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-/* All of a folder at `path`, whose files the format calls PREFIX and their names. A folder inside is ours when all in it is. */
-static kiln_status check_names(const runner *k, const char *path, const char *prefix, kiln_error *err) // NOLINT(misc-no-recursion)
-{
-    kiln_status st = KILN_OK;
-    char name[KILN_PATH_MAX], below[KILN_PATH_MAX];
-    DIR *folder = opendir(path);
-    if (!folder)
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
-                         path);
-    for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
-        if (is_dots(d->d_name)) continue;
-        (void)snprintf(name, sizeof name, "%s%s", prefix, d->d_name);
-        st = kiln_path_join(below, sizeof below, path, d->d_name, err);
-        const bool inside = st == KILN_OK && !prefix[0] && is_real_folder(below);
-        if (inside) (void)snprintf(name + strlen(name), sizeof name - strlen(name), "/");
-        if (inside)
-            st = check_names(k, below, name, err);
-        else if (st == KILN_OK && !k->f->is_ours(name))
-            st = kiln_fail(err, KILN_E_USAGE,
-                           "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o",
-                           k->e->target, name);
-    }
-    closedir(folder);
-    return st;
-}
-
-/* Only a folder in which all is ours by name goes: a mistyped -o must not cost anybody his files. */
-static kiln_status check_folder(const runner *k, kiln_error *err)
-{
-    struct stat s;
-    if (lstat(k->e->target, &s) != 0) return KILN_OK;
-    if (!S_ISDIR(s.st_mode))
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
-                         k->e->target);
-    return check_names(k, k->e->target, "", err);
-}
-
 static kiln_status sync_path(const char *path, int flags, kiln_error *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
@@ -305,7 +261,7 @@ static kiln_status sync_folder(const char *path, kiln_error *err) // NOLINT(misc
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (d->d_name[0] == '.') continue;
         st = kiln_path_join(file, sizeof file, path, d->d_name, err);
-        if (st == KILN_OK) st = is_real_folder(file) ? sync_folder(file, err) : sync_path(file, 0, err);
+        if (st == KILN_OK) st = kiln_is_real_folder(file) ? sync_folder(file, err) : sync_path(file, 0, err);
     }
     closedir(folder);
     return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
@@ -338,7 +294,7 @@ static kiln_status give_name(const runner *k, kiln_error *err)
                                      : kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
     }
     KILN_TRY(sync_folder(from, err));
-    KILN_TRY(check_folder(k, err)); /* once more: it was empty of others when the export began */
+    KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err)); /* once more: it was empty of others when the export began */
     if (rename(from, to) == 0) return KILN_OK;
     /* a folder that is there and not empty: the two change places, so that a whole one has the name at any moment */
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0) {
@@ -411,7 +367,7 @@ static kiln_status prepare(runner *k, kiln_error *err)
 {
     if (k->said->loss.most && !k->f->reader)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
-    if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
+    if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
     /* the engine keeps results of all lists until the run ends */
     if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);
     KILN_TRY(survey(k, err));

@@ -94,6 +94,7 @@ typedef struct {
     kiln_source_frame frame;   /* --frame: of formats whose specification names one */
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
     const char *target;        /* file or folder as the user named it */
+    bool replace;              /* a folder there: names alone say that a file is ours (folder_owner.h) */
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
     const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
@@ -244,13 +245,14 @@ typedef struct {
     void (*close)(void *own); /* NULL: free */
     /* Behind the last round; the engine then syncs and renames. May be NULL. */
     kiln_status (*finish)(kiln_export_parent *p, kiln_error *err);
-    /* Of a KILN_PLACE_FOLDER: may an existing folder with a file of this name be replaced? All its files must be ours; of those in
-     * a folder inside, which is not asked for itself, the name is FOLDER/FILE. */
+    /* Of a KILN_PLACE_FOLDER: does the format write files of this name? Only a folder in which all are of this kind is replaced
+     * (folder_owner.h); of those in a folder inside, which is not asked for itself, the name is FOLDER/FILE. */
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
     const char *reader;    /* name of the format in readers.def that reads the file again; NULL: none does */
-    const char *last_file; /* in a folder: the file that names the others; NULL: it writes one file */
+    const char *last_file; /* in a folder: the file that names the others, JSON; NULL: it writes one file. Of a KILN_PLACE_FOLDER
+                            * its asset.generator is "SplatKiln VERSION", and each other file, or one beside it, is a text in it */
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
     bool (*complete)(const char *target);
 } kiln_writer_functions;

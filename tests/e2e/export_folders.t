@@ -1,0 +1,57 @@
+#!/bin/bash
+# A folder goes for an export only if an export of ours wrote all that is in it: a file with a name of the format that another program
+# wrote stays, and the refusal names it. --force takes the folder. Over an export of ours an export goes as before: of other rows,
+# after one that was killed, with files missing; and nothing of the one before is left.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+scene s 3000 2 32x24
+kiln import s b.db >/dev/null && kiln knn b.db >/dev/null && kiln chunk b.db --layer source --max 600 >/dev/null || fail 'chunk'
+kiln lod b.db --levels 3 --coarsest 200 --visibility off >/dev/null || fail 'lod'
+
+# foreign FORMAT FILE...: a folder with a FILE of somebody else is left alone
+foreign() {
+    local format=$1 file; shift
+    for file in "$@"; do
+        rm -rf other && mkdir -p "other/$(dirname "$file")" && echo mine >"other/$file"
+        must 2 kiln export b.db --format "$format" -o other
+        grep -q "holds '$file'" err && grep -q -- '--force' err || fail "$format: the refusal does not name $file: $(cat err)"
+        [ "$(find other -type f -exec cat {} +)" = mine ] || fail "$format: $file is not as it was"
+    done
+    must 0 kiln export b.db --format "$format" -o other --force
+    diff -r other "whole-$format" >&2 || fail "$format: --force is not the whole export"
+}
+for format in 3dtiles lod sog-folder chunks; do must 0 kiln export b.db --format $format -o whole-$format; done
+foreign 3dtiles root_L0.glb 0_L1.glb tileset.json
+foreign lod 1_0/meta.json lod-meta.json
+foreign sog-folder means_l.webp meta.json
+foreign chunks index.json
+
+# What another program says of itself does not make it ours.
+rm -rf other && mkdir other && echo '{"asset":{"version":"1.1","generator":"another"},"root":{"content":{"uri":"root_L0.glb"}}}' >other/tileset.json
+must 2 kiln export b.db --format 3dtiles -o other
+grep -q "holds 'tileset.json'" err || fail "a tileset of another program: $(cat err)"
+
+# A file of ours by name alone, in a folder of ours.
+cp -r whole-3dtiles other3 && echo mine >other3/7_L9.glb
+must 2 kiln export b.db --format 3dtiles -o other3
+grep -q "holds '7_L9.glb'" err && [ "$(cat other3/7_L9.glb)" = mine ] || fail "a tile that no tileset of ours names: $(cat err)"
+cp -r whole-lod otherl && mkdir otherl/9_9 && echo mine >otherl/9_9/meta.json
+must 2 kiln export b.db --format lod -o otherl
+grep -q "holds '9_9/meta.json'" err || fail "a file of levels that lod-meta.json does not name: $(cat err)"
+
+# Over ours: with a tile that is gone, beside what a killed export left, and of another layer, of which no file is left.
+rm -f whole-3dtiles/*_L1.glb
+mkdir whole-3dtiles.tmp.999999 && echo half >whole-3dtiles.tmp.999999/root_L0.glb
+kiln import s few.db >/dev/null && kiln knn few.db >/dev/null && kiln chunk few.db --layer source >/dev/null && kiln lod few.db --visibility off >/dev/null || fail 'few'
+for format in 3dtiles lod sog-folder chunks; do
+    must 0 kiln export few.db --format $format -o whole-$format
+    must 0 kiln export few.db --format $format -o fresh-$format
+    diff -r fresh-$format whole-$format >&2 || fail "$format: something of the export before is left"
+done
+[ ! -e whole-3dtiles.tmp.999999 ] || fail 'what a killed export left is still there'
+
+# Beside the bake, where it remembers that it wrote, a first file that is gone is written again.
+must 0 kiln export b.db --format 3dtiles,chunks
+rm export/3dtiles/tileset.json && echo '{}' >export/chunks/index.json
+must 0 kiln export b.db --format 3dtiles,chunks
+[ -s export/3dtiles/tileset.json ] && grep -q splatkiln-chunks export/chunks/index.json || fail 'not written again'
