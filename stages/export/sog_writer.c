@@ -625,6 +625,33 @@ static kiln_status write_files(kiln_export_worker *x, uint64_t unit, kiln_error 
     return kiln_zip_writer_end(&z, err);
 }
 
+/* ---- all rounds -------------------------------------------------------------------------------------------------------------- */
+
+/* What files_ram says is below that of the largest image, whose file is in memory when it is encoded. */
+static uint64_t rounds_ram(const kiln_export *e)
+{
+    uint64_t most = books_ram(e, 0);
+    if (kiln_sog_d(e)) most = kiln_max_u64(most, palette_ram(e, 0));
+    for (uint64_t i = 0; i < e->n_chunks; i++) {
+        most = kiln_max_u64(most, kiln_max_u64(count_ram(e, i), code_ram(e, i)));
+        if (kiln_sog_d(e)) most = kiln_max_u64(most, label_ram(e, i));
+    }
+    for (uint64_t i = 0; i < pictures(e); i++) most = kiln_max_u64(most, picture_ram(e, i));
+    return most;
+}
+
+/* Few values or many decide how large the palette is, and only the survey tells. */
+static uint64_t foresee(const kiln_export *e)
+{
+    const kiln_sog_plan many = {.few = false}, few = {.few = true};
+    kiln_export with = *e;
+    with.plan_bytes = sizeof many;
+    with.plan = &many;
+    const uint64_t most = rounds_ram(&with);
+    with.plan = &few;
+    return kiln_max_u64(most, rounds_ram(&with)) + kiln_export_shared_ram(e, sizeof many);
+}
+
 static const kiln_export_round rounds[] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
     {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
@@ -651,6 +678,7 @@ const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
                                                .reader = "sog",
                                                .scratch = true,
                                                .counts = counts,
+                                               .foresee = foresee,
                                                .plan = plan_archive,
                                                .rounds = rounds,
                                                .n_rounds = N_ROUNDS};
@@ -659,6 +687,7 @@ const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER
                                                       .reader = "sog",
                                                       .scratch = true,
                                                       .counts = counts,
+                                                      .foresee = foresee,
                                                       .plan = plan,
                                                       .rounds = rounds,
                                                       .n_rounds = N_ROUNDS,

@@ -123,6 +123,15 @@ for image in means_l.webp shN_labels.webp; do
 done
 "$KILN_BIN/kiln-export" b.db --format sog-folder 2>&1 | grep -q 'nothing to do' || fail 'a whole folder is written again'
 
+# The --ram that the first refusal names is enough for all rounds: a later one takes more than the first.
+for format in sog sog-folder; do
+    must 5 kiln export b.db --format $format -o capped/$format --ram 8M --threads 1
+    least=$(sed -n 's/.*the least that works is --ram \([0-9]*\)M$/\1/p' err)
+    [ -n "$least" ] || fail "$format: the least --ram is not named: $(cat err)"
+    must 0 kiln export b.db --format $format -o capped/$format --ram "${least}M" --threads 1
+done
+cmp capped/sog 3.sog && diff -r capped/sog-folder out-of-zip || fail 'other bytes with the least --ram'
+
 # the folder where one is: what is being written does not lie in it
 mkdir empty link-to && ln -s link-to link
 (cd empty && kiln export ../b.db --format sog-folder -o .) || fail '-o . in an empty folder'
