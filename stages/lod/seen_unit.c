@@ -43,6 +43,14 @@ static kiln_status read_planes(kiln_manifest *m, const kiln_chunk *c, const rows
     return kiln_plane_read(m, c, "opacity_logits", r->planes + 10 * n, n * sizeof(float), err);
 }
 
+kiln_status kiln_shares_check(const float *shares, uint64_t n, kiln_error *err)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (!(shares[i] >= 0 && shares[i] < 0x1p60f))
+            return kiln_fail(err, KILN_E_IO, "row %llu of a chunk has an impossible share of a picture", (unsigned long long)i);
+    return KILN_OK;
+}
+
 /* Sums over groups of views in their order, in double. */
 static kiln_status sum_shares(kiln_manifest *m, const kiln_seen_unit *u, const kiln_hash *blobs, const rows *r, kiln_error *err)
 {
@@ -51,11 +59,8 @@ static kiln_status sum_shares(kiln_manifest *m, const kiln_seen_unit *u, const k
         const kiln_array a = {.raw_bytes = u->rows * sizeof *r->some, .n_segments = 1, .segments = &blob};
         if (kiln_hash_is_zero(blob)) continue;
         KILN_TRY(kiln_manifest_read_array(m, &a, r->some, err));
-        for (uint64_t i = 0; i < u->rows; i++) {
-            if (!(r->some[i] >= 0 && r->some[i] < 0x1p60f))
-                return kiln_fail(err, KILN_E_IO, "row %llu of a chunk has an impossible share of a picture", (unsigned long long)i);
-            r->shares[i] += (double)r->some[i];
-        }
+        KILN_TRY(kiln_shares_check(r->some, u->rows, err));
+        for (uint64_t i = 0; i < u->rows; i++) r->shares[i] += (double)r->some[i];
     }
     return KILN_OK;
 }

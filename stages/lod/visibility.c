@@ -6,6 +6,7 @@
 #include "kernels/draw/draw_weights.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
+#include "stages/lod/visibility_math.h"
 #include "stages/lod/visibility_units.h"
 
 #include <stdio.h>
@@ -245,6 +246,29 @@ done:
     return kiln_unit_refuse(k->run, &k->shares[g], st, err);
 }
 
+/* Looks at the shares that were stored before, because a unit that reads them has failed. The units that hold what no picture gives
+ * are refused; none: the failure stays. */
+static kiln_status blame_shares(const making *k, kiln_error *err)
+{
+    const kiln_error failure = *err;
+    for (uint32_t g = 0; g < k->n_groups; g++) {
+        const kiln_unit *u = &k->shares[g];
+        kiln_status st = KILN_OK;
+        for (uint32_t i = 0; i < u->result.n && st == KILN_OK && !kiln_unit_is_new(u); i++) {
+            void *shares;
+            uint64_t bytes;
+            st = kiln_unit_data(k->run, u, u->result.outputs[i].name, &shares, &bytes, err);
+            if (st != KILN_OK) break;
+            st = kiln_shares_check(shares, bytes / sizeof(float), err);
+            free(shares);
+        }
+        KILN_TRY(kiln_unit_pass(k->run, u, kiln_unit_refuse(k->run, u, st, err)));
+    }
+    KILN_TRY(kiln_run_refused(k->run, err));
+    *err = failure;
+    return failure.status;
+}
+
 static kiln_status divide(making *k, kiln_error *err)
 {
     const size_t each = sizeof(kiln_seen_unit) + k->n_groups * sizeof(kiln_hash), shared = k->n_views * sizeof *k->views;
@@ -274,15 +298,33 @@ static kiln_status divide(making *k, kiln_error *err)
     kiln_run_shares_planning(k->run, kiln_work_is_round(PROJECTING_S * (double)k->baked->count * k->n_views));
     const kiln_status st = kiln_run_units(k->run, "visibility", k->seen, n, err);
     kiln_run_shares_planning(k->run, false);
-    return st;
+    return st == KILN_E_IO ? blame_shares(k, err) : st;
 }
 
 /* ---- layer ------------------------------------------------------------------------------------------------------------------ */
+/* Leaves read the plane as the rows' weights. What was stored before may be anything of its size. */
+static kiln_status check_steps(const making *k, const kiln_unit *u, kiln_error *err)
+{
+    void *data;
+    uint64_t bytes;
+    kiln_status st = KILN_OK;
+    if (kiln_unit_is_new(u)) return KILN_OK;
+    KILN_TRY(kiln_unit_data(k->run, u, "visibility", &data, &bytes, err));
+    const float *values = data;
+    for (uint64_t i = 0; i < bytes / sizeof *values && st == KILN_OK; i++)
+        if (!kiln_seen_is_step(values[i]))
+            st = kiln_fail(err, KILN_E_IO, "the visibility of row %llu is %g, which is none of its steps", (unsigned long long)i,
+                           (double)values[i]);
+    free(data);
+    return st;
+}
+
 static kiln_status fill_chunk(const making *k, const kiln_unit *u, kiln_chunk *c, uint64_t *hidden, kiln_error *err)
 {
     json_t *counters;
     uint64_t rows = 0;
     KILN_TRY(kiln_chunk_add_output(c, &u->result, "visibility", "visibility", KILN_TYPE_F32, 1, err));
+    KILN_TRY(check_steps(k, u, err));
     KILN_TRY(kiln_unit_counters(k->run, u, &counters, err));
     const kiln_status st = kiln_unit_count(k->run, u, counters, "hidden", &rows, err);
     json_decref(counters);

@@ -28,6 +28,13 @@ static inline float kiln_seen_value(unsigned step)
     return values[step < KILN_SEEN_STEPS ? step : KILN_SEEN_STEPS - 1];
 }
 
+static inline int kiln_seen_is_step(float v)
+{
+    unsigned step = 0;
+    while (step < KILN_SEEN_STEPS && v != kiln_seen_value(step)) step++;
+    return step < KILN_SEEN_STEPS;
+}
+
 /* The step nearest to v, in logarithms: v is clamped to [0.02, 1], and what lies between two steps goes to the one above 10^(-1/16)
  * of it. share: what cameras saw of it, in pixels; area: of all of it. No area, as no camera has it: the last step. */
 static inline unsigned kiln_seen_step(double share, double area)

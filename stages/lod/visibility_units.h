@@ -38,6 +38,8 @@ typedef struct {
 kiln_status kiln_lod_visibility_unit(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
                                      kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_shares_compute(kiln_worker *w, const kiln_shares_unit *u, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_IO: one of the shares is none that pictures give. */
+kiln_status kiln_shares_check(const float *shares, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_seen_compute(kiln_worker *w, const kiln_seen_unit *u, const kiln_hash *shares, const kiln_view_request *views,
                               kiln_error *err) KILN_MUST_CHECK;
 

@@ -104,3 +104,38 @@ mkdir bare && cp s/scene.ply bare/
 chunked bare/scene.ply bare.db
 lod bare.db
 [ -n "$(seen bare.db)" ] || fail "the orbit of a scene without cameras sees nothing"
+
+# What is stored of visibility may be other bytes of the same size under a right hash: the unit is named, and the same command computes
+# it again. kiln-verify sees that the layer has another plane.
+# spoil DB UNIT [due]: an opacity plane of the same rows in the place of the unit's largest output
+spoil() {
+    cp one.db "$1"
+    python3 - "$@" <<'E4' || fail "cannot spoil '$2'"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+unit, output, n = db.execute("SELECT u.id, o.name, o.raw_bytes FROM unit u JOIN unit_output o ON o.unit = u.id WHERE u.stage = 'lod'"
+                             " AND u.name LIKE ? ORDER BY o.raw_bytes DESC", (sys.argv[2] + '%',)).fetchone()
+other, = db.execute("SELECT s.hash FROM plane p JOIN plane_segment s ON s.plane = p.id WHERE p.name = 'opacity_logits' AND p.raw_bytes = ?", (n,)).fetchone()
+assert db.execute("UPDATE unit_output SET hash = ? WHERE unit = ? AND name = ?", (other, unit, output)).rowcount == 1
+if len(sys.argv) > 3: db.execute("UPDATE stage SET input_key = randomblob(16) WHERE name = 'lod'")
+E4
+}
+for unit in 'visibility of ' 'views 1 of '; do
+    spoil spoiled.db "$unit" due
+    must 74 kiln lod spoiled.db
+    grep -q "what is stored of unit '$unit[^']*' cannot be used: .*; the same command computes it again$" err || fail "kiln-lod says: $(cat err)"
+    must 0 kiln lod spoiled.db
+    must 0 kiln verify spoiled.db
+    same one.db spoiled.db
+done
+spoil spoiled.db 'visibility of '
+must 74 kiln verify spoiled.db
+grep -q "unit 'visibility of [^']*' keeps another visibility than the layer has; kiln-lod --force" err || fail "kiln-verify says: $(cat err)"
+must 70 kiln lod spoiled.db --force
+must 0 kiln lod spoiled.db --force
+must 0 kiln verify spoiled.db
+same one.db spoiled.db
+# units of other options are no damage
+cp one.db options.db
+lod options.db --views 3
+lod options.db --views 32
