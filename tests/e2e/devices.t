@@ -2,6 +2,7 @@
 # Devices are looked for only when a unit is due; --devices auto is content with a picture of either kind, a kind that is
 # named is not; a device that cannot be used is said in one sentence.
 . tests/e2e/lib.sh
+read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
 export CUDA_VISIBLE_DEVICES=-1 # with a GPU or without: the same answers
 one_sentence() { [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "not one sentence: $(cat "$KILN_TMP/err")"; }
 looked() { grep -q 'computing on the CPU: ' "$KILN_TMP/err"; }
@@ -34,7 +35,7 @@ must 0 kiln export "$db" --devices cuda # it runs no operation
 must 0 kiln verify "$db"
 
 if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
-    "${CC:-cc}" -shared -fPIC -o "$KILN_TMP/libfake.so" tests/unit/fake_nvml.c || fail "cc"
+    "${cc[@]}" -shared -fPIC -o "$KILN_TMP/libfake.so" tests/unit/fake_nvml.c || fail "cc"
     export KILN_NVML=$KILN_TMP/libfake.so FAKE_GPUS=2
     unset CUDA_VISIBLE_DEVICES
     # work that the CPU has done before a GPU is open is the CPU's, pictures too; nothing is drawn twice because of that

@@ -4,7 +4,8 @@
 # COLMAP's image_undistorter, unit/lens has the arithmetic.)
 # time-limit: 1200
 . tests/e2e/lib.sh
-command -v python3 >/dev/null && command -v "${CC:-gcc}" >/dev/null || skip "no python3 or C compiler to make photos with"
+read -ra cc <<<"${CC:-gcc}" # make CC='ccache gcc' has two words
+command -v python3 >/dev/null && command -v "${cc[0]}" >/dev/null || skip "no python3 or C compiler to make photos with"
 root=$PWD
 cd "$KILN_TMP" || exit 1
 says() { grep -qE -- "$1" "$2" || fail "no '$1' in $2: $(cat "$2")"; }
@@ -171,7 +172,7 @@ must 0 kiln import t none.db --write-undistorted tu
 diff -r cu tu || fail "a model in text is written otherwise"
 
 # ---- every model: photos bent from a drawing, undistorted again, against the picture of the pinhole ----
-"${CC:-gcc}" -O2 -o bend "$root/tests/e2e/bend.c" -lm || fail "compile bend.c"
+"${cc[@]}" -O2 -o bend "$root/tests/e2e/bend.c" -lm || fail "compile bend.c"
 chair=$KILN_SHARED/scenes/chair focal=630 size=1500 # 8 poses, one of them for each model; KILN_LENS_EACH=8: each for each
 mkdir draw chair
 must 0 kiln import "$chair/chair.ply" draw.db

@@ -2,7 +2,9 @@
 # The installed library is all that another program needs: public headers alone, C and C++, shared and static, and its
 # picture of a bake has the values of kiln-render's. (tests/gpu/example.t draws on GPUs.)
 . tests/e2e/lib.sh
-command -v pkg-config >/dev/null && command -v "${CC:-gcc}" >/dev/null && command -v "${CXX:-g++}" >/dev/null ||
+read -ra cc <<<"${CC:-gcc}" # make CC='ccache gcc' has two words
+read -ra cxx <<<"${CXX:-g++}"
+command -v pkg-config >/dev/null && command -v "${cc[0]}" >/dev/null && command -v "${cxx[0]}" >/dev/null ||
     skip "no pkg-config, C or C++ compiler"
 O=${KILN_BIN%/bin}
 usr=$KILN_TMP/usr src=$KILN_TMP/src db=$KILN_TMP/b/manifest.db
@@ -30,8 +32,8 @@ build() { # compiler, file, program, shared|static
 while read -r h; do
     printf '#include "%s"\n#include "%s"\n' "$h" "$h" >one.c
     cp one.c one.cc
-    "${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.c || fail "$h in C"
-    "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.cc || fail "$h in C++"
+    "${cc[@]}" -std=c11 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.c || fail "$h in C"
+    "${cxx[@]}" -std=c++17 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.cc || fail "$h in C++"
 done <headers
 # a header of C functions that forgot C++ compiles in it and does not link
 plain=$(cd "$usr/include/splatkiln" && xargs grep -L KILN_C_BEGIN <"$src/headers" | sort | tr '\n' ' ')

@@ -2,6 +2,7 @@
 # Promise 5: the parent of a stage never touches CUDA, on any device: no libcuda, no libcudart in its maps while it runs.
 # Its worker on the CPU does not either.
 . tests/e2e/lib.sh
+read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
 scene "$KILN_TMP/s" 12000 3 320x240
 db=$KILN_TMP/x.db
 looks=0 worker_looks=0
@@ -30,8 +31,8 @@ for devices in cpu auto; do
     watch import "$KILN_TMP/s" "$db"
     for s in $STAGES; do watch "$s" "$db"; done
 done
-if command -v "${CC:-cc}" >/dev/null; then # an NVML that stays where it was loaded, by a name that is looked for
-    "${CC:-cc}" -shared -fPIC -Wl,-z,nodelete -o "$KILN_TMP/libcuda-fake.so" tests/unit/fake_nvml.c || fail "cc"
+if command -v "${cc[0]}" >/dev/null; then # an NVML that stays where it was loaded, by a name that is looked for
+    "${cc[@]}" -shared -fPIC -Wl,-z,nodelete -o "$KILN_TMP/libcuda-fake.so" tests/unit/fake_nvml.c || fail "cc"
     for s in knn tiles; do KILN_NVML=$KILN_TMP/libcuda-fake.so FAKE_GPUS=0 watch "$s" "$db" --force; done
 fi
 [ $looks -ge 14 ] && [ $worker_looks -ge 3 ] || fail "only $looks and $worker_looks looks at running processes"

@@ -3,7 +3,7 @@
 # Promise 3 for kiln-gc: a disk that is full after N bytes, the n-th write, sync or step of SQLite that fails: it ends with its code, the
 # manifest is whole, and the same command once more does the rest. Where vacuum has no room, dropping stands.
 . tests/fault/lib.sh
-"${CC:-cc}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
+"${cc[@]}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
 scene "$KILN_TMP/s" 8000 2 80x48
 mkdir "$KILN_TMP/bake"
 bake "$KILN_TMP/s" "$KILN_TMP/bake/x.db" --max 512

@@ -7,6 +7,7 @@
 # GAUSSIANS, CAMERAS, SIZE, MAX before `prepare`: another scene.
 # Environment: FAULT='STAGE KIND N WHO': just this case; FAULT_ALL=1: no case is left out; SEED: others are left out.
 . tests/e2e/lib.sh
+read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
 
 WITHIN=60 # seconds a stage may take with a fault in it; without it takes a tenth of one
 ALL_STAGES="import $STAGES"
@@ -25,7 +26,7 @@ command_of() {
 # Builds the library, bakes a scene stage by stage, and keeps what is there before each (before.STAGE) and after (after.STAGE).
 prepare() {
     local s
-    "${CC:-cc}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
+    "${cc[@]}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
     scene "$KILN_TMP/s" "${GAUSSIANS:-160}" "${CAMERAS:-1}" "${SIZE:-40x24}"
     mkdir "$KILN_TMP/bake"
     for s in $ALL_STAGES; do

@@ -6,7 +6,8 @@ bad=0
 fail() { echo "$*"; bad=1; }
 doctor=$KILN_BIN/kiln-doctor
 fake=$KILN_TMP/libfake.so
-"${CC:-cc}" -shared -fPIC -o "$fake" tests/unit/fake_nvml.c || { echo 'cc'; exit 1; }
+read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
+"${cc[@]}" -shared -fPIC -o "$fake" tests/unit/fake_nvml.c || { echo 'cc'; exit 1; }
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
 export KILN_NVML=/nowhere.so
 run() { # EXIT ARGUMENT...: its stdout in $out, stderr in $err

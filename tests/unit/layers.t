@@ -31,6 +31,10 @@ hits=$(printf '%s\n' {base,schema,kernels,stages,tests,examples}/**/*.{c,h,cc,cu
     awk -F/ '{ paths[$NF] = paths[$NF] " " $0; n[$NF]++ } END { for (f in n) if (n[f] > 1) print f ":" paths[f] }')
 [ -z "$hits" ] || { printf 'file names are unique, but for programs, which have the name of their command:\n%s\n' "$hits"; bad=1; }
 
+# make test CC='ccache gcc': one word in quotes is no program.
+hits=$(grep -nE '[^<]"\$\{?(CC|CXX)(:-[a-z+]*)?\}?" ' tests/*/*.{t,sh} | grep -v '^tests/unit/layers.t:')
+[ -z "$hits" ] || { printf 'a compiler may have several words (read -ra cc <<<"${CC:-cc}"):\n%s\n' "$hits"; bad=1; }
+
 # One compiler run a header, some at a time; a header that needs another include first fails here.
 headers=({base,schema,kernels,stages}/**/*.h)
 flags='-std=c11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-const-variable -fsyntax-only -x c'

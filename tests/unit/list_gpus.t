@@ -5,7 +5,8 @@ set -u
 bad=0
 fail() { echo "$*"; bad=1; }
 fake=$KILN_TMP/libfake.so
-"${CC:-cc}" -shared -fPIC -o "$fake" tests/unit/fake_nvml.c || { echo 'cc'; exit 1; }
+read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
+"${cc[@]}" -shared -fPIC -o "$fake" tests/unit/fake_nvml.c || { echo 'cc'; exit 1; }
 export KILN_NVML=$fake
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
 list() { "$KILN_BIN/kiln-knn" --list-gpus "$@" 2>"$KILN_TMP/err"; }
