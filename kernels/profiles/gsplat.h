@@ -7,6 +7,7 @@
 #ifndef KILN_KERNELS_PROFILES_GSPLAT_H
 #define KILN_KERNELS_PROFILES_GSPLAT_H
 
+#include "kernels/math/real64.h"
 #include "kernels/profiles/steps.h"
 
 #define KILN_GSPLAT_NEAR 0.01f                  /* near_plane of rasterization() */
@@ -34,7 +35,7 @@ static inline bool kiln_gsplat_reach(const kiln_lens *l, double scale, double op
 {
     const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
     const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
-    const double sigmas = fmin(KILN_GSPLAT_SIGMAS, sqrt(2.0 * log(fmax(255.0 * opacity, 1.0))));
+    const double sigmas = fmin(KILN_GSPLAT_SIGMAS, sqrt(2.0 * kiln_log_f64(fmax(255.0 * opacity, 1.0))));
     out->reach[0] = sigmas * scale * x;
     out->reach[1] = sigmas * scale * y;
     out->flat = sigmas * sqrt(KILN_GSPLAT_DILATION);

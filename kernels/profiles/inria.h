@@ -40,7 +40,7 @@ static inline bool kiln_inria_reach(const kiln_lens *l, double scale, double opa
     const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
     const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
     (void)opacity;
-    out->reach[0] = out->reach[1] = KILN_INRIA_SIGMAS * scale * hypot(x, y);
+    out->reach[0] = out->reach[1] = KILN_INRIA_SIGMAS * scale * sqrt(x * x + y * y);
     out->flat = KILN_INRIA_SIGMAS * sqrt(KILN_INRIA_DILATION + sqrt(KILN_INRIA_SPREAD_FLOOR));
     out->centre[0] = 0.5 * l->width;
     out->centre[1] = 0.5 * l->height;

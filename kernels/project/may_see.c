@@ -9,6 +9,7 @@
  * which is linear in the mean, so over a box it is decided at one corner; the other borders are alike. Where a box
  * reaches behind the camera the same inequality over the whole box only asks for more. All bounds are widened well
  * beyond the float32 rounding of the projection itself; whatever is not a number is splat. */
+#include "kernels/math/real64.h"
 #include "kernels/project/project.h"
 #include "kernels/project/project_math.h"
 
@@ -68,8 +69,9 @@ bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool a
     if (-most_of_rows(&l, 2, -1.0, 0.0, b) > l.z_max) return false;
 
     kiln_reach r;
-    const double opacity = (1.0 + slack) / (1.0 + exp(-(double)b->max_opacity_logit)); /* the antialias factor is at most 1 */
-    if (!reach_of(&l, profile, exp((double)b->max_log_scale), opacity, &r)) return false;
+    const double opacity =
+        (1.0 + slack) / (1.0 + kiln_exp_f64(-(double)b->max_opacity_logit)); /* the antialias factor is at most 1 */
+    if (!reach_of(&l, profile, kiln_exp_f64((double)b->max_log_scale), opacity, &r)) return false;
 
     /* inria divides by w + 1e-7, which pulls towards the centre of the image: not bounded this close to the camera. */
     if (l.z_min < 1e-3f) return true;

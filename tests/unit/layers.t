@@ -26,6 +26,12 @@ hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep
 hits=$(grep -nE '\b(v?printf|puts|putchar|fputs|fprintf|fputc|putc) *\(' stages/**/*.[ch] | grep -vE '^stages/(generate/(inputs\.h|points\.c|generate_scene\.c)):.*fprintf\(f, "|^stages/front/') # front: tables of programs, the command line
 [ -z "$hits" ] || { printf 'texts of files are quoted on their way out; base/quote.h prints, base/log.h tells:\n%s\n' "$hits"; bad=1; }
 
+# No libm call decides a stored bit: math.h's last digits are each libc's own. kernels/math has what has the same bits everywhere;
+# levels_info.c writes for people.
+libm='\b(a?(sin|cos|tan)h?|atan2|exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erf|tgamma)[fl]? *\('
+hits=$(grep -nE "$libm" "${kernels[@]}" stages/lod.c stages/{lod,frame}/*.[ch] | sed -E 's@/\*.*@@' | grep -E "$libm" | grep -vE '^[^:]*:[0-9]+: \*|^stages/lod/levels_info\.c:')
+[ -z "$hits" ] || { printf 'libm decides no bit (kernels/math):\n%s\n' "$hits"; bad=1; }
+
 # A name in a message, a backtrace or a search is one file.
 hits=$(printf '%s\n' {base,schema,kernels,stages,tests,examples}/**/*.{c,h,cc,cu,cuh} stages/*.c | sort -u | grep -v '^stages/[a-z]*\.c$\|^stages/tools/' |
     awk -F/ '{ paths[$NF] = paths[$NF] " " $0; n[$NF]++ } END { for (f in n) if (n[f] > 1) print f ":" paths[f] }')
