@@ -2,11 +2,9 @@
  *
  * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its list in batches: a
  * batch gathers what the pixels need of each Gaussian into a compact array, with the rows and the half rows of the
- * tile that it can reach at all (reach_math.h). Then, Gaussian by Gaussian, half a pixel row is one vector of eight, in
- * two passes: the powers of all of them, keeping those that reach the threshold somewhere, then their exponentials and
- * blends. Which ones reach it cannot be foreseen, so that a branch on it would cost as much as the blend itself, and
- * blends that follow each other without one overlap. Rows of which every pixel has stopped are not visited, and a tile
- * ends with its last row.
+ * tile that it can reach at all. Then, Gaussian by Gaussian, half a pixel row is one vector of eight, in two passes
+ * (raster_group_cpu.h): the powers of all of them, keeping those that reach the threshold somewhere, then their
+ * exponentials and blends. Rows of which every pixel has stopped are not visited, and a tile ends with its last row.
  *
  * A pixel's arithmetic is the same whatever is skipped around it, so neither the vector width, nor the threads, nor the
  * bands show in the picture.
@@ -15,46 +13,35 @@
 
 #include "base/carve.h"
 #include "kernels/violation.h"
-#include "kernels/math/reach_math.h"
+#include "kernels/raster/raster_group_cpu.h"
 #include "kernels/raster/raster_math.h"
-#include "kernels/tile_pairs/tile_ask_math.h"
 
-#ifdef __AVX__
-#include <immintrin.h>
-#endif
+#include <string.h>
 
 enum {
     BATCH = 128,
-    LANES = 8,
-    HALVES = KILN_TILE / LANES,
     TILES_AT_A_TIME = 4,
     AHEAD = 16, /* pairs whose Gaussians are fetched before they are asked for: ranks lie anywhere in memory */
 };
 
-/* The power of a pixel that is not drawn, in place of its own: far too little to show, as opacities are at most 1, and not so
- * little that alpha becomes denormal, which processors are slow with. */
-static const float not_drawn = -32.0f;
-
 /* What a tile needs of one Gaussian. */
 typedef struct {
-    float x, y, half_a, b, half_c, power_min, opacity, depth, rgb[3];
-    uint32_t row_first, row_last, half_first, half_last; /* of the tile, ends included */
-    bool finite;                                         /* rgb is */
+    kiln_group_form form;
+    float opacity, depth, rgb[3];
+    bool finite; /* rgb is */
 } entry;
 
-/* Eight pixels side by side. */
+/* What is drawn of eight pixels side by side. */
 typedef struct {
-    _Alignas(sizeof(float) * LANES) float t[LANES]; /* transmittance, which is never 0; negative: the pixel has stopped */
-    float red[LANES], green[LANES], blue[LANES];
-    float weight[LANES], depth[LANES]; /* sum(w), sum(w z) */
-} group;
+    _Alignas(kiln_group) float red[KILN_LANES];
+    float green[KILN_LANES], blue[KILN_LANES];
+    float weight[KILN_LANES], depth[KILN_LANES]; /* sum(w), sum(w z) */
+} colours;
 
+/* A transmittance is never 0; one that is negative is that of a pixel that has stopped. */
 typedef struct {
-    group pixels[HALVES][KILN_TILE];
-    /* 0 - (p + 0.5): exact, so that x + minus_x and y + minus_y have the bits of kiln_power_offset */
-    float minus_x[HALVES][LANES], minus_y[KILN_TILE];
-    uint32_t py0;
-    uint32_t live[HALVES]; /* one bit a row: some pixel of the group has not stopped */
+    kiln_group_tile pixels;
+    colours colours[KILN_GROUPS];
 } tile;
 
 typedef struct {
@@ -64,187 +51,76 @@ typedef struct {
     uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
 } job;
 
-/* Selections by masks: gcc makes branches of ?: here at -O2 and then does not vectorise. */
-static inline uint32_t mask_of(int truth) { return 0u - (uint32_t)truth; }
-
-static inline float where(uint32_t mask, float yes, float no)
-{
-    return kiln_float_of((kiln_bits_of(yes) & mask) | (kiln_bits_of(no) & ~mask));
-}
-
-/* Is a mask set? One instruction, which gcc does not find in a loop. */
-static inline bool any_of(const uint32_t *masks)
-{
-#ifdef __AVX__
-    return _mm256_movemask_ps(_mm256_load_ps((const float *)masks)) != 0;
-#else
-    uint32_t any = 0;
-    for (int i = 0; i < LANES; i++) any |= masks[i];
-    return any != 0;
-#endif
-}
-
-/* Powers of eight pixels. False when none is drawn. */
-static inline bool find_powers(const entry *restrict e, const group *restrict g, const float *restrict minus_x, float slope,
-                               float base, float *restrict power)
-{
-    const float x = e->x, half_a = e->half_a, power_min = e->power_min;
-    _Alignas(sizeof(float) * LANES) uint32_t masks[LANES];
-#pragma omp simd
-    for (int i = 0; i < LANES; i++) {
-        const float p = kiln_power_at(half_a, slope, base, x + minus_x[i]);
-        const uint32_t drawn = mask_of(p >= power_min) & mask_of(g->t[i] > 0.0f) & mask_of(p <= 0.0f);
-        power[i] = where(drawn, p, not_drawn);
-        masks[i] = drawn;
-    }
-    return any_of(masks);
-}
-
 /* weight is alpha T where the Gaussian is drawn, else 0; pixels that stop leave their sign in `stopped`. An infinite colour must
  * not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0 instead of 0 is the same.
  */
 static inline __attribute__((always_inline)) void blend(const entry *restrict e, kiln_blend_rule rule, bool finite,
-                                                        const float *restrict power, group *restrict g, float *restrict weight,
-                                                        uint32_t *restrict stopped)
+                                                        const float *restrict power, kiln_group *restrict g, colours *restrict c,
+                                                        float *restrict weight, uint32_t *restrict stopped)
 {
     const float opacity = e->opacity, red_of = e->rgb[0], green_of = e->rgb[1], blue_of = e->rgb[2];
 #pragma omp simd
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < KILN_LANES; i++) {
         const float alpha = kiln_alpha(opacity, power[i], rule.max_alpha);
-        const uint32_t shows = mask_of(kiln_alpha_shows(alpha));
+        const uint32_t shows = kiln_mask_of(kiln_alpha_shows(alpha));
         const float t = g->t[i], left = t * (1.0f - alpha);
-        const uint32_t ends = mask_of(left < rule.stop_below), draws = shows & ~ends, sign = shows & ends & 0x80000000u;
-        const float w = where(draws, alpha * t, 0.0f), red = red_of * w, green = green_of * w, blue = blue_of * w;
-        g->red[i] += finite ? red : where(draws, red, 0.0f);
-        g->green[i] += finite ? green : where(draws, green, 0.0f);
-        g->blue[i] += finite ? blue : where(draws, blue, 0.0f);
-        g->t[i] = kiln_float_of(kiln_bits_of(where(draws, left, t)) | sign);
+        const uint32_t ends = kiln_mask_of(left < rule.stop_below), draws = shows & ~ends, sign = shows & ends & 0x80000000u;
+        const float w = kiln_where(draws, alpha * t, 0.0f), red = red_of * w, green = green_of * w, blue = blue_of * w;
+        c->red[i] += finite ? red : kiln_where(draws, red, 0.0f);
+        c->green[i] += finite ? green : kiln_where(draws, green, 0.0f);
+        c->blue[i] += finite ? blue : kiln_where(draws, blue, 0.0f);
+        g->t[i] = kiln_float_of(kiln_bits_of(kiln_where(draws, left, t)) | sign);
         weight[i] = w;
         stopped[i] |= sign;
     }
 }
 
-static void blend_depth(float depth, const float *restrict weight, group *restrict g)
+static void blend_depth(float depth, const float *restrict weight, colours *restrict c)
 {
 #pragma omp simd
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < KILN_LANES; i++) {
         const float d = depth * weight[i];
-        g->weight[i] += weight[i];
-        g->depth[i] += weight[i] > 0.0f ? d : 0.0f;
+        c->weight[i] += weight[i];
+        c->depth[i] += weight[i] > 0.0f ? d : 0.0f;
     }
-}
-
-static bool all_stopped(const group *g)
-{
-    int live = 0;
-    for (int i = 0; i < LANES; i++) live |= g->t[i] > 0.0f;
-    return !live;
-}
-
-/* A group in which the Gaussian shows, with the powers of its pixels. */
-typedef struct {
-    _Alignas(sizeof(float) * LANES) float power[LANES];
-    group *g;
-} hit;
-
-/* The hits among the entry's rows and halves. */
-static inline uint32_t find_hits(const entry *e, tile *t, uint32_t rows, hit *hits)
-{
-    float slope[KILN_TILE], base[KILN_TILE];
-    const float y = e->y, b = e->b, half_c = e->half_c;
-    uint32_t n = 0;
-#pragma omp simd
-    for (int row = 0; row < KILN_TILE; row++) {
-        const float dy = y + t->minus_y[row];
-        slope[row] = kiln_power_slope(b, dy);
-        base[row] = kiln_power_base(half_c, dy);
-    }
-    for (uint32_t half = e->half_first; half <= e->half_last; half++)
-        for (uint32_t left = rows & t->live[half]; left; left &= left - 1) {
-            const uint32_t row = (uint32_t)__builtin_ctz(left);
-            hits[n].g = &t->pixels[half][row];
-            n += find_powers(e, hits[n].g, t->minus_x[half], slope[row], base[row], hits[n].power);
-        }
-    return n;
-}
-
-/* Takes rows whose pixels have all stopped from those that are live. */
-static void end_rows(tile *t, uint32_t rows)
-{
-    for (uint32_t half = 0; half < HALVES; half++)
-        for (uint32_t left = rows & t->live[half]; left; left &= left - 1) {
-            const uint32_t row = (uint32_t)__builtin_ctz(left);
-            if (all_stopped(&t->pixels[half][row])) t->live[half] &= ~(1u << row);
-        }
 }
 
 /* Draws into each hit. Returns whether a pixel has stopped. */
 static inline __attribute__((always_inline)) bool draw_hits(const entry *e, kiln_blend_rule rule, bool finite, bool with_depth,
-                                                            const hit *hits, uint32_t n)
+                                                            const kiln_group_hit *hits, uint32_t n, tile *t)
 {
-    uint32_t stopped[LANES] = {0}, any = 0;
-    float weight[LANES];
+    uint32_t stopped[KILN_LANES] = {0}, any = 0;
+    float weight[KILN_LANES];
     for (uint32_t i = 0; i < n; i++) {
-        blend(e, rule, finite, hits[i].power, hits[i].g, weight, stopped);
-        if (with_depth) blend_depth(e->depth, weight, hits[i].g);
+        colours *c = &t->colours[hits[i].group];
+        blend(e, rule, finite, hits[i].power, &t->pixels.groups[hits[i].group], c, weight, stopped);
+        if (with_depth) blend_depth(e->depth, weight, c);
     }
-    for (int i = 0; i < LANES; i++) any |= stopped[i];
+    for (int i = 0; i < KILN_LANES; i++) any |= stopped[i];
     return any != 0;
 }
 
 static inline void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
 {
-    hit hits[HALVES * KILN_TILE];
+    kiln_group_hit hits[KILN_GROUPS];
     bool stopped;
-    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
-    const uint32_t n = find_hits(e, t, rows, hits);
+    const uint32_t n = kiln_group_hits(&e->form, &t->pixels, hits);
     if (e->finite && !with_depth)
-        stopped = draw_hits(e, rule, true, false, hits, n);
+        stopped = draw_hits(e, rule, true, false, hits, n, t);
     else
-        stopped = draw_hits(e, rule, false, with_depth, hits, n);
-    if (stopped) end_rows(t, rows);
+        stopped = draw_hits(e, rule, false, with_depth, hits, n, t);
+    if (stopped) kiln_group_end_rows(&t->pixels, e->form.rows);
 }
 
 /* False when the Gaussian cannot reach the tile. */
 static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e)
 {
-    const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
-    int32_t x0, x1, y0, y1;
-    float half_x, half_y;
-    kiln_half_reaches(a, b, c, s->power_min, &half_x, &half_y);
-    kiln_ask_range(s->y, half_y, py0, py0 + KILN_TILE - 1, &y0, &y1);
-    kiln_ask_range(s->x, half_x, px0, px0 + KILN_TILE - 1, &x0, &x1);
-    if (y0 > y1 || x0 > x1) return false;
-    *e = (entry){.x = s->x,
-                 .y = s->y,
-                 .half_a = kiln_power_half(a),
-                 .b = b,
-                 .half_c = kiln_power_half(c),
-                 .power_min = kiln_least_power(s->power_min),
-                 .opacity = s->opacity,
-                 .depth = s->depth,
-                 .rgb = {s->rgb[0], s->rgb[1], s->rgb[2]}};
-    e->row_first = (uint32_t)(y0 - py0);
-    e->row_last = (uint32_t)(y1 - py0);
-    e->half_first = (uint32_t)(x0 - px0) / LANES;
-    e->half_last = (uint32_t)(x1 - px0) / LANES;
+    if (!kiln_group_form_of(s, px0, py0, &e->form)) return false;
+    e->opacity = s->opacity;
+    e->depth = s->depth;
+    for (int k = 0; k < 3; k++) e->rgb[k] = s->rgb[k];
     e->finite = fabsf(s->rgb[0]) < INFINITY && fabsf(s->rgb[1]) < INFINITY && fabsf(s->rgb[2]) < INFINITY;
     return true;
-}
-
-static void start_tile(tile *t, const kiln_view *v, uint32_t px0, uint32_t py0)
-{
-    *t = (tile){.py0 = py0};
-    for (uint32_t row = 0; row < KILN_TILE; row++) t->minus_y[row] = kiln_power_offset(0.0f, py0 + row);
-    for (uint32_t half = 0; half < HALVES; half++)
-        for (uint32_t i = 0; i < LANES; i++) t->minus_x[half][i] = kiln_power_offset(0.0f, px0 + half * LANES + i);
-    for (uint32_t half = 0; half < HALVES; half++)
-        for (uint32_t row = 0; row < KILN_TILE; row++)
-            for (uint32_t i = 0; i < LANES; i++) {
-                const bool inside = px0 + half * LANES + i < v->width && py0 + row < v->height;
-                t->pixels[half][row].t[i] = inside ? 1.0f : -1.0f;
-                if (inside) t->live[half] |= 1u << row;
-            }
 }
 
 /* The pixel of the picture, counted from the first one of these tile rows. */
@@ -254,53 +130,54 @@ static size_t place_of(const kiln_raster_args *a, uint32_t px, uint32_t py)
 }
 
 /* A pixel of a tile that has started goes on where the slab before left it. */
-static void resume_tile(const kiln_raster_args *a, tile *t, uint32_t px0)
+static void resume_tile(const kiln_raster_args *a, tile *t)
 {
-    for (uint32_t half = 0; half < HALVES; half++)
-        for (uint32_t row = 0; row < KILN_TILE; row++) {
-            group *g = &t->pixels[half][row];
-            for (uint32_t i = 0; i < LANES; i++) {
-                if (px0 + half * LANES + i >= a->view->width || t->py0 + row >= a->view->height) continue;
-                const kiln_raster_state *s = &a->state[place_of(a, px0 + half * LANES + i, t->py0 + row)];
-                g->red[i] = s->red;
-                g->green[i] = s->green;
-                g->blue[i] = s->blue;
-                g->t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
-                g->weight[i] = s->weight;
-                g->depth[i] = s->depth;
-            }
-            if (all_stopped(g)) t->live[half] &= ~(1u << row);
+    const uint32_t px0 = t->pixels.px0, py0 = t->pixels.py0;
+    for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
+            const kiln_raster_state *s = &a->state[place_of(a, px, py)];
+            const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
+            colours *c = &t->colours[group];
+            t->pixels.groups[group].t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
+            c->red[i] = s->red;
+            c->green[i] = s->green;
+            c->blue[i] = s->blue;
+            c->weight[i] = s->weight;
+            c->depth[i] = s->depth;
+        }
+    kiln_group_end_rows(&t->pixels, UINT32_MAX);
+}
+
+static void leave_tile(const kiln_raster_args *a, const tile *t)
+{
+    const uint32_t px0 = t->pixels.px0, py0 = t->pixels.py0;
+    for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
+            const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
+            const colours *c = &t->colours[group];
+            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = c->red[i],
+                                                                .green = c->green[i],
+                                                                .blue = c->blue[i],
+                                                                .left = t->pixels.groups[group].t[i], /* as kiln_state_of */
+                                                                .weight = c->weight[i],
+                                                                .depth = c->depth[i]};
         }
 }
 
-static void leave_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
+static void write_tile(const kiln_raster_args *a, const tile *t)
 {
-    for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
+    const uint32_t px0 = t->pixels.px0, py0 = t->pixels.py0;
+    for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
-            const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
-            const uint32_t i = (px - px0) % LANES;
-            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = g->red[i],
-                                                                .green = g->green[i],
-                                                                .blue = g->blue[i],
-                                                                .left = g->t[i], /* as kiln_state_of */
-                                                                .weight = g->weight[i],
-                                                                .depth = g->depth[i]};
-        }
-}
-
-static void write_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
-{
-    for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
-        for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
-            const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
-            const uint32_t i = (px - px0) % LANES;
+            const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
+            const colours *c = &t->colours[group];
             const size_t at = place_of(a, px, py);
-            const float left = fabsf(g->t[i]);
-            a->rgba[4 * at] = g->red[i] + left * a->background[0];
-            a->rgba[4 * at + 1] = g->green[i] + left * a->background[1];
-            a->rgba[4 * at + 2] = g->blue[i] + left * a->background[2];
+            const float left = fabsf(t->pixels.groups[group].t[i]);
+            a->rgba[4 * at] = c->red[i] + left * a->background[0];
+            a->rgba[4 * at + 1] = c->green[i] + left * a->background[1];
+            a->rgba[4 * at + 2] = c->blue[i] + left * a->background[2];
             a->rgba[4 * at + 3] = 1.0f - left;
-            if (a->depth) a->depth[at] = kiln_expected_depth(g->weight[i], g->depth[i]);
+            if (a->depth) a->depth[at] = kiln_expected_depth(c->weight[i], c->depth[i]);
         }
 }
 
@@ -320,9 +197,10 @@ static void draw_tile(job *j, uint64_t index)
     tile t;
     entry batch[BATCH];
     const bool with_depth = a->depth || a->state;
-    start_tile(&t, a->view, px0, py0);
-    if (a->state) resume_tile(a, &t, px0);
-    while (i < end && (t.live[0] | t.live[1])) {
+    kiln_group_start(&t.pixels, a->view, px0, py0);
+    memset(t.colours, 0, sizeof t.colours);
+    if (a->state) resume_tile(a, &t);
+    while (i < end && kiln_group_live(&t.pixels)) {
         uint32_t n = 0;
         for (; i < end && n < BATCH; i++) {
             if (a->ranks[i] >= a->n) {
@@ -332,12 +210,12 @@ static void draw_tile(job *j, uint64_t index)
             if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
             n += fill_entry(&a->splats[a->ranks[i]], (int32_t)px0, (int32_t)py0, &batch[n]);
         }
-        for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, with_depth);
+        for (uint32_t k = 0; k < n && kiln_group_live(&t.pixels); k++) draw_entry(&batch[k], j->rule, &t, with_depth);
     }
     if (a->state)
-        leave_tile(a, &t, px0);
+        leave_tile(a, &t);
     else
-        write_tile(a, &t, px0);
+        write_tile(a, &t);
     while (i < end && a->ranks[i] < a->n) i++; /* what no pixel asked for */
     if (i < end) note_bad_rank(j, i);
 }
