@@ -25,15 +25,28 @@ static inline double kiln_ellipsoid_area(const double log_scales[3])
     return 12.566370614359173 /* 4 pi */ * kiln_exp_f64(most + kiln_log_f64(sum / 3) / p);
 }
 
-/* A quaternion w, x, y, z of any length turns the axes; of length 0 it does not. */
-static inline void kiln_covar_of(const double log_scales[3], const double quat[4], double covar[6])
+/* The rotation of a quaternion w, x, y, z of any length, row-major; of length 0 it turns nothing. */
+static inline void kiln_rotation_of(const double quat[4], double r[9])
 {
     const double norm2 = quat[0] * quat[0] + quat[1] * quat[1] + quat[2] * quat[2] + quat[3] * quat[3];
     const double scale = norm2 > 0 ? 1 / sqrt(norm2) : 0;
     const double w = quat[0] * scale, x = quat[1] * scale, y = quat[2] * scale, z = quat[3] * scale;
-    const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
-                         2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                         2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
+    r[0] = 1 - 2 * (y * y + z * z);
+    r[1] = 2 * (x * y - w * z);
+    r[2] = 2 * (x * z + w * y);
+    r[3] = 2 * (x * y + w * z);
+    r[4] = 1 - 2 * (x * x + z * z);
+    r[5] = 2 * (y * z - w * x);
+    r[6] = 2 * (x * z - w * y);
+    r[7] = 2 * (y * z + w * x);
+    r[8] = 1 - 2 * (x * x + y * y);
+}
+
+/* quat: as in kiln_rotation_of. */
+static inline void kiln_covar_of(const double log_scales[3], const double quat[4], double covar[6])
+{
+    double r[9];
+    kiln_rotation_of(quat, r);
     double s2[3];
     for (int k = 0; k < 3; k++) s2[k] = kiln_exp_f64(2 * log_scales[k]);
     for (int i = 0, at = 0; i < 3; i++)
@@ -66,21 +79,29 @@ static inline void kiln_jacobi_rotate(double a[9], double v[9], int p, int q)
     }
 }
 
-/* The eigenvalues of a covariance, in no order, and the rotation whose columns are its axes (row-major, determinant 1). */
-static inline void kiln_covar_axes(const double covar[6], double values[3], double axes[9])
+/* Turns a symmetric matrix into a diagonal one, of its eigenvalues in no order. The columns of axes are its axes: a rotation,
+ * row-major, of determinant 1. Converges quadratically: 6 sweeps are enough for any matrix, but later ones still change the last
+ * bit of some, so that a caller whose bits are stored keeps its number. */
+static inline void kiln_jacobi_axes(double a[9], double axes[9], int sweeps)
 {
-    double a[9] = {covar[0], covar[1], covar[2], covar[1], covar[3], covar[4], covar[2], covar[4], covar[5]};
     for (int i = 0; i < 9; i++) axes[i] = i % 4 == 0;
-    for (int sweep = 0; sweep < 8; sweep++) { /* converges quadratically: 6 are enough for any 3 x 3 */
+    for (int sweep = 0; sweep < sweeps; sweep++) {
         kiln_jacobi_rotate(a, axes, 0, 1);
         kiln_jacobi_rotate(a, axes, 0, 2);
         kiln_jacobi_rotate(a, axes, 1, 2);
     }
+}
+
+/* The eigenvalues of a covariance, in no order, and the rotation whose columns are its axes. */
+static inline void kiln_covar_axes(const double covar[6], double values[3], double axes[9])
+{
+    double a[9] = {covar[0], covar[1], covar[2], covar[1], covar[3], covar[4], covar[2], covar[4], covar[5]};
+    kiln_jacobi_axes(a, axes, 8);
     for (int i = 0; i < 3; i++) values[i] = a[4 * i];
 }
 
-/* The quaternion w, x, y, z of a rotation matrix, w >= 0, through its largest component (Shepperd, 1978). */
-static inline void kiln_quat_of_rotation(const double r[9], double quat[4])
+/* A quaternion w, x, y, z of a rotation matrix, through its largest component, which is positive (Shepperd, 1978). */
+static inline void kiln_either_quat_of_rotation(const double r[9], double quat[4])
 {
     const double trace = r[0] + r[4] + r[8];
     double q[4];
@@ -96,8 +117,16 @@ static inline void kiln_quat_of_rotation(const double r[9], double quat[4])
         q[1 + j] = r[3 * j + i] + r[3 * i + j];
         q[1 + k] = r[3 * k + i] + r[3 * i + k];
     }
-    const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]), sign = q[0] < 0 ? -1 : 1;
-    for (int i = 0; i < 4; i++) quat[i] = sign * q[i] / norm;
+    const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (int i = 0; i < 4; i++) quat[i] = q[i] / norm;
+}
+
+/* The one with w >= 0. */
+static inline void kiln_quat_of_rotation(const double r[9], double quat[4])
+{
+    kiln_either_quat_of_rotation(r, quat);
+    if (quat[0] < 0)
+        for (int i = 0; i < 4; i++) quat[i] = -quat[i];
 }
 
 #endif
