@@ -15,13 +15,6 @@
 namespace
 {
 
-enum : uint32_t {
-    WARPS = 4, /* quarters of a tile */
-    BLOCK = LANES * WARPS,
-    PIXELS = KILN_QUARTER / ACROSS,
-};
-using quarter_row = pixel_row<PIXELS>;
-
 /* What a quarter needs of one Gaussian: two vectors. */
 struct alignas(VECTOR) entry {
     float x, y, half_a, b, half_c, opacity, power_min;
@@ -29,29 +22,17 @@ struct alignas(VECTOR) entry {
 };
 static_assert(sizeof(entry) == 2 * VECTOR, "two vectors");
 
-/* Puts those of the next 32 pairs that may reach a quarter into entries, in their order; returns how many. An opacity that is NaN
- * becomes 0: its alpha never shows. */
-template <bool VECTORS>
-__device__ uint32_t find(const job &j, const rest &todo, uint32_t rank, float corner_x, float corner_y, entry *entries)
+/* An opacity that is NaN becomes 0: its alpha never shows. */
+__device__ entry entry_of(const record &r, uint32_t rank)
 {
-    const uint32_t lane = threadIdx.x % LANES;
-    kiln_reach reach = KILN_REACH_NONE;
-    record r;
-    if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
-        r = load_record<VECTORS>(&j.splats[rank]);
-        reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, corner_x, corner_y);
-    }
-    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE)
-        entries[__popc(static_cast<int>(before))] = {r.x,
-                                                     r.y,
-                                                     kiln_power_half(r.conic[0]),
-                                                     r.conic[1],
-                                                     kiln_power_half(r.conic[2]),
-                                                     fmaxf(r.opacity, 0.0f),
-                                                     kiln_least_power(r.power_min),
-                                                     rank};
-    return static_cast<uint32_t>(__popc(static_cast<int>(hits)));
+    return {r.x,
+            r.y,
+            kiln_power_half(r.conic[0]),
+            r.conic[1],
+            kiln_power_half(r.conic[2]),
+            fmaxf(r.opacity, 0.0f),
+            kiln_least_power(r.power_min),
+            rank};
 }
 
 /* Blends one pixel and returns its share. */
@@ -67,7 +48,7 @@ __device__ int32_t blend(const entry &e, const kiln_blend_rule &rule, float powe
     return kiln_blend_units(w);
 }
 
-__device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend_rule &rule, quarter_row *row, uint64_t *weights)
+__device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend_rule &rule, pixel_row *row, uint64_t *weights)
 {
     for (uint32_t i = 0; i < n; i++) {
         const entry e = entries[i];
@@ -86,44 +67,25 @@ __device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend
     }
 }
 
-__device__ quarter_row start_row(const job &j, uint32_t x0, uint32_t y0)
-{
-    const uint32_t lane = threadIdx.x % LANES;
-    quarter_row row = {};
-    row.x = x0 + lane % ACROSS;
-    row.y = y0 + lane / ACROSS;
-    row.centre_y = -kiln_power_offset(0.0f, row.y);
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        const uint32_t x = row.x + k * ACROSS;
-        row.pixels[k].x = x < j.width && row.y < j.height ? -kiln_power_offset(0.0f, x) : NAN;
-        row.pixels[k].t = 1.0f;
-    }
-    return row;
-}
-
 template <bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries, uint64_t *weights)
 {
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const uint32_t x0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
-    const uint32_t y0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
-    const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
-    const uint32_t length = j.tile_counts[index];
-    const uint32_t *const list = j.ranks + (j.ends[index] - length);
-    quarter_row row = start_row(j, x0, y0);
+    const uint32_t lane = threadIdx.x % LANES;
+    const quarter q = quarter_of(j, index);
+    pixel_row row = exact::start_row(j, q);
     if (SLAB) resume_row(j, &row);
-    rest todo = {list, length};
-    while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
+    rest todo = {q.list, q.length};
+    while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
         const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
-        const uint32_t n = find<VECTORS>(j, todo, rank, corner_x, corner_y, entries);
+        const found f = find<load_record<VECTORS>>(
+            j, todo, rank, q, [&](const record &r, kiln_reach, uint32_t place) { entries[place] = entry_of(r, rank); });
         __syncwarp();
-        blend_entries(entries, n, j.rule, &row, weights);
+        blend_entries(entries, f.count, j.rule, &row, weights);
         __syncwarp();
         todo.ranks += LANES;
         todo.count -= min(todo.count, LANES);
     }
     if (SLAB) leave_row(j, row);
-    check_rest<WARPS>(j, list, length, length - todo.count);
+    check_rest(j, q.list, q.length, q.length - todo.count);
 }
 
 template <bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK) draw_tiles(const job j, uint64_t *weights)
@@ -135,28 +97,6 @@ template <bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK) draw
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-job job_of(const kiln_exec *x, const kiln_blend_weights_args *a, uint64_t tiles, const uint64_t *ends, const uint32_t *order)
-{
-    job j = {};
-    j.splats = a->splats;
-    j.tile_counts = a->tile_counts;
-    j.ranks = a->ranks;
-    j.ends = ends;
-    j.order = order;
-    j.violation = x->violation;
-    j.state = a->state;
-    j.n = a->n;
-    j.n_pairs = a->n_pairs;
-    j.tiles = tiles;
-    j.width = a->view->width;
-    j.height = a->view->height;
-    j.tiles_x = kiln_view_tiles_x(a->view);
-    j.row0 = a->row0;
-    j.splats_as_vectors = reinterpret_cast<uintptr_t>(a->splats) % VECTOR == 0;
-    j.rule = kiln_blend_rule_of(a->profile);
-    return j;
-}
-
 template <bool VECTORS> auto kernel_for(bool slab) -> void (*)(job, uint64_t *)
 {
     return slab ? draw_tiles<VECTORS, true> : draw_tiles<VECTORS, false>;
@@ -182,7 +122,7 @@ extern "C" kiln_status kiln_blend_weights_cuda(const kiln_exec *x, const kiln_bl
     KILN_TRY(kiln::check_work("blend_weights", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
     LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
-    const job j = job_of(x, a, tiles, ends, order);
+    const job j = job_of(x, &as_raster, tiles, ends, order);
     void (*const draw)(job, uint64_t *) = j.splats_as_vectors ? kernel_for<true>(a->state) : kernel_for<false>(a->state);
     LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j, a->weights);
     return KILN_OK;

@@ -21,13 +21,7 @@
 namespace
 {
 
-enum : uint32_t {
-    WARPS = 4, /* quarters of a tile */
-    BLOCK = LANES * WARPS,
-    PIXELS = KILN_QUARTER / ACROSS,
-    BLOCKS_AT_A_TIME = 9, /* on one multiprocessor: 56 registers a thread */
-};
-using quarter_row = pixel_row<PIXELS>;
+enum : uint32_t { BLOCKS_AT_A_TIME = 9 }; /* on one multiprocessor: 56 registers a thread */
 
 /* What a quarter needs of one Gaussian, read by all lanes of a warp at once, three vectors: halves of the conic's diagonal, and
  * constants of the exponential, which so come with the load and need no instruction of their own. */
@@ -39,12 +33,6 @@ struct alignas(VECTOR) entry {
 };
 static_assert(sizeof(entry) == 3 * VECTOR, "three vectors");
 
-/* What a warp found among 32 pairs. */
-struct found {
-    uint32_t count;
-    bool proven; /* of all of them (raster_reach.h) */
-};
-
 /* ---- 32 pairs -------------------------------------------------------------------------------------------------------- */
 /* An opacity that is NaN becomes 0: its alpha never shows. */
 template <bool DEPTH> __device__ void write_entry(const record &r, entry *to)
@@ -54,22 +42,6 @@ template <bool DEPTH> __device__ void write_entry(const record &r, entry *to)
     vectors[1] = {kiln_power_half(r.conic[2]), fmaxf(r.opacity, 0.0f), kiln_least_power(r.power_min),
                   DEPTH ? r.depth : KILN_EXP_FOURTH};
     vectors[2] = {r.rgb[0], r.rgb[1], r.rgb[2], KILN_EXP_MAGIC};
-}
-
-/* Puts those of the next 32 pairs that may reach a quarter into entries, in their order. rank: of the lane's own pair. */
-template <bool DEPTH, bool VECTORS>
-__device__ found find(const job &j, const rest &todo, uint32_t rank, float corner_x, float corner_y, entry *entries)
-{
-    const uint32_t lane = threadIdx.x % LANES;
-    kiln_reach reach = KILN_REACH_NONE;
-    record r;
-    if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
-        r = load_record<VECTORS>(&j.splats[rank]);
-        reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, corner_x, corner_y);
-    }
-    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE) write_entry<DEPTH>(r, &entries[__popc(static_cast<int>(before))]);
-    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))), !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------------------------------- */
@@ -109,7 +81,7 @@ template <bool DEPTH> __device__ void blend(const entry &e, const kiln_blend_rul
 }
 
 /* PROVEN: no power is above 0. */
-template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, quarter_row *row)
+template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
 {
     const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
 #pragma unroll
@@ -121,7 +93,7 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, con
     }
 }
 
-template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, quarter_row *row)
+template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, pixel_row *row)
 {
     if (f.proven) {
 #pragma unroll 4
@@ -132,38 +104,19 @@ template <bool DEPTH> __device__ void blend_entries(const entry *entries, found 
     }
 }
 
-__device__ quarter_row start_row(const job &j, uint32_t x0, uint32_t y0)
-{
-    const uint32_t lane = threadIdx.x % LANES;
-    quarter_row row = {};
-    row.x = x0 + lane % ACROSS;
-    row.y = y0 + lane / ACROSS;
-    row.centre_y = -kiln_power_offset(0.0f, row.y);
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        const uint32_t x = row.x + k * ACROSS;
-        row.pixels[k].x = x < j.width && row.y < j.height ? -kiln_power_offset(0.0f, x) : NAN;
-        row.pixels[k].t = 1.0f;
-    }
-    return row;
-}
-
 /* ---- a tile ---------------------------------------------------------------------------------------------------------- */
 template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const uint32_t x0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
-    const uint32_t y0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
-    const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
-    const uint32_t length = j.tile_counts[index];
-    const uint32_t *const list = j.ranks + (j.ends[index] - length);
-    quarter_row row = start_row(j, x0, y0);
+    const uint32_t lane = threadIdx.x % LANES;
+    const quarter q = quarter_of(j, index);
+    pixel_row row = exact::start_row(j, q);
     if (SLAB) resume_row(j, &row);
-    rest todo = {list, length};
-    uint32_t rank = lane < length ? list[lane] : 0;
-    while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
+    rest todo = {q.list, q.length};
+    uint32_t rank = lane < q.length ? q.list[lane] : 0;
+    while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
-        const found f = find<DEPTH, VECTORS>(j, todo, rank, corner_x, corner_y, entries);
+        const found f = find<load_record<VECTORS>>(
+            j, todo, rank, q, [&](const record &r, kiln_reach, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);
         __syncwarp();
@@ -175,7 +128,7 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
         leave_row(j, row);
     else
         write_row<DEPTH>(j, row);
-    check_rest<WARPS>(j, list, length, length - todo.count);
+    check_rest(j, q.list, q.length, q.length - todo.count);
 }
 
 /* SLAB with DEPTH, as its sums are carried on. */
@@ -188,34 +141,6 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-bool is_aligned(const void *p) { return reinterpret_cast<uintptr_t>(p) % VECTOR == 0; }
-
-job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const uint64_t *ends, const uint32_t *order)
-{
-    job j = {};
-    j.splats = a->splats;
-    j.tile_counts = a->tile_counts;
-    j.ranks = a->ranks;
-    j.ends = ends;
-    j.order = order;
-    j.violation = x->violation;
-    j.rgba = a->rgba;
-    j.depth = a->depth;
-    j.state = a->state;
-    j.n = a->n;
-    j.n_pairs = a->n_pairs;
-    j.tiles = tiles;
-    j.width = a->view->width;
-    j.height = a->view->height;
-    j.tiles_x = kiln_view_tiles_x(a->view);
-    j.row0 = a->row0;
-    for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
-    j.rgba_as_vectors = is_aligned(a->rgba);
-    j.splats_as_vectors = is_aligned(a->splats);
-    j.rule = kiln_blend_rule_of(a->profile);
-    return j;
-}
-
 template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
     if (a->state) return draw_tiles<true, VECTORS, true>;
@@ -249,7 +174,6 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
     void (*const draw)(job) = a->fast ? fast_kernel_for(a) : j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
-    const uint32_t block = a->fast ? uint32_t{fast::BLOCK} : uint32_t{BLOCK};
-    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), block, 0, j);
+    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j);
     return KILN_OK;
 }

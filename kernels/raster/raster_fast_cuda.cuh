@@ -29,13 +29,7 @@ namespace
 namespace fast
 {
 
-enum : uint32_t {
-    WARPS = 4, /* quarters of a tile */
-    BLOCK = LANES * WARPS,
-    PIXELS = KILN_QUARTER / ACROSS,
-    BLOCKS_AT_A_TIME = 9, /* on one multiprocessor: 56 registers a thread */
-};
-using quarter_row = pixel_row<PIXELS>;
+enum : uint32_t { BLOCKS_AT_A_TIME = 9 }; /* on one multiprocessor: 56 registers a thread */
 
 constexpr float LOG2_E = 1.44269504f;
 constexpr float LEAST = -7.99435344f;        /* log2(1/255): alpha shows from here */
@@ -54,12 +48,6 @@ struct alignas(VECTOR) entry {
 };
 static_assert(sizeof(entry) == 3 * VECTOR, "three vectors");
 
-/* What a warp found among 32 pairs. */
-struct found {
-    uint32_t count;
-    bool proven; /* of all of them (raster_reach.h) */
-};
-
 /* Of a Gaussian at (x, y) from the corner of the quarter. */
 __device__ void write_entry(const record &r, float x, float y, bool proven, entry *to)
 {
@@ -71,22 +59,6 @@ __device__ void write_entry(const record &r, float x, float y, bool proven, entr
     vectors[0] = {at_corner, along_x, along_y, -0.5f * a};
     vectors[1] = {-b, -0.5f * c, r.rgb[0], r.rgb[1]};
     vectors[2] = {r.rgb[2], r.depth, proven ? INFINITY : at_mean + OVER_OPACITY, 0.0f};
-}
-
-/* Puts those of the next 32 pairs that may reach a quarter into entries, in their order. rank: of the lane's own pair. */
-__device__ found find(const job &j, const rest &todo, uint32_t rank, float corner_x, float corner_y, entry *entries)
-{
-    const uint32_t lane = threadIdx.x % LANES;
-    kiln_reach reach = KILN_REACH_NONE;
-    record r;
-    if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
-        r = j.splats_as_vectors ? load_record<true>(&j.splats[rank]) : load_record<false>(&j.splats[rank]);
-        reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, corner_x, corner_y);
-    }
-    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE)
-        write_entry(r, r.x - corner_x, r.y - corner_y, reach == KILN_REACH_SOME, &entries[__popc(static_cast<int>(before))]);
-    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))), !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
 }
 
 __device__ float exp2_approx(float v)
@@ -112,7 +84,7 @@ template <bool DEPTH> __device__ void blend(const float rgb[3], float depth, boo
 }
 
 /* row_v: the row of the thread's pixels in the quarter. PROVEN: no log2 of alpha is above its opacity's. */
-template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry *from, float row_v, quarter_row *row)
+template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry *from, float row_v, pixel_row *row)
 {
     const float4 first = reinterpret_cast<const float4 *>(from)[0], second = reinterpret_cast<const float4 *>(from)[1];
     const float rgb[3] = {second.z, second.w, from->blue}, depth = DEPTH ? from->depth : 0.0f;
@@ -126,7 +98,7 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry *from, 
     }
 }
 
-template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, float row_v, quarter_row *row)
+template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, float row_v, pixel_row *row)
 {
     if (f.proven) {
 #pragma unroll 4
@@ -137,7 +109,7 @@ template <bool DEPTH> __device__ void blend_entries(const entry *entries, found 
     }
 }
 
-__device__ bool is_live(const quarter_row &row)
+__device__ bool is_live(const pixel_row &row)
 {
     bool live = false;
 #pragma unroll
@@ -146,24 +118,24 @@ __device__ bool is_live(const quarter_row &row)
 }
 
 /* x of a pixel is its column in the quarter; outside of the image it has stopped. */
-__device__ quarter_row start_row(const job &j, uint32_t x0, uint32_t y0)
+__device__ pixel_row start_row(const job &j, const quarter &q)
 {
     const uint32_t lane = threadIdx.x % LANES;
-    quarter_row row = {};
-    row.x = x0 + lane % ACROSS;
-    row.y = y0 + lane / ACROSS;
+    pixel_row row = {};
+    row.x = q.x0 + lane % ACROSS;
+    row.y = q.y0 + lane / ACROSS;
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
         const uint32_t column = lane % ACROSS + k * ACROSS;
         row.pixels[k].x = static_cast<float>(column);
-        row.pixels[k].t = x0 + column < j.width && row.y < j.height ? 1.0f : 0.0f;
+        row.pixels[k].t = q.x0 + column < j.width && row.y < j.height ? 1.0f : 0.0f;
     }
     return row;
 }
 
 /* Fills what stopped pixels left with the mean of what they have, and marks them for leave_row. Changes nothing where it was done
  * before, by an earlier slab. */
-__device__ void settle_row(quarter_row *row)
+__device__ void settle_row(pixel_row *row)
 {
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
@@ -182,20 +154,18 @@ __device__ void settle_row(quarter_row *row)
 
 template <bool DEPTH, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const uint32_t x0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
-    const uint32_t y0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
-    const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
+    const uint32_t lane = threadIdx.x % LANES;
+    const quarter q = quarter_of(j, index);
     const float row_v = static_cast<float>(lane / ACROSS);
-    const uint32_t length = j.tile_counts[index];
-    const uint32_t *const list = j.ranks + (j.ends[index] - length);
-    quarter_row row = start_row(j, x0, y0);
+    pixel_row row = start_row(j, q);
     if (SLAB) resume_row(j, &row);
-    rest todo = {list, length};
-    uint32_t rank = lane < length ? list[lane] : 0;
+    rest todo = {q.list, q.length};
+    uint32_t rank = lane < q.length ? q.list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
-        const found f = find(j, todo, rank, corner_x, corner_y, entries);
+        const found f = find<load_any_record>(j, todo, rank, q, [&](const record &r, kiln_reach reach, uint32_t place) {
+            write_entry(r, r.x - q.corner_x, r.y - q.corner_y, reach == KILN_REACH_SOME, &entries[place]);
+        });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, row_v, &row);
         __syncwarp();
@@ -208,7 +178,7 @@ template <bool DEPTH, bool SLAB> __device__ void draw_quarter(const job &j, uint
         leave_row(j, row);
     else
         write_row<DEPTH>(j, row);
-    check_rest<WARPS>(j, list, length, length - todo.count);
+    check_rest(j, q.list, q.length, q.length - todo.count);
 }
 
 /* SLAB with DEPTH, as its sums are carried on. */

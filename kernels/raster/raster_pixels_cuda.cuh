@@ -1,6 +1,6 @@
-/* raster_pixels_cuda -- what the exact kernel and the fast one share: what a call is given, how a Gaussian's record is loaded, and
- * the pixels of a thread, from where a slab before left them to the picture. A warp has 4 x 8 lanes, and a lane as many
- * pixels of one row, four columns apart, as its kernel wants.
+/* raster_pixels_cuda -- what the exact kernel, the fast one and blend_weights share: what a call is given, how a Gaussian's record
+ * is loaded, which of 32 pairs may reach a quarter of a tile, and the pixels of a thread, from where a slab before left them to the
+ * picture. A warp draws a quarter, 8 x 8 pixels: its lanes are 4 x 8, and a lane has two pixels of one row, four columns apart.
  */
 #ifndef KILN_KERNELS_RASTER_PIXELS_CUDA_CUH
 #define KILN_KERNELS_RASTER_PIXELS_CUDA_CUH
@@ -8,13 +8,17 @@
 #include "kernels/cuda.cuh"
 #include "kernels/raster/raster.h"
 #include "kernels/raster/raster_math.h"
+#include "kernels/raster/raster_reach.h"
 
 namespace
 {
 
 enum : uint32_t {
     LANES = 32,
-    ACROSS = 4,  /* lanes side by side; the lanes of a warp are 4 x 8 pixels */
+    ACROSS = 4,                     /* lanes side by side; the lanes of a warp are 4 x 8 pixels */
+    PIXELS = KILN_QUARTER / ACROSS, /* of a lane */
+    WARPS = 4,                      /* quarters of a tile */
+    BLOCK = LANES * WARPS,
     VECTOR = 16, /* bytes */
     ALL_LANES = 0xffffffffu,
 };
@@ -49,8 +53,8 @@ struct pixel {
     float weight, depth; /* sum(w), sum(w z) */
 };
 
-/* The pixels of a thread: (x, y), (x + ACROSS, y) and so on. */
-template <uint32_t PIXELS> struct pixel_row {
+/* The pixels of a thread: (x, y) and (x + ACROSS, y). */
+struct pixel_row {
     uint32_t x, y;
     float centre_y;
     pixel pixels[PIXELS];
@@ -62,6 +66,20 @@ struct rest {
     uint32_t count;
 };
 
+/* What a warp found among 32 pairs. */
+struct found {
+    uint32_t count;
+    bool proven; /* of all of them (raster_reach.h) */
+};
+
+/* A quarter of a tile, with the tile's list. */
+struct quarter {
+    uint32_t x0, y0;
+    float corner_x, corner_y; /* the centre of its first pixel */
+    const uint32_t *list;
+    uint32_t length;
+};
+
 /* ---- a list ---------------------------------------------------------------------------------------------------------- */
 __device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
 {
@@ -70,8 +88,9 @@ __device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
     return false;
 }
 
-template <bool VECTORS> __device__ record load_record(const kiln_splat2d *from)
+template <bool VECTORS> __device__ record load_record(const job &j, uint32_t rank)
 {
+    const kiln_splat2d *const from = &j.splats[rank];
     record r;
     if (VECTORS) {
         const float4 *const vectors = reinterpret_cast<const float4 *>(from);
@@ -87,6 +106,29 @@ template <bool VECTORS> __device__ record load_record(const kiln_splat2d *from)
     return r;
 }
 
+/* Asks how the records are aligned. */
+__device__ record load_any_record(const job &j, uint32_t rank)
+{
+    return j.splats_as_vectors ? load_record<true>(j, rank) : load_record<false>(j, rank);
+}
+
+/* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has read; of each that may, it calls
+ * write(record, reach, place), where the places count them in their order. All lanes must call. */
+template <record (*LOAD)(const job &, uint32_t), class WRITE>
+__device__ found find(const job &j, const rest &todo, uint32_t rank, const quarter &q, WRITE write)
+{
+    const uint32_t lane = threadIdx.x % LANES;
+    kiln_reach reach = KILN_REACH_NONE;
+    record r;
+    if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
+        r = LOAD(j, rank);
+        reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, q.corner_x, q.corner_y);
+    }
+    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
+    if (reach != KILN_REACH_NONE) write(r, reach, static_cast<uint32_t>(__popc(static_cast<int>(before))));
+    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))), !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
+}
+
 /* false: the lists may lie outside of ranks, so nothing is read. */
 __device__ bool lists_are_given(const job &j)
 {
@@ -98,7 +140,7 @@ __device__ bool lists_are_given(const job &j)
 
 /* A rank that no Gaussian has is bad wherever it stands, also behind the last pair that a pixel asked for. The warps of a
  * tile share what is left: pairs of the tile by 32, counted from its list's beginning, each warp its share of these in turn. */
-template <uint32_t WARPS> __device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, uint32_t looked_at)
+__device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, uint32_t looked_at)
 {
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, group = looked_at / LANES;
     const uint64_t first = (group + (warp - group) % WARPS) * uint64_t(LANES) + lane;
@@ -110,7 +152,41 @@ template <uint32_t WARPS> __device__ void check_rest(const job &j, const uint32_
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------------------------------- */
-template <uint32_t PIXELS> __device__ bool is_live(const pixel_row<PIXELS> &row)
+/* The calling warp's quarter of a tile. */
+__device__ quarter quarter_of(const job &j, uint64_t tile)
+{
+    const uint32_t warp = threadIdx.x / LANES;
+    quarter q;
+    q.x0 = static_cast<uint32_t>(tile % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
+    q.y0 = (j.row0 + static_cast<uint32_t>(tile / j.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
+    q.corner_x = -kiln_power_offset(0.0f, q.x0);
+    q.corner_y = -kiln_power_offset(0.0f, q.y0);
+    q.length = j.tile_counts[tile];
+    q.list = j.ranks + (j.ends[tile] - q.length);
+    return q;
+}
+
+/* How kernels that draw exactly count a pixel's place: by its centre, NaN from where it has stopped. */
+namespace exact
+{
+
+__device__ pixel_row start_row(const job &j, const quarter &q)
+{
+    const uint32_t lane = threadIdx.x % LANES;
+    pixel_row row = {};
+    row.x = q.x0 + lane % ACROSS;
+    row.y = q.y0 + lane / ACROSS;
+    row.centre_y = -kiln_power_offset(0.0f, row.y);
+#pragma unroll
+    for (uint32_t k = 0; k < PIXELS; k++) {
+        const uint32_t x = row.x + k * ACROSS;
+        row.pixels[k].x = x < j.width && row.y < j.height ? -kiln_power_offset(0.0f, x) : NAN;
+        row.pixels[k].t = 1.0f;
+    }
+    return row;
+}
+
+__device__ bool is_live(const pixel_row &row)
 {
     bool live = false;
 #pragma unroll
@@ -118,7 +194,9 @@ template <uint32_t PIXELS> __device__ bool is_live(const pixel_row<PIXELS> &row)
     return live;
 }
 
-template <bool DEPTH, uint32_t PIXELS> __device__ void write_row(const job &j, const pixel_row<PIXELS> &row)
+} // namespace exact
+
+template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &row)
 {
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
@@ -141,7 +219,7 @@ template <bool DEPTH, uint32_t PIXELS> __device__ void write_row(const job &j, c
 }
 
 /* Where the slab before left the pixels inside the image, and where this one leaves them. */
-template <uint32_t PIXELS> __device__ void resume_row(const job &j, pixel_row<PIXELS> *row)
+__device__ void resume_row(const job &j, pixel_row *row)
 {
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
@@ -159,7 +237,7 @@ template <uint32_t PIXELS> __device__ void resume_row(const job &j, pixel_row<PI
     }
 }
 
-template <uint32_t PIXELS> __device__ void leave_row(const job &j, const pixel_row<PIXELS> &row)
+__device__ void leave_row(const job &j, const pixel_row &row)
 {
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
@@ -169,6 +247,36 @@ template <uint32_t PIXELS> __device__ void leave_row(const job &j, const pixel_r
         j.state[uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x] = {p.red,    p.green, p.blue, kiln_state_of(p.t, isnan(p.x)),
                                                                        p.weight, p.depth};
     }
+}
+
+/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+inline bool is_aligned(const void *p) { return reinterpret_cast<uintptr_t>(p) % VECTOR == 0; }
+
+/* ends, order: of plan_tiles. */
+inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const uint64_t *ends, const uint32_t *order)
+{
+    job j = {};
+    j.splats = a->splats;
+    j.tile_counts = a->tile_counts;
+    j.ranks = a->ranks;
+    j.ends = ends;
+    j.order = order;
+    j.violation = x->violation;
+    j.rgba = a->rgba;
+    j.depth = a->depth;
+    j.state = a->state;
+    j.n = a->n;
+    j.n_pairs = a->n_pairs;
+    j.tiles = tiles;
+    j.width = a->view->width;
+    j.height = a->view->height;
+    j.tiles_x = kiln_view_tiles_x(a->view);
+    j.row0 = a->row0;
+    for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
+    j.rgba_as_vectors = is_aligned(a->rgba);
+    j.splats_as_vectors = is_aligned(a->splats);
+    j.rule = kiln_blend_rule_of(a->profile);
+    return j;
 }
 
 } // namespace
