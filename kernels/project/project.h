@@ -64,6 +64,11 @@ typedef struct {
     uint32_t *rows;
 } kiln_project_args;
 
+/* In a designated initialiser: the planes of `rows` from which a Gaussian's place in a picture follows, for arguments that have
+ * them by the same names. */
+#define KILN_PROJECT_PLANES(rows) \
+    .means = (rows)->means, .log_scales = (rows)->log_scales, .quats = (rows)->quats, .opacity_logits = (rows)->opacity_logits
+
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 

@@ -77,13 +77,7 @@ void *kiln_lod_rows_plane(const kiln_coarsen_rows *r, const kiln_lod_plane *p)
 }
 
 /* ---- level 0 -------------------------------------------------------------------------------------------------------------- */
-static bool is_of_level_0(const char *name)
-{
-    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "sh0", "shN", "source_row"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], name)) return true;
-    return false;
-}
+static bool is_of_level_0(int plane) { return plane < KILN_LOD_DRAWN || kiln_lod_planes[plane].at == AT(source_first); }
 
 /* v lies in (0, 1]; what a stranger's manifest says is looked at like any other plane. */
 static kiln_status read_visibility(kiln_manifest *m, const kiln_array *seen, kiln_coarsen_rows *r, kiln_error *err)
@@ -108,7 +102,7 @@ kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln
     for (int p = 0; p < KILN_LOD_PLANES; p++) {
         const kiln_lod_plane *plane = &kiln_lod_planes[p];
         const uint32_t components = kiln_lod_components(plane, r->sh_degree, false);
-        if (is_of_level_0(plane->name) && components)
+        if (is_of_level_0(p) && components)
             KILN_TRY(kiln_plane_read(m, c, plane->name, kiln_lod_rows_plane(r, plane), r->n * components * ELEMENT, err));
     }
     KILN_TRY(read_visibility(m, seen, r, err));

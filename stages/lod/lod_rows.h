@@ -9,7 +9,7 @@
 #include "kernels/coarsen/coarsen.h"
 #include "stages/engine/engine.h"
 
-enum { KILN_LOD_PLANES = 11 };
+enum { KILN_LOD_PLANES = 11, KILN_LOD_DRAWN = 6 };
 
 /* A plane of a level: where kiln_coarsen_rows has it. */
 typedef struct {
@@ -19,6 +19,7 @@ typedef struct {
     size_t at;           /* of the pointer in kiln_coarsen_rows */
     bool weighted;       /* there only with visibility */
 } kiln_lod_plane;
+/* The first KILN_LOD_DRAWN are those that draw. */
 extern const kiln_lod_plane kiln_lod_planes[KILN_LOD_PLANES];
 /* Components of a plane in levels of this degree, with or without visibility; 0: they lack it. */
 uint32_t kiln_lod_components(const kiln_lod_plane *p, uint32_t sh_degree, bool weighted);

@@ -189,17 +189,15 @@ static kiln_status fit(work *k, uint32_t level, kiln_error *err)
     return KILN_OK;
 }
 
-/* A stored mean or scale is finite: a level that lost its way is not kept. */
+/* All that draws is finite: a level that lost its way is not kept. */
 static bool is_finite(const kiln_coarsen_rows *r)
 {
-    const uint64_t coefficients = 3 * (((uint64_t)r->sh_degree + 1) * (r->sh_degree + 1) - 1);
-    const struct {
-        const float *plane;
-        uint64_t components;
-    } planes[] = {{r->means, 3}, {r->log_scales, 3}, {r->quats, 4}, {r->opacity_logits, 1}, {r->sh0, 3}, {r->shN, coefficients}};
-    for (size_t p = 0; p < sizeof planes / sizeof *planes; p++)
-        for (uint64_t i = 0; i < planes[p].components * r->n; i++)
-            if (!(planes[p].plane[i] > -1e30f && planes[p].plane[i] < 1e30f)) return false;
+    for (int p = 0; p < KILN_LOD_DRAWN; p++) {
+        const float *plane = kiln_lod_rows_plane(r, &kiln_lod_planes[p]);
+        const uint64_t n = r->n * kiln_lod_components(&kiln_lod_planes[p], r->sh_degree, false);
+        for (uint64_t i = 0; i < n; i++)
+            if (!(plane[i] > -1e30f && plane[i] < 1e30f)) return false;
+    }
     return true;
 }
 

@@ -61,10 +61,7 @@ static kiln_status collect(kiln_refine_canvas *c, const kiln_view *view, const k
     uint64_t visible = 0;
     if (r->n > c->room - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
     const kiln_project_args a = {.n = r->n,
-                                 .means = r->means,
-                                 .log_scales = r->log_scales,
-                                 .quats = r->quats,
-                                 .opacity_logits = r->opacity_logits,
+                                 KILN_PROJECT_PLANES(r),
                                  .sh0 = r->sh0,
                                  .shN = r->sh_degree > 0 ? r->shN : NULL,
                                  .sh_degree = r->sh_degree,
@@ -187,10 +184,7 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
                                         .gradients = s->drawn};
     const kiln_project_backward_args project = {.n = own->n,
                                                 .n_splats = c->total,
-                                                .means = own->means,
-                                                .log_scales = own->log_scales,
-                                                .quats = own->quats,
-                                                .opacity_logits = own->opacity_logits,
+                                                KILN_PROJECT_PLANES(own),
                                                 .sh_degree = own->sh_degree,
                                                 .view = view,
                                                 .profile = c->profile,
@@ -213,10 +207,7 @@ kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const 
     KILN_TRY(find_gradients(c, s, view, own, target, background, err));
     kiln_adam_args a = {.n = own->n,
                         .sh_degree = own->sh_degree,
-                        .means = own->means,
-                        .log_scales = own->log_scales,
-                        .quats = own->quats,
-                        .opacity_logits = own->opacity_logits,
+                        KILN_PROJECT_PLANES(own),
                         .sh0 = own->sh0,
                         .shN = own->sh_degree > 0 ? own->shN : NULL,
                         .gradients = s->gradients,

@@ -347,10 +347,7 @@ static bool make_project(const scene *s, unsigned variant, kiln_project_args *a,
     uint32_t *source_rows = own(c, s->n, sizeof *source_rows);
     for (uint64_t i = 0; i < s->n; i++) source_rows[i] = (uint32_t)(3 * (s->n - i));
     *a = (kiln_project_args){.n = s->n,
-                             .means = s->means,
-                             .log_scales = s->log_scales,
-                             .quats = s->quats,
-                             .opacity_logits = s->opacity_logits,
+                             KILN_PROJECT_PLANES(s),
                              .sh0 = variant != 2 ? s->sh0 : NULL,
                              .shN = variant != 2 && variant != 4 ? s->shN : NULL,
                              .sh_halves = variant == 4 ? halves.halves : NULL,
@@ -592,10 +589,7 @@ static bool make_project_backward(scene *s, unsigned variant, kiln_project_backw
     const uint32_t degree = variant ? 1 : SCENE_SH_DEGREE;
     *a = (kiln_project_backward_args){.n = s->n,
                                       .n_splats = s->visible,
-                                      .means = s->means,
-                                      .log_scales = s->log_scales,
-                                      .quats = s->quats,
-                                      .opacity_logits = s->opacity_logits,
+                                      KILN_PROJECT_PLANES(s),
                                       .sh_degree = degree,
                                       .view = &s->view,
                                       .profile = s->spec.profile,
