@@ -314,7 +314,7 @@ static void abandon(const runner *k)
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t one_unit(const kiln_export *e)
+uint64_t kiln_export_one_unit(const kiln_export *e)
 {
     (void)e;
     return 1;
@@ -326,7 +326,8 @@ static uint64_t loss_ram(const kiln_export *e, uint64_t unit)
     return kiln_loss_ram(e);
 }
 
-static const kiln_export_round loss_round = {.what = "measuring the loss", .units = one_unit, .ram = loss_ram, .computes = true};
+static const kiln_export_round loss_round = {
+    .what = "measuring the loss", .units = kiln_export_one_unit, .ram = loss_ram, .computes = true};
 
 static kiln_status check_loss(const kiln_loss *l, const char *target, kiln_error *err)
 {

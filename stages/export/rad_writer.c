@@ -137,12 +137,6 @@ static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     return st;
 }
 
-static uint64_t one_unit(const kiln_export *e)
-{
-    (void)e;
-    return 1;
-}
-
 static uint64_t sum_ram(const kiln_export *e, uint64_t unit)
 {
     (void)e, (void)unit;
@@ -507,7 +501,12 @@ static uint64_t foresee(const kiln_export *e)
 
 static const kiln_export_round rounds[] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
-    {.what = "choosing codes", .units = one_unit, .ram = sum_ram, .run = sum_counts, .gather = take_counts, .end = choose},
+    {.what = "choosing codes",
+     .units = kiln_export_one_unit,
+     .ram = sum_ram,
+     .run = sum_counts,
+     .gather = take_counts,
+     .end = choose},
     {.what = "relating rows", .units = segments, .ram = relate_ram, .run = relate_segment},
     {.what = "coding", .units = record_units, .ram = record_ram, .run = record_segment},
     {.what = "packing", .units = file_chunks, .ram = pack_ram, .run = pack_chunk, .gather = take_size, .end = put_head},

@@ -117,12 +117,6 @@ done:
     return st;
 }
 
-static uint64_t one(const kiln_export *e)
-{
-    (void)e;
-    return 1;
-}
-
 static uint64_t books_ram(const kiln_export *e, uint64_t unit)
 {
     (void)e, (void)unit;
@@ -670,7 +664,7 @@ static const kiln_export_round rounds[] = {
      .run = label_chunk,
      .computes = true},
     {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
-    {.what = "files", .units = one, .ram = files_ram, .run = write_files},
+    {.what = "files", .units = kiln_export_one_unit, .ram = files_ram, .run = write_files},
 };
 enum { N_ROUNDS = sizeof rounds / sizeof *rounds };
 

@@ -210,6 +210,8 @@ typedef struct {
     kiln_status (*end)(kiln_export_parent *p, kiln_error *err);
     bool computes; /* units run operations of the runner: on a GPU where there is one */
 } kiln_export_round;
+/* `units` of a round of one unit. */
+uint64_t kiln_export_one_unit(const kiln_export *e);
 
 typedef enum {
     KILN_PLACE_FILE,   /* one file, e->temporary until it is whole */
