@@ -17,7 +17,8 @@ export async function open(job, canvas) {
     splats.addComponent('gsplat', { asset, unified: true });
     app.root.addChild(eye);
     app.root.addChild(splats);
-    const view = playcanvasView(app, eye.camera, () => asset.resource.numSplats ?? asset.resource.gsplatData.numSplats);
-    app.start();
-    return view;
+    const view = playcanvasView(app, eye.camera, () => asset.resource.numSplats ?? asset.resource.gsplatData.numSplats, job.format === 'lod');
+    // A frame before there is a camera would ask for the levels at the origin.
+    let isStarted = false;
+    return { ...view, aim: (shot) => { view.aim(shot); if (!isStarted) app.start(); isStarted = true; } };
 }

@@ -31,7 +31,7 @@ export async function open(job, canvas) {
     const camera = app.root.findComponents('camera').find((c) => c.enabled && c.entity.enabled);
     const resource = entity.gsplat.asset?.resource ?? app.assets.list().find((a) => a.type === 'gsplat').resource;
     return {
-        ...playcanvasView(app, camera, () => resource.numSplats ?? resource.gsplatData.numSplats),
+        ...playcanvasView(app, camera, () => resource.numSplats ?? resource.gsplatData.numSplats, job.format === 'lod'),
         canvas: app.graphicsDevice.canvas,
         world: Array.from(entity.getWorldTransform().data), // turned by 180 degrees about z
     };
