@@ -129,7 +129,7 @@ async function main() {
             for (const c of reading) say(await readCase(c, plain, (format) => writeOurs(format, baked, place), place, modules));
             for (const [viewer, views] of Object.entries(wanted)) await openAll(browser, sceneName, scene, baked, viewer, views);
             for (const [viewer, format] of streaming)
-                for (const result of await streamCase(browser, sceneName, scene, baked, viewer, viewers[viewer].antialiased, format, pictures, modules)) say(result);
+                for (const result of await streamCase(browser, sceneName, scene, baked, viewer, viewers[viewer], format, pictures, modules)) say(result);
         }
     } finally {
         await browser.close();

@@ -1,9 +1,10 @@
 // Formats that stream: a viewer opens the file far away and comes nearer; what it asks for is written down, and its pictures far and near are
-// compared with kiln-render's of the whole scene, beside those of splat-transform's lod-meta.json of the same scene and the same counts.
+// compared with kiln-render's of the whole scene, beside those of splat-transform's lod-meta.json of the same scene and the same counts, and
+// beside its own pictures of all Gaussians at once: what those lack is the viewer's, not the levels'.
 import fs from 'node:fs';
 import path from 'node:path';
 import { formats, identity, streams } from './cases.mjs';
-import { hasSplatTransform, kiln, psnr, splatTransform } from './inputs.mjs';
+import { hasSplatTransform, kiln, psnr, splatTransform, writeOurs as writeWhole } from './inputs.mjs';
 
 // The camera at `times` the distance from the world's origin, about which the scenes lie.
 const away = (camera, times) => ({ ...camera, t: camera.t.map((v) => v * times) });
@@ -50,10 +51,25 @@ async function writeTheirs(name, baked, folder, modules) {
     return file;
 }
 
+// dB of the viewer's pictures of every Gaussian at these steps: of our PLY, or where it reads none, of the tile that has them all.
+async function ofAll(browser, scene, baked, { name, antialiased, noPly }, steps, camera, picture, shotOf) {
+    const format = noPly ? 'tile' : 'ply', file = noPly ? await writeWhole(format, baked, path.dirname(baked.ply)) : baked.ply;
+    const { page, frame } = noPly ? formats[format] : { page: 'ply', frame: identity };
+    const taken = await browser.take({ viewer: name, file, format: page, frame, cameras: steps.map((times) => away(camera, times)),
+        width: scene.width, height: scene.height, background: [255, 255, 255] });
+    const decibels = [];
+    for (const [i, times] of steps.entries()) {
+        fs.writeFileSync(shotOf('all', times), taken.pictures[i].png);
+        decibels.push(await psnr(picture(times, antialiased), shotOf('all', times)));
+    }
+    return decibels;
+}
+
 // Returns results as run.mjs prints them, and prints the requests.
-export async function streamCase(browser, sceneName, scene, baked, viewer, antialiased, format, pictures, modules) {
+export async function streamCase(browser, sceneName, scene, baked, viewer, { antialiased, noPly }, format, pictures, modules) {
     const name = `${sceneName} ${viewer} ${format} streams`, place = path.dirname(baked.ply), { level, floor = {} } = formats[format], decibels = {};
     const camera = scene.cameras[Object.keys(scene.cameras)[0]], picture = await rendered(scene, baked, camera, place);
+    const shotOf = (whose, times) => path.join(pictures, `${name} ${whose} ${times}.png`.replaceAll(' ', '-'));
     let seen, why = '';
     for (const [whose, write] of [['ours', writeOurs], ['theirs', writeTheirs]]) {
         try {
@@ -64,9 +80,8 @@ export async function streamCase(browser, sceneName, scene, baked, viewer, antia
                 width: scene.width, height: scene.height, background: [255, 255, 255], budget: half(baked) });
             decibels[whose] = [];
             for (const [i, times] of streams.walk.entries()) {
-                const shot = path.join(pictures, `${name} ${whose} ${times}.png`.replaceAll(' ', '-'));
-                fs.writeFileSync(shot, taken.pictures[i].png);
-                decibels[whose].push(await psnr(picture(times, antialiased), shot));
+                fs.writeFileSync(shotOf(whose, times), taken.pictures[i].png);
+                decibels[whose].push(await psnr(picture(times, antialiased), shotOf(whose, times)));
             }
             if (whose === 'ours') seen = taken.requests;
         } catch (e) {
@@ -74,15 +89,17 @@ export async function streamCase(browser, sceneName, scene, baked, viewer, antia
             why = `theirs: ${e.message}`;
         }
     }
+    const far = 0, near = streams.walk.length - 1;
+    const all = await ofAll(browser, scene, baked, { name: viewer, antialiased, noPly }, [streams.walk[far], streams.walk[near]], camera, picture, shotOf)
+        .catch((e) => { why ||= `all at once: ${e.message}`; });
     // What was new at each distance.
     const asked = new Set(), steps = seen.map((list) => list.filter((r) => !asked.has(r) && asked.add(r)));
     for (const [i, times] of streams.walk.entries()) console.log(`       ${name} at ${times}x: ${steps[i].length ? steps[i].join(', ') : 'nothing new'}`.slice(0, 400));
     const levels = new Set([...asked].map(level).filter((l) => l !== undefined));
-    const far = 0, near = streams.walk.length - 1;
-    return [['far', far], ['near', near]].map(([where, i]) => {
+    return [['far', far], ['near', near]].map(([where, i], end) => {
         const least = floor[`${sceneName} ${viewer} ${where}`];
         const problem = decibels.ours[i] < least ? 'looks worse than it may' : levels.size < 3 && `${levels.size} levels were loaded, not 3`;
         return { verdict: problem ? 'FAIL' : 'ok', name: `${name} ${where}`, ours: decibels.ours[i], theirs: decibels.theirs?.[i], floor: least,
-            why: problem || why || `levels ${[...levels].sort().join(' ')}` };
+            why: problem || why || `levels ${[...levels].sort().join(' ')}; all at once ${all[end].toFixed(2)}` };
     });
 }
