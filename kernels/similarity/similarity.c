@@ -319,3 +319,12 @@ void kiln_similarity_pose(const kiln_similarity *s, double r[9], double t[3])
     apply(r, s->t, at);
     for (int i = 0; i < 3; i++) t[i] = s->scale * t[i] - at[i];
 }
+
+void kiln_similarity_pose_back(const kiln_similarity *s, double r[9], double t[3])
+{
+    double at[3];
+    if (kiln_similarity_is_identity(s)) return;
+    apply(r, s->t, at);
+    for (int i = 0; i < 3; i++) t[i] = (t[i] + at[i]) / s->scale;
+    multiply(r, s->r, r);
+}

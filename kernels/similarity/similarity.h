@@ -52,6 +52,9 @@ void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n
                           uint32_t sh_degree, float *shN);
 /* A pose x_cam = r x + t of the world that is moved: the camera moves along, and what it sees at depth z is then at s z. */
 void kiln_similarity_pose(const kiln_similarity *s, double r[9], double t[3]);
+/* Back again: a pose of the moved world becomes that of the world before. Rounding apart, the two undo each other; the identity
+ * changes no bit. */
+void kiln_similarity_pose_back(const kiln_similarity *s, double r[9], double t[3]);
 
 /* The matrices that turn the coefficients of degrees 1 to 4: c'_i = sum over j of m_l[i * (2 l + 1) + j] c_j, i and j from order -l
  * to l. Entries within 1e-14 of 0, 1 and -1 are these, so that a turn that only permutes axes and their signs does no more

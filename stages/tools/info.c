@@ -1,8 +1,9 @@
 /* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in quarantine, counts, the scene,
  * cameras with their metrics.
  *
- * Everything is first gathered as the JSON document that --json prints; the table for people is printed from it, so that
- * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
+ * With --cameras it writes the cameras alone. Else everything is first gathered as the JSON document that --json prints; the table
+ * for people is printed from it, so that the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one
+ * that most images have. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -12,6 +13,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/stage_graph.h"
+#include "stages/import/cameras/cameras_list_text.h"
 #include "stages/import/join.h"
 #include "stages/lod/levels_info.h"
 
@@ -21,11 +23,16 @@
 #include <string.h>
 #include <time.h>
 
-static bool with_levels;
+static bool with_levels, cameras_alone;
+static const char *output;
 
-static const kiln_opt options[] = {{"lod", 0, KILN_OPT_BOOL, &with_levels, NULL, NULL, NULL,
-                                    "say how many Gaussians and bytes each level of detail has, and its measured error", 0},
-                                   {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+static const kiln_opt options[] = {
+    {"lod", 0, KILN_OPT_BOOL, &with_levels, NULL, NULL, NULL,
+     "say how many Gaussians and bytes each level of detail has, and its measured error", 0},
+    {"cameras", 0, KILN_OPT_BOOL, &cameras_alone, NULL, NULL, NULL,
+     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn", 0},
+    {"output", 'o', KILN_OPT_PATH, &output, "FILE", "-", NULL, "with --cameras: the file to write; -: to stdout", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
 
 static const kiln_cli cli = {.program = "kiln-info",
                              .summary = "says what a manifest holds and which stages are fresh",
@@ -651,10 +658,49 @@ static kiln_status print_json(const json_t *info, kiln_error *err)
     return KILN_OK;
 }
 
+/* ---- the cameras as a file ---------------------------------------------------------------------------------------- */
+static kiln_status write_cameras(kiln_manifest *m, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_scene *scene = NULL;
+    kiln_camera *cameras = NULL;
+    kiln_similarity move;
+    kiln_buffer text = {0};
+    uint32_t n;
+    KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
+    KILN_GO(kiln_scene_get(m, scene, err));
+    KILN_GO(kiln_transforms_moves(scene->transforms, &move, err));
+    KILN_GO(kiln_cameras_get(m, &cameras, &n, err));
+    KILN_GO(kiln_cameras_list_text(cameras, n, &move, &text, err));
+    if (strcmp(output, "-") == 0) {
+        kiln_print_json((const char *)text.data);
+        goto done;
+    }
+    text.data[text.size - 1] = '\n';
+    KILN_GO(kiln_file_write(output, text.data, text.size, err));
+    kiln_say("%u cameras written to '%s'", n, output);
+done:
+    kiln_buffer_release(&text);
+    free(cameras);
+    free(scene);
+    return st;
+}
+
+static kiln_status check_options(kiln_error *err)
+{
+    if (kiln_opt_given(&cli, "output") && !cameras_alone)
+        return kiln_fail(err, KILN_E_USAGE, "-o is for --cameras; leave it out, or give both");
+    if (with_levels && cameras_alone)
+        return kiln_fail(err, KILN_E_USAGE, "--lod and --cameras do not go together; leave out one of them");
+    return KILN_OK;
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_status st = KILN_OK;
+    KILN_TRY(check_options(err));
+    if (cameras_alone) return write_cameras(m, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     KILN_GO(set(info, "version", json_integer(1), err));

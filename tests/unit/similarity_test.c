@@ -313,6 +313,7 @@ static void cameras_see_the_same(void **state)
         const double away[3] = {10 * uniform(), 10 * uniform(), 10 * uniform()};
         const double degrees[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()}, scale = 1.5 + uniform();
         double x[3] = {uniform(), uniform(), uniform()}, r[9], t[3] = {uniform(), uniform(), uniform()}, was[3], is[3];
+        const double t_was[3] = {t[0], t[1], t[2]};
         kiln_similarity s, pose;
         random_turn(&pose);
         memcpy(r, pose.r, sizeof r);
@@ -323,6 +324,9 @@ static void cameras_see_the_same(void **state)
         kiln_similarity_pose(&s, r, t);
         turn_vector(r, x, is);
         for (int i = 0; i < 3; i++) assert_true(fabs(is[i] + t[i] - scale * was[i]) < 1e-13);
+        kiln_similarity_pose_back(&s, r, t);
+        for (int i = 0; i < 9; i++) assert_true(fabs(r[i] - pose.r[i]) < 1e-14);
+        for (int i = 0; i < 3; i++) assert_true(fabs(t[i] - t_was[i]) < 1e-13);
     }
 }
 
