@@ -13,7 +13,6 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
 #include "stages/import/cameras/pinholes.h"
-#include "stages/import/join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,8 @@
 
 static struct {
     kiln_view_options request;
-    const char *level, *against, *background, *camera, *cameras, *output;
+    kiln_viewpoint_options where;
+    const char *level, *against, *background, *camera, *output;
     uint32_t format, undistort_filter;
     bool alpha, depth, fast;
 } o;
@@ -51,10 +51,26 @@ static const kiln_opt options[] = {
      "sharper",
      KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
-    {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
-     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list; "
-     "they are moved as import's --translate, --rotate and --scale moved the scene",
+    {"cameras", 0, KILN_OPT_PATH, &o.where.cameras, "FILE", NULL, NULL,
+     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list as "
+     "kiln-info --cameras writes it; they are moved as import's --translate, --rotate and --scale moved the scene",
      KILN_ONCE},
+    {"orbit", 0, KILN_OPT_TEXT, &o.where.orbit, "N[,WHERE]", NULL, NULL,
+     "draw N pictures on a circle around the scene instead, where its cameras stand around it, or "
+     "WHERE: radius=R,height=H,centre=X:Y:Z in scene units, any of them",
+     KILN_ONCE},
+    {"interpolate", 0, KILN_OPT_U32, &o.where.interpolate, "N", NULL, "2..100000",
+     "draw N pictures on a smooth path through the cameras instead, those of the bake or of --cameras", KILN_ONCE},
+    {"through", 0, KILN_OPT_TEXT, &o.where.through, "A,B,...", NULL, NULL,
+     "with --interpolate: through these cameras in this order, by name or #INDEX (default: all, by name)", KILN_ONCE},
+    {"constant-speed", 0, KILN_OPT_BOOL, &o.where.constant_speed, NULL, NULL, NULL,
+     "with --interpolate: steps of one length (default: longer where cameras are farther apart)", KILN_ONCE},
+    {"scale", 0, KILN_OPT_F64, &o.where.scale, "FACTOR", NULL, "0.001..64", "draw pictures so many times as wide and high",
+     KILN_ONCE},
+    {"size", 0, KILN_OPT_TEXT, &o.where.size, "WxH", NULL, NULL,
+     "draw pictures of this size, not stretched; of another shape they show more at two sides", KILN_ONCE},
+    {"crop", 0, KILN_OPT_TEXT, &o.where.crop, "WxH+X+Y", NULL, NULL,
+     "draw these pixels alone of each picture, behind --scale or --size", KILN_ONCE},
     {"levels-against", 0, KILN_OPT_PATH, &o.against, "DIR", NULL, NULL,
      "draw the test cameras of each level of detail, 2^(-LEVEL/2) as large, into DIR/level_LEVEL and of the full scene into "
      "DIR/full_LEVEL, for kiln-compare, and measure each pair",
@@ -87,56 +103,10 @@ static void plan_release(kiln_render_plan *s)
     for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
     free(s->sources);
-    free(s->cameras);
     free(s->smaller);
-    kiln_dataset_release(&s->file);
+    kiln_viewpoints_release(&s->viewpoints);
     kiln_chunk_keys_release(&s->keys);
     kiln_drawn_release(&s->drawn);
-}
-
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
-
-/* As import would have, by the options that it stored. */
-static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
-{
-    kiln_parameter *p = NULL;
-    uint32_t n = 0;
-    double blank = 0;
-    bool as_is = false;
-    KILN_TRY(kiln_parameters_get(m, "import", &p, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(p[i].name, "undistort-blank") == 0) blank = strtod(p[i].value, NULL);
-        if (strcmp(p[i].name, "ignore-distortion") == 0) as_is = strcmp(p[i].value, "yes") == 0;
-    }
-    kiln_parameters_free(p, n);
-    kiln_lenses_count(d, as_is);
-    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, err);
-}
-
-/* As import --cameras does: the file's poses are of the world before the scene was moved. */
-static kiln_status move_cameras(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
-{
-    kiln_scene *scene;
-    kiln_similarity move;
-    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
-    kiln_status st = kiln_scene_get(m, scene, err);
-    if (st == KILN_OK) st = kiln_transforms_moves(scene->transforms, &move, err);
-    for (uint32_t i = 0; st == KILN_OK && i < d->n_cameras; i++) kiln_similarity_pose(&move, d->cameras[i].r, d->cameras[i].t);
-    free(scene);
-    return st;
-}
-
-static kiln_status get_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
-{
-    if (!o.cameras) return kiln_cameras_get(kiln_run_manifest(r), &s->cameras, &s->n_cameras, err);
-    KILN_TRY(kiln_cameras_read(o.cameras, NULL, &s->file, err));
-    KILN_TRY(set_pinholes(kiln_run_manifest(r), &s->file, err));
-    KILN_TRY(move_cameras(kiln_run_manifest(r), &s->file, err));
-    KILN_TRY(KILN_ALLOC(&s->cameras, s->file.n_cameras, "cameras", err));
-    if (s->file.n_cameras) memcpy(s->cameras, s->file.cameras, s->file.n_cameras * sizeof *s->cameras);
-    s->n_cameras = s->file.n_cameras;
-    if (s->n_cameras) qsort(s->cameras, s->n_cameras, sizeof *s->cameras, by_name);
-    return KILN_OK;
 }
 
 static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
@@ -202,12 +172,21 @@ static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
 
 static kiln_status check_against(kiln_error *err)
 {
-    static const char *const others[] = {"level", "output", "depth", "fast"};
+    static const char *const others[] = {"level", "output", "depth", "fast", "crop"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (kiln_opt_given(&cli, others[i]))
             return kiln_fail(err, KILN_E_USAGE, "--levels-against and --%s do not go together; leave out one of them", others[i]);
     o.fast = o.depth = false; /* though they were stored */
     return KILN_OK;
+}
+
+/* Names the option because of which the pictures are not those of the bake. */
+static const char *chooser(void)
+{
+    static const char *const names[] = {"cameras", "orbit", "interpolate", "scale", "size", "crop"};
+    size_t i = 0;
+    while (i + 1 < sizeof names / sizeof *names && !kiln_opt_given(&cli, names[i])) i++;
+    return names[i];
 }
 
 static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
@@ -216,8 +195,8 @@ static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
     if (o.output && none && kiln_opt_given(&cli, "format"))
         return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
     if (s->against) return KILN_OK;
-    if (o.cameras && !o.output && !none)
-        return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera), or --format none");
+    if (!s->viewpoints.own && !o.output && !none)
+        return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser());
     return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
 }
 
@@ -303,8 +282,8 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18128);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full is of a run that stores nothing */
+    KILN_KEY_LISTS(kiln_render_unit, 18144);
+    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full and crop are of runs that store nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -430,6 +409,7 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
     if (mask) j->payload.mask_hash = mask->hash;
     j->payload.mask_width = c->mask_width;
     j->payload.mask_height = c->mask_height;
+    j->payload.crop = s->viewpoints.crop;
     return place_files(s, j, err);
 }
 
@@ -454,7 +434,9 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     s->layer = s->drawn.chunks;
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
-    KILN_TRY(get_cameras(r, s, err));
+    KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
+    s->cameras = s->viewpoints.cameras;
+    s->n_cameras = s->viewpoints.n;
     KILN_TRY(get_folder(r, s, err));
     KILN_TRY(kiln_background_parse(o.background, &s->scene, s->background, err));
     s->n_jobs = n = s->n_cameras;
@@ -631,6 +613,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_render_plan *s;
     kiln_layer_kind kind;
     const char *named = kiln_run_named_kind(r);
+    KILN_TRY(kiln_viewpoints_check(&o.where, err));
     if (o.against) KILN_TRY(check_against(err));
     if (o.fast && named && strcmp(named, "cpu") == 0)
         return kiln_fail(err, KILN_E_USAGE,

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/frame/camera_path.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,26 +15,11 @@
 /* 2^(-level/2) */
 static double scale_of(uint32_t level) { return ldexp(level % 2 ? sqrt(0.5) : 1.0, -(int)(level / 2)); }
 
-static uint32_t scaled(uint32_t pixels, double scale)
-{
-    const double size = floor((double)pixels * scale + 0.5);
-    return size < 1 ? 1 : (uint32_t)size;
-}
-
-/* The same view in a smaller picture, without photo and lens. */
+/* The same view in a smaller picture. */
 static void shrink(kiln_camera *c, uint32_t level)
 {
     const double scale = scale_of(level);
-    const uint32_t width = scaled(c->width, scale), height = scaled(c->height, scale);
-    const double x = (double)width / c->width, y = (double)height / c->height;
-    c->fx *= x;
-    c->cx *= x;
-    c->fy *= y;
-    c->cy *= y;
-    c->width = width;
-    c->height = height;
-    c->photo[0] = c->mask[0] = '\0';
-    c->distorted = false;
+    kiln_camera_resize(c, kiln_camera_scaled(c->width, scale), kiln_camera_scaled(c->height, scale));
 }
 
 static uint32_t coarsest_level(const kiln_level_tree *t)

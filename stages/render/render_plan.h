@@ -4,8 +4,8 @@
 #ifndef KILN_STAGES_RENDER_PLAN_H
 #define KILN_STAGES_RENDER_PLAN_H
 
-#include "stages/import/dataset/dataset.h"
 #include "stages/render/render_units.h"
+#include "stages/render/viewpoints.h"
 
 #define KILN_RENDER_FAST_KIND "cuda-fast" /* the device kind of pictures of --fast */
 
@@ -28,8 +28,8 @@ typedef struct {
     kiln_drawn drawn;
     const kiln_layer *layer; /* drawn.chunks */
     kiln_chunk_keys keys;    /* of these */
-    kiln_dataset file;       /* of --cameras */
-    kiln_camera *cameras;
+    kiln_viewpoints viewpoints;
+    const kiln_camera *cameras; /* of these; borrowed */
     uint32_t n_cameras;
     const char *against;  /* the folder of --levels-against; NULL: it is not given */
     kiln_camera *smaller; /* [n_jobs] cameras of its pictures */

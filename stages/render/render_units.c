@@ -185,10 +185,16 @@ static kiln_picture_job job_of(const kiln_render_unit *u, const picture *p)
 /* What a single pass copies to the host, besides hashes and depth. */
 typedef enum { FLOATS, PNG_ROWS, NOTHING } wanted;
 
+/* Says whether the GPU hashes the picture: not if a part of it is cut out on the host. */
+static bool is_hashed_there(const kiln_render_unit *u, const picture *p)
+{
+    return u->crop.width == 0 && kiln_pixel_hashes_can((uint64_t)p->width * p->height);
+}
+
 /* Floats are compared with a photo or an exact picture, written as they are, or hashed if the GPU cannot. */
 static wanted wanted_of(const kiln_render_unit *u, const picture *p)
 {
-    const bool hashed = kiln_pixel_hashes_can((uint64_t)p->width * p->height);
+    const bool hashed = is_hashed_there(u, p);
     if (!hashed || u->photo[0] || kiln_render_is_compared(u) || u->format == KILN_NPY) return FLOATS;
     return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
@@ -205,7 +211,7 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
     kiln_draw_stats stats;
     *done = false;
     if ((p->n_encoding == 0 && !is_on_device(u)) || u->slab_room > 0) return KILN_OK;
-    if (kiln_pixel_hashes_can(pixels))
+    if (is_hashed_there(u, p))
         KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
     const kiln_picture_job job = job_of(u, p);
     kiln_png_rows_args png = kiln_picture_png_rows(&job);
@@ -391,6 +397,23 @@ static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p
     return KILN_OK;
 }
 
+/* Moves the rows of a part of the picture to the front. */
+static void cut_out(float *data, uint32_t channels, uint32_t width, const kiln_render_crop *c)
+{
+    const size_t row = (size_t)channels * c->width;
+    for (uint32_t y = 0; y < c->height; y++)
+        memmove(data + y * row, data + channels * ((size_t)(c->y + y) * width + c->x), row * sizeof *data);
+}
+
+static void crop(const kiln_render_unit *u, picture *p)
+{
+    if (u->crop.width == 0) return;
+    cut_out(p->rgba, 4, p->width, &u->crop);
+    if (p->depth) cut_out(p->depth, 1, p->width, &u->crop);
+    p->width = u->crop.width;
+    p->height = u->crop.height;
+}
+
 static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     kiln_picture_job job = {.path = u->depth,
@@ -572,6 +595,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     }
     KILN_GO(draw(w, s, u, &t->picture, err));
     KILN_GO(measure(w, u, &t->picture, err));
+    crop(u, &t->picture);
     if (t->picture.n_encoding > 0) {
         defer_encoding(w, t);
         return KILN_OK;

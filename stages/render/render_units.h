@@ -13,6 +13,11 @@
 /* --format none, in addition to kiln_picture_format: the picture is drawn and hashed, and no file is written. */
 enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
 
+/* A part of a picture, in pixels from its upper left corner. */
+typedef struct {
+    uint32_t width, height, x, y;
+} kiln_render_crop;
+
 /* The payload of a unit. */
 typedef struct {
     kiln_view_request request;
@@ -51,6 +56,7 @@ typedef struct {
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;
+    kiln_render_crop crop; /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */
 } kiln_render_unit;
 
 /* Return the size that the photo must have. */

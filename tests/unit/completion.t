@@ -47,7 +47,7 @@ is '<--format=png><--format=png16>' kiln render x.db --format=p
 is '<npy><none>' kiln-render -f n
 is '<clamp>' kiln prune --max_scale_policy c
 is '<inria>' kiln pipeline s --profile in
-is '<--render-format><--render-undistort-filter><--render-camera><--render-cameras><--render-output>' kiln pipeline --render-
+is '<--render-format><--render-undistort-filter><--render-camera><--render-cameras><--render-scale><--render-output>' kiln pipeline --render-
 is '<b.txt><a.db><scene dir>' kiln pipeline ''
 is '<a.db><scene dir>' kiln info ''
 is '<>' kiln info a.db ''

@@ -1,0 +1,374 @@
+/* viewpoints -- see viewpoints.h. */
+#include "stages/render/viewpoints.h"
+
+#include "base/log.h"
+#include "stages/frame/camera_path.h"
+#include "stages/frame/view_request.h"
+#include "stages/image/image.h"
+#include "stages/import/cameras/pinholes.h"
+#include "stages/import/join.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PICTURES_MOST = 100000 };
+
+void kiln_viewpoints_release(kiln_viewpoints *v)
+{
+    free(v->cameras);
+    kiln_dataset_release(&v->file);
+    *v = (kiln_viewpoints){0};
+}
+
+/* ---- texts of options ------------------------------------------------------------------------------------------------- */
+typedef kiln_render_crop rectangle;
+
+/* Reads a whole number up to `most`; *text moves behind it. */
+static bool read_number(const char **text, uint32_t most, uint32_t *out)
+{
+    char *end;
+    if (**text < '0' || **text > '9') return false;
+    errno = 0;
+    const unsigned long long v = strtoull(*text, &end, 10);
+    if (errno || v > most) return false;
+    *text = end;
+    *out = (uint32_t)v;
+    return true;
+}
+
+static bool read_char(const char **text, char c)
+{
+    if (**text != c) return false;
+    (*text)++;
+    return true;
+}
+
+/* "WxH", behind which is "+X+Y" where placed. */
+static bool read_rectangle(const char *text, bool placed, rectangle *out)
+{
+    *out = (rectangle){0};
+    const bool sized = read_number(&text, KILN_CAMERA_SIZE_MAX, &out->width) && read_char(&text, 'x') &&
+                       read_number(&text, KILN_CAMERA_SIZE_MAX, &out->height) && out->width > 0 && out->height > 0;
+    const bool at = !placed || (sized && read_char(&text, '+') && read_number(&text, KILN_CAMERA_SIZE_MAX, &out->x) &&
+                                read_char(&text, '+') && read_number(&text, KILN_CAMERA_SIZE_MAX, &out->y));
+    return sized && at && *text == '\0';
+}
+
+/* What --orbit says; NAN: not said. */
+typedef struct {
+    uint32_t n;
+    double radius, height, centre[3];
+} orbit_text;
+
+static bool read_real(const char **text, double *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(*text, &end);
+    if (end == *text || errno == ERANGE || !isfinite(*out)) return false;
+    *text = end;
+    return true;
+}
+
+static bool read_word(const char **text, const char *word)
+{
+    const size_t n = strlen(word);
+    if (strncmp(*text, word, n) != 0) return false;
+    *text += n;
+    return true;
+}
+
+static bool read_orbit(const char *text, orbit_text *out)
+{
+    *out = (orbit_text){.radius = NAN, .height = NAN, .centre = {NAN, NAN, NAN}};
+    bool good = read_number(&text, PICTURES_MOST, &out->n) && out->n > 0;
+    while (good && read_char(&text, ',')) {
+        if (read_word(&text, "radius="))
+            good = isnan(out->radius) && read_real(&text, &out->radius) && out->radius > 0;
+        else if (read_word(&text, "height="))
+            good = isnan(out->height) && read_real(&text, &out->height);
+        else if (read_word(&text, "centre="))
+            good = isnan(out->centre[0]) && read_real(&text, &out->centre[0]) && read_char(&text, ':') &&
+                   read_real(&text, &out->centre[1]) && read_char(&text, ':') && read_real(&text, &out->centre[2]);
+        else
+            good = false;
+    }
+    return good && *text == '\0';
+}
+
+static kiln_status check_pair(bool a, const char *a_name, bool b, const char *b_name, kiln_error *err)
+{
+    if (!a || !b) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--%s and --%s do not go together; leave out one of them", a_name, b_name);
+}
+
+kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err)
+{
+    orbit_text orbit;
+    rectangle r;
+    KILN_TRY(check_pair(o->orbit, "orbit", o->cameras, "cameras", err));
+    KILN_TRY(check_pair(o->orbit, "orbit", o->interpolate > 0, "interpolate", err));
+    KILN_TRY(check_pair(!isnan(o->scale), "scale", o->size, "size", err));
+    if (o->through && o->interpolate == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--through names the cameras of a path; say with --interpolate N how many pictures it has");
+    if (o->constant_speed && o->interpolate == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--constant-speed is of a path; say with --interpolate N how many pictures it has");
+    if (o->orbit && !read_orbit(o->orbit, &orbit))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--orbit takes N (1 to %d), and behind it radius=R (above 0), height=H and centre=X:Y:Z with commas "
+                         "between them, not '%s'",
+                         PICTURES_MOST, o->orbit);
+    if (o->size && !read_rectangle(o->size, false, &r))
+        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH such as 1920x1080, each 1 to %u, not '%s'", KILN_CAMERA_SIZE_MAX,
+                         o->size);
+    if (o->crop && !read_rectangle(o->crop, true, &r))
+        return kiln_fail(err, KILN_E_USAGE, "--crop takes WxH+X+Y such as 640x480+100+50, not '%s'", o->crop);
+    return KILN_OK;
+}
+
+/* ---- cameras of the file or the bake ------------------------------------------------------------------------------------ */
+static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
+
+/* As import would have, by the options that it stored. */
+static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
+{
+    kiln_parameter *p = NULL;
+    uint32_t n = 0;
+    double blank = 0;
+    bool as_is = false;
+    KILN_TRY(kiln_parameters_get(m, "import", &p, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(p[i].name, "undistort-blank") == 0) blank = strtod(p[i].value, NULL);
+        if (strcmp(p[i].name, "ignore-distortion") == 0) as_is = strcmp(p[i].value, "yes") == 0;
+    }
+    kiln_parameters_free(p, n);
+    kiln_lenses_count(d, as_is);
+    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, err);
+}
+
+/* As import --cameras does: the file's poses are of the world before the scene was moved. */
+static kiln_status move_cameras(const kiln_scene *scene, kiln_dataset *d, kiln_error *err)
+{
+    kiln_similarity move;
+    KILN_TRY(kiln_transforms_moves(scene->transforms, &move, err));
+    for (uint32_t i = 0; i < d->n_cameras; i++) kiln_similarity_pose(&move, d->cameras[i].r, d->cameras[i].t);
+    return KILN_OK;
+}
+
+static kiln_status read_file(kiln_manifest *m, const char *path, const kiln_scene *scene, kiln_viewpoints *v, kiln_error *err)
+{
+    KILN_TRY(kiln_cameras_read(path, NULL, &v->file, err));
+    KILN_TRY(set_pinholes(m, &v->file, err));
+    KILN_TRY(move_cameras(scene, &v->file, err));
+    KILN_TRY(KILN_ALLOC(&v->cameras, v->file.n_cameras, "cameras", err));
+    if (v->file.n_cameras) memcpy(v->cameras, v->file.cameras, v->file.n_cameras * sizeof *v->cameras);
+    v->n = v->file.n_cameras;
+    if (v->n) qsort(v->cameras, v->n, sizeof *v->cameras, by_name);
+    return KILN_OK;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------------------------ */
+static int digits_of(uint32_t n)
+{
+    int digits = 4;
+    for (uint64_t most = 10000; most < n; most *= 10) digits++;
+    return digits;
+}
+
+/* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. */
+static void take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what)
+{
+    const int digits = digits_of(n);
+    free(v->cameras);
+    v->cameras = cameras;
+    v->n = n;
+    v->own = false;
+    for (uint32_t i = 0; i < n; i++) {
+        char number[11]; /* a uint32_t has ten digits at most */
+        snprintf(number, sizeof number, "%010u", i);
+        snprintf(cameras[i].name, sizeof cameras[i].name, "%s_%s", what, number + sizeof number - 1 - digits);
+    }
+}
+
+static int by_double(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The box of the chunks without the outermost hundredth of them at each side, in the world, and within the root cube, which holds
+ * nothing of the outermost thousandth of the rows. */
+static kiln_status box_of(const kiln_scene *scene, const kiln_layer *layer, double lo[3], double hi[3], kiln_error *err)
+{
+    double *sides;
+    const uint32_t n = layer->n_chunks, skip = n / 100;
+    KILN_TRY(KILN_ALLOC(&sides, 2 * (uint64_t)n, "boxes of chunks", err));
+    for (int a = 0; a < 3; a++) {
+        uint32_t used = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            if (layer->chunks[i].count == 0) continue;
+            sides[used] = (double)layer->chunks[i].box_min[a];
+            sides[n + used++] = (double)layer->chunks[i].box_max[a];
+        }
+        if (used) qsort(sides, used, sizeof *sides, by_double);
+        if (used) qsort(sides + n, used, sizeof *sides, by_double);
+        lo[a] = used > 2 * skip ? sides[skip] : 0;
+        hi[a] = used > 2 * skip ? sides[n + used - 1 - skip] : 0;
+        if (scene->has_root) lo[a] = fmax(lo[a], scene->root_centre[a] - scene->root_half);
+        if (scene->has_root) hi[a] = fmin(hi[a], scene->root_centre[a] + scene->root_half);
+        lo[a] += scene->origin[a];
+        hi[a] += scene->origin[a];
+    }
+    free(sides);
+    return KILN_OK;
+}
+
+/* Where the cameras stand around what they look at; if they do not, around the box of the scene. */
+static kiln_status shape_of(const kiln_scene *scene, const kiln_layer *layer, const kiln_viewpoints *v, const kiln_camera *lens,
+                            const orbit_text *said, kiln_orbit_shape *shape, kiln_error *err)
+{
+    double lo[3], hi[3], half[3];
+    bool around = false;
+    *shape = (kiln_orbit_shape){0};
+    kiln_camera_path_up(scene->up_axis, v->cameras, v->n, shape->up);
+    KILN_TRY(box_of(scene, layer, lo, hi, err));
+    for (int a = 0; a < 3; a++) half[a] = (hi[a] - lo[a]) / 2;
+    if (!isnan(said->centre[0]))
+        memcpy(shape->centre, said->centre, sizeof shape->centre);
+    else if (!kiln_camera_path_focus(v->cameras, v->n, shape->centre))
+        for (int a = 0; a < 3; a++) shape->centre[a] = lo[a] + half[a];
+    KILN_TRY(kiln_camera_path_around(v->cameras, v->n, shape, &around, err));
+    if (!around) {
+        const double sphere = sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
+        kiln_camera_path_contain(lens, sphere > 0 ? sphere : 1, shape);
+    }
+    if (!isnan(said->radius)) shape->radius = said->radius;
+    if (!isnan(said->height)) shape->height = said->height;
+    return KILN_OK;
+}
+
+static kiln_status make_orbit(const char *text, const kiln_scene *scene, const kiln_layer *layer, kiln_viewpoints *v,
+                              kiln_error *err)
+{
+    orbit_text said;
+    kiln_orbit_shape shape;
+    kiln_camera *lens, *cameras;
+    if (!read_orbit(text, &said)) return kiln_fail(err, KILN_E_BUG, "'%s' has been checked", text);
+    KILN_TRY(KILN_ALLOC(&lens, 1, "a camera", err));
+    kiln_camera_path_lens(lens);
+    if (v->n > 0) *lens = v->cameras[0];
+    kiln_status st = shape_of(scene, layer, v, lens, &said, &shape, err);
+    if (st == KILN_OK) st = KILN_ALLOC(&cameras, said.n, "cameras", err);
+    if (st == KILN_OK) {
+        for (uint32_t i = 0; i < said.n; i++) kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
+        take(v, cameras, said.n, "orbit");
+        kiln_say("the orbit: radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g, up is %.3g %.3g %.3g", shape.radius, shape.height,
+                 shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0], shape.up[1], shape.up[2]);
+    }
+    free(lens);
+    return st;
+}
+
+/* By name, numbers in it by their value: frame_9 before frame_10, as it was filmed. */
+static int by_number(const void *a, const void *b)
+{
+    const int order = strverscmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
+    return order ? order : by_name(a, b);
+}
+
+static uint32_t count_names(const char *text)
+{
+    uint32_t n = 1;
+    for (; *text; text++) n += *text == ',';
+    return n;
+}
+
+/* Chooses the cameras that --through names, into new memory. */
+static kiln_status choose(const kiln_viewpoints *v, const char *text, kiln_camera **out, uint32_t *n, kiln_error *err)
+{
+    char name[sizeof v->cameras->name];
+    uint32_t at;
+    *n = text ? count_names(text) : v->n;
+    KILN_TRY(KILN_ALLOC(out, *n, "cameras of a path", err));
+    if (!text) {
+        if (v->n) memcpy(*out, v->cameras, v->n * sizeof **out);
+        if (v->n) qsort(*out, v->n, sizeof **out, by_number);
+        return KILN_OK;
+    }
+    for (uint32_t i = 0; i < *n; i++) {
+        const size_t length = strcspn(text, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
+        KILN_TRY(kiln_camera_pick(v->cameras, v->n, name, &at, err));
+        (*out)[i] = v->cameras[at];
+        text += length + 1;
+    }
+    return KILN_OK;
+}
+
+static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_camera *through = NULL, *cameras = NULL;
+    uint32_t n;
+    KILN_GO(choose(v, o->through, &through, &n, err));
+    if (n < 2) {
+        st = kiln_fail(err, KILN_E_USAGE, "--interpolate makes a path through cameras, of which there must be at least 2, not %u",
+                       n);
+        goto done;
+    }
+    KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));
+    KILN_GO(kiln_camera_path_between(through, n, o->constant_speed, o->interpolate, cameras, err));
+    take(v, cameras, o->interpolate, "path");
+    cameras = NULL;
+done:
+    free(cameras);
+    free(through);
+    return st;
+}
+
+/* ---- size ------------------------------------------------------------------------------------------------------------- */
+/* The whole picture is drawn and its pixels are cut out, because a profile may know no principal point (inria). */
+static kiln_status crop(kiln_camera *c, const rectangle *r, kiln_error *err)
+{
+    if ((uint64_t)r->x + r->width > c->width || (uint64_t)r->y + r->height > c->height)
+        return kiln_fail(err, KILN_E_USAGE, "--crop %ux%u+%u+%u is not within the picture of camera '%s', which has %ux%u pixels",
+                         r->width, r->height, r->x, r->y, c->name, c->width, c->height);
+    kiln_camera_resize(c, c->width, c->height); /* without its photo */
+    return KILN_OK;
+}
+
+static kiln_status set_sizes(const kiln_viewpoint_options *o, kiln_viewpoints *v, kiln_error *err)
+{
+    rectangle size = {0};
+    if ((o->size && !read_rectangle(o->size, false, &size)) || (o->crop && !read_rectangle(o->crop, true, &v->crop)))
+        return kiln_fail(err, KILN_E_BUG, "--size and --crop have been checked");
+    for (uint32_t i = 0; i < v->n; i++) {
+        kiln_camera *c = &v->cameras[i];
+        if (o->size) kiln_camera_fit(c, size.width, size.height);
+        if (!isnan(o->scale))
+            kiln_camera_resize(c, kiln_camera_scaled(c->width, o->scale), kiln_camera_scaled(c->height, o->scale));
+        if (o->crop) KILN_TRY(crop(c, &v->crop, err));
+        if ((uint64_t)c->width * c->height > KILN_PICTURE_MAX)
+            return kiln_fail(err, KILN_E_USAGE, "camera '%s' would have %ux%u pixels; a picture has at most %llu", c->name,
+                             c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
+    }
+    v->own = v->own && !o->size && !o->crop && isnan(o->scale);
+    return KILN_OK;
+}
+
+kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *o, const kiln_scene *scene, const kiln_layer *layer,
+                                kiln_viewpoints *out, kiln_error *err)
+{
+    out->own = !o->cameras;
+    if (o->cameras)
+        KILN_TRY(read_file(m, o->cameras, scene, out, err));
+    else
+        KILN_TRY(kiln_cameras_get(m, &out->cameras, &out->n, err));
+    if (o->orbit) KILN_TRY(make_orbit(o->orbit, scene, layer, out, err));
+    if (o->interpolate) KILN_TRY(make_path(o, out, err));
+    return set_sizes(o, out, err);
+}

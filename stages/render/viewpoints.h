@@ -1,0 +1,38 @@
+/* viewpoints -- which cameras kiln-render draws: those of the bake, of a file, on an orbit or on a path between others; and the
+ * size of their pictures. Runs in the parent's main thread. */
+#ifndef KILN_STAGES_RENDER_VIEWPOINTS_H
+#define KILN_STAGES_RENDER_VIEWPOINTS_H
+
+#include "stages/import/dataset/dataset.h"
+#include "stages/render/render_units.h"
+
+/* The values of options, whose rows are in stages/render.c. */
+typedef struct {
+    const char *cameras;  /* --cameras: a file; NULL: those of the bake */
+    const char *orbit;    /* --orbit */
+    uint32_t interpolate; /* --interpolate: how many; 0: not given */
+    const char *through;  /* --through: names with commas between them; NULL: all */
+    bool constant_speed;  /* --constant-speed */
+    double scale;         /* --scale; NAN: not given */
+    const char *size;     /* --size */
+    const char *crop;     /* --crop */
+} kiln_viewpoint_options;
+
+/* What is drawn; the caller has set all to 0. */
+typedef struct {
+    kiln_dataset file;    /* of --cameras; released with the rest */
+    kiln_camera *cameras; /* [n], in the order of their names; owned */
+    uint32_t n;
+    kiln_render_crop crop; /* what is kept of each picture; width 0: all of it */
+    bool own;              /* they are those of the bake, in the size that they have there */
+} kiln_viewpoints;
+void kiln_viewpoints_release(kiln_viewpoints *v);
+
+/* Checks what can be checked before any file is read: options that do not go together, texts that are no numbers. KILN_E_USAGE. */
+kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err) KILN_MUST_CHECK;
+/* Makes the cameras. layer: of the scene, whose boxes say where it is if no camera does. KILN_E_USAGE: a camera of --through that
+ * is not there; a crop outside of a picture; no cameras for a path. KILN_E_INPUT, KILN_E_IO: as kiln_cameras_read. */
+kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *o, const kiln_scene *scene, const kiln_layer *layer,
+                                kiln_viewpoints *out, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
