@@ -16,6 +16,7 @@
 #include "stages/import/cameras/cameras_list_text.h"
 #include "stages/import/join.h"
 #include "stages/lod/levels_info.h"
+#include "stages/report/bake_views.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -267,68 +268,6 @@ static kiln_status add_scene(kiln_manifest *m, json_t *info, kiln_error *err)
 }
 
 /* ---- cameras and their metrics ----------------------------------------------------------------------------------- */
-typedef struct {
-    kiln_camera *cameras;
-    kiln_image *images;
-    kiln_tile_table *tables;
-    uint32_t n_cameras, n_images, n_tables;
-    char profile[32]; /* what the numbers are of; "" when there are none */
-    bool antialiased;
-    double near_m;
-} views;
-
-static void views_release(views *v)
-{
-    free(v->cameras);
-    free(v->images);
-    kiln_tile_tables_free(v->tables, v->n_tables);
-}
-
-static bool image_is_of(const kiln_image *i, const char *profile, bool antialiased, double near_m)
-{
-    return strcmp(i->profile, profile) == 0 && i->antialiased == antialiased && i->near_m == near_m;
-}
-
-/* The profile that most images have (the first of equals), else that of the tables. */
-static void choose_profile(views *v)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < v->n_images; i++) {
-        const kiln_image *a = &v->images[i];
-        uint32_t n = 0;
-        if (v->profile[0] && image_is_of(a, v->profile, v->antialiased, v->near_m)) continue;
-        for (uint32_t k = 0; k < v->n_images; k++) n += image_is_of(&v->images[k], a->profile, a->antialiased, a->near_m);
-        if (n <= most) continue;
-        most = n;
-        strcpy(v->profile, a->profile);
-        v->antialiased = a->antialiased;
-        v->near_m = a->near_m;
-    }
-    if (most || !v->n_tables) return;
-    strcpy(v->profile, v->tables[0].profile);
-    v->antialiased = v->tables[0].antialiased;
-    v->near_m = v->tables[0].near_m;
-}
-
-static const kiln_image *image_of(const views *v, const char *camera)
-{
-    for (uint32_t i = 0; i < v->n_images; i++)
-        if (strcmp(v->images[i].camera, camera) == 0 && image_is_of(&v->images[i], v->profile, v->antialiased, v->near_m))
-            return &v->images[i];
-    return NULL;
-}
-
-static const kiln_tile_table *table_of(const views *v, const char *camera)
-{
-    for (uint32_t i = 0; i < v->n_tables; i++) {
-        const kiln_tile_table *t = &v->tables[i];
-        if (strcmp(t->camera, camera) == 0 && strcmp(t->profile, v->profile) == 0 && t->antialiased == v->antialiased &&
-            t->near_m == v->near_m)
-            return t;
-    }
-    return NULL;
-}
-
 /* Of kiln-render --fast: near the exact picture, not that picture. */
 static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
 
@@ -364,7 +303,7 @@ static void add_to_test(test_sums *t, const kiln_camera *c, const kiln_image *im
     t->n++;
 }
 
-static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
+static kiln_status add_cameras(const kiln_bake_views *v, json_t *info, kiln_error *err)
 {
     json_t *list = json_array();
     test_sums test = {0};
@@ -372,10 +311,10 @@ static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
     KILN_TRY(set(info, "cameras", list, err));
     for (uint32_t i = 0; i < v->n_cameras; i++) {
         const kiln_camera *c = &v->cameras[i];
-        const kiln_image *image = image_of(v, c->name);
+        const kiln_image *image = kiln_bake_view_image(v, c->name);
         photos += c->photo[0] != '\0';
         add_to_test(&test, c, image);
-        if (json_array_append_new(list, camera_json(c, image, table_of(v, c->name))) != 0)
+        if (json_array_append_new(list, camera_json(c, image, kiln_bake_view_table(v, c->name))) != 0)
             return kiln_fail(err, KILN_E_NOMEM, "out of memory for camera '%s'", c->name);
     }
     json_t *counts = json_object_get(info, "counts");
@@ -415,7 +354,7 @@ static kiln_status add_to_fast(kiln_manifest *m, const kiln_image *image, fast_s
     return KILN_OK;
 }
 
-static kiln_status add_fast(kiln_manifest *m, const views *v, json_t *info, kiln_error *err)
+static kiln_status add_fast(kiln_manifest *m, const kiln_bake_views *v, json_t *info, kiln_error *err)
 {
     fast_sums f = {.least_db = INFINITY};
     for (uint32_t i = 0; i < v->n_images; i++)
@@ -441,7 +380,7 @@ static kiln_status add_damaged_of(kiln_manifest *m, const kiln_image *image, jso
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory for the report") : KILN_OK;
 }
 
-static kiln_status add_damaged(kiln_manifest *m, const views *v, json_t *info, kiln_error *err)
+static kiln_status add_damaged(kiln_manifest *m, const kiln_bake_views *v, json_t *info, kiln_error *err)
 {
     json_t *rows = json_array();
     KILN_TRY(set(info, "damaged_photos", rows, err));
@@ -452,17 +391,14 @@ static kiln_status add_damaged(kiln_manifest *m, const views *v, json_t *info, k
 
 static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
 {
-    views v = {0};
+    kiln_bake_views v;
     kiln_status st = KILN_OK;
-    KILN_GO(kiln_cameras_get(m, &v.cameras, &v.n_cameras, err));
-    KILN_GO(kiln_images_get(m, &v.images, &v.n_images, err));
-    KILN_GO(kiln_tile_tables_get(m, false, &v.tables, &v.n_tables, err));
-    choose_profile(&v);
+    KILN_GO(kiln_bake_views_get(m, &v, err));
     KILN_GO(add_cameras(&v, info, err));
     KILN_GO(add_fast(m, &v, info, err));
     KILN_GO(add_damaged(m, &v, info, err));
 done:
-    views_release(&v);
+    kiln_bake_views_release(&v);
     return st;
 }
 

@@ -67,7 +67,7 @@ must 0 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export
 
 # ---- help, and the programs beside it ----
 must 0 front help
-for name in pipeline slurm help completion import $STAGES compare doctor generate info verify; do
+for name in pipeline slurm help completion import $STAGES compare doctor generate info report verify; do
     grep -q "^  $name " "$KILN_TMP/out" || fail "kiln help lacks $name"
 done
 for words in 'help' 'help pipeline' 'help prune' 'help slurm' 'pipeline --help' '--help'; do

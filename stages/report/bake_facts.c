@@ -1,0 +1,105 @@
+/* bake_facts -- see the header. */
+#include "stages/report/bake_facts.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/engine/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const stage_names[KILN_STAGE_COUNT] = {
+#define STAGE(name, ...) #name,
+#include "pipelines/stages.def"
+#undef STAGE
+};
+
+/* NULL where the text is no JSON: what a stranger recorded is left out then. */
+static kiln_status parse(const char *text, json_t **out, kiln_error *err)
+{
+    return kiln_json_parse(text, strlen(text), 0, "the record of a run", out, NULL, err);
+}
+
+static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_facts *s, kiln_error *err)
+{
+    s->name = name;
+    KILN_TRY(kiln_stage_get(m, name, &s->row, err));
+    KILN_TRY(kiln_quarantine_get(m, name, &s->lost, &s->n_lost, err));
+    KILN_TRY(kiln_run_row_last(m, name, &s->ran, &s->run, err));
+    if (!s->ran) return KILN_OK;
+    KILN_TRY(parse(s->run.counters, &s->counters, err));
+    return parse(s->run.parameters, &s->parameters, err);
+}
+
+static kiln_status get_scene(kiln_manifest *m, kiln_bake_facts *f, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&f->scene, 1, "a scene", err));
+    const kiln_status st = kiln_scene_get(m, f->scene, err);
+    if (st != KILN_E_STALE) return st;
+    free(f->scene);
+    f->scene = NULL;
+    return KILN_OK;
+}
+
+static kiln_status get_layers(kiln_manifest *m, kiln_bake_facts *f, kiln_error *err)
+{
+    for (int i = 0; i < KILN_LAYER_KINDS; i++) {
+        const kiln_status st = kiln_layer_get(m, kiln_layer_kinds[i].name, &f->layers[i], err);
+        if (st != KILN_OK && st != KILN_E_STALE) return st;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_bake_facts_get(kiln_manifest *m, kiln_bake_facts *out, kiln_error *err)
+{
+    kiln_file_info file;
+    *out = (kiln_bake_facts){.m = m};
+    KILN_TRY(kiln_file_stat(kiln_manifest_path(m), &file, err));
+    out->file_bytes = file.size;
+    for (int i = 0; i < KILN_STAGE_COUNT; i++) KILN_TRY(get_stage(m, stage_names[i], &out->stages[i], err));
+    KILN_TRY(get_scene(m, out, err));
+    KILN_TRY(kiln_sources_get(m, &out->sources, &out->n_sources, err));
+    KILN_TRY(get_layers(m, out, err));
+    return kiln_bake_views_get(m, &out->views, err);
+}
+
+void kiln_bake_facts_release(kiln_bake_facts *f)
+{
+    for (int i = 0; i < KILN_STAGE_COUNT; i++) {
+        kiln_stage_facts *s = &f->stages[i];
+        json_decref(s->counters);
+        json_decref(s->parameters);
+        kiln_run_row_release(&s->run);
+        free(s->lost);
+    }
+    for (int i = 0; i < KILN_LAYER_KINDS; i++) kiln_layer_free(f->layers[i]);
+    kiln_bake_views_release(&f->views);
+    free(f->sources);
+    free(f->scene);
+}
+
+const kiln_stage_facts *kiln_bake_stage(const kiln_bake_facts *f, const char *name)
+{
+    int i = 0;
+    while (i < KILN_STAGE_COUNT - 1 && strcmp(f->stages[i].name, name) != 0) i++;
+    return &f->stages[i];
+}
+
+double kiln_json_number_of(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+uint64_t kiln_json_count_of(const json_t *object, const char *key)
+{
+    const json_int_t v = json_integer_value(json_object_get(object, key));
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+const char *kiln_json_text_of(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}

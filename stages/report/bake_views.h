@@ -1,0 +1,26 @@
+/* bake_views -- the cameras of a bake with the pictures and tile tables of one profile: what kiln-info and kiln-report tell of
+ * them. For one thread, as manifest.h. */
+#ifndef KILN_STAGES_REPORT_BAKE_VIEWS_H
+#define KILN_STAGES_REPORT_BAKE_VIEWS_H
+
+#include "schema/manifest.h"
+
+typedef struct {
+    kiln_camera *cameras; /* sorted by name */
+    kiln_image *images;
+    kiln_tile_table *tables; /* without the segments of their arrays */
+    uint32_t n_cameras, n_images, n_tables;
+    /* Of the profile that most images have (the first of equals), else of the tables. "": there are neither. */
+    char profile[32];
+    bool antialiased;
+    double near_m;
+} kiln_bake_views;
+
+/* Reads them. The caller releases *out, after a failure too. */
+kiln_status kiln_bake_views_get(kiln_manifest *m, kiln_bake_views *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_bake_views_release(kiln_bake_views *v);
+/* The picture, and the table, of a camera under the profile; NULL: there is none. */
+const kiln_image *kiln_bake_view_image(const kiln_bake_views *v, const char *camera);
+const kiln_tile_table *kiln_bake_view_table(const kiln_bake_views *v, const char *camera);
+
+#endif

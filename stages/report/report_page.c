@@ -1,0 +1,215 @@
+/* report_page -- see the header. The page loads nothing: its policy allows pictures that are inside of it, this one style and this
+ * one script, named by their hashes. */
+#include "stages/report/report_page.h"
+
+#include "base/file.h"
+#include "base/option.h"
+#include "stages/report/report_assets.h"
+#include "stages/report/sha256.h"
+
+#include <math.h>
+#include <string.h>
+
+static const kiln_report_section *const sections[] = {&kiln_section_import, &kiln_section_prune, &kiln_section_record};
+enum { N_SECTIONS = sizeof sections / sizeof *sections };
+
+void kiln_report_plural(kiln_html *h, uint64_t n, const char *one, const char *more)
+{
+    kiln_html_count(h, n);
+    KILN_HTML(h, " ");
+    kiln_html_text(h, n == 1 ? one : more);
+}
+
+/* ---- head ------------------------------------------------------------------------------------------------------------- */
+static void write_hash(kiln_html *h, const char *text)
+{
+    unsigned char hash[32];
+    kiln_sha256(text, strlen(text), hash);
+    KILN_HTML(h, "'sha256-");
+    kiln_html_base64(h, hash, sizeof hash);
+    KILN_HTML(h, "'");
+}
+
+static const char *name_of(const kiln_report *r)
+{
+    const kiln_scene *s = r->bake->scene;
+    return s && s->name[0] ? s->name : kiln_path_base(kiln_manifest_path(r->bake->m));
+}
+
+static void write_head(kiln_html *h, const kiln_report *r)
+{
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ");
+    write_hash(h, kiln_report_css);
+    KILN_HTML(h, "; script-src ");
+    write_hash(h, kiln_report_js);
+    KILN_HTML(h,
+              "; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+              "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"color-scheme\" content=\"light dark\">\n"
+              "<link rel=\"icon\" href=\"data:,\"><title>");
+    kiln_html_text(h, name_of(r));
+    KILN_HTML(h, " \xe2\x80\x93 bake report</title>\n<style>");
+    kiln_html_markup(h, kiln_report_css, strlen(kiln_report_css));
+    KILN_HTML(h, "</style></head>\n");
+}
+
+/* ---- what the bake is, in one look --------------------------------------------------------------------------------------- */
+static const kiln_layer *last_layer(const kiln_bake_facts *b)
+{
+    static const int kinds[] = {KILN_LAYER_baked, KILN_LAYER_pruned, KILN_LAYER_initial, KILN_LAYER_source};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (b->layers[kinds[i]]) return b->layers[kinds[i]];
+    return NULL;
+}
+
+/* Of the test split, as trainers report it; of all cameras where no photo is in it. */
+static bool mean_metrics(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n)
+{
+    *psnr = *ssim = 0;
+    *n = 0;
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
+        if (!image || !isfinite(image->psnr) || !isfinite(image->ssim)) continue;
+        if (test_only && strcmp(v->cameras[i].split, "test") != 0) continue;
+        *psnr += image->psnr;
+        *ssim += image->ssim;
+        ++*n;
+    }
+    *psnr /= (double)*n;
+    *ssim /= (double)*n;
+    return *n > 0;
+}
+
+static void write_metrics(kiln_html *h, const kiln_report *r)
+{
+    double psnr, ssim;
+    uint64_t n;
+    const bool test = mean_metrics(&r->bake->views, true, &psnr, &ssim, &n);
+    if (!test && !mean_metrics(&r->bake->views, false, &psnr, &ssim, &n)) return;
+    KILN_HTML(h, "<div><dt>PSNR</dt><dd>");
+    kiln_html_fixed(h, psnr, 2);
+    KILN_HTML(h, "<small> dB</small></dd></div><div><dt>SSIM</dt><dd>");
+    kiln_html_fixed(h, ssim, 4);
+    KILN_HTML(h, "<small> ");
+    kiln_report_plural(h, n, test ? "test view" : "view", test ? "test views" : "views");
+    KILN_HTML(h, "</small></dd></div>");
+}
+
+static double seconds_of(const kiln_stage_facts *s)
+{
+    return s->ran ? ((double)s->run.stop_ns - (double)s->run.start_ns) * 1e-9 : 0;
+}
+
+static void write_strip(kiln_html *h, const kiln_report *r)
+{
+    const kiln_bake_facts *b = r->bake;
+    const kiln_layer *last = last_layer(b), *baked = b->layers[KILN_LAYER_baked];
+    double seconds = 0;
+    for (int i = 0; i < KILN_STAGE_COUNT; i++) seconds += fmax(0, seconds_of(&b->stages[i]));
+    KILN_HTML(h, "<dl class=\"strip\">");
+    if (last) {
+        KILN_HTML(h, "<div><dt>Gaussians</dt><dd>");
+        kiln_html_count(h, last->count);
+        KILN_HTML(h, "</dd></div>");
+    }
+    if (baked) {
+        KILN_HTML(h, "<div><dt>Chunks</dt><dd>");
+        kiln_html_count(h, baked->n_chunks);
+        KILN_HTML(h, "</dd></div>");
+    }
+    if (b->views.n_cameras) {
+        KILN_HTML(h, "<div><dt>Cameras</dt><dd>");
+        kiln_html_count(h, b->views.n_cameras);
+        KILN_HTML(h, "</dd></div>");
+    }
+    write_metrics(h, r);
+    KILN_HTML(h, "<div><dt>Manifest</dt><dd>");
+    kiln_html_bytes(h, b->file_bytes);
+    KILN_HTML(h, "</dd></div>");
+    if (seconds > 0) {
+        KILN_HTML(h, "<div><dt>Baked in</dt><dd>");
+        kiln_html_seconds(h, seconds);
+        KILN_HTML(h, "</dd></div>");
+    }
+    KILN_HTML(h, "</dl>");
+}
+
+static const char *const state_class[] = {
+    [KILN_STAGE_MISSING] = "missing", [KILN_STAGE_FRESH] = "fresh", [KILN_STAGE_STALE] = "stale", [KILN_STAGE_PARTIAL] = "partial"};
+
+/* Stages that ran, as a row of marks; a stage that was never asked for is no part of this bake. */
+static void write_stages(kiln_html *h, const kiln_report *r)
+{
+    KILN_HTML(h, "<ol class=\"stages\" aria-label=\"Stages\">");
+    for (int i = 0; i < KILN_STAGE_COUNT; i++) {
+        const kiln_stage_facts *s = &r->bake->stages[i];
+        if (s->row.state == KILN_STAGE_MISSING && !s->n_lost) continue;
+        KILN_HTML(h, "<li");
+        KILN_ATTR(h, "class", state_class[s->row.state]);
+        KILN_HTML(h, ">");
+        kiln_html_text(h, s->name);
+        KILN_HTML(h, " <small>");
+        kiln_html_text(h, kiln_stage_state_name(s->row.state));
+        KILN_HTML(h, "</small></li>");
+    }
+    KILN_HTML(h, "</ol>");
+}
+
+static int64_t finished(const kiln_bake_facts *b)
+{
+    int64_t last = 0;
+    for (int i = 0; i < KILN_STAGE_COUNT; i++)
+        if (b->stages[i].row.finished_ns > last) last = b->stages[i].row.finished_ns;
+    return last;
+}
+
+static void write_header(kiln_html *h, const kiln_report *r)
+{
+    KILN_HTML(h, "<header><p class=\"eyebrow\">SplatKiln bake report</p><h1>");
+    kiln_html_text(h, name_of(r));
+    KILN_HTML(h, "</h1><p class=\"where\">");
+    kiln_html_text(h, kiln_manifest_path(r->bake->m));
+    if (finished(r->bake)) {
+        KILN_HTML(h, " \xc2\xb7 finished ");
+        kiln_html_time(h, finished(r->bake));
+    }
+    KILN_HTML(h, "</p>");
+    write_strip(h, r);
+    write_stages(h, r);
+    KILN_HTML(h, "</header>\n<nav aria-label=\"Contents\"><ul>");
+    for (int i = 0; i < N_SECTIONS; i++) {
+        if (!sections[i]->has(r)) continue;
+        KILN_HTML(h, "<li><a href=\"#");
+        kiln_html_text(h, sections[i]->id);
+        KILN_HTML(h, "\">");
+        kiln_html_text(h, sections[i]->title);
+        KILN_HTML(h, "</a></li>");
+    }
+    KILN_HTML(h, "</ul></nav>\n");
+}
+
+static void write_section(kiln_html *h, const kiln_report *r, const kiln_report_section *s)
+{
+    if (!s->has(r)) return;
+    KILN_HTML(h, "<section");
+    KILN_ATTR(h, "id", s->id);
+    KILN_HTML(h, "><h2>");
+    kiln_html_text(h, s->title);
+    KILN_HTML(h, "</h2><div class=\"body\">");
+    s->write(h, r);
+    KILN_HTML(h, "</div></section>\n");
+}
+
+void kiln_report_page(kiln_html *h, const kiln_report *r)
+{
+    write_head(h, r);
+    KILN_HTML(h, "<body>\n<div class=\"page\">");
+    write_header(h, r);
+    KILN_HTML(h, "<main>\n");
+    for (int i = 0; i < N_SECTIONS; i++) write_section(h, r, sections[i]);
+    KILN_HTML(h, "</main>\n<footer>Written by kiln-report ");
+    kiln_html_text(h, kiln_version);
+    KILN_HTML(h, ". This file is complete: it loads nothing and sends nothing.</footer></div>\n<script>");
+    kiln_html_markup(h, kiln_report_js, strlen(kiln_report_js));
+    KILN_HTML(h, "</script></body></html>\n");
+}

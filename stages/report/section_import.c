@@ -1,0 +1,267 @@
+/* section_import -- what was imported and why: the source, what was found, used and left out, splits, lenses. */
+#include "stages/report/report_page.h"
+
+#include "base/memory.h"
+#include "stages/engine/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has(const kiln_report *r) { return r->bake->scene != NULL; }
+
+/* ---- the source ------------------------------------------------------------------------------------------------------- */
+static bool is_moved(const kiln_scene *s) { return s->origin[0] != 0 || s->origin[1] != 0 || s->origin[2] != 0; }
+
+static void write_vector(kiln_html *h, const double v[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (i) KILN_HTML(h, ", ");
+        kiln_html_short(h, v[i]);
+    }
+}
+
+static void write_space(kiln_html *h, const kiln_scene *s)
+{
+    KILN_FACT_TEXT(h, "Axes", s->frame);
+    KILN_FACT_TEXT(h, "Up", s->up_axis);
+    KILN_FACT_TEXT(h, "Unit", s->unit);
+    if (is_moved(s)) {
+        KILN_FACT(h, "Origin");
+        write_vector(h, s->origin);
+        KILN_FACT_END(h);
+    }
+    if (s->transforms[0] && strcmp(s->transforms, "[]") != 0) KILN_FACT_TEXT(h, "Moved by", s->transforms);
+    if (!s->has_root) return;
+    KILN_FACT(h, "Root cube");
+    kiln_html_short(h, 2 * s->root_half);
+    KILN_HTML(h, " wide, centre ");
+    write_vector(h, s->root_centre);
+    KILN_FACT_END(h);
+}
+
+static void write_source(kiln_html *h, const kiln_report *r)
+{
+    static const char *const kinds[] = {
+        [KILN_SCENE_NONE] = "cameras only", [KILN_SCENE_POINTS] = "points", [KILN_SCENE_SPLATS] = "Gaussians"};
+    const kiln_scene *s = r->bake->scene;
+    const kiln_stage_facts *import = kiln_bake_stage(r->bake, "import");
+    KILN_FACTS_BEGIN(h);
+    KILN_FACT_TEXT(h, "Source", s->source_path);
+    KILN_FACT_TEXT(h, "Format", s->source_format);
+    KILN_FACT_TEXT(h, "Holds", kinds[s->kind]);
+    KILN_FACT_COUNT(h, "Rows read", s->rows_read);
+    KILN_FACT_COUNT(h, "Rows left out", s->rows_dropped);
+    if (s->kind == KILN_SCENE_SPLATS) {
+        KILN_FACT_COUNT(h, "SH degree", s->sh_degree);
+        KILN_FACT_TEXT(h, "Trained", s->antialiased ? "antialiased (mip compensation)" : "classic, without mip compensation");
+    }
+    KILN_FACT_TEXT(h, "Cameras' photos", kiln_json_text_of(json_object_get(import->counters, "photos_missing"), "sought"));
+    write_space(h, s);
+    KILN_FACTS_END(h);
+}
+
+/* ---- what was found ----------------------------------------------------------------------------------------------------- */
+typedef struct {
+    char role[32];
+    const char *first;
+    uint64_t files, bytes;
+} role_row;
+
+static uint32_t count_roles(const kiln_bake_facts *b, role_row *rows, uint32_t room)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n_sources; i++) {
+        const kiln_source_file *f = &b->sources[i];
+        uint32_t k = 0;
+        while (k < n && strcmp(rows[k].role, f->role) != 0) k++;
+        if (k == room) continue;
+        if (k == n) {
+            rows[n] = (role_row){.first = f->path};
+            strcpy(rows[n++].role, f->role);
+        }
+        rows[k].files++;
+        rows[k].bytes += f->size;
+    }
+    return n;
+}
+
+static void write_files(kiln_html *h, const kiln_report *r)
+{
+    role_row rows[16];
+    const uint32_t n = count_roles(r->bake, rows, 16);
+    if (n == 0) return;
+    KILN_HTML(h, "<h3>Found and used</h3>");
+    KILN_TABLE_BEGIN(h, "Files that import used", "");
+    KILN_HTML(
+        h, "<thead><tr><th scope=\"col\">Role</th><th scope=\"col\" class=\"n\">Files</th><th scope=\"col\" class=\"n\">Size</th>"
+           "<th scope=\"col\">First of them</th></tr></thead><tbody>");
+    for (uint32_t i = 0; i < n; i++) {
+        KILN_HTML(h, "<tr><th scope=\"row\">");
+        kiln_html_text(h, rows[i].role);
+        KILN_HTML(h, "</th><td class=\"n\">");
+        kiln_html_count(h, rows[i].files);
+        KILN_HTML(h, "</td><td class=\"n\">");
+        kiln_html_bytes(h, rows[i].bytes);
+        KILN_HTML(h, "</td><td class=\"path\">");
+        kiln_html_text(h, rows[i].first);
+        KILN_HTML(h, "</td></tr>");
+    }
+    KILN_TABLE_END(h);
+}
+
+/* ---- what was left out ---------------------------------------------------------------------------------------------------- */
+/* "photo_not_there" reads as "photo not there". */
+static void write_reason(kiln_html *h, const char *key)
+{
+    char text[96];
+    size_t n = 0;
+    for (; key[n] && n + 1 < sizeof text; n++) text[n] = key[n] == '_' ? ' ' : key[n];
+    text[n] = '\0';
+    kiln_html_text(h, text);
+}
+
+/* Lines of an object of counters; *begun: the list is open. */
+static void write_counters(kiln_html *h, json_t *counters, const char *what, bool *begun)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach(counters, key, v)
+    {
+        if (json_integer_value(v) <= 0) continue;
+        if (!*begun) KILN_HTML(h, "<h3>Left out or changed</h3><ul class=\"plain\">");
+        *begun = true;
+        KILN_HTML(h, "<li>");
+        kiln_html_count(h, (uint64_t)json_integer_value(v));
+        KILN_HTML(h, " ");
+        kiln_html_text(h, what);
+        KILN_HTML(h, ": ");
+        write_reason(h, key);
+        KILN_HTML(h, "</li>");
+    }
+}
+
+static void write_left_out(kiln_html *h, const kiln_report *r)
+{
+    const json_t *c = kiln_bake_stage(r->bake, "import")->counters;
+    const json_t *missing = json_object_get(c, "photos_missing");
+    bool begun = false;
+    write_counters(h, json_object_get(c, "dropped"), "rows dropped", &begun);
+    write_counters(h, json_object_get(c, "clamped"), "rows clamped", &begun);
+    write_counters(h, json_object_get(c, "frames_dropped_by"), "frames dropped", &begun);
+    if (kiln_json_count_of(missing, "count")) {
+        if (!begun) KILN_HTML(h, "<h3>Left out or changed</h3><ul class=\"plain\">");
+        begun = true;
+        KILN_HTML(h, "<li>");
+        kiln_report_plural(h, kiln_json_count_of(missing, "count"), "photo is missing, first ", "photos are missing, first ");
+        kiln_html_text(h, kiln_json_text_of(missing, "first"));
+        KILN_HTML(h, "</li>");
+    }
+    if (begun) KILN_HTML(h, "</ul>");
+}
+
+/* ---- splits and lenses ---------------------------------------------------------------------------------------------------- */
+static void write_split(kiln_html *h, const kiln_report *r)
+{
+    const kiln_bake_views *v = &r->bake->views;
+    const json_t *split = json_object_get(kiln_bake_stage(r->bake, "import")->counters, "split");
+    uint64_t test = 0, photos = 0, masks = 0, synthetic = 0;
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        test += strcmp(v->cameras[i].split, "test") == 0;
+        photos += v->cameras[i].photo[0] != '\0';
+        masks += v->cameras[i].mask[0] != '\0';
+        synthetic += v->cameras[i].synthetic;
+    }
+    KILN_HTML(h, "<h3>Cameras</h3>");
+    KILN_FACTS_BEGIN(h);
+    KILN_FACT_COUNT(h, "Train", v->n_cameras - test);
+    KILN_FACT_COUNT(h, "Test", test);
+    KILN_FACT_TEXT(h, "Split by", kiln_json_text_of(split, "rule"));
+    KILN_FACT_COUNT(h, "With photo", photos);
+    if (masks) KILN_FACT_COUNT(h, "With mask", masks);
+    if (synthetic) KILN_FACT_COUNT(h, "On our orbit", synthetic);
+    KILN_FACTS_END(h);
+}
+
+/* Cameras of one model and size; focal lengths may differ. */
+typedef struct {
+    const kiln_camera *first;
+    double least, most; /* fx in pixels */
+    uint64_t n;
+} lens_row;
+
+static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t room)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        const kiln_camera *c = &v->cameras[i];
+        uint32_t k = 0;
+        while (k < n && (strcmp(rows[k].first->model, c->model) != 0 || rows[k].first->width != c->width ||
+                         rows[k].first->height != c->height || rows[k].first->distorted != c->distorted))
+            k++;
+        if (k == room) continue;
+        if (k == n) rows[n++] = (lens_row){.first = c, .least = c->fx, .most = c->fx};
+        rows[k].least = fmin(rows[k].least, c->fx);
+        rows[k].most = fmax(rows[k].most, c->fx);
+        rows[k].n++;
+    }
+    return n;
+}
+
+static void write_angle(kiln_html *h, double pixels, double focal)
+{
+    kiln_html_fixed(h, 2 * atan(pixels / (2 * focal)) * 180 / M_PI, 1);
+    KILN_HTML(h, "\xc2\xb0");
+}
+
+static void write_lens(kiln_html *h, const lens_row *l)
+{
+    const kiln_camera *c = l->first;
+    KILN_HTML(h, "<tr><th scope=\"row\">");
+    kiln_html_text(h, c->model);
+    KILN_HTML(h, "</th><td class=\"n\">");
+    kiln_html_count(h, l->n);
+    KILN_HTML(h, "</td><td class=\"n\">");
+    kiln_html_count(h, c->width);
+    KILN_HTML(h, " \xc3\x97 ");
+    kiln_html_count(h, c->height);
+    KILN_HTML(h, "</td><td class=\"n\">");
+    kiln_html_fixed(h, l->least, 1);
+    if (l->most > l->least) {
+        KILN_HTML(h, " to ");
+        kiln_html_fixed(h, l->most, 1);
+    }
+    KILN_HTML(h, " px</td><td class=\"n\">");
+    write_angle(h, c->width, c->fx);
+    KILN_HTML(h, " \xc3\x97 ");
+    write_angle(h, c->height, c->fy);
+    KILN_HTML(h, "</td><td>");
+    kiln_html_text(h, c->distorted ? "yes, photos are undistorted" : "no");
+    KILN_HTML(h, "</td></tr>");
+}
+
+static void write_lenses(kiln_html *h, const kiln_report *r)
+{
+    lens_row rows[12];
+    const uint32_t n = group_lenses(&r->bake->views, rows, 12);
+    KILN_TABLE_BEGIN(h, "Lenses", "");
+    KILN_HTML(
+        h,
+        "<thead><tr><th scope=\"col\">Lens</th><th scope=\"col\" class=\"n\">Cameras</th><th scope=\"col\" class=\"n\">Picture</th>"
+        "<th scope=\"col\" class=\"n\">Focal length</th><th scope=\"col\" class=\"n\">Field of view</th>"
+        "<th scope=\"col\">Distorted</th></tr></thead><tbody>");
+    for (uint32_t i = 0; i < n; i++) write_lens(h, &rows[i]);
+    KILN_TABLE_END(h);
+}
+
+static void write(kiln_html *h, const kiln_report *r)
+{
+    write_source(h, r);
+    write_files(h, r);
+    write_left_out(h, r);
+    if (r->bake->views.n_cameras == 0) return;
+    write_split(h, r);
+    write_lenses(h, r);
+}
+
+const kiln_report_section kiln_section_import = {.id = "import", .title = "Import", .has = has, .write = write};

@@ -1,0 +1,93 @@
+/* kiln-report -- a bake as one HTML file that loads nothing: what was imported and why, what each stage did, how its pictures look.
+ * stages/report/ gathers and writes it; this is the command line. Reads only, but for the file that it writes. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
+#include "stages/report/report_page.h"
+
+#include <string.h>
+
+static struct {
+    const char *output;
+} o;
+
+static const kiln_opt options[] = {
+    {"output", 'o', KILN_OPT_PATH, &o.output, "FILE", NULL, NULL, "the HTML file; without it report.html beside the manifest", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const char *const notes[] = {
+    "The file is opened from disk with any browser. It holds all that it shows: no network, no other file.",
+    "Manifests may come from other people: texts from them are escaped, and the page's policy runs no script but its own.",
+    NULL,
+};
+
+static const kiln_cli cli = {.program = "kiln-report",
+                             .summary = "writes what a bake holds and how it came about as one HTML file",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .tables_note = notes,
+                             .options = options,
+                             .common = kiln_common_options};
+
+/* Beside the manifest. */
+static kiln_status default_output(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    char folder[KILN_PATH_MAX] = ".";
+    const char *slash = strrchr(manifest, '/');
+    const size_t n = slash ? (size_t)(slash - manifest) + 1 : 0;
+    if (n >= sizeof folder) return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", manifest);
+    if (n) {
+        memcpy(folder, manifest, n);
+        folder[n] = '\0';
+    }
+    return kiln_path_inside(out, KILN_PATH_MAX, folder, "report.html", "-o", err);
+}
+
+static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    if (!o.output) return default_output(manifest, out, err);
+    if (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output))
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s' is a folder; give a file, such as report.html", o.output);
+    return kiln_path_join(out, KILN_PATH_MAX, "", o.output, err);
+}
+
+static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *bytes, kiln_error *err)
+{
+    kiln_bake_facts facts;
+    kiln_html h;
+    kiln_html_init(&h, err);
+    kiln_status st = kiln_bake_facts_get(m, &facts, err);
+    if (st == KILN_OK) {
+        const kiln_report report = {.bake = &facts};
+        kiln_report_page(&h, &report);
+        st = kiln_html_status(&h);
+    }
+    if (st == KILN_OK) st = kiln_file_replaceable(path, err);
+    if (st == KILN_OK) st = kiln_file_write(path, h.out.data, h.out.size, err);
+    *bytes = h.out.size;
+    kiln_html_release(&h);
+    kiln_bake_facts_release(&facts);
+    return st;
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    char path[KILN_PATH_MAX], size[32];
+    uint64_t bytes;
+    KILN_TRY(find_output(kiln_manifest_path(m), path, err));
+    KILN_TRY(write_report(m, path, &bytes, err));
+    json_t *report = kiln_run_report(r);
+    if (json_object_set_new(report, "path", kiln_json_string(path)) != 0 ||
+        json_object_set_new(report, "bytes", json_integer((json_int_t)bytes)) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    if (!kiln_run_json(r) && kiln_log_get() != KILN_LOG_QUIET) kiln_print("%s: %s", path, kiln_size_text(bytes, size));
+    return KILN_OK;
+}
+
+static const kiln_stage_program program = {.name = "report", .cli = &cli, .open = KILN_OPEN_READ, .run = run};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
