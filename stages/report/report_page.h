@@ -6,11 +6,13 @@
 
 #include "stages/report/bake_facts.h"
 #include "stages/report/html.h"
+#include "stages/report/row_survey.h"
 
 #include <stdbool.h>
 
 typedef struct {
     const kiln_bake_facts *bake;
+    const kiln_prune_survey *survey;
 } kiln_report;
 
 typedef struct {

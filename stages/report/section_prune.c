@@ -1,4 +1,4 @@
-/* section_prune -- each rule of kiln-prune with what it did. */
+/* section_prune -- each rule of kiln-prune with what it did and would do at other limits; distributions before and after. */
 #include "stages/report/report_page.h"
 
 #include "kernels/prune/prune.h"
@@ -61,6 +61,174 @@ static void write_rules(kiln_html *h, const kiln_report *r)
     KILN_TABLE_END(h);
 }
 
+/* ---- other limits --------------------------------------------------------------------------------------------------------- */
+static void write_share(kiln_html *h, uint64_t n, uint64_t of)
+{
+    const double percent = of ? 100 * (double)n / (double)of : 0;
+    KILN_HTML(h, "<small>");
+    kiln_html_fixed(h, percent, percent < 0.1 ? 3 : 1);
+    KILN_HTML(h, " %</small>");
+}
+
+static void write_trial(kiln_html *h, const kiln_rule_trial *t, uint64_t rows)
+{
+    KILN_HTML(h, "<tr><th scope=\"row\">");
+    kiln_html_text(h, t->name);
+    if (t->now < 0) KILN_HTML(h, " <small>off</small>");
+    KILN_HTML(h, "</th>");
+    for (int i = 0; i < t->n; i++) {
+        if (i == t->now)
+            KILN_HTML(h, "<td class=\"n now\"><small>");
+        else
+            KILN_HTML(h, "<td class=\"n\"><small>");
+        kiln_html_short(h, t->limits[i]);
+        KILN_HTML(h, "</small><b>");
+        kiln_html_count(h, t->touched[i]);
+        KILN_HTML(h, "</b>");
+        if (t->touched[i]) write_share(h, t->touched[i], rows);
+        KILN_HTML(h, "</td>");
+    }
+    KILN_HTML(h, "</tr>");
+}
+
+static void write_trials(kiln_html *h, const kiln_report *r)
+{
+    const kiln_prune_survey *s = r->survey;
+    if (!s->has_before) return;
+    KILN_HTML(h, "<h3>At other limits</h3><p class=\"note\">How many rows each rule would touch by itself: those below a least "
+                 "opacity, above a greatest axis or ratio. Marked: the limit of this bake.");
+    if (s->before.read < s->before.rows) {
+        KILN_HTML(h, " Counted in ");
+        kiln_html_count(h, s->before.read);
+        KILN_HTML(h, " of ");
+        kiln_html_count(h, s->before.rows);
+        KILN_HTML(h, " rows.");
+    }
+    KILN_HTML(h, "</p>");
+    KILN_TABLE_BEGIN(h, "Rules at other limits", "trials");
+    KILN_HTML(h, "<tbody>");
+    for (const kiln_rule_trial *t = s->trials; t->name; t++) write_trial(h, t, s->before.read);
+    KILN_TABLE_END(h);
+}
+
+/* ---- histograms --------------------------------------------------------------------------------------------------------- */
+static const struct {
+    kiln_survey_kind kind;
+    const char *title, *unit;
+    bool is_log;
+} plots[] = {
+    {KILN_SURVEY_SCALE, "Longest axis", "scene units", true},
+    {KILN_SURVEY_OPACITY, "Opacity", "0 to 1", false},
+    {KILN_SURVEY_NEEDLE, "Needle ratio", "longest to middle axis", true},
+    {KILN_SURVEY_SPACING, "Spacing", "scene units, to the nearest neighbours", true},
+};
+
+enum { BARS = 56 };
+typedef struct {
+    int first, join; /* fine bins: where the plot begins, how many a bar takes */
+    uint64_t bars[2][BARS], most;
+} histogram;
+
+static bool is_in(const kiln_distribution *const d[2], int bin) { return d[0]->bins[bin] || d[1]->bins[bin]; }
+
+static void make_histogram(histogram *g, const kiln_distribution *const d[2], bool whole)
+{
+    int first = 0, last = KILN_SURVEY_BINS - 1;
+    *g = (histogram){.first = 0};
+    while (!whole && first < last && !is_in(d, first)) first++;
+    while (last > first && !is_in(d, last)) last--;
+    if (whole) last = 99; /* opacity: 100 bins from 0 to 1 */
+    g->join = (last - first) / BARS + 1;
+    g->first = first - (BARS * g->join - (last - first + 1)) / 2;
+    if (whole || g->first < 0) g->first = 0;
+    for (int side = 0; side < 2; side++)
+        for (int i = first; i <= last; i++) g->bars[side][(i - g->first) / g->join] += d[side]->bins[i];
+    for (int i = 0; i < 2 * BARS; i++)
+        if (g->bars[i / BARS][i % BARS] > g->most) g->most = g->bars[i / BARS][i % BARS];
+}
+
+/* Heights are of the square root, so that a bar of few rows is seen beside one of many. */
+static void write_bars(kiln_html *h, const histogram *g, int side)
+{
+    for (int i = 0; i < BARS; i++) {
+        if (!g->bars[side][i]) continue;
+        const double y = fmax(1.5, 100 * sqrt((double)g->bars[side][i] / (double)g->most));
+        KILN_HTML(h, "<rect");
+        KILN_ATTR_XY(h, "x", side ? i + 0.3 : i + 0.08);
+        KILN_ATTR_XY(h, "y", 100 - y);
+        KILN_ATTR_XY(h, "width", side ? 0.4 : 0.84);
+        KILN_ATTR_XY(h, "height", y);
+        KILN_HTML(h, "/>");
+    }
+}
+
+static void write_quantiles(kiln_html *h, const char *side, const kiln_distribution *d, kiln_survey_kind kind, bool is_log)
+{
+    static const double shares[] = {0, 0.01, 0.5, 0.99, 1};
+    if (d->rows == 0) return;
+    KILN_HTML(h, "<tr><th scope=\"row\"");
+    KILN_ATTR(h, "class", side);
+    KILN_HTML(h, ">");
+    kiln_html_text(h, side);
+    KILN_HTML(h, "</th>");
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const double v = shares[i] <= 0 ? d->least : shares[i] >= 1 ? d->most : kiln_distribution_at(d, kind, shares[i]);
+        KILN_HTML(h, "<td class=\"n\">");
+        kiln_html_short(h, is_log ? exp(v) : v);
+        KILN_HTML(h, "</td>");
+    }
+    KILN_HTML(h, "</tr>");
+}
+
+static void write_tick(kiln_html *h, kiln_survey_kind kind, int bin, bool is_log)
+{
+    const double v = kiln_survey_border(kind, bin);
+    KILN_HTML(h, "<span>");
+    kiln_html_short(h, is_log ? exp(v) : v);
+    KILN_HTML(h, "</span>");
+}
+
+static void write_plot(kiln_html *h, const kiln_prune_survey *s, size_t p)
+{
+    const kiln_survey_kind kind = plots[p].kind;
+    const kiln_distribution *const d[2] = {&s->before.of[kind], &s->after.of[kind]};
+    histogram g;
+    if (d[0]->rows + d[1]->rows == 0) return;
+    make_histogram(&g, d, !plots[p].is_log);
+    const int end = plots[p].is_log ? g.first + BARS * g.join : 100;
+    KILN_HTML(h, "<figure><figcaption>");
+    kiln_html_text(h, plots[p].title);
+    KILN_HTML(h, " <small>");
+    kiln_html_text(h, plots[p].unit);
+    KILN_HTML(
+        h, "</small></figcaption><svg class=\"plot\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram; the table "
+           "below has its quantiles\" viewBox=\"0 0 ");
+    kiln_html_path_number(h, (double)(end - g.first) / g.join);
+    KILN_HTML(h, "100\"><g class=\"before\">");
+    write_bars(h, &g, 0);
+    KILN_HTML(h, "</g><g class=\"after\">");
+    write_bars(h, &g, 1);
+    KILN_HTML(h, "</g></svg><div class=\"ticks\">");
+    for (int i = 0; i <= 4; i++) write_tick(h, kind, g.first + (end - g.first) * i / 4, plots[p].is_log);
+    KILN_HTML(
+        h, "</div><table class=\"small\"><thead><tr><td></td><th scope=\"col\" class=\"n\">least</th><th scope=\"col\" class=\"n\">"
+           "1 %</th><th scope=\"col\" class=\"n\">median</th><th scope=\"col\" class=\"n\">99 %</th><th scope=\"col\" class=\"n\">"
+           "most</th></tr></thead><tbody>");
+    write_quantiles(h, "before", d[0], kind, plots[p].is_log);
+    write_quantiles(h, "after", d[1], kind, plots[p].is_log);
+    KILN_HTML(h, "</tbody></table></figure>");
+}
+
+static void write_plots(kiln_html *h, const kiln_report *r)
+{
+    if (!r->survey->has_before && !r->survey->has_after) return;
+    KILN_HTML(h,
+              "<h3>Distributions</h3><p class=\"note\">Wide bars: before pruning. Narrow bars: after. Heights grow with the square "
+              "root of the rows.</p><div class=\"plots\">");
+    for (size_t p = 0; p < sizeof plots / sizeof *plots; p++) write_plot(h, r->survey, p);
+    KILN_HTML(h, "</div>");
+}
+
 static void write(kiln_html *h, const kiln_report *r)
 {
     const uint64_t rows = kiln_json_count_of(record(r), "rows"), kept = kiln_json_count_of(record(r), "kept");
@@ -87,6 +255,8 @@ static void write(kiln_html *h, const kiln_report *r)
     kiln_html_short(h, kiln_json_number_of(record(r), "median_scale"));
     KILN_FACT_END(h);
     KILN_FACTS_END(h);
+    write_trials(h, r);
+    write_plots(h, r);
 }
 
 const kiln_report_section kiln_section_prune = {.id = "prune", .title = "Pruning", .has = has, .write = write};

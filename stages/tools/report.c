@@ -2,11 +2,13 @@
  * stages/report/ gathers and writes it; this is the command line. Reads only, but for the file that it writes. */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/report/report_page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -54,21 +56,30 @@ static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], ki
     return kiln_path_join(out, KILN_PATH_MAX, "", o.output, err);
 }
 
-static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *bytes, kiln_error *err)
+static kiln_status write_page(const kiln_report *report, const char *path, uint64_t *bytes, kiln_error *err)
 {
-    kiln_bake_facts facts;
     kiln_html h;
     kiln_html_init(&h, err);
-    kiln_status st = kiln_bake_facts_get(m, &facts, err);
-    if (st == KILN_OK) {
-        const kiln_report report = {.bake = &facts};
-        kiln_report_page(&h, &report);
-        st = kiln_html_status(&h);
-    }
+    kiln_report_page(&h, report);
+    kiln_status st = kiln_html_status(&h);
     if (st == KILN_OK) st = kiln_file_replaceable(path, err);
     if (st == KILN_OK) st = kiln_file_write(path, h.out.data, h.out.size, err);
     *bytes = h.out.size;
     kiln_html_release(&h);
+    return st;
+}
+
+static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *bytes, kiln_error *err)
+{
+    kiln_bake_facts facts;
+    kiln_prune_survey *survey = NULL; /* too big for the stack */
+    kiln_status st;
+    KILN_GO(kiln_bake_facts_get(m, &facts, err));
+    KILN_GO(KILN_ALLOC(&survey, 1, "distributions", err));
+    KILN_GO(kiln_prune_survey_make(&facts, survey, err));
+    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey}, path, bytes, err));
+done:
+    free(survey);
     kiln_bake_facts_release(&facts);
     return st;
 }

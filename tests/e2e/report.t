@@ -83,3 +83,22 @@ db.commit()
 PY
 must 0 kiln report "$T/evil.db" -o "$T/odd.html"
 page "$T/odd.html"
+
+# rules at other limits and distributions, counted in what prune read
+mkdir "$T/rows"
+python3 - "$T/rows/scene.ply" <<'PY' || fail 'cannot write the scene'
+import struct, sys
+from math import log
+names = ["x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"]
+with open(sys.argv[1], "wb") as f:
+    f.write(("ply\nformat binary_little_endian 1.0\nelement vertex 1000\n" + "".join(f"property float {n}\n" for n in names) + "end_header\n").encode())
+    for i in range(1000):  # 40 of opacity 0.03, 7 needles of 30 : 1, the others all alike
+        opacity, needle = 0.03 if i < 40 else 0.8, 30 if 100 <= i < 107 else 1
+        f.write(struct.pack("<14f", i % 10, i // 10 % 10, i // 100, 0, 0, 0, log(opacity / (1 - opacity)), log(0.05 * needle), log(0.05), log(0.05), 1, 0, 0, 0))
+PY
+must 0 kiln import "$T/rows" "$T/rows.db"
+must 0 kiln knn "$T/rows.db"
+must 0 kiln prune "$T/rows.db" --min-opacity 0.04
+must 0 kiln report "$T/rows.db" -o "$T/rows.html"
+page "$T/rows.html"
+for word in '<small>0.02</small><b>0</b>' '<td class="n now"><small>0.04</small><b>40</b>' '<small>0.05</small><b>40</b>' '<small>20</small><b>7</b>' '<small>50</small><b>0</b>' 'Longest axis'; do has "$T/rows.html" "$word"; done
