@@ -70,7 +70,7 @@ static kiln_status read_block(kiln_manifest *m, const kiln_chunk *c, const kiln_
 }
 
 typedef struct {
-    double longest, middle, opacity, spacing; /* the first two and spacing are logarithms */
+    double longest, middle, logit, opacity, spacing; /* the first two and spacing are logarithms */
 } row;
 
 static row row_of(const block *b, uint64_t i)
@@ -79,8 +79,9 @@ static row row_of(const block *b, uint64_t i)
     const double longest = fmax(x, fmax(y, z)), least = fmin(x, fmin(y, z));
     return (row){.longest = longest,
                  .middle = x + y + z - longest - least,
-                 .opacity = 1 / (1 + exp(-(double)b->logits[i])),
-                 .spacing = b->spacing2 && b->spacing2[i] > 0 ? 0.5 * log((double)b->spacing2[i]) : NAN};
+                 .logit = (double)b->logits[i],
+                 .opacity = 1 / (1 + (double)expf(-b->logits[i])),
+                 .spacing = b->spacing2 && b->spacing2[i] > 0 ? 0.5 * (double)logf(b->spacing2[i]) : NAN};
 }
 
 /* ---- rules at other limits ------------------------------------------------------------------------------------------------ */
@@ -123,15 +124,30 @@ static void start_trials(kiln_prune_survey *s, const json_t *record)
     }
 }
 
-/* What each rule of `tried` compares with its limit; NAN: it does not look at the row. */
-static void try_row(kiln_prune_survey *s, const row *r, double floor, double extent)
+/* Limits as rows are compared with them, so that a row costs no exp: logits of opacities, logarithms of the others. */
+typedef struct {
+    double edges[KILN_TRIALS][KILN_SURVEY_LIMITS];
+    double floor, extent; /* logarithms; NAN: not known */
+} trial_edges;
+
+static trial_edges edges_of(const kiln_prune_survey *s, const json_t *record)
 {
-    const double longest = exp(r->longest), known = fmax(exp(r->spacing), floor); /* fmax ignores a NAN */
-    const double measures[KILN_TRIALS] = {r->opacity, known > 0 ? longest / known : NAN, extent > 0 ? longest / extent : NAN,
-                                          exp(r->longest - r->middle)};
+    const double spacing = kiln_json_number_of(record, "median_spacing"), scale = kiln_json_number_of(record, "median_scale");
+    trial_edges e = {.floor = log(fmax(spacing, scale)), .extent = log(kiln_json_number_of(record, "extent"))};
+    for (int k = 0; k < KILN_TRIALS; k++)
+        for (int i = 0; i < s->trials[k].n; i++)
+            e.edges[k][i] = log(s->trials[k].limits[i]) - (k ? 0 : log1p(-s->trials[k].limits[i]));
+    return e;
+}
+
+/* NAN, where a rule does not look at the row, is neither below nor above. */
+static void try_row(kiln_prune_survey *s, const trial_edges *e, const row *r)
+{
+    const double measures[KILN_TRIALS] = {r->logit, r->longest - fmax(r->spacing, e->floor) /* fmax ignores a NAN */,
+                                          r->longest - e->extent, r->longest - r->middle};
     for (int k = 0; k < KILN_TRIALS; k++) {
         kiln_rule_trial *t = &s->trials[k];
-        for (int i = 0; i < t->n; i++) t->touched[i] += k == 0 ? measures[k] < t->limits[i] : measures[k] > t->limits[i];
+        for (int i = 0; i < t->n; i++) t->touched[i] += k ? measures[k] > e->edges[k][i] : measures[k] < e->edges[k][i];
     }
 }
 
@@ -141,7 +157,7 @@ typedef struct {
     const kiln_layer *layer;
     kiln_row_survey *to;
     kiln_prune_survey *trials; /* NULL: none are made */
-    double floor, extent;
+    const trial_edges *edges;
 } job;
 
 static void add_block(const job *j, const block *b)
@@ -152,7 +168,7 @@ static void add_block(const job *j, const block *b)
         add(j->to, KILN_SURVEY_OPACITY, r.opacity);
         add(j->to, KILN_SURVEY_NEEDLE, r.longest - r.middle);
         add(j->to, KILN_SURVEY_SPACING, r.spacing);
-        if (j->trials) try_row(j->trials, &r, j->floor, j->extent);
+        if (j->trials) try_row(j->trials, j->edges, &r);
     }
     j->to->read += b->n;
 }
@@ -191,16 +207,11 @@ kiln_status kiln_prune_survey_make(const kiln_bake_facts *b, kiln_prune_survey *
     const kiln_layer *before = b->layers[KILN_LAYER_initial] ? b->layers[KILN_LAYER_initial] : b->layers[KILN_LAYER_source];
     const kiln_layer *after = b->layers[KILN_LAYER_pruned];
     const json_t *record = kiln_bake_stage(b, "prune")->counters;
-    const double spacing = kiln_json_number_of(record, "median_spacing"), scale = kiln_json_number_of(record, "median_scale");
     *out = (kiln_prune_survey){.has_before = has_gaussians(before), .has_after = has_gaussians(after)};
     start_trials(out, record);
     if (out->has_before) {
-        const job j = {.bake = b,
-                       .layer = before,
-                       .to = &out->before,
-                       .trials = out,
-                       .floor = fmax(spacing, scale),
-                       .extent = kiln_json_number_of(record, "extent")};
+        const trial_edges edges = edges_of(out, record);
+        const job j = {.bake = b, .layer = before, .to = &out->before, .trials = out, .edges = &edges};
         KILN_TRY(survey(&j, err));
     }
     if (!out->has_after) return KILN_OK;
