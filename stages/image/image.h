@@ -1,4 +1,4 @@
-/* image -- reading and writing pictures: 8- and 16-bit PNG, .npy float32; JPEG, WebP, TIFF (read).
+/* image -- reading and writing pictures: 8- and 16-bit PNG, .npy float32; JPEG, WebP, TIFF (read); JPEG in memory (written).
  *
  * A kiln_picture is float32, interleaved, channels 1 to 4, row-major from the top. 8-bit values v are v / 255.f,
  * 16-bit v / 65535.f; written back with round-half-up after a clamp to [0,1]. libpng's and libjpeg's errors become
@@ -8,6 +8,7 @@
 #ifndef KILN_STAGES_IMAGE_H
 #define KILN_STAGES_IMAGE_H
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "kernels/png_rows/png_rows.h"
 
@@ -85,6 +86,9 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KIL
 /* Host memory that this takes at most besides the data, and besides half a MiB for each thread (of a row that is longer than 64
  * KiB: three rows and 300 KiB). */
 uint64_t kiln_picture_write_bytes(const kiln_picture_job *job);
+/* Appends a JPEG of [height][width] red, green, blue to out, for pages; sides of at most 65,500 pixels, quality 1 to 100. */
+kiln_status kiln_jpeg_encode(const float *rgb, uint32_t width, uint32_t height, int quality, kiln_buffer *out,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* Of the suffix of `path`, whatever its case; PNG8 where no format has it. */
 kiln_picture_format kiln_picture_format_of(const char *path);
 /* Is the suffix of `path` that of a format that is written, whatever its case? */

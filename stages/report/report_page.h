@@ -7,12 +7,14 @@
 #include "stages/report/bake_facts.h"
 #include "stages/report/html.h"
 #include "stages/report/row_survey.h"
+#include "stages/report/view_pictures.h"
 
 #include <stdbool.h>
 
 typedef struct {
     const kiln_bake_facts *bake;
     const kiln_prune_survey *survey;
+    const kiln_picture_set *pictures;
 } kiln_report;
 
 typedef struct {
@@ -22,7 +24,7 @@ typedef struct {
 } kiln_report_section;
 
 /* In the order of the page. A new section: its file, and its row in report_page.c. */
-extern const kiln_report_section kiln_section_import, kiln_section_prune, kiln_section_record;
+extern const kiln_report_section kiln_section_import, kiln_section_prune, kiln_section_cameras, kiln_section_record;
 
 /* Appends the page to h. kiln_html_status tells whether it is whole. */
 void kiln_report_page(kiln_html *h, const kiln_report *r);

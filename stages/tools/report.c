@@ -8,20 +8,26 @@
 #include "stages/engine/json_text.h"
 #include "stages/report/report_page.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
     const char *output;
+    uint32_t max_mb;
 } o;
 
 static const kiln_opt options[] = {
     {"output", 'o', KILN_OPT_PATH, &o.output, "FILE", NULL, NULL, "the HTML file; without it report.html beside the manifest", 0},
+    {"max-mb", 0, KILN_OPT_U32, &o.max_mb, "N", "15", "1..1000",
+     "most megabytes of the file; cameras whose pictures do not fit are left out", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
 static const char *const notes[] = {
     "The file is opened from disk with any browser. It holds all that it shows: no network, no other file.",
+    "Photos are read only where import has read them and their content is still the same, pictures only in the bake's folder; "
+    "what the page shows of them is encoded anew. --threads says how many are decoded at a time.",
     "Manifests may come from other people: texts from them are escaped, and the page's policy runs no script but its own.",
     NULL,
 };
@@ -69,16 +75,24 @@ static kiln_status write_page(const kiln_report *report, const char *path, uint6
     return st;
 }
 
+static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
+
+/* A fifteenth of the file is for everything that is no picture. */
 static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *bytes, kiln_error *err)
 {
     kiln_bake_facts facts;
-    kiln_prune_survey *survey = NULL; /* too big for the stack */
+    kiln_prune_survey *survey = NULL; /* too big for the stack, as are pictures */
+    kiln_picture_set *pictures = NULL;
     kiln_status st;
     KILN_GO(kiln_bake_facts_get(m, &facts, err));
     KILN_GO(KILN_ALLOC(&survey, 1, "distributions", err));
     KILN_GO(kiln_prune_survey_make(&facts, survey, err));
-    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey}, path, bytes, err));
+    KILN_GO(KILN_ALLOC(&pictures, 1, "pictures", err));
+    KILN_GO(kiln_picture_set_make(&facts, (uint64_t)o.max_mb * 1000000 * 14 / 15, threads(), pictures, err));
+    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey, .pictures = pictures}, path, bytes, err));
 done:
+    if (pictures) kiln_picture_set_release(pictures);
+    free(pictures);
     free(survey);
     kiln_bake_facts_release(&facts);
     return st;

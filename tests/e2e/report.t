@@ -102,3 +102,80 @@ must 0 kiln prune "$T/rows.db" --min-opacity 0.04
 must 0 kiln report "$T/rows.db" -o "$T/rows.html"
 page "$T/rows.html"
 for word in '<small>0.02</small><b>0</b>' '<td class="n now"><small>0.04</small><b>40</b>' '<small>0.05</small><b>40</b>' '<small>20</small><b>7</b>' '<small>50</small><b>0</b>' 'Longest axis'; do has "$T/rows.html" "$word"; done
+
+# photo, picture, difference and tiles of each camera, encoded anew; the worst first
+must 0 kiln generate demo "$T/demo" --gaussians 4000 --cameras 5 --size 160x96
+bake "$T/demo" "$T/demo/bake/manifest.db"
+M=$T/demo/bake/manifest.db
+must 0 kiln report "$M"
+page "$T/demo/bake/report.html"
+# shown PAGE NAME...: cameras that show a layer, "NAME:layer layer ..."
+shown() {
+    python3 - "$1" <<'PY'
+import base64, sys, report
+p = report.page(sys.argv[1])
+n = {}
+for tag, a in p.tags:
+    if tag == "img":
+        kind, data = a["src"].split(";base64,")
+        head = base64.b64decode(data)[:12]
+        assert head[:3] == b"\xff\xd8\xff" if kind == "data:image/jpeg" else head[8:] == b"WEBP", kind
+        assert a["alt"]
+        n[a["class"]] = n.get(a["class"], 0) + 1
+print(*(f"{k}:{n[k]}" for k in sorted(n)))
+PY
+}
+said() { [ "$(shown "$1")" = "$2" ] || fail "$1 shows $(shown "$1"), not $2"; }
+said "$T/demo/bake/report.html" 'difference:5 photo:5 picture:5 tiles:5'
+python3 - "$M" "$T/demo/bake/report.html" <<'PY' || fail 'the worst is not the first'
+import re, sqlite3, sys
+names = [n for n, in sqlite3.connect(sys.argv[1]).execute("SELECT camera FROM image ORDER BY psnr")]
+assert re.findall("<h4>(\\w+)", open(sys.argv[2]).read()) == names, names
+PY
+
+# photos of a stranger's manifest: not in source_file, changed since, a pipe, a link, no picture; pictures outside of the bake
+cp "$T/demo/images/view_00.png" "$T/secret.png"
+mkfifo "$T/pipe.png"
+ln -s "$T/secret.png" "$T/link.png"
+cp "$M" "$T/demo/bake/evil.db"
+python3 - "$T/demo/bake/evil.db" "$T" <<'PY' || fail 'cannot make the stranger'
+import os, sqlite3, sys
+db, t = sqlite3.connect(sys.argv[1]), sys.argv[2]
+def photo(camera, path, listed):  # listed: with the size and hash of the photo that it was
+    old, = db.execute("SELECT path FROM photo WHERE camera = ?", (camera,)).fetchone()
+    db.execute("UPDATE photo SET path = ? WHERE camera = ?", (path, camera))
+    if listed:
+        db.execute("UPDATE source_file SET path = ? WHERE path = ?", (path, old))
+photo("view_00", t + "/secret.png", False)
+photo("view_01", t + "/pipe.png", True)
+photo("view_02", "/etc/passwd", True)
+photo("view_03", t + "/link.png", True)
+db.execute("UPDATE image SET path = 'renders/none.png' WHERE camera = 'view_00'")
+db.execute("UPDATE image SET path = 'renders' WHERE camera = 'view_01'")
+db.execute("UPDATE image SET path = 'renders/away.png' WHERE camera = 'view_02'")
+os.symlink(t + "/secret.png", t + "/demo/bake/renders/away.png")
+os.mkfifo(t + "/demo/bake/renders/pipe.png")
+db.execute("UPDATE image SET path = 'renders/pipe.png' WHERE camera = 'view_03'")
+db.commit()
+PY
+must 0 timeout 60 "$KILN_BIN/kiln-report" --quiet "$T/demo/bake/evil.db" -o "$T/evil.html"
+page "$T/evil.html"
+said "$T/evil.html" 'difference:1 photo:1 picture:1 tiles:5'
+has "$T/evil.html" 'The photo is not among the files that import read.'
+echo changed >>"$T/demo/images/view_04.png"
+must 0 kiln report "$T/demo/bake/evil.db" -o "$T/evil.html"
+said "$T/evil.html" 'picture:1 tiles:5'
+has "$T/evil.html" 'The file has changed since it was imported.'
+
+# --max-mb leaves out cameras, and says so
+must 2 kiln report "$M" --max-mb 0
+must 0 kiln generate demo "$T/many" --gaussians 8000 --cameras 26 --size 256x160
+bake "$T/many" "$T/many/bake/manifest.db"
+must 0 kiln report "$T/many/bake/manifest.db"
+page "$T/many/bake/report.html"
+said "$T/many/bake/report.html" 'difference:24 photo:24 picture:24 tiles:24'
+has "$T/many/bake/report.html" '24 of 26 cameras'
+must 0 kiln report "$T/many/bake/manifest.db" --max-mb 1
+page "$T/many/bake/report.html"
+has "$T/many/bake/report.html" 'left out because of --max-mb'
+[ "$(stat -c %s "$T/many/bake/report.html")" -le 1000000 ] || fail 'the page is larger than --max-mb'
