@@ -205,7 +205,8 @@ static void write_chosen(kiln_html *h, const kiln_report *r)
     kiln_html_count(h, KILN_THUMBNAIL_SIDE);
     KILN_HTML(h, " pixels a side. Differences are ");
     kiln_html_count(h, KILN_DIFFERENCE_GAIN);
-    KILN_HTML(h, " times as large as they are; tiles are bright where they have many pairs; per tile: the median and the most.</p><div class=\"views\">");
+    KILN_HTML(h, " times as large as they are; tiles are bright where they have many pairs; per tile: the median and the "
+                 "most.</p><div class=\"views\">");
     for (uint32_t i = 0; i < s->n; i++) write_card(h, r, i);
     KILN_HTML(h, "</div>");
 }

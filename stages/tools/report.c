@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/lod/levels_info.h"
 #include "stages/report/report_page.h"
 
 #include <omp.h>
@@ -83,14 +84,17 @@ static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *by
     kiln_bake_facts facts;
     kiln_prune_survey *survey = NULL; /* too big for the stack, as are pictures */
     kiln_picture_set *pictures = NULL;
+    json_t *levels = NULL;
     kiln_status st;
     KILN_GO(kiln_bake_facts_get(m, &facts, err));
     KILN_GO(KILN_ALLOC(&survey, 1, "distributions", err));
     KILN_GO(kiln_prune_survey_make(&facts, survey, err));
     KILN_GO(KILN_ALLOC(&pictures, 1, "pictures", err));
     KILN_GO(kiln_picture_set_make(&facts, (uint64_t)o.max_mb * 1000000 * 14 / 15, threads(), pictures, err));
-    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey, .pictures = pictures}, path, bytes, err));
+    KILN_GO(kiln_levels_info(m, &levels, err));
+    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey, .pictures = pictures, .levels = levels}, path, bytes, err));
 done:
+    json_decref(levels);
     if (pictures) kiln_picture_set_release(pictures);
     free(pictures);
     free(survey);
@@ -102,7 +106,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     char path[KILN_PATH_MAX], size[32];
-    uint64_t bytes;
+    uint64_t bytes = 0;
     KILN_TRY(find_output(kiln_manifest_path(m), path, err));
     KILN_TRY(write_report(m, path, &bytes, err));
     json_t *report = kiln_run_report(r);

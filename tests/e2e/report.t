@@ -19,14 +19,16 @@ before=$(cksum "$T/m.db")
 must 0 kiln report "$T/m.db" --json -o "$T/r.html"
 python3 -c 'import json, os, sys; r = json.load(open(sys.argv[1])); assert r["bytes"] == os.path.getsize(r["path"]), r' "$T/out" || fail '--json'
 [ "$(cksum "$T/m.db")" = "$before" ] || fail 'the manifest was changed'
-for word in '<h2>Import</h2>' '<h2>Pruning</h2>' '<h2>Record</h2>' '3,000' 'min-opacity' 'kiln-render 0' '--max-spacing'; do has "$T/report.html" "$word"; done
+for word in '<h2>Import</h2>' '<h2>Pruning</h2>' '<h2>Cameras</h2>' '<h2>Chunks</h2>' '<h2>Runs</h2>' '<h2>Record</h2>' 'From above' 'counting pairs' 'Predicted' '3,000' 'min-opacity' 'kiln-render 0' '--max-spacing'; do has "$T/report.html" "$word"; done
 digest "$T/m.db" | while read -r _ _ hash; do has "$T/report.html" "$hash" || exit 1; done || exit 1
 
 # a bake that has just begun has no section of what is to come
 must 0 kiln import "$T/scene" "$T/new.db"
 must 0 kiln report "$T/new.db" -o "$T/new.html"
 page "$T/new.html"
-lacks "$T/new.html" '<h2>Pruning</h2>'
+for word in Pruning Cameras Chunks; do lacks "$T/new.html" "<h2>$word</h2>"; done
+lacks "$T/report.html" 'quarantined'
+lacks "$T/report.html" 'Levels of detail'
 
 # what is wrong is said by an exit code and leaves no file
 must 2 kiln report
@@ -60,6 +62,7 @@ for id, text in db.execute("SELECT id, counters FROM run").fetchall():
         c[name] = {"reason" + evil: 3 if name != "rules" else {"dropped": 5, "policy": evil}}
     c["split"] = {"rule": "split" + evil}
     db.execute("UPDATE run SET counters = ? WHERE id = ?", (json.dumps(c), id))
+db.execute("INSERT INTO quarantine VALUES (randomblob(16), 'tiles', ?, 3, ?, ?, 1795470251865196815)", ("unit" + evil, "gpu" + evil, "reason of it" + evil))
 db.execute("UPDATE source_file SET role = 'r' || substr(?, 1, 25)", (evil,))
 db.commit()
 PY
@@ -69,7 +72,7 @@ python3 - "$T/evil.html" <<'PY' || fail 'what a stranger wrote is not told as it
 import sys, report
 p = report.page(sys.argv[1])
 evil = "</script></style>--><img src=x onerror=alert(1)>\"'><svg onload=alert(2)>"
-for word in ("scene", "device", "program", "--key", "value", "split", "reason"):
+for word in ("scene", "device", "program", "--key", "value", "split", "reason", "unit", "gpu", "reason of it"):
     assert word + evil in p.text, word
 PY
 # counters of other types than ours
@@ -132,6 +135,13 @@ import re, sqlite3, sys
 names = [n for n, in sqlite3.connect(sys.argv[1]).execute("SELECT camera FROM image ORDER BY psnr")]
 assert re.findall("<h4>(\\w+)", open(sys.argv[2]).read()) == names, names
 PY
+
+# levels of detail, where there are any
+cp "$M" "$T/lod.db"
+must 0 kiln lod "$T/lod.db"
+must 0 kiln report "$T/lod.db" -o "$T/lod.html"
+page "$T/lod.html"
+has "$T/lod.html" '<h3>Levels of detail</h3>'
 
 # photos of a stranger's manifest: not in source_file, changed since, a pipe, a link, no picture; pictures outside of the bake
 cp "$T/demo/images/view_00.png" "$T/secret.png"
