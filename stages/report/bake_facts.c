@@ -86,6 +86,27 @@ const kiln_stage_facts *kiln_bake_stage(const kiln_bake_facts *f, const char *na
     return &f->stages[i];
 }
 
+/* A stranger's times may be any. */
+double kiln_stage_seconds(const kiln_stage_facts *s)
+{
+    return s->ran ? fmax(0, ((double)s->run.stop_ns - (double)s->run.start_ns) * 1e-9) : 0;
+}
+
+double kiln_bake_seconds(const kiln_bake_facts *f)
+{
+    double seconds = 0;
+    for (int i = 0; i < KILN_STAGE_COUNT; i++) seconds += kiln_stage_seconds(&f->stages[i]);
+    return seconds;
+}
+
+const kiln_layer *kiln_bake_last_layer(const kiln_bake_facts *f)
+{
+    static const int kinds[] = {KILN_LAYER_baked, KILN_LAYER_pruned, KILN_LAYER_initial, KILN_LAYER_source};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (f->layers[kinds[i]]) return f->layers[kinds[i]];
+    return NULL;
+}
+
 double kiln_json_number_of(const json_t *object, const char *key)
 {
     const json_t *v = json_object_get(object, key);

@@ -43,6 +43,12 @@ void kiln_bake_facts_release(kiln_bake_facts *f);
 /* The facts of a stage of stages.def. */
 const kiln_stage_facts *kiln_bake_stage(const kiln_bake_facts *f, const char *name);
 
+/* Seconds of a stage's newest run, 0 without one; of all stages together. */
+double kiln_stage_seconds(const kiln_stage_facts *s);
+double kiln_bake_seconds(const kiln_bake_facts *f);
+/* The layer that the bake has come to; NULL: none. */
+const kiln_layer *kiln_bake_last_layer(const kiln_bake_facts *f);
+
 /* ---- JSON of strangers -------------------------------------------------------------------------------------------------- */
 /* A member that is a number, else NAN; that is a whole number from 0 on, else 0; that is a text, else "". object may be NULL or
  * of any type. */

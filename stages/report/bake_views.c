@@ -1,6 +1,7 @@
 /* bake_views -- see the header. */
 #include "stages/report/bake_views.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,4 +64,21 @@ const kiln_tile_table *kiln_bake_view_table(const kiln_bake_views *v, const char
             return t;
     }
     return NULL;
+}
+
+bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n)
+{
+    *psnr = *ssim = 0;
+    *n = 0;
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
+        if (!image || !isfinite(image->psnr) || !isfinite(image->ssim)) continue;
+        if (test_only && strcmp(v->cameras[i].split, "test") != 0) continue;
+        *psnr += image->psnr;
+        *ssim += image->ssim;
+        ++*n;
+    }
+    *psnr /= (double)*n;
+    *ssim /= (double)*n;
+    return *n > 0;
 }

@@ -22,5 +22,7 @@ void kiln_bake_views_release(kiln_bake_views *v);
 /* The picture, and the table, of a camera under the profile; NULL: there is none. */
 const kiln_image *kiln_bake_view_image(const kiln_bake_views *v, const char *camera);
 const kiln_tile_table *kiln_bake_view_table(const kiln_bake_views *v, const char *camera);
+/* Means over the cameras that have both numbers; trainers report those of the test split. False: there is none. */
+bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n);
 
 #endif

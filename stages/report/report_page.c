@@ -7,11 +7,11 @@
 #include "stages/report/report_assets.h"
 #include "stages/report/sha256.h"
 
-#include <math.h>
 #include <string.h>
 
-static const kiln_report_section *const sections[] = {&kiln_section_import, &kiln_section_prune, &kiln_section_cameras,
-                                                      &kiln_section_chunks, &kiln_section_run,   &kiln_section_record};
+static const kiln_report_section *const sections[] = {&kiln_section_against, &kiln_section_import, &kiln_section_prune,
+                                                      &kiln_section_cameras, &kiln_section_chunks, &kiln_section_run,
+                                                      &kiln_section_record};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 void kiln_report_plural(kiln_html *h, uint64_t n, const char *one, const char *more)
@@ -55,38 +55,12 @@ static void write_head(kiln_html *h, const kiln_report *r)
 }
 
 /* ---- what the bake is, in one look --------------------------------------------------------------------------------------- */
-static const kiln_layer *last_layer(const kiln_bake_facts *b)
-{
-    static const int kinds[] = {KILN_LAYER_baked, KILN_LAYER_pruned, KILN_LAYER_initial, KILN_LAYER_source};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (b->layers[kinds[i]]) return b->layers[kinds[i]];
-    return NULL;
-}
-
-/* Of the test split, as trainers report it; of all cameras where no photo is in it. */
-static bool mean_metrics(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n)
-{
-    *psnr = *ssim = 0;
-    *n = 0;
-    for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
-        if (!image || !isfinite(image->psnr) || !isfinite(image->ssim)) continue;
-        if (test_only && strcmp(v->cameras[i].split, "test") != 0) continue;
-        *psnr += image->psnr;
-        *ssim += image->ssim;
-        ++*n;
-    }
-    *psnr /= (double)*n;
-    *ssim /= (double)*n;
-    return *n > 0;
-}
-
 static void write_metrics(kiln_html *h, const kiln_report *r)
 {
     double psnr, ssim;
     uint64_t n;
-    const bool test = mean_metrics(&r->bake->views, true, &psnr, &ssim, &n);
-    if (!test && !mean_metrics(&r->bake->views, false, &psnr, &ssim, &n)) return;
+    const bool test = kiln_bake_views_mean(&r->bake->views, true, &psnr, &ssim, &n);
+    if (!test && !kiln_bake_views_mean(&r->bake->views, false, &psnr, &ssim, &n)) return;
     KILN_HTML(h, "<div><dt>PSNR</dt><dd>");
     kiln_html_fixed(h, psnr, 2);
     KILN_HTML(h, "<small> dB</small></dd></div><div><dt>SSIM</dt><dd>");
@@ -96,17 +70,11 @@ static void write_metrics(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</small></dd></div>");
 }
 
-static double seconds_of(const kiln_stage_facts *s)
-{
-    return s->ran ? ((double)s->run.stop_ns - (double)s->run.start_ns) * 1e-9 : 0;
-}
-
 static void write_strip(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_facts *b = r->bake;
-    const kiln_layer *last = last_layer(b), *baked = b->layers[KILN_LAYER_baked];
-    double seconds = 0;
-    for (int i = 0; i < KILN_STAGE_COUNT; i++) seconds += fmax(0, seconds_of(&b->stages[i]));
+    const kiln_layer *last = kiln_bake_last_layer(b), *baked = b->layers[KILN_LAYER_baked];
+    const double seconds = kiln_bake_seconds(b);
     KILN_HTML(h, "<dl class=\"strip\">");
     if (last) {
         KILN_HTML(h, "<div><dt>Gaussians</dt><dd>");

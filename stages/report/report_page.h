@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 typedef struct {
-    const kiln_bake_facts *bake;
+    const kiln_bake_facts *bake, *against; /* against: another bake, NULL without */
     const kiln_prune_survey *survey;
     const kiln_picture_set *pictures;
     const json_t *levels; /* kiln_levels_info */
@@ -25,8 +25,8 @@ typedef struct {
 } kiln_report_section;
 
 /* In the order of the page. A new section: its file, and its row in report_page.c. */
-extern const kiln_report_section kiln_section_import, kiln_section_prune, kiln_section_cameras, kiln_section_chunks,
-    kiln_section_run, kiln_section_record;
+extern const kiln_report_section kiln_section_against, kiln_section_import, kiln_section_prune, kiln_section_cameras,
+    kiln_section_chunks, kiln_section_run, kiln_section_record;
 
 /* Appends the page to h. kiln_html_status tells whether it is whole. */
 void kiln_report_page(kiln_html *h, const kiln_report *r);

@@ -12,11 +12,6 @@ static bool has(const kiln_report *r)
     return false;
 }
 
-static double seconds_of(const kiln_stage_facts *s)
-{
-    return s->ran ? fmax(0, ((double)s->run.stop_ns - (double)s->run.start_ns) * 1e-9) : 0;
-}
-
 /* ---- time line ------------------------------------------------------------------------------------------------------------ */
 static void write_bar(kiln_html *h, double from, double length, double whole, const char *class)
 {
@@ -67,23 +62,23 @@ static void write_stage(kiln_html *h, const kiln_stage_facts *s, double from, do
     KILN_HTML(h, "<tr><th scope=\"row\">");
     kiln_html_text(h, s->name);
     KILN_HTML(h, "</th>");
-    write_bar(h, from, seconds_of(s), whole, "whole");
+    write_bar(h, from, kiln_stage_seconds(s), whole, "whole");
     KILN_HTML(h, "<td class=\"n\">");
-    kiln_html_seconds(h, seconds_of(s));
+    kiln_html_seconds(h, kiln_stage_seconds(s));
     KILN_HTML(h, "</td><td>");
     write_done(h, json_object_get(s->counters, "units"));
     KILN_HTML(h, "</td></tr>");
     for (size_t i = 0; i < json_array_size(lists) && i < 40; i++) {
         const double wall = kiln_json_number_of(json_array_get(lists, i), "wall_s");
         write_list(h, json_array_get(lists, i), at, whole);
-        if (wall > 0) at = fmin(at + wall, from + seconds_of(s));
+        if (wall > 0) at = fmin(at + wall, from + kiln_stage_seconds(s));
     }
 }
 
 static void write_line(kiln_html *h, const kiln_report *r)
 {
-    double whole = 0, at = 0;
-    for (int i = 0; i < KILN_STAGE_COUNT; i++) whole += seconds_of(&r->bake->stages[i]);
+    const double whole = kiln_bake_seconds(r->bake);
+    double at = 0;
     if (whole <= 0) return;
     KILN_HTML(
         h,
@@ -95,7 +90,7 @@ static void write_line(kiln_html *h, const kiln_report *r)
     for (int i = 0; i < KILN_STAGE_COUNT; i++) {
         if (!r->bake->stages[i].ran) continue;
         write_stage(h, &r->bake->stages[i], at, whole);
-        at += seconds_of(&r->bake->stages[i]);
+        at += kiln_stage_seconds(&r->bake->stages[i]);
     }
     KILN_TABLE_END(h);
 }

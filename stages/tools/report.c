@@ -14,12 +14,13 @@
 #include <string.h>
 
 static struct {
-    const char *output;
+    const char *output, *against;
     uint32_t max_mb;
 } o;
 
 static const kiln_opt options[] = {
     {"output", 'o', KILN_OPT_PATH, &o.output, "FILE", NULL, NULL, "the HTML file; without it report.html beside the manifest", 0},
+    {"against", 0, KILN_OPT_PATH, &o.against, "OTHER.db", NULL, NULL, "say what is another than in this bake", 0},
     {"max-mb", 0, KILN_OPT_U32, &o.max_mb, "N", "15", "1..1000",
      "most megabytes of the file; cameras whose pictures do not fit are left out", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -78,27 +79,50 @@ static kiln_status write_page(const kiln_report *report, const char *path, uint6
 
 static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
 
-/* A fifteenth of the file is for everything that is no picture. */
-static kiln_status write_report(kiln_manifest *m, const char *path, uint64_t *bytes, kiln_error *err)
+typedef struct {
+    kiln_bake_facts bake, against;
+    kiln_manifest *other; /* of against; NULL without */
+    kiln_prune_survey survey;
+    kiln_picture_set pictures;
+    json_t *levels;
+} findings; /* too big for the stack */
+
+static kiln_status open_other(const kiln_run *r, findings *f, kiln_error *err)
 {
-    kiln_bake_facts facts;
-    kiln_prune_survey *survey = NULL; /* too big for the stack, as are pictures */
-    kiln_picture_set *pictures = NULL;
-    json_t *levels = NULL;
-    kiln_status st;
-    KILN_GO(kiln_bake_facts_get(m, &facts, err));
-    KILN_GO(KILN_ALLOC(&survey, 1, "distributions", err));
-    KILN_GO(kiln_prune_survey_make(&facts, survey, err));
-    KILN_GO(KILN_ALLOC(&pictures, 1, "pictures", err));
-    KILN_GO(kiln_picture_set_make(&facts, (uint64_t)o.max_mb * 1000000 * 14 / 15, threads(), pictures, err));
-    KILN_GO(kiln_levels_info(m, &levels, err));
-    KILN_GO(write_page(&(kiln_report){.bake = &facts, .survey = survey, .pictures = pictures, .levels = levels}, path, bytes, err));
-done:
-    json_decref(levels);
-    if (pictures) kiln_picture_set_release(pictures);
-    free(pictures);
-    free(survey);
-    kiln_bake_facts_release(&facts);
+    if (!o.against) return KILN_OK;
+    KILN_TRY(kiln_manifest_open(o.against, KILN_OPEN_READ, "report", kiln_run_allow_network(r), &f->other, err));
+    return kiln_bake_facts_get(f->other, &f->against, err);
+}
+
+/* A fifteenth of the file is for everything that is no picture. */
+static kiln_status gather(kiln_run *r, findings *f, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_bake_facts_get(m, &f->bake, err));
+    KILN_TRY(open_other(r, f, err));
+    KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
+    KILN_TRY(kiln_picture_set_make(&f->bake, (uint64_t)o.max_mb * 1000000 * 14 / 15, threads(), &f->pictures, err));
+    return kiln_levels_info(m, &f->levels, err);
+}
+
+static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, kiln_error *err)
+{
+    findings *f = NULL;
+    KILN_TRY(KILN_ALLOC(&f, 1, "a report", err));
+    kiln_status st = gather(r, f, err);
+    if (st == KILN_OK)
+        st = write_page(&(kiln_report){.bake = &f->bake,
+                                       .against = f->other ? &f->against : NULL,
+                                       .survey = &f->survey,
+                                       .pictures = &f->pictures,
+                                       .levels = f->levels},
+                        path, bytes, err);
+    json_decref(f->levels);
+    kiln_picture_set_release(&f->pictures);
+    kiln_bake_facts_release(&f->against);
+    kiln_manifest_close(f->other);
+    kiln_bake_facts_release(&f->bake);
+    free(f);
     return st;
 }
 
@@ -108,7 +132,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     char path[KILN_PATH_MAX], size[32];
     uint64_t bytes = 0;
     KILN_TRY(find_output(kiln_manifest_path(m), path, err));
-    KILN_TRY(write_report(m, path, &bytes, err));
+    KILN_TRY(write_report(r, path, &bytes, err));
     json_t *report = kiln_run_report(r);
     if (json_object_set_new(report, "path", kiln_json_string(path)) != 0 ||
         json_object_set_new(report, "bytes", json_integer((json_int_t)bytes)) != 0)

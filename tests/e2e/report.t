@@ -172,10 +172,12 @@ must 0 timeout 60 "$KILN_BIN/kiln-report" --quiet "$T/demo/bake/evil.db" -o "$T/
 page "$T/evil.html"
 said "$T/evil.html" 'difference:1 photo:1 picture:1 tiles:5'
 has "$T/evil.html" 'The photo is not among the files that import read.'
+cp "$T/demo/images/view_04.png" "$T/view_04.png"
 echo changed >>"$T/demo/images/view_04.png"
 must 0 kiln report "$T/demo/bake/evil.db" -o "$T/evil.html"
 said "$T/evil.html" 'picture:1 tiles:5'
 has "$T/evil.html" 'The file has changed since it was imported.'
+cp "$T/view_04.png" "$T/demo/images/view_04.png"
 
 # --max-mb leaves out cameras, and says so
 must 2 kiln report "$M" --max-mb 0
@@ -189,3 +191,21 @@ must 0 kiln report "$T/many/bake/manifest.db" --max-mb 1
 page "$T/many/bake/report.html"
 has "$T/many/bake/report.html" 'left out because of --max-mb'
 [ "$(stat -c %s "$T/many/bake/report.html")" -le 1000000 ] || fail 'the page is larger than --max-mb'
+
+# --against: what is another than in the other bake
+must 0 kiln report "$M" --against "$M" -o "$T/same.html"
+page "$T/same.html"
+has "$T/same.html" 'as before'
+for word in 'Other parameters' 'class="worse"'; do lacks "$T/same.html" "$word"; done
+cp "$M" "$T/demo/bake/other.db"
+for s in import knn prune chunk tiles render; do
+    if [ $s = import ]; then must 0 kiln import "$T/demo" "$T/demo/bake/other.db"; elif [ $s = prune ]; then must 0 kiln prune "$T/demo/bake/other.db" --min-opacity 0.9; else must 0 kiln $s "$T/demo/bake/other.db"; fi
+done
+must 0 kiln report "$T/demo/bake/other.db" --against "$M" -o "$T/other.html"
+page "$T/other.html"
+for word in '<h2>Compared</h2>' '<th scope="row">kiln-prune --min-opacity</th><td class="hash">0.00392156862745098</td><td class="hash">0.9</td>' 'class="worse"' '<th scope="row">min-opacity</th><td class="n">0</td>'; do has "$T/other.html" "$word"; done
+must 0 kiln report "$T/demo/bake/other.db" --against "$T/evil.db" -o "$T/other.html"
+page "$T/other.html"
+must 3 kiln report "$M" --against "$T/not-there.db" -o "$T/none.html"
+must 3 kiln report "$M" --against "$T/scene/scene.ply" -o "$T/none.html"
+[ ! -e "$T/none.html" ] || fail 'a report against nothing'
