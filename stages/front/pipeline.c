@@ -28,7 +28,7 @@
 
 static struct {
     const char *out, *stages, *scene;
-    bool demo, lod, print_commands;
+    bool demo, lod, report, print_commands;
 } o;
 
 /* clang-format off */
@@ -41,6 +41,8 @@ static struct {
      "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0},                                     \
     {"lod", 0, KILN_OPT_BOOL, &o.lod, NULL, NULL, NULL,                                                                        \
      "make levels of detail, too (kiln-lod); a bake that has them keeps them up to date without this", 0},                     \
+    {"report", 0, KILN_OPT_BOOL, &o.report, NULL, "yes", NULL,                                                                 \
+     "write report.html, the bake as one page to look at, when all stages are done", 0},                                       \
     {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \
      "print the command of each stage, quoted for a shell, and run none of them", 0}
 /* clang-format on */
@@ -91,7 +93,8 @@ static void help(const kiln_cli *c, FILE *out)
     char title[80];
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
     kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. The result is a folder with "
-                  "manifest.db, renders/ (a picture of each camera) and export/ (the scene for other renderers). Run again, it "
+                  "manifest.db, report.html (the bake as a page), renders/ (a picture of each camera) and export/ (the scene for "
+                  "other renderers). Run again, it "
                   "redoes only what has changed; killed, it goes on where it was.",
                   0, out);
     help_section("Options", KILN_SECTION_OWN, out);
@@ -110,6 +113,8 @@ static void help(const kiln_cli *c, FILE *out)
 static const char *const notes[] = {
     "The stages run one after the other. The first that fails ends the bake, and kiln pipeline ends with its exit code; the same "
     "command goes on from there.",
+    "At the end kiln-report writes report.html into the folder of the bake, unless --stages or --no-report is given or nothing has "
+    "changed since. A report that cannot be written is no failure of the bake.",
     "An option goes to each stage that has it. With the name of a stage in front, as in --prune-min-opacity, it goes to that stage "
     "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
     NULL};
@@ -598,6 +603,33 @@ static kiln_status run_stages(bake *b, int *code, kiln_error *err)
     return KILN_OK;
 }
 
+/* ---- the report ---------------------------------------------------------------------------------------------------- */
+
+/* A bake in which nothing has changed since its report was written needs no other. */
+static bool has_report(const bake *b, const char *path)
+{
+    kiln_file_info manifest, report;
+    return kiln_is_file(path) && kiln_file_stat(path, &report, NULL) == KILN_OK &&
+           kiln_file_stat(b->manifest, &manifest, NULL) == KILN_OK && report.mtime_ns >= manifest.mtime_ns;
+}
+
+/* The bake is whole without it: a failure is told, and changes no exit code. */
+static kiln_status make_report(const bake *b, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    const char *argv[] = {NULL, b->manifest, "--quiet", is_yes("allow-network-fs") ? "--allow-network-fs" : NULL, NULL};
+    int code = 0;
+    if (!o.report || o.stages || !kiln_is_file(b->manifest)) return KILN_OK;
+    KILN_TRY(kiln_path_join(path, sizeof path, b->out, "report.html", err));
+    if (has_report(b, path)) return KILN_OK;
+    KILN_TRY(kiln_program_stopped(err));
+    const kiln_status st = run_program("report", argv, true, &code, err);
+    if (st != KILN_OK) kiln_warn("%s", err->msg);
+    if (st != KILN_OK || code)
+        kiln_warn("the bake is whole, but there is no report of it; kiln report %s tries again", b->manifest);
+    return kiln_program_stopped(err);
+}
+
 static void say_place(const bake *b, const char *what, const char *stage, const char *folder)
 {
     char path[KILN_PATH_MAX];
@@ -611,6 +643,7 @@ static void say_places(const bake *b)
 {
     if (is_yes("json") || is_yes("quiet")) return;
     say_place(b, "baked:", "", "manifest.db");
+    if (!o.stages && o.report) say_place(b, "report:", "", "report.html");
     say_place(b, "pictures:", "render", "renders");
     say_place(b, "export:", "export", "export");
 }
@@ -630,6 +663,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, bake *b, int *code, kiln_
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return print_commands(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
+    if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
     if (*code == 0) say_places(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,

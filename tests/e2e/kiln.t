@@ -10,6 +10,7 @@ last() { [ "$(tail -n 1 "$KILN_TMP/err")" = "$1" ] || fail "the last line is not
 scene "$KILN_TMP/s" 6000 3 160x120
 db=$KILN_TMP/s/bake/manifest.db
 must 0 front pipeline "$KILN_TMP/s" --min_opacity 0.02 --chunk-max 512 --threads 2
+cp "$KILN_TMP/out" "$KILN_TMP/first"
 grep -qx "baked:    $db" "$KILN_TMP/out" || fail "no place of the manifest: $(cat "$KILN_TMP/out")"
 grep -qx "pictures: $KILN_TMP/s/bake/renders" "$KILN_TMP/out" || fail "no place of the pictures"
 grep -qx "export:   $KILN_TMP/s/bake/export" "$KILN_TMP/out" || fail "no place of the export"
@@ -31,6 +32,25 @@ while text[at:].strip():
     n.append(doc["stage"])
 assert n == ["import"] + sys.argv[2].split(), n
 E1
+
+# ---- the report: written at the end, again when something has changed, and no failure of the bake ----
+grep -qx "report:   $KILN_TMP/s/bake/report.html" "$KILN_TMP/first" || fail "no place of the report: $(cat "$KILN_TMP/first")"
+grep -q '<h2>Cameras</h2>' "$KILN_TMP/s/bake/report.html" || fail 'no report'
+cp -r "$KILN_TMP/s/bake" "$KILN_TMP/told"
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told" --no-report # a bake that was copied is looked at as a whole
+echo mine >"$KILN_TMP/told/report.html"
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"
+[ "$(cat "$KILN_TMP/told/report.html")" = mine ] || fail 'nothing has changed, and there is another report'
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told" --stages export
+[ "$(cat "$KILN_TMP/told/report.html")" = mine ] || fail 'a single stage writes a report'
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told" --background white --no-report
+[ "$(cat "$KILN_TMP/told/report.html")" = mine ] || fail '--no-report writes one'
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told" --background black
+grep -q '<h2>Cameras</h2>' "$KILN_TMP/told/report.html" || fail 'something has changed, and there is no other report'
+rm "$KILN_TMP/told/report.html"
+mkfifo "$KILN_TMP/told/report.html"
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"; says 'there is no report of it'
+rm -r "$KILN_TMP/told"
 
 # ---- the commands of the stages, for scripts: quoted, checked, none run; run by a shell they are the bake ----
 must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/it's by hand" --min_opacity 0.02 --chunk-max 512 --threads 2 --print-commands
