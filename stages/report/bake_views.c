@@ -82,3 +82,14 @@ bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr
     *ssim /= (double)*n;
     return *n > 0;
 }
+
+uint64_t kiln_bake_views_pairs(const kiln_bake_views *v)
+{
+    uint64_t pairs = 0;
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
+        const kiln_tile_table *table = kiln_bake_view_table(v, v->cameras[i].name);
+        pairs += image ? image->pairs : table ? table->pairs : 0;
+    }
+    return pairs;
+}

@@ -24,5 +24,7 @@ const kiln_image *kiln_bake_view_image(const kiln_bake_views *v, const char *cam
 const kiln_tile_table *kiln_bake_view_table(const kiln_bake_views *v, const char *camera);
 /* Means over the cameras that have both numbers; trainers report those of the test split. False: there is none. */
 bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n);
+/* Pairs of all cameras: of the picture, or of the table where there is no picture. */
+uint64_t kiln_bake_views_pairs(const kiln_bake_views *v);
 
 #endif

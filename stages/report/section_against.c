@@ -68,16 +68,13 @@ static numbers numbers_of(const kiln_bake_facts *b)
     numbers n = {.rows = last ? (double)last->count : NAN,
                  .chunks = baked ? (double)baked->n_chunks : NAN,
                  .cameras = b->views.n_cameras,
+                 .pairs = (double)kiln_bake_views_pairs(&b->views),
                  .bytes = (double)b->file_bytes,
                  .seconds = kiln_bake_seconds(b)};
     uint64_t views;
     if (!kiln_bake_views_mean(&b->views, true, &n.psnr, &n.ssim, &views) &&
         !kiln_bake_views_mean(&b->views, false, &n.psnr, &n.ssim, &views))
         n.psnr = n.ssim = NAN;
-    for (uint32_t i = 0; i < b->views.n_cameras; i++) {
-        const kiln_image *image = kiln_bake_view_image(&b->views, b->views.cameras[i].name);
-        n.pairs += image ? (double)image->pairs : 0;
-    }
     return n;
 }
 

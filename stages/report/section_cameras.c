@@ -159,11 +159,11 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
 {
     const kiln_view_pictures *v = &r->pictures->views[i];
     if (!v->photo.size && !v->picture.size && !v->heat.size) return;
-    KILN_HTML(h, "<article class=\"view\"><h4>");
+    KILN_HTML(h, "<article class=\"view\"><h3 class=\"name\">");
     kiln_html_text(h, v->camera->name);
     KILN_HTML(h, " <small>");
     kiln_html_text(h, v->camera->split);
-    KILN_HTML(h, "</small></h4><p class=\"numbers\">");
+    KILN_HTML(h, "</small></h3><p class=\"numbers\">");
     if (isfinite(v->image->psnr)) {
         kiln_html_fixed(h, v->image->psnr, 2);
         KILN_HTML(h, " dB \xc2\xb7 SSIM ");
@@ -280,12 +280,6 @@ static void write_table(kiln_html *h, const kiln_report *r)
 static void write_profile(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_views *v = &r->bake->views;
-    uint64_t pairs = 0;
-    for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
-        const kiln_tile_table *table = kiln_bake_view_table(v, v->cameras[i].name);
-        pairs += image ? image->pairs : table ? table->pairs : 0;
-    }
     KILN_FACTS_BEGIN(h);
     KILN_FACT(h, "Profile");
     kiln_html_text(h, v->profile);
@@ -294,7 +288,7 @@ static void write_profile(kiln_html *h, const kiln_report *r)
     KILN_FACT(h, "Near plane");
     kiln_html_short(h, v->near_m);
     KILN_FACT_END(h);
-    KILN_FACT_COUNT(h, "Pairs of all cameras", pairs);
+    KILN_FACT_COUNT(h, "Pairs of all cameras", kiln_bake_views_pairs(v));
     KILN_FACTS_END(h);
 }
 

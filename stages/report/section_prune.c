@@ -52,7 +52,7 @@ static void write_rules(kiln_html *h, const kiln_report *r)
 {
     const char *name;
     json_t *rule;
-    KILN_TABLE_BEGIN(h, "Rules of prune", "");
+    KILN_TABLE_BEGIN(h, "Rules of prune", "rules");
     KILN_HTML(h,
               "<thead><tr><th scope=\"col\">Rule</th><th scope=\"col\">Looks at</th><th scope=\"col\" class=\"n\">Limit</th>"
               "<th scope=\"col\">Does</th><th scope=\"col\" class=\"n\">Dropped</th><th scope=\"col\" class=\"n\">Clamped</th></tr>"

@@ -133,7 +133,7 @@ said "$T/demo/bake/report.html" 'difference:5 photo:5 picture:5 tiles:5'
 python3 - "$M" "$T/demo/bake/report.html" <<'PY' || fail 'the worst is not the first'
 import re, sqlite3, sys
 names = [n for n, in sqlite3.connect(sys.argv[1]).execute("SELECT camera FROM image ORDER BY psnr")]
-assert re.findall("<h4>(\\w+)", open(sys.argv[2]).read()) == names, names
+assert re.findall("<h3 class=\"name\">(\\w+)", open(sys.argv[2]).read()) == names, names
 PY
 
 # levels of detail, where there are any
