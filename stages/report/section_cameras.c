@@ -85,20 +85,31 @@ static void write_plots(kiln_html *h, const kiln_report *r, const sorted *s)
 }
 
 /* ---- a camera's pictures ------------------------------------------------------------------------------------------------- */
-static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, bool webp, const char *alt,
-                       const kiln_view_pictures *v)
+static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const kiln_view_pictures *v)
 {
     KILN_HTML(h, "<img decoding=\"async\"");
     KILN_ATTR(h, "class", layer);
-    KILN_ATTR(h, "alt", alt);
+    KILN_ATTR(h, "alt", layer);
     KILN_ATTR_XY(h, "width", v->width);
     KILN_ATTR_XY(h, "height", v->height);
-    if (webp)
-        KILN_HTML(h, " src=\"data:image/webp;base64,");
-    else
-        KILN_HTML(h, " src=\"data:image/jpeg;base64,");
+    KILN_HTML(h, " src=\"data:image/jpeg;base64,");
     kiln_html_base64(h, b->data, b->size);
     KILN_HTML(h, "\">");
+}
+
+/* Tiles may reach beyond the picture's borders, which cut them. */
+static void write_tiles(kiln_html *h, const kiln_view_pictures *v)
+{
+    enum { TILE = 16 };
+    KILN_HTML(h, "<svg class=\"tiles\" role=\"img\" aria-label=\"pairs of each tile\" viewBox=\"0 0 ");
+    kiln_html_path_number(h, v->image->width);
+    kiln_html_path_number(h, v->image->height);
+    KILN_HTML(h, "\"><image preserveAspectRatio=\"none\"");
+    KILN_ATTR_XY(h, "width", (double)TILE * v->tiles_x);
+    KILN_ATTR_XY(h, "height", (double)TILE * v->tiles_y);
+    KILN_HTML(h, " href=\"data:image/webp;base64,");
+    kiln_html_base64(h, v->heat.data, v->heat.size);
+    KILN_HTML(h, "\"/></svg>");
 }
 
 /* The radio buttons come before what they show, so that the style alone shows it. */
@@ -136,10 +147,10 @@ static void write_choices(kiln_html *h, const kiln_view_pictures *v, uint32_t i)
 static void write_layers(kiln_html *h, const kiln_view_pictures *v)
 {
     KILN_HTML(h, "<div class=\"stage\">");
-    if (v->picture.size) write_file(h, &v->picture, "picture", false, "picture", v);
-    if (v->photo.size) write_file(h, &v->photo, "photo", false, "photo", v);
-    if (v->difference.size) write_file(h, &v->difference, "difference", false, "difference", v);
-    if (v->heat.size) write_file(h, &v->heat, "tiles", true, "pairs of each tile", v);
+    if (v->picture.size) write_file(h, &v->picture, "picture", v);
+    if (v->photo.size) write_file(h, &v->photo, "photo", v);
+    if (v->difference.size) write_file(h, &v->difference, "difference", v);
+    if (v->heat.size) write_tiles(h, v);
     if (v->difference.size)
         KILN_HTML(h, "<div class=\"handle\"></div><span class=\"side left\">photo</span><span class=\"side right\">picture</span>"
                      "<input class=\"slider\" type=\"range\" min=\"0\" max=\"100\" step=\"any\" value=\"50\" "

@@ -191,7 +191,8 @@ static kiln_status paint(kiln_view_pictures *v, const kiln_tile_table *t, uint32
     free(argb);
     qsort(counts, n, sizeof *counts, by_count);
     v->heat_median = counts[n / 2];
-    v->tiles = n;
+    v->tiles_x = t->tiles_x;
+    v->tiles_y = t->tiles_y;
     return st;
 }
 

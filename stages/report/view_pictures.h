@@ -16,7 +16,8 @@ typedef struct {
     kiln_buffer photo, picture, difference; /* JPEG; empty: none */
     const char *no_photo, *no_picture;      /* why, static; NULL where there is one */
     kiln_buffer heat;                       /* WebP, a pixel a tile; empty: none */
-    uint64_t heat_most, heat_median, tiles; /* pairs of a tile */
+    uint64_t heat_most, heat_median;        /* pairs of a tile */
+    uint32_t tiles_x, tiles_y;
 } kiln_view_pictures;
 
 typedef struct {

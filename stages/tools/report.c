@@ -94,15 +94,41 @@ static kiln_status open_other(const kiln_run *r, findings *f, kiln_error *err)
     return kiln_bake_facts_get(f->other, &f->against, err);
 }
 
-/* A fifteenth of the file is for everything that is no picture. */
+static kiln_report report_of(const findings *f)
+{
+    return (kiln_report){.bake = &f->bake,
+                         .against = f->other ? &f->against : NULL,
+                         .survey = &f->survey,
+                         .pictures = &f->pictures,
+                         .levels = f->levels};
+}
+
+/* What --max-mb leaves for pictures beside everything else, and the markup around them. */
+static kiln_status room_for_pictures(const findings *f, uint64_t *bytes, kiln_error *err)
+{
+    enum { AROUND = 3000 * KILN_VIEWS_SHOWN };
+    const uint64_t most = (uint64_t)o.max_mb * 1000000;
+    const kiln_report report = report_of(f);
+    kiln_html h;
+    kiln_html_init(&h, err);
+    kiln_report_page(&h, &report);
+    const kiln_status st = kiln_html_status(&h);
+    *bytes = h.out.size + AROUND < most ? most - h.out.size - AROUND : 0;
+    if (st == KILN_OK && h.out.size > most) kiln_warn("without any picture the page is larger than --max-mb %u", o.max_mb);
+    kiln_html_release(&h);
+    return st;
+}
+
 static kiln_status gather(kiln_run *r, findings *f, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
+    uint64_t bytes;
     KILN_TRY(kiln_bake_facts_get(m, &f->bake, err));
     KILN_TRY(open_other(r, f, err));
     KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
-    KILN_TRY(kiln_picture_set_make(&f->bake, (uint64_t)o.max_mb * 1000000 * 14 / 15, threads(), &f->pictures, err));
-    return kiln_levels_info(m, &f->levels, err);
+    KILN_TRY(kiln_levels_info(m, &f->levels, err));
+    KILN_TRY(room_for_pictures(f, &bytes, err));
+    return kiln_picture_set_make(&f->bake, bytes, threads(), &f->pictures, err);
 }
 
 static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, kiln_error *err)
@@ -110,13 +136,8 @@ static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, 
     findings *f = NULL;
     KILN_TRY(KILN_ALLOC(&f, 1, "a report", err));
     kiln_status st = gather(r, f, err);
-    if (st == KILN_OK)
-        st = write_page(&(kiln_report){.bake = &f->bake,
-                                       .against = f->other ? &f->against : NULL,
-                                       .survey = &f->survey,
-                                       .pictures = &f->pictures,
-                                       .levels = f->levels},
-                        path, bytes, err);
+    const kiln_report report = report_of(f);
+    if (st == KILN_OK) st = write_page(&report, path, bytes, err);
     json_decref(f->levels);
     kiln_picture_set_release(&f->pictures);
     kiln_bake_facts_release(&f->against);

@@ -119,12 +119,13 @@ import base64, sys, report
 p = report.page(sys.argv[1])
 n = {}
 for tag, a in p.tags:
-    if tag == "img":
-        kind, data = a["src"].split(";base64,")
+    if tag in ("img", "image"):
+        kind, data = a["src" if tag == "img" else "href"].split(";base64,")
         head = base64.b64decode(data)[:12]
         assert head[:3] == b"\xff\xd8\xff" if kind == "data:image/jpeg" else head[8:] == b"WEBP", kind
-        assert a["alt"]
-        n[a["class"]] = n.get(a["class"], 0) + 1
+        layer = a["class"] if tag == "img" else "tiles"
+        assert tag == "image" or a["alt"]
+        n[layer] = n.get(layer, 0) + 1
 print(*(f"{k}:{n[k]}" for k in sorted(n)))
 PY
 }

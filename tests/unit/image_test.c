@@ -429,6 +429,32 @@ static void make_jpeg(const char *name, int channels, J_COLOR_SPACE space)
     assert_int_equal(fclose(f), 0);
 }
 
+static void a_jpeg_for_a_page_shows_what_was_given(void **state)
+{
+    enum { WIDE = 61, HIGH = 37 };
+    static float rgb[HIGH * WIDE * 3];
+    kiln_buffer file = {0};
+    kiln_error err = {0};
+    (void)state;
+    for (int i = 0; i < WIDE * HIGH; i++) {
+        rgb[3 * i] = (float)(i % WIDE) / WIDE;
+        rgb[3 * i + 1] = (float)(i / WIDE) / HIGH;
+        rgb[3 * i + 2] = 0.25f;
+    }
+    rgb[2] = NAN; /* counts as black, and what is beyond 1 as 1 */
+    rgb[3 * WIDE * HIGH - 1] = 7;
+    assert_int_equal(kiln_jpeg_encode(rgb, WIDE, HIGH, 95, &file, &err), KILN_OK);
+    assert_int_equal(kiln_file_write(at("page.jpg"), file.data, file.size, &err), KILN_OK);
+    kiln_picture p = read_ok("page.jpg");
+    assert_int_equal(p.width, WIDE);
+    assert_int_equal(p.height, HIGH);
+    assert_int_equal(p.channels, 3);
+    for (int y = 8; y < HIGH - 8; y++) /* away from the two odd corners */
+        for (int k = 0; k < 3 * WIDE; k++) assert_true(fabsf(p.data[3 * WIDE * y + k] - rgb[3 * WIDE * y + k]) < 0.04f);
+    kiln_picture_release(&p);
+    kiln_buffer_release(&file);
+}
+
 static void jpegs_are_read(void **state)
 {
     uint32_t width, height;
@@ -598,6 +624,7 @@ int main(void)
         cmocka_unit_test(one_bit_grey_is_black_and_white),
         cmocka_unit_test(interlaced_equals_plain),
         cmocka_unit_test(jpegs_are_read),
+        cmocka_unit_test(a_jpeg_for_a_page_shows_what_was_given),
         cmocka_unit_test(damage_that_libjpeg_notices_is_told),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(flipped_bits_never_crash),
