@@ -7,6 +7,7 @@
 #include "stages/render/background.h"
 #include "stages/render/photo.h"
 #include "stages/render/render_plan.h"
+#include "stages/render/video_plan.h"
 #include "stages/render/written.h"
 
 #include "base/log.h"
@@ -23,15 +24,19 @@ static struct {
     kiln_viewpoint_options where;
     const char *level, *against, *background, *camera, *output;
     uint32_t format, undistort_filter;
+    const char *video;
+    double fps;
     bool alpha, depth, fast;
 } o;
 
 #define X(id, name, suffix, what) "|" name
-static const char formats[] = KILN_PICTURE_FORMAT_MAP(X) "|none"; /* "|png|...": an option's range is all but the first bar */
+static const char formats[] =
+    KILN_PICTURE_FORMAT_MAP(X) "|none|y4m|raw"; /* "|png|...": an option's range is all but the first bar */
 #undef X
 #define X(id, name, suffix, what) name ": " what "; "
 static const char format_help[] =
-    KILN_PICTURE_FORMAT_MAP(X) "none: draw and hash, write nothing; by the suffix of -o where that is given";
+    KILN_PICTURE_FORMAT_MAP(X) "none: draw and hash, write nothing; by the suffix of -o where that is given; "
+                               "y4m, raw (RGB, 8 bits): all pictures as one stream of frames, to -o - (stdout) or a file";
 #undef X
 
 static const kiln_opt options[] = {
@@ -71,11 +76,16 @@ static const kiln_opt options[] = {
      "draw pictures of this size, not stretched; of another shape they show more at two sides", KILN_ONCE},
     {"crop", 0, KILN_OPT_TEXT, &o.where.crop, "WxH+X+Y", NULL, NULL,
      "draw these pixels alone of each picture, behind --scale or --size", KILN_ONCE},
+    {"video", 0, KILN_OPT_PATH, &o.video, "FILE", NULL, NULL,
+     "make a video (.mp4, .mov, .mkv, .webm) of the pictures, in the order of their names, by ffmpeg, which must be installed",
+     KILN_ONCE},
+    {"fps", 0, KILN_OPT_F64, &o.fps, "RATE", "30", "0.1..1000", "with --video and --format y4m: frames a second", KILN_ONCE},
     {"levels-against", 0, KILN_OPT_PATH, &o.against, "DIR", NULL, NULL,
      "draw the test cameras of each level of detail, 2^(-LEVEL/2) as large, into DIR/level_LEVEL and of the full scene into "
      "DIR/full_LEVEL, for kiln-compare, and measure each pair",
      KILN_ONCE},
-    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
+    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
+     "NAME.png or NAME.npy for one camera, else a folder; -: stdout, with --format y4m or raw", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -96,8 +106,10 @@ static const kiln_cli cli = {.program = "kiln-render",
                              .options = options,
                              .common = kiln_common_options};
 
-static void plan_release(kiln_render_plan *s)
+static void plan_release(kiln_run *r, kiln_render_plan *s)
 {
+    if (s->video) kiln_video_close(r, s->video);
+    free(s->video);
     if (s->units) kiln_units_release(s->units, s->n_jobs);
     free(s->units);
     for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
@@ -180,6 +192,57 @@ static kiln_status check_against(kiln_error *err)
     return KILN_OK;
 }
 
+/* ---- one stream of all pictures ------------------------------------------------------------------------------------ */
+static kiln_status refuse_beside(const char *what, const char *const *others, size_t n, kiln_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (kiln_opt_given(&cli, others[i]))
+            return kiln_fail(err, KILN_E_USAGE, "%s and --%s do not go together; leave out one of them", what, others[i]);
+    return KILN_OK;
+}
+
+static kiln_status check_video(kiln_error *err)
+{
+    static const char *const others[] = {"output", "format", "depth", "alpha", "levels-against"};
+    KILN_TRY(refuse_beside("--video", others, sizeof others / sizeof *others, err));
+    return kiln_encoder_check(o.video, err);
+}
+
+static kiln_status check_frames(kiln_run *r, kiln_error *err)
+{
+    static const char *const others[] = {"depth", "alpha", "levels-against"};
+    const char *const what = o.format == KILN_RENDER_Y4M ? "--format y4m" : "--format raw";
+    KILN_TRY(refuse_beside(what, others, sizeof others / sizeof *others, err));
+    if (!o.output || output_is_folder())
+        return kiln_fail(err, KILN_E_USAGE, "%s writes one stream; name its file with -o FILE, or stdout with -o -", what);
+    if (strcmp(o.output, "-") == 0 && kiln_run_json(r))
+        return kiln_fail(err, KILN_E_USAGE, "-o - and --json both write to stdout; leave out one of them");
+    return KILN_OK;
+}
+
+/* Says what the stream is, if all pictures are one. Each of them writes no file then. */
+static kiln_status choose_stream(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    const bool frames = !o.video && (o.format == KILN_RENDER_Y4M || o.format == KILN_RENDER_RAW);
+    if (o.video) KILN_TRY(check_video(err));
+    if (frames) KILN_TRY(check_frames(r, err));
+    if (kiln_opt_given(&cli, "fps") && !o.video && !(frames && o.format == KILN_RENDER_Y4M))
+        return kiln_fail(err, KILN_E_USAGE, "--fps is of --video and of --format y4m");
+    if (!frames && !o.video) {
+        if (o.output && strcmp(o.output, "-") == 0)
+            return kiln_fail(err, KILN_E_USAGE, "-o - is for --format y4m or raw, a stream of frames");
+        return KILN_OK;
+    }
+    s->stream = (kiln_video_options){.path = o.video ? o.video : o.output,
+                                     .encodes = o.video != NULL,
+                                     .kind = o.video || o.format == KILN_RENDER_RAW ? KILN_VIDEO_RGB : KILN_VIDEO_Y4M,
+                                     .rate = kiln_video_rate_of(o.fps)};
+    o.output = NULL;
+    o.format = KILN_RENDER_NO_FILE;
+    o.depth = o.alpha = false; /* though they were stored */
+    return KILN_OK;
+}
+
 /* Names the option because of which the pictures are not those of the bake. */
 static const char *chooser(void)
 {
@@ -195,7 +258,7 @@ static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
     if (o.output && none && kiln_opt_given(&cli, "format"))
         return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
     if (s->against) return KILN_OK;
-    if (!s->viewpoints.own && !o.output && !none)
+    if (!s->viewpoints.own && !o.output && !none && s->stream.kind == KILN_VIDEO_NONE)
         return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser());
     return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
 }
@@ -282,8 +345,8 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18144);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full and crop are of runs that store nothing */
+    KILN_KEY_LISTS(kiln_render_unit, 18216);
+    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full, crop and frame are of runs that store nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -435,6 +498,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
+    if (s->stream.kind != KILN_VIDEO_NONE && !o.camera) kiln_viewpoints_order(&s->viewpoints);
     s->cameras = s->viewpoints.cameras;
     s->n_cameras = s->viewpoints.n;
     KILN_TRY(get_folder(r, s, err));
@@ -586,7 +650,9 @@ static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(choose_units(r, s, err));
     else
         KILN_TRY(choose_and_forget(r, s, err));
+    if (s->stream.kind != KILN_VIDEO_NONE) KILN_TRY(kiln_video_plan_begin(r, s, err));
     KILN_TRY(kiln_render_plan_size(r, s, err));
+    if (s->video) return kiln_video_plan_draw(r, s, err);
     if (!kiln_run_is_frozen(r)) drop_leftovers(s); /* other hosts are writing: their processes are not known here */
     kiln_run_checks_files(r, check_files);
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
@@ -605,6 +671,7 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "there is no level to draw" : "there is no camera to draw");
     KILN_TRY(draw_all(r, s, err));
     KILN_TRY(kiln_render_plan_report(r, s, err));
+    if (s->video) KILN_TRY(kiln_video_plan_report(r, s, err));
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);
 }
 
@@ -625,8 +692,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     set_patience();
     s->kind = kind;
     s->against = o.against;
-    kiln_status st = render_all(r, s, err);
-    plan_release(s);
+    kiln_status st = choose_stream(r, s, err);
+    if (st == KILN_OK) st = render_all(r, s, err);
+    plan_release(r, s);
     free(s);
     return st;
 }

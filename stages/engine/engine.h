@@ -246,6 +246,20 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kil
  * KILN_E_BUG:     under --force, a stored result has the same sizes and other bits.
  * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal. Any status of unit() that is about its input, the disk or the cap. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+/* Takes results in the order of the list while it runs, such as the frames of a video, and holds units back that are too far ahead.
+ * For a list whose units are volatile, not optional, in no group and of one cost. */
+typedef struct {
+    /* Called on the main thread, again and again. The first n_done units of the list are done. Takes of them what it can without
+     * waiting, and sets *n_taken, the number of those that it has taken so far; *waits: it has more to write to `fd`. Any failure
+     * ends the list. */
+    kiln_status (*take)(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err);
+    void *context;
+    uint64_t window; /* unit i is handed out when more than i - window have been taken; at least 1 */
+    int fd;          /* where `take` writes: it is called as soon as that can be written to. -1: nowhere */
+} kiln_unit_taker;
+/* For the next lists: kiln_run_units returns when all of the list is taken, too. t is borrowed; NULL: results are not taken.
+ * kiln_run_units fails with KILN_E_BUG if not all units of a list are due. */
+void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t);
 /* Releases results and volatile data. The array and the payloads stay the caller's. */
 void kiln_units_release(kiln_unit *units, uint64_t n);
 /* Reads the raw bytes of an output, stored or volatile, into new memory: free(*data). KILN_E_IO: the unit has no such output, or it

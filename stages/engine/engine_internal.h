@@ -244,10 +244,11 @@ struct kiln_run {
     kiln_cli cli;                 /* of kiln_engine_options_merge */
     kiln_parsed parsed;
     kiln_manifest *manifest;
-    kiln_device_list devices; /* n == 0: not looked for yet */
-    bool on_cpu;              /* kiln_run_on_cpu */
-    double work_s, later_s;   /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
-    bool computes, serial;    /* kiln_run_computes, kiln_run_serial */
+    kiln_device_list devices;     /* n == 0: not looked for yet */
+    bool on_cpu;                  /* kiln_run_on_cpu */
+    double work_s, later_s;       /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
+    bool computes, serial;        /* kiln_run_computes, kiln_run_serial */
+    const kiln_unit_taker *taker; /* kiln_run_takes */
     kiln_worker_process
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;          /* slots that have been used so far */

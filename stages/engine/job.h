@@ -68,7 +68,9 @@ typedef struct {
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
     kiln_storing storing;
-    uint64_t look_ns; /* when kiln_job_look_after was last called */
+    uint64_t n_ready, n_taken; /* of a run that takes results in order (kiln_run_takes): so many of the first are done, are taken */
+    bool take_waits;           /* for its descriptor */
+    uint64_t look_ns;          /* when kiln_job_look_after was last called */
     kiln_progress progress;
 } kiln_job;
 

@@ -204,7 +204,7 @@ static kiln_status hear(kiln_job *j, unsigned slot, kiln_error *err)
 
 static kiln_status hear_all(kiln_job *j, kiln_error *err)
 {
-    struct pollfd fds[KILN_SLOTS_MAX + 1];
+    struct pollfd fds[KILN_SLOTS_MAX + 2];
     int most_ms = IDLE_POLL_MS;
     for (unsigned i = 0; i < j->slots.n; i++) {
         const kiln_worker_process *w = kiln_job_worker(j, i);
@@ -212,19 +212,36 @@ static kiln_status hear_all(kiln_job *j, kiln_error *err)
         if (is_there(w) && w->end_ns) most_ms = ENDING_POLL_MS;
     }
     fds[j->slots.n] = (struct pollfd){.fd = kiln_rest_descriptor(), .events = POLLIN};
-    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 1, most_ms, err));
+    fds[j->slots.n + 1] = (struct pollfd){.fd = j->take_waits ? j->run->taker->fd : -1, .events = POLLOUT};
+    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 2, most_ms, err));
     if (fds[j->slots.n].revents) kiln_rest_start_expected(j->run);
     for (unsigned i = 0; i < j->slots.n; i++) /* one may have been dismissed for what another said */
         if (fds[i].revents && kiln_job_worker(j, i)->fd == fds[i].fd) KILN_TRY(hear(j, i, err));
     return KILN_OK;
 }
 
+/* ---- results that are taken in order -------------------------------------------------------------------------------------- */
+/* A volatile result is there as soon as its unit is done. */
+static kiln_status take_ready(kiln_job *j, kiln_error *err)
+{
+    const kiln_unit_taker *t = j->run->taker;
+    if (!t) return KILN_OK;
+    while (j->n_ready < j->n_due && kiln_job_unit(j, j->n_ready)->volatile_data) j->n_ready++;
+    j->take_waits = false;
+    KILN_TRY(t->take(t->context, j->n_ready, &j->n_taken, &j->take_waits, err));
+    kiln_schedule_limit(j->schedule, j->n_taken + t->window);
+    return KILN_OK;
+}
+
+static bool is_open(const kiln_job *j) { return j->n_open > 0 || (j->run->taker && j->n_taken < j->n_due); }
+
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
 {
     j->look_ns = kiln_now_ns();
-    while (j->n_open > 0) {
+    while (is_open(j)) {
         KILN_TRY(start_missing(j, err));
         kiln_rest_begin_expected(j->run);
+        KILN_TRY(take_ready(j, err));
         KILN_TRY(hand_out(j, err));
         KILN_TRY(kiln_job_store_ripe(j, err));
         KILN_TRY(hear_all(j, err));

@@ -90,6 +90,16 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
+void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->taker = t; }
+
+/* All units must be due: one that is left out would never be taken. */
+static kiln_status check_taker(const kiln_job *j, uint64_t n, kiln_error *err)
+{
+    if (!j->run->taker || j->n_due == n) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, and all are to be taken in order", (unsigned long long)j->n_due,
+                     (unsigned long long)n);
+}
+
 static kiln_status make_schedule(kiln_job *j, kiln_error *err)
 {
     kiln_schedule_item *items;
@@ -172,6 +182,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     KILN_GO(kiln_ram_need_list(r, what, units, n, err));
     const bool met = r->round.met;
     KILN_GO(find_due(j, n, err));
+    KILN_GO(check_taker(j, n, err));
     KILN_GO(kiln_job_round(j, what, n, err));
     kiln_ram_results(r, n, j->n_due);
     kiln_ram_look(r, true);

@@ -23,6 +23,7 @@ struct kiln_schedule {
     uint64_t *order;    /* items, bundle after bundle */
     bundle *bundles;    /* biggest first */
     uint64_t n, n_bundles;
+    uint64_t limit;      /* kiln_schedule_limit */
     uint64_t first_free; /* every bundle before this one is held or empty */
     uint64_t *again;     /* items that came back, oldest first */
     uint64_t n_again, n_waiting;
@@ -110,6 +111,7 @@ kiln_status kiln_schedule_new(const kiln_schedule_item *items, uint64_t n, const
     KILN_GO(sort_items(s, items, n, err));
     s->slots = slots;
     s->n = s->n_waiting = n;
+    s->limit = UINT64_MAX;
     for (uint64_t i = 0; i < n; i++) s->costs[i] = items[i].cost;
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) s->holds[i] = NO_BUNDLE;
     *out = s;
@@ -175,7 +177,7 @@ static bool hold_next(kiln_schedule *s, unsigned slot)
 {
     while (s->first_free < s->n_bundles && (s->bundles[s->first_free].held || is_empty(&s->bundles[s->first_free])))
         s->first_free++;
-    if (s->first_free == s->n_bundles) return false;
+    if (s->first_free == s->n_bundles || s->order[s->bundles[s->first_free].first] >= s->limit) return false;
     /* The bundle that the slot held before is empty; items left in it would never be handed out. */
     assert(s->holds[slot] == NO_BUNDLE || is_empty(&s->bundles[s->holds[slot]]));
     s->holds[slot] = (int64_t)s->first_free;
@@ -219,6 +221,8 @@ bool kiln_schedule_next(kiln_schedule *s, unsigned slot, bool idle, uint64_t *it
     s->n_waiting--;
     return true;
 }
+
+void kiln_schedule_limit(kiln_schedule *s, uint64_t limit) { s->limit = limit; }
 
 /* ---- what comes back -------------------------------------------------------------------------------------------------- */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item)

@@ -32,6 +32,10 @@ uint64_t kiln_schedule_waiting(const kiln_schedule *s);
 /* Hands out the next item for this slot; returns false if there is none. idle: the slot has nothing in work, so it may take an item
  * from another slot's group. */
 bool kiln_schedule_next(kiln_schedule *s, unsigned slot, bool idle, uint64_t *item);
+/* From now on, items of `limit` and above wait: a slot takes no new group that begins with one. It is for items in no group, of
+ * which the lower one has at least the cost of the higher: they are handed out in their order. Items that came back do not wait.
+ * Without a call nothing waits. */
+void kiln_schedule_limit(kiln_schedule *s, uint64_t limit);
 /* Takes back an item that a slot had not begun, as if it had never been handed out. */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item);
 /* Takes back one of several items that a process had in work when it died. Any of them may be the cause. It counts as no attempt;

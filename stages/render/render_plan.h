@@ -5,6 +5,7 @@
 #define KILN_STAGES_RENDER_PLAN_H
 
 #include "stages/render/render_units.h"
+#include "stages/render/video.h"
 #include "stages/render/viewpoints.h"
 
 #define KILN_RENDER_FAST_KIND "cuda-fast" /* the device kind of pictures of --fast */
@@ -30,6 +31,8 @@ typedef struct {
     kiln_chunk_keys keys;    /* of these */
     kiln_viewpoints viewpoints;
     const kiln_camera *cameras; /* of these; borrowed */
+    kiln_video_options stream;  /* kind KILN_VIDEO_NONE: pictures are files */
+    kiln_video *video;          /* of a stream; NULL: not begun */
     uint32_t n_cameras;
     const char *against;  /* the folder of --levels-against; NULL: it is not given */
     kiln_camera *smaller; /* [n_jobs] cameras of its pictures */

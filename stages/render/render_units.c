@@ -10,9 +10,12 @@
 #include "stages/render/pixels.h"
 #include "stages/render/written.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A picture while it is made. */
 typedef struct {
@@ -195,7 +198,8 @@ static bool is_hashed_there(const kiln_render_unit *u, const picture *p)
 static wanted wanted_of(const kiln_render_unit *u, const picture *p)
 {
     const bool hashed = is_hashed_there(u, p);
-    if (!hashed || u->photo[0] || kiln_render_is_compared(u) || u->format == KILN_NPY) return FLOATS;
+    if (!hashed || u->photo[0] || u->frame.kind != KILN_VIDEO_NONE || kiln_render_is_compared(u) || u->format == KILN_NPY)
+        return FLOATS;
     return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
 
@@ -444,9 +448,30 @@ static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, 
     return st;
 }
 
+/* Nobody else reads or writes this file until the unit is answered. */
+static kiln_status write_frame(const kiln_video_frame *f, const picture *p, kiln_error *err)
+{
+    unsigned char *bytes;
+    const size_t n = kiln_video_frame_bytes(f->kind, f->width, f->height);
+    const int fd = open(f->path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open the memory for frames: %s", strerror(errno));
+    kiln_status st = KILN_ALLOC_UNSET(&bytes, n, "a frame", err);
+    if (st == KILN_OK) {
+        kiln_video_frame_write(f->kind, p->rgba, p->width, f->width, f->height, bytes);
+        st = kiln_file_write_at(fd, "a frame", 0, bytes, n, err);
+        free(bytes);
+    }
+    (void)close(fd);
+    return st;
+}
+
 static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t start_ns = kiln_now_ns();
+    if (u->frame.kind != KILN_VIDEO_NONE) {
+        KILN_TRY(write_frame(&u->frame, p, err));
+        p->encode_s = seconds_since(start_ns);
+    }
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
     KILN_TRY(write_picture(w, u, u->picture, p, err));
     if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));

@@ -7,11 +7,13 @@
 #include "stages/frame/frame.h"
 #include "stages/image/image.h"
 #include "stages/render/encoding.h"
+#include "stages/render/video_frame.h"
 
 #include <stdio.h>
 
-/* --format none, in addition to kiln_picture_format: the picture is drawn and hashed, and no file is written. */
-enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
+/* Values of --format in addition to kiln_picture_format. none: the picture is drawn and hashed, and no file is written. y4m and
+ * raw: all pictures are one stream; that of each is none then. */
+enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS, KILN_RENDER_Y4M, KILN_RENDER_RAW };
 
 /* A part of a picture, in pixels from its upper left corner. */
 typedef struct {
@@ -56,7 +58,8 @@ typedef struct {
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;
-    kiln_render_crop crop; /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */
+    kiln_render_crop crop;  /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */
+    kiln_video_frame frame; /* of a video, in which the picture is one; kind KILN_VIDEO_NONE: in none */
 } kiln_render_unit;
 
 /* Return the size that the photo must have. */

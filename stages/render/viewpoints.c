@@ -280,6 +280,11 @@ static int by_number(const void *a, const void *b)
     return order ? order : by_name(a, b);
 }
 
+void kiln_viewpoints_order(kiln_viewpoints *v)
+{
+    if (v->n) qsort(v->cameras, v->n, sizeof *v->cameras, by_number);
+}
+
 static uint32_t count_names(const char *text)
 {
     uint32_t n = 1;

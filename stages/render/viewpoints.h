@@ -35,4 +35,7 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
 kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *o, const kiln_scene *scene, const kiln_layer *layer,
                                 kiln_viewpoints *out, kiln_error *err) KILN_MUST_CHECK;
 
+/* Puts the cameras into the order of frames of a video: by name, but numbers in it by their value (frame_9 before frame_10). */
+void kiln_viewpoints_order(kiln_viewpoints *v);
+
 #endif

@@ -97,6 +97,29 @@ static void what_a_closed_slot_held_is_free(void **state)
     kiln_schedule_free(s);
 }
 
+static void items_behind_the_limit_wait(void **state)
+{
+    (void)state;
+    static const kiln_schedule_item items[] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
+    kiln_schedule *s = make(items, 5, 2, true);
+    kiln_schedule_limit(s, 2);
+    assert_int_equal(next(s, 1), 0);
+    assert_int_equal(prefetch(s, 0), 1);
+    assert_int_equal(next(s, 0), -1);
+    assert_int_equal(prefetch(s, 1), -1);
+    assert_int_equal(kiln_schedule_waiting(s), 3);
+    kiln_schedule_return(s, 0); /* what came back goes out although nothing else does */
+    assert_int_equal(next(s, 0), 0);
+    assert_int_equal(next(s, 0), -1);
+    kiln_schedule_limit(s, 4);
+    for (int i = 2; i < 4; i++) assert_int_equal(next(s, i % 2), i);
+    assert_int_equal(next(s, 0), -1);
+    kiln_schedule_limit(s, 9);
+    assert_int_equal(next(s, 0), 4);
+    assert_int_equal(kiln_schedule_waiting(s), 0);
+    kiln_schedule_free(s);
+}
+
 static void what_was_not_begun_goes_back_unharmed_and_out_first(void **state)
 {
     (void)state;
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_group_counts_whole_and_stays_with_one_slot_in_its_order),
         cmocka_unit_test(who_idles_takes_the_far_end_of_the_fullest_group),
         cmocka_unit_test(what_a_closed_slot_held_is_free),
+        cmocka_unit_test(items_behind_the_limit_wait),
         cmocka_unit_test(what_was_not_begun_goes_back_unharmed_and_out_first),
         cmocka_unit_test(a_unit_fails_twice_on_a_device_then_on_another_then_for_good),
         cmocka_unit_test(a_single_gpu_has_two_tries_the_cpu_three),

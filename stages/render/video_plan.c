@@ -1,0 +1,75 @@
+/* video_plan -- see video_plan.h. */
+#include "stages/render/video_plan.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
+
+#include <string.h>
+
+/* Returns the size of its frame: of what is cut out of the picture. */
+static void frame_size(const kiln_render_plan *s, const kiln_render_job *j, uint32_t size[2])
+{
+    const kiln_render_crop *c = &s->viewpoints.crop;
+    size[0] = c->width ? c->width : j->camera->width;
+    size[1] = c->width ? c->height : j->camera->height;
+}
+
+/* Begins the stream. H.264 and VP9 have a chroma value for 2 x 2 pixels, so a video's size is even: an odd picture loses its last
+ * column or row. */
+kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    uint32_t first[2] = {0}, size[2];
+    if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera, so no frame of a video");
+    frame_size(s, &s->jobs[0], first);
+    for (uint32_t i = 1; i < s->n_jobs; i++) {
+        frame_size(s, &s->jobs[i], size);
+        if (size[0] != first[0] || size[1] != first[1])
+            return kiln_fail(
+                err, KILN_E_USAGE,
+                "the frames of a video are of one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
+                s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0], first[1]);
+    }
+    if (s->stream.encodes && (first[0] < 2 || first[1] < 2))
+        return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", first[0], first[1]);
+    if (s->stream.encodes && (first[0] % 2 || first[1] % 2)) {
+        kiln_say("the video has %ux%u of the %ux%u pixels, because its size must be even", first[0] & ~1u, first[1] & ~1u, first[0],
+                 first[1]);
+        first[0] &= ~1u;
+        first[1] &= ~1u;
+    }
+    KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));
+    KILN_TRY(kiln_video_open(r, &s->stream, first[0], first[1], s->n_jobs, s->video, err));
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        kiln_render_unit *u = &s->jobs[i].payload;
+        u->frame = kiln_video_frame_of(s->video, i);
+        u->photo[0] = u->mask[0] = '\0';
+        s->units[i].optional = false; /* a video without one of its frames is none */
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_video_plan_draw(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    for (uint32_t i = 0; i < s->n_jobs; i++) s->units[i].cost = 1; /* in the order of the list */
+    kiln_video_take(r, s->video);
+    const kiln_status st = kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
+    kiln_run_takes(r, NULL);
+    return st == KILN_OK ? kiln_video_finish(r, s->video, err) : st;
+}
+
+kiln_status kiln_video_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
+{
+    const kiln_video *v = s->video;
+    const char *path = strcmp(s->stream.path, "-") ? s->stream.path : "stdout";
+    const double fps = (double)s->stream.rate.num / s->stream.rate.den;
+    json_t *o_video = json_pack("{s:o, s:I, s:I, s:I, s:o, s:s?}", "file", kiln_json_string(path), "frames",
+                                (json_int_t)v->n_written, "width", (json_int_t)v->width, "height", (json_int_t)v->height, "fps",
+                                kiln_json_real(fps), "ffmpeg", v->version[0] ? v->version : NULL);
+    if (json_object_set_new(kiln_run_report(r), "video", o_video) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    if (kiln_run_prints(r, false))
+        kiln_print("%llu frames of %ux%u, %.6g a second -> %s", (unsigned long long)v->n_written, v->width, v->height, fps, path);
+    return KILN_OK;
+}
