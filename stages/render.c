@@ -26,7 +26,7 @@ static struct {
     uint32_t format, undistort_filter;
     const char *video;
     double fps;
-    bool alpha, depth, fast;
+    bool alpha, depth, depth_colours, fast;
 } o;
 
 #define X(id, name, suffix, what) "|" name
@@ -48,7 +48,10 @@ static const kiln_opt options[] = {
     {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL,
      "write PNGs with straight alpha, without the background (.npy always has alpha, and colours over the background)", KILN_KEYED},
     {"depth", 0, KILN_OPT_BOOL, &o.depth, NULL, NULL, NULL,
-     "also write NAME.depth.png (16-bit; the PNG's text names the unit) or NAME.depth.npy", KILN_KEYED},
+     "also write NAME.depth.png (16-bit; its text, and what is printed, says how many scene units a step is) or NAME.depth.npy",
+     KILN_KEYED},
+    {"depth-colours", 0, KILN_OPT_BOOL, &o.depth_colours, NULL, NULL, NULL,
+     "also write NAME.depth.png in colours, from red, near, to blue, far, in place of numbers", KILN_KEYED | KILN_LATER},
     {"fast", 0, KILN_OPT_BOOL, &o.fast, NULL, NULL, NULL,
      "draw sooner, not exactly (GPU only); a sample is drawn exactly too, to measure the difference in dB", KILN_KEYED},
     {"undistort-filter", 0, KILN_OPT_ENUM, &o.undistort_filter, "FILTER", "bilinear", KILN_UNDISTORT_FILTERS,
@@ -184,11 +187,11 @@ static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
 
 static kiln_status check_against(kiln_error *err)
 {
-    static const char *const others[] = {"level", "output", "depth", "fast", "crop"};
+    static const char *const others[] = {"level", "output", "depth", "depth-colours", "fast", "crop"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (kiln_opt_given(&cli, others[i]))
             return kiln_fail(err, KILN_E_USAGE, "--levels-against and --%s do not go together; leave out one of them", others[i]);
-    o.fast = o.depth = false; /* though they were stored */
+    o.fast = o.depth = o.depth_colours = false; /* though they were stored */
     return KILN_OK;
 }
 
@@ -203,14 +206,14 @@ static kiln_status refuse_beside(const char *what, const char *const *others, si
 
 static kiln_status check_video(kiln_error *err)
 {
-    static const char *const others[] = {"output", "format", "depth", "alpha", "levels-against"};
+    static const char *const others[] = {"output", "format", "depth", "depth-colours", "alpha", "levels-against"};
     KILN_TRY(refuse_beside("--video", others, sizeof others / sizeof *others, err));
     return kiln_encoder_check(o.video, err);
 }
 
 static kiln_status check_frames(kiln_run *r, kiln_error *err)
 {
-    static const char *const others[] = {"depth", "alpha", "levels-against"};
+    static const char *const others[] = {"depth", "depth-colours", "alpha", "levels-against"};
     const char *const what = o.format == KILN_RENDER_Y4M ? "--format y4m" : "--format raw";
     KILN_TRY(refuse_beside(what, others, sizeof others / sizeof *others, err));
     if (!o.output || output_is_folder())
@@ -239,7 +242,7 @@ static kiln_status choose_stream(kiln_run *r, kiln_render_plan *s, kiln_error *e
                                      .rate = kiln_video_rate_of(o.fps)};
     o.output = NULL;
     o.format = KILN_RENDER_NO_FILE;
-    o.depth = o.alpha = false; /* though they were stored */
+    o.depth = o.depth_colours = o.alpha = false; /* though they were stored */
     return KILN_OK;
 }
 
@@ -307,7 +310,9 @@ static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, ki
             KILN_TRY(kiln_path_inside(j->payload.picture, sizeof j->payload.picture, s->folder, name, "-o", err));
         if (!o.output) snprintf(j->relative, sizeof j->relative, "%s", name);
     }
-    return o.depth ? place_depth(s, j, suffix, err) : KILN_OK;
+    j->payload.depth_colours = o.depth_colours;
+    if (o.depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
+    return o.depth || o.depth_colours ? place_depth(s, j, suffix, err) : KILN_OK;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
@@ -345,7 +350,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18216);
+    KILN_KEY_LISTS(kiln_render_unit, 18224);
     kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full, crop and frame are of runs that store nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
@@ -354,6 +359,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     kiln_key_u64(h, "format", j->payload.format);
     kiln_key_u64(h, "alpha", alpha_kind(&j->payload));
     kiln_key_u64(h, "depth", j->payload.depth[0] != '\0');
+    if (j->payload.depth_colours) kiln_key_u64(h, "depth colours", 1); /* without them the key of before */
     return kiln_key_end(h);
 }
 

@@ -2,6 +2,7 @@
 #include "stages/render/picture_size.h"
 
 #include "base/minmax.h"
+#include "stages/render/depth.h"
 #include "stages/render/photo.h"
 #include "stages/tiles/rank_code.h"
 
@@ -35,14 +36,15 @@ static uint64_t comparing(const kiln_render_unit *u)
  *   writing      the files */
 uint64_t kiln_render_beside_frame(const kiln_render_unit *u, const kiln_draw_size *size)
 {
-    enum { RGBA = 16, DEPTH = 4 + 4 };
+    enum { RGBA = 16, DEPTH = 4 };
     const uint64_t pixels = pixels_of(u);
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t other = kiln_render_is_compared(u) ? RGBA * pixels : 0;
     const uint64_t drawing = kiln_draw_picture_bytes(size, &u->request.view) + code + other;
     const uint64_t writing = kiln_render_writing_bytes(u) + (u->against_full ? other : 0);
     const uint64_t photo = u->photo[0] ? comparing(u) : 0;
-    return (RGBA + (u->depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing));
+    return RGBA * pixels + (u->depth[0] ? DEPTH * pixels + kiln_depth_bytes(pixels, u->depth_colours) : 0) +
+           kiln_max_u64(drawing, kiln_max_u64(photo, writing));
 }
 
 uint64_t kiln_render_device_ram(const kiln_layer *layer, const kiln_render_unit *u)

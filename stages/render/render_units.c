@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
+#include "stages/render/depth.h"
 #include "stages/render/distance.h"
 #include "stages/render/lists.h"
 #include "stages/render/picture_size.h"
@@ -36,6 +37,7 @@ typedef struct {
     double psnr, ssim;
     double fast_db, full_db; /* NAN: not measured */
     double draw_s, encode_s;
+    double depth_step; /* scene units of a step of its depth's file; 0: none */
     kiln_outside outside;
     char damage[KILN_PHOTO_DAMAGE]; /* of the photo */
 } picture;
@@ -418,34 +420,15 @@ static void crop(const kiln_render_unit *u, picture *p)
     p->height = u->crop.height;
 }
 
-static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
+static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    kiln_picture_job job = {.path = u->depth,
-                            .format = kiln_picture_format_of(u->depth),
-                            .width = p->width,
-                            .height = p->height,
-                            .step = 1,
-                            .channels = 1,
-                            .data = p->depth,
-                            .threads = kiln_worker_threads(w)};
-    if (job.format == KILN_NPY) return kiln_picture_write(&job, err);
-    /* 16-bit PNG: the farthest depth is 65535; the text says what one step is */
-    float far_m = 0, *scaled;
-    char text[96];
-    uint64_t pixels = (uint64_t)p->width * p->height;
-    KILN_TRY(KILN_ALLOC_UNSET(&scaled, pixels, "depth", err));
-    for (uint64_t i = 0; i < pixels; i++)
-        if (p->depth[i] > far_m) far_m = p->depth[i];
-    for (uint64_t i = 0; i < pixels; i++) scaled[i] = far_m > 0 ? p->depth[i] / far_m : 0.0f;
-    snprintf(text, sizeof text, "expected depth in scene units = value * %.9g", (double)far_m / 65535);
-    const kiln_picture_text unit = {"Unit", text};
-    job.format = KILN_PNG16;
-    job.data = scaled;
-    job.text = &unit;
-    job.n_text = 1;
-    const kiln_status st = kiln_picture_write(&job, err);
-    free(scaled);
-    return st;
+    const kiln_depth_job job = {.path = u->depth,
+                                .depth = p->depth,
+                                .width = p->width,
+                                .height = p->height,
+                                .colours = u->depth_colours,
+                                .threads = kiln_worker_threads(w)};
+    return kiln_depth_write(&job, &p->depth_step, err);
 }
 
 /* Nobody else reads or writes this file until the unit is answered. */
@@ -505,6 +488,7 @@ static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const pic
     if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));
     if (p->damage[0]) failed |= json_object_set_new(c, "photo", kiln_photo_state(u->photo));
     if (p->damage[0] && u->mask[0]) failed |= json_object_set_new(c, "mask", kiln_photo_state(u->mask));
+    if (p->depth_step > 0) failed |= json_object_set_new(c, "depth_step", kiln_json_real(p->depth_step));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
     return failed ? no_memory(err) : KILN_OK;
 }

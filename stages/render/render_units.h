@@ -50,6 +50,7 @@ typedef struct {
     char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
     char depth[KILN_PATH_MAX];        /* the same for the depth */
     uint32_t format;                  /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
+    bool depth_colours;               /* the depth is a PNG in colours (depth.h) */
     bool alpha;                       /* a PNG is RGBA instead of RGB */
     bool fast;                        /* fast, as in raster.h */
     bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
@@ -101,6 +102,7 @@ static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
  *   full_db                with against_full: dB from the full picture, or "inf"
  *   from_table             lists came from a stored table
  *   picture, depth         the written files (written.h)
+ *   depth_step             scene units of a step of a depth's 16-bit PNG; absent with other files, or if it is empty
  *   draw_s, encode_s       seconds to draw, and to write the files (absent without files)
  * Files are written under a temporary name first, and are complete before the unit is answered. With a count_only payload the unit
  * is kiln_frame_count. KILN_E_CAP, KILN_E_DEVICE, KILN_E_INPUT, KILN_E_IO. */

@@ -19,6 +19,7 @@ typedef struct {
     double psnr, ssim;       /* NAN: none */
     double fast_db;          /* of a fast picture that was measured; else NAN */
     double full_db;          /* of a picture of --levels-against; else NAN */
+    double depth_step;       /* scene units of a step of its depth's 16-bit PNG; 0: there is none */
     double draw_s, encode_s; /* in the run that drew it last; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
@@ -67,6 +68,7 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     v->psnr = db_of(json_object_get(c, "psnr"));
     v->fast_db = db_of(json_object_get(c, "fast_db"));
     v->full_db = db_of(json_object_get(c, "full_db"));
+    v->depth_step = json_number_value(json_object_get(c, "depth_step"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
     v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
     snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
@@ -140,6 +142,9 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
                             kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
+    if (j->payload.depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(j->payload.depth)) != 0)
+        return no_memory(err);
+    if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0) return no_memory(err);
     if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
     if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
     if (j->detail.full > 0 && json_object_set_new(row, "detail", kiln_detail_json(&j->detail)) != 0) return no_memory(err);
@@ -181,9 +186,18 @@ static void print_head(view_lines *l)
     l->headed = true;
 }
 
+/* What its values mean, which no viewer of pictures says. */
+static void print_depth(const view_lines *l, const kiln_render_job *j, const view_result *v)
+{
+    if (v->depth_step > 0 && !j->payload.depth_colours)
+        kiln_print("%s: depth in scene units = value * %.9g%s%s", j->camera->name, v->depth_step, l->files ? "  -> " : "",
+                   l->files ? j->payload.depth : "");
+}
+
 static void print_view(view_lines *l, const kiln_render_job *j, const view_result *v)
 {
     const bool measured = !isnan(v->psnr), file = l->files && j->payload.picture[0];
+    if (l->any) print_depth(l, j, v);
     if (!l->any || !(measured || l->counts || file)) return;
     if (measured || l->counts) print_head(l);
     kiln_print_part(l->headed ? "%-32s" : "%s", j->camera->name);

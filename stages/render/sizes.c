@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "stages/engine/devices.h"
+#include "stages/render/depth.h"
 #include "stages/render/picture_size.h"
 
 #include <stdlib.h>
@@ -161,7 +162,7 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool 
 /* Sets how many pictures a GPU's worker encodes while it draws, if its memory has room for all. */
 static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, kiln_error *err)
 {
-    enum { DEPTH = 4 + 4 };
+    enum { DEPTH = 4 };
     kiln_render_encoding t = {0};
     unsigned workers = 1;
     const uint32_t tasks = kiln_run_tasks(r), n_due = (count_due(s) + (tasks ? tasks - 1 : 0)) / (tasks ? tasks : 1);
@@ -171,8 +172,10 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
         t.drawing = kiln_max_u64(t.drawing, s->units[i].ram);
         const uint64_t hashes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
-        t.writing =
-            kiln_max_u64(t.writing, kiln_render_writing_bytes(&j->payload) + (j->payload.depth[0] ? DEPTH * pixels : 0) + hashes);
+        t.writing = kiln_max_u64(
+            t.writing, kiln_render_writing_bytes(&j->payload) +
+                           (j->payload.depth[0] ? DEPTH * pixels + kiln_depth_bytes(pixels, j->payload.depth_colours) : 0) +
+                           hashes);
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
     t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
