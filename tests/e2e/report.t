@@ -161,10 +161,11 @@ photo("view_00", t + "/secret.png", False)
 photo("view_01", t + "/pipe.png", True)
 photo("view_02", "/etc/passwd", True)
 photo("view_03", t + "/link.png", True)
-db.execute("UPDATE image SET path = 'renders/none.png' WHERE camera = 'view_00'")
+db.execute("UPDATE image SET path = 'renders/outside/view_00.png' WHERE camera = 'view_00'")
 db.execute("UPDATE image SET path = 'renders' WHERE camera = 'view_01'")
 db.execute("UPDATE image SET path = 'renders/away.png' WHERE camera = 'view_02'")
 os.symlink(t + "/secret.png", t + "/demo/bake/renders/away.png")
+os.symlink(t + "/demo/images", t + "/demo/bake/renders/outside")
 os.mkfifo(t + "/demo/bake/renders/pipe.png")
 db.execute("UPDATE image SET path = 'renders/pipe.png' WHERE camera = 'view_03'")
 db.commit()
@@ -179,6 +180,17 @@ must 0 kiln report "$T/demo/bake/evil.db" -o "$T/evil.html"
 said "$T/evil.html" 'picture:1 tiles:5'
 has "$T/evil.html" 'The file has changed since it was imported.'
 cp "$T/view_04.png" "$T/demo/images/view_04.png"
+# another picture with as many bytes
+python3 - "$T/demo/images" "$T/was" <<'PY' || fail 'cannot change a photo'
+import os, shutil, sys
+names = sorted((os.path.join(sys.argv[1], n) for n in os.listdir(sys.argv[1])), key=os.path.getsize)
+shutil.copytree(sys.argv[1], sys.argv[2])
+size, data = os.path.getsize(names[-1]), open(names[0], "rb").read()
+open(names[-1], "wb").write(data + bytes(size - len(data)))
+PY
+must 0 kiln report "$M" -o "$T/evil.html"
+said "$T/evil.html" 'difference:4 photo:4 picture:5 tiles:5'
+rm -r "$T/demo/images" && mv "$T/was" "$T/demo/images"
 
 # --max-mb leaves out cameras, and says so
 must 2 kiln report "$M" --max-mb 0
