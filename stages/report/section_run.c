@@ -80,10 +80,9 @@ static void write_line(kiln_html *h, const kiln_report *r)
     const double whole = kiln_bake_seconds(r->bake);
     double at = 0;
     if (whole <= 0) return;
-    KILN_HTML(
-        h,
-        "<p class=\"note\">The newest run of each stage that made its output, one behind the other: pauses between them are left "
-        "out.</p>");
+    KILN_HTML(h, "<h3>Time line</h3><p class=\"note\">The newest run of each stage that made its output, one behind the other: "
+                 "pauses between them are left "
+                 "out.</p>");
     KILN_TABLE_BEGIN(h, "Time line", "time");
     KILN_HTML(h, "<thead><tr><th scope=\"col\">Stage, list</th><th scope=\"col\">Time</th><th scope=\"col\" class=\"n\">Takes</th>"
                  "<th scope=\"col\">Work</th></tr></thead><tbody>");
