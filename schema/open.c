@@ -29,6 +29,48 @@ enum {
 
 static const char *const companions[] = {"-wal", "-shm", "-journal", ".lock"};
 
+static bool is_file(const char *path, const struct stat *f)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && s.st_dev == f->st_dev && s.st_ino == f->st_ino;
+}
+
+/* Folder of a path, as a file that can be compared. */
+static bool folder_of(const char *path, struct stat *f)
+{
+    char folder[KILN_PATH_MAX];
+    const size_t n = (size_t)(kiln_path_base(path) - path);
+    if (n >= sizeof folder) return false;
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    return stat(n ? folder : ".", f) == 0;
+}
+
+/* By name, too: what is not there yet would be taken for the manifest's when it is. */
+static bool has_name(const char *path, const char *name)
+{
+    struct stat f, s;
+    return strcmp(kiln_path_base(path), kiln_path_base(name)) == 0 && folder_of(path, &f) && folder_of(name, &s) &&
+           f.st_dev == s.st_dev && f.st_ino == s.st_ino;
+}
+
+bool kiln_manifest_owns(const char *manifest, const char *path)
+{
+    struct stat f;
+    char name[KILN_PATH_MAX];
+    char *real = realpath(manifest, NULL);
+    const char *at = real ? real : manifest;
+    const bool there = stat(path, &f) == 0;
+    bool owns = there && is_file(at, &f);
+    for (size_t i = 0; i <= sizeof companions / sizeof *companions && !owns; i++) {
+        const char *suffix = i < sizeof companions / sizeof *companions ? companions[i] : ".claim";
+        if (snprintf(name, sizeof name, "%s%s", at, suffix) >= (int)sizeof name) continue;
+        owns = (there && is_file(name, &f)) || has_name(path, name);
+    }
+    free(real);
+    return owns;
+}
+
 /* ---- before SQLite ----------------------------------------------------------------------------------------------- */
 static uint32_t big_endian(const unsigned char *p)
 {

@@ -135,34 +135,13 @@ static kiln_status choose_formats(job *j, kiln_error *err)
     return KILN_OK;
 }
 
-/* One folder format takes a folder of -o itself; other formats and lists go into it. */
-static bool is_same_file(const struct stat *a, const char *path)
-{
-    struct stat b;
-    return stat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
-}
-
-/* A bake, or what it was made from, is no place for an export: both would be gone. */
+/* Bakes that are joined to it are no place for an export either. */
 static kiln_status check_target(kiln_run *r, const job *j, const char *target, kiln_error *err)
 {
-    kiln_manifest *m = kiln_run_manifest(r);
-    struct stat s;
-    kiln_source_file *files;
-    uint32_t n;
-    if (stat(target, &s) != 0 || !S_ISREG(s.st_mode)) return KILN_OK;
-    for (uint32_t i = 0; i < j->e.n_bakes; i++) {
-        const char *path = i ? j->e.bakes[i].path : kiln_manifest_path(m);
-        if (is_same_file(&s, path))
-            return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake that is exported; choose another place with -o", target);
-    }
-    KILN_TRY(kiln_sources_get(m, &files, &n, err));
-    kiln_status st = KILN_OK;
-    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
-        if (s.st_size == (off_t)files[i].size && is_same_file(&s, files[i].path))
-            st =
-                kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place with -o", target);
-    free(files);
-    return st;
+    for (uint32_t i = 1; i < j->e.n_bakes; i++)
+        if (kiln_manifest_owns(j->e.bakes[i].path, target))
+            return kiln_fail(err, KILN_E_USAGE, "'%s' is a bake that is exported; choose another place with -o", target);
+    return kiln_run_check_target(r, target, err);
 }
 
 /* What is written lies beside the folder until it takes its place: beside "." is inside of it. */
@@ -175,6 +154,7 @@ static kiln_status resolve_folder(char target[KILN_PATH_MAX], kiln_error *err)
     return fits ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "the path of the folder is too long");
 }
 
+/* One folder format takes a folder of -o itself; other formats and lists go into it. */
 static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], name[64];

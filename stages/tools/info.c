@@ -595,14 +595,16 @@ static kiln_status print_json(const json_t *info, kiln_error *err)
 }
 
 /* ---- the cameras as a file ---------------------------------------------------------------------------------------- */
-static kiln_status write_cameras(kiln_manifest *m, kiln_error *err)
+static kiln_status write_cameras(kiln_run *r, kiln_error *err)
 {
+    kiln_manifest *m = kiln_run_manifest(r);
     kiln_status st = KILN_OK;
     kiln_scene *scene = NULL;
     kiln_camera *cameras = NULL;
     kiln_similarity move;
     kiln_buffer text = {0};
     uint32_t n;
+    if (strcmp(output, "-") != 0) KILN_TRY(kiln_run_check_target(r, output, err));
     KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
     KILN_GO(kiln_scene_get(m, scene, err));
     KILN_GO(kiln_transforms_moves(scene->transforms, &move, err));
@@ -636,7 +638,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_status st = KILN_OK;
     KILN_TRY(check_options(err));
-    if (cameras_alone) return write_cameras(m, err);
+    if (cameras_alone) return write_cameras(r, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     KILN_GO(set(info, "version", json_integer(1), err));

@@ -153,6 +153,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     char path[KILN_PATH_MAX], size[32];
     uint64_t bytes = 0;
     KILN_TRY(find_output(kiln_manifest_path(m), path, err));
+    KILN_TRY(kiln_run_check_target(r, path, err));
+    if (o.against && kiln_manifest_owns(o.against, path))
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake of --against, or belongs to it; choose another place with -o", path);
     KILN_TRY(write_report(r, path, &bytes, err));
     json_t *report = kiln_run_report(r);
     if (json_object_set_new(report, "path", kiln_json_string(path)) != 0 ||

@@ -7,11 +7,19 @@ scene s 300 2 40x24
 bake s x.db
 cp x.db mani; cp x.db other
 must 2 kiln export mani -o mani --format ply
-grep -q "'mani' is the bake that is exported" err || fail "$(cat err)"
+grep -q "'mani' is the bake itself" err || fail "$(cat err)"
 must 2 kiln export mani --add other --format splat -o other
 cp s/scene.ply before.ply
 must 2 kiln export x.db -o s/scene.ply
 grep -q "'s/scene.ply' is a file of the scene" err || fail "$(cat err)"
+must 2 kiln info mani --cameras -o mani
+must 2 kiln report mani -o mani
+ln -s mani link
+must 2 kiln report link -o ./mani
+must 2 kiln report mani --against other -o other
+must 2 kiln report mani -o mani-wal
+must 2 kiln report mani -o s/scene.ply
+[ ! -e mani-wal ] || fail "a page has the name of the manifest's log"
 cmp s/scene.ply before.ply || fail 'the scene was written over'
 kiln verify mani >/dev/null && kiln verify other >/dev/null || fail 'a bake was written over'
 # one refused: none written
