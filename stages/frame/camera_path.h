@@ -62,10 +62,13 @@ void kiln_camera_path_lens(kiln_camera *out);
 
 /* ---- between cameras ------------------------------------------------------------------------------------------------- */
 /* Fills n cameras on the path through n_through others, from the first to the last, both included; n_through is at least 2. All
- * have the size of the first, to which the others are fitted (kiln_camera_fit). centres      on the centripetal Catmull-Rom curve
- * through theirs. Beyond its ends it goes on as mirrored; if the last place is the first, it is closed, without a bend there
+ * have the size of the first, to which the others are fitted (kiln_camera_fit).
+ *
+ *   centres      on the centripetal Catmull-Rom curve through theirs. Beyond its ends it goes on as mirrored; if the last place is
+ *                the first, it is closed, without a bend there
  *   rotations    from one to the next along the shortest arc, at the same share of it as the curve's parameter
  *   intrinsics   linear
+ *
  * Steps are of one length of the curve's parameter, whose square is the distance of two cameras: longer where cameras are farther
  * apart, and growing and shrinking without a jump. With constant_speed they are of one length along the curve. A segment without
  * length, a turn on the spot, takes as long as the mean of the others. The first and last pose are those of the cameras, bit by

@@ -15,7 +15,6 @@ static const char *const stage_names[KILN_STAGE_COUNT] = {
 #undef STAGE
 };
 
-/* NULL where the text is no JSON: what a stranger recorded is left out then. */
 static kiln_status parse(const char *text, json_t **out, kiln_error *err)
 {
     return kiln_json_parse(text, strlen(text), 0, "the record of a run", out, NULL, err);
