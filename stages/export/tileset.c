@@ -2,6 +2,7 @@
 #include "stages/export/tileset.h"
 
 #include "base/option.h"
+#include "base/vec3.h"
 #include "kernels/math/real64.h"
 
 #include <math.h>
@@ -118,11 +119,6 @@ void kiln_tile_axes(const double v[3], double out[3])
     memcpy(out, at, sizeof at);
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
 /* The shortest turn of the unit vector u to z: I + [v] + [v]^2 / (1 + c), v = u x z, c = u . z; by half a turn about x where u is
  * -z. */
 static void turn_to_z(const double u[3], double out[3][3])
@@ -152,7 +148,7 @@ void kiln_tileset_place(double latitude, double longitude, double height, const 
     const double away[3] = {cos_phi * cos_lambda, cos_phi * sin_lambda, sin_phi}, east[3] = {-sin_lambda, cos_lambda, 0};
     const double normal = a / sqrt(1 - e2 * away[2] * away[2]); /* radius of curvature in the prime vertical */
     double north[3], turned[3], turn[3][3], length;
-    cross(away, east, north);
+    kiln_vec3_cross(away, east, north);
     kiln_tile_axes(up, turned);
     length = sqrt(turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]);
     for (int i = 0; i < 3; i++) turned[i] = length > 0 ? turned[i] / length : i == 2;

@@ -2,6 +2,7 @@
 #include "stages/frame/camera_path.h"
 
 #include "base/memory.h"
+#include "base/vec3.h"
 #include "kernels/math/ellipsoid_math.h"
 #include "stages/import/cameras/orbit.h"
 
@@ -9,39 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- vectors ---------------------------------------------------------------------------------------------------------- */
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-static bool normalise(double v[3])
-{
-    const double length = sqrt(dot(v, v));
-    if (!(length > 1e-300) || !(length < 1e300)) return false;
-    for (int i = 0; i < 3; i++) v[i] /= length;
-    return true;
-}
-
-static double distance(const double a[3], const double b[3])
-{
-    const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-    return sqrt(dot(d, d));
-}
-
-/* The camera's place in the world. */
-static void centre_of(const kiln_camera *c, double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]);
-}
-
-static void set_centre(kiln_camera *c, const double centre[3])
-{
-    for (int i = 0; i < 3; i++) c->t[i] = -dot(c->r + 3 * i, centre);
-}
 
 /* ---- size ------------------------------------------------------------------------------------------------------------- */
 uint32_t kiln_camera_scaled(uint32_t pixels, double scale)
@@ -107,8 +75,8 @@ static bool up_of_level(const kiln_camera *cameras, uint32_t n, const double mea
         if (values[i] < values[least]) least = i;
     const double a = values[(least + 1) % 3], b = values[(least + 2) % 3], next = a < b ? a : b;
     for (int k = 0; k < 3; k++) up[k] = axes[3 * k + least];
-    if (!(next > turned_enough) || !(values[least] < much_less * next) || !normalise(up)) return false;
-    const double side = dot(up, mean);
+    if (!(next > turned_enough) || !(values[least] < much_less * next) || !kiln_vec3_normalise(up)) return false;
+    const double side = kiln_vec3_dot(up, mean);
     for (int k = 0; k < 3 && side < 0; k++) up[k] = -up[k];
     return true;
 }
@@ -118,7 +86,8 @@ void kiln_camera_path_up(const char *up_axis, const kiln_camera *cameras, uint32
     double mean[3] = {0};
     for (uint32_t i = 0; i < n; i++)
         for (int k = 0; k < 3; k++) mean[k] -= cameras[i].r[3 + k] / n;
-    if (up_axis[0] || dot(mean, mean) < 0.0625 || !normalise(mean)) { /* their own agree so little that they say nothing */
+    if (up_axis[0] || kiln_vec3_dot(mean, mean) < 0.0625 ||
+        !kiln_vec3_normalise(mean)) { /* their own agree so little that they say nothing */
         kiln_up_vector(up_axis, up);
         return;
     }
@@ -129,8 +98,8 @@ void kiln_camera_path_up(const char *up_axis, const kiln_camera *cameras, uint32
 static bool solve(const double a[9], const double b[3], double size, double x[3])
 {
     double across[3][3];
-    for (int i = 0; i < 3; i++) cross(a + 3 * ((i + 1) % 3), a + 3 * ((i + 2) % 3), across[i]);
-    const double determinant = dot(a, across[0]);
+    for (int i = 0; i < 3; i++) kiln_vec3_cross(a + 3 * ((i + 1) % 3), a + 3 * ((i + 2) % 3), across[i]);
+    const double determinant = kiln_vec3_dot(a, across[0]);
     if (!(fabs(determinant) > 1e-6 * size * size * size)) return false;
     for (int i = 0; i < 3; i++) x[i] = (across[0][i] * b[0] + across[1][i] * b[1] + across[2][i] * b[2]) / determinant;
     return true;
@@ -142,11 +111,11 @@ bool kiln_camera_path_focus(const kiln_camera *cameras, uint32_t n, double point
 {
     double a[9] = {0}, b[3] = {0}, first[3] = {0}, x[3];
     uint32_t in_front = 0;
-    if (n > 0) centre_of(&cameras[0], first);
+    if (n > 0) kiln_pose_centre(cameras[0].r, cameras[0].t, first);
     for (uint32_t c = 0; c < n; c++) {
         const double *d = cameras[c].r + 6;
         double p[3];
-        centre_of(&cameras[c], p);
+        kiln_pose_centre(cameras[c].r, cameras[c].t, p);
         for (int i = 0; i < 3; i++)
             for (int k = 0; k < 3; k++) {
                 const double m = (i == k) - d[i] * d[k];
@@ -158,9 +127,9 @@ bool kiln_camera_path_focus(const kiln_camera *cameras, uint32_t n, double point
     for (int i = 0; i < 3; i++) point[i] = x[i] + first[i];
     for (uint32_t c = 0; c < n; c++) {
         double p[3];
-        centre_of(&cameras[c], p);
+        kiln_pose_centre(cameras[c].r, cameras[c].t, p);
         for (int i = 0; i < 3; i++) p[i] = point[i] - p[i];
-        in_front += dot(cameras[c].r + 6, p) > 0;
+        in_front += kiln_vec3_dot(cameras[c].r + 6, p) > 0;
     }
     return 2 * (uint64_t)in_front > n && isfinite(point[0]) && isfinite(point[1]) && isfinite(point[2]);
 }
@@ -186,11 +155,11 @@ kiln_status kiln_camera_path_around(const kiln_camera *cameras, uint32_t n, kiln
     heights = values + n;
     for (uint32_t i = 0; i < n; i++) {
         double p[3];
-        centre_of(&cameras[i], p);
+        kiln_pose_centre(cameras[i].r, cameras[i].t, p);
         for (int k = 0; k < 3; k++) p[k] -= shape->centre[k];
-        heights[i] = dot(p, shape->up);
+        heights[i] = kiln_vec3_dot(p, shape->up);
         for (int k = 0; k < 3; k++) p[k] -= heights[i] * shape->up[k];
-        values[i] = sqrt(dot(p, p));
+        values[i] = kiln_vec3_length(p);
         if (i == 0) memcpy(side, p, sizeof side);
     }
     const double radius = median(values, n), height = median(heights, n);
@@ -217,17 +186,17 @@ void kiln_camera_path_contain(const kiln_camera *lens, double sphere, kiln_orbit
 /* Two directions that span the plane of the circle: e0 to the start, e1 a quarter turn behind it. */
 static void plane_of(const kiln_orbit_shape *s, double e0[3], double e1[3])
 {
-    const double along = dot(s->start, s->up);
+    const double along = kiln_vec3_dot(s->start, s->up);
     int least = 0;
     for (int i = 0; i < 3; i++) e0[i] = s->start[i] - along * s->up[i];
-    if (!(sqrt(dot(e0, e0)) > 1e-9 * sqrt(dot(s->start, s->start))) || !normalise(e0)) {
+    if (!(kiln_vec3_length(e0) > 1e-9 * kiln_vec3_length(s->start)) || !kiln_vec3_normalise(e0)) {
         for (int i = 1; i < 3; i++)
             if (fabs(s->up[i]) < fabs(s->up[least])) least = i;
         const double axis[3] = {least == 0, least == 1, least == 2};
-        cross(s->up, axis, e0);
-        (void)normalise(e0); /* up is at least 54 degrees from that axis */
+        kiln_vec3_cross(s->up, axis, e0);
+        (void)kiln_vec3_normalise(e0); /* up is at least 54 degrees from that axis */
     }
-    cross(s->up, e0, e1);
+    kiln_vec3_cross(s->up, e0, e1);
 }
 
 void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *lens, uint32_t i, uint32_t n, kiln_camera *out)
@@ -248,10 +217,10 @@ void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *le
         forward[k] = -(shape->radius * out_there + shape->height * shape->up[k]);
         right[k] = cosine * e1[k] - sine * e0[k]; /* looking inwards, the way of the circle is to the right */
     }
-    (void)normalise(forward); /* at least as long as the radius */
-    (void)normalise(right);
-    cross(forward, right, down);
-    set_centre(out, eye);
+    (void)kiln_vec3_normalise(forward); /* at least as long as the radius */
+    (void)kiln_vec3_normalise(right);
+    kiln_vec3_cross(forward, right, down);
+    kiln_pose_translation(out->r, eye, out->t);
 }
 
 void kiln_camera_path_lens(kiln_camera *out)
@@ -305,7 +274,8 @@ static void blend(const double a[3], double t_a, const double b[3], double t_b, 
 void kiln_catmull_rom(const double p[4][3], double share, double out[3])
 {
     double knots[4] = {0}, a[3][3], b[2][3];
-    for (int i = 1; i < 4; i++) knots[i] = knots[i - 1] + sqrt(distance(p[i - 1], p[i])); /* centripetal: the root of the length */
+    for (int i = 1; i < 4; i++)
+        knots[i] = knots[i - 1] + sqrt(kiln_vec3_distance(p[i - 1], p[i])); /* centripetal: the root of the length */
     if (!(knots[2] > knots[1]) || share <= 0 || share >= 1) {
         memcpy(out, share >= 1 ? p[2] : p[1], 3 * sizeof *out);
         return;
@@ -338,11 +308,11 @@ static void set_stops(track *t)
         stop *s = &t->stops[i];
         kiln_camera c = t->cameras[i];
         if (c.width != first->width || c.height != first->height) kiln_camera_fit(&c, first->width, first->height);
-        centre_of(&c, s->centre);
+        kiln_pose_centre(c.r, c.t, s->centre);
         kiln_quat_of_rotation(c.r, s->quat);
         memcpy(s->lens, (const double[4]){c.fx, c.fy, c.cx, c.cy}, sizeof s->lens);
     }
-    t->closed = t->n > 2 && distance(t->stops[0].centre, t->stops[t->n - 1].centre) == 0;
+    t->closed = t->n > 2 && kiln_vec3_distance(t->stops[0].centre, t->stops[t->n - 1].centre) == 0;
 }
 
 /* Beyond an end the curve goes on as it came: by the place that mirrors the one before. */
@@ -368,7 +338,7 @@ static double length_of(const track *t, uint32_t segment, double *lengths)
     memcpy(before, t->stops[segment].centre, sizeof before);
     for (uint32_t k = 1; k <= STEPS; k++) {
         place_at(t, segment, (double)k / STEPS, here);
-        sum += distance(before, here);
+        sum += kiln_vec3_distance(before, here);
         lengths[k] = sum;
         memcpy(before, here, sizeof before);
     }
@@ -379,7 +349,7 @@ static double length_of(const track *t, uint32_t segment, double *lengths)
 static double measure_segment(const track *t, uint32_t segment, bool constant_speed, double *lengths)
 {
     if (constant_speed) return length_of(t, segment, lengths);
-    const double length = sqrt(distance(t->stops[segment].centre, t->stops[segment + 1].centre));
+    const double length = sqrt(kiln_vec3_distance(t->stops[segment].centre, t->stops[segment + 1].centre));
     for (uint32_t k = 1; k <= STEPS; k++) lengths[k] = length * k / STEPS;
     return length;
 }
@@ -449,7 +419,7 @@ static void make_step(const track *t, uint32_t i, uint32_t n, kiln_camera *out)
     place_at(t, segment, share, place);
     kiln_slerp(a->quat, b->quat, share, quat);
     set_rotation(out, quat);
-    set_centre(out, place);
+    kiln_pose_translation(out->r, place, out->t);
 }
 
 kiln_status kiln_camera_path_between(const kiln_camera *through, uint32_t n_through, bool constant_speed, uint32_t n,

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/vec3.h"
 #include "stages/image/image.h"
 
 #include <math.h>
@@ -21,11 +22,9 @@ typedef struct {
     int lit;
 } dab;
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 static void unit(double v[3])
 {
-    double l = sqrt(dot(v, v));
+    double l = kiln_vec3_length(v);
     for (int c = 0; c < 3; c++) v[c] /= l > 1e-12 ? l : 1;
 }
 
@@ -40,9 +39,9 @@ static double sunlight(const double p[3])
 {
     double light = 1;
     for (size_t i = 0; i < sizeof shade / sizeof *shade; i++) {
-        double to[3] = {shade[i][0] - p[0], shade[i][1] - p[1], shade[i][2] - p[2]}, along = dot(to, sun);
+        double to[3] = {shade[i][0] - p[0], shade[i][1] - p[1], shade[i][2] - p[2]}, along = kiln_vec3_dot(to, sun);
         if (along < 0.9 * shade[i][3]) continue;
-        double miss = sqrt(fmax(0, dot(to, to) - along * along)) / shade[i][3];
+        double miss = sqrt(fmax(0, kiln_vec3_dot(to, to) - along * along)) / shade[i][3];
         double s = (miss - 0.75) / 0.4;
         s = s < 0 ? 0 : s > 1 ? 1 : s;
         light *= 0.25 + 0.75 * s * s * (3 - 2 * s);
@@ -214,7 +213,7 @@ static const part parts[] = {{ground, 290}, {grass, 60}, {dome, 235}, {chimney, 
 static void shade_dab(dab *d)
 {
     if (!d->lit) return;
-    double facing = dot(d->n, sun), sky_share = 0.5 - 0.5 * d->n[1];
+    double facing = kiln_vec3_dot(d->n, sun), sky_share = 0.5 - 0.5 * d->n[1];
     double light = 0.28 + 0.22 * sky_share + 0.72 * (facing > 0 ? facing * sunlight(d->p) : 0);
     if (d->p[1] > -0.3 && d->n[1] > -0.9) light *= 0.75 + 0.25 * (-d->p[1] / 0.3); /* less sky near the ground */
     for (int c = 0; c < 3; c++) d->colour[c] *= light;
@@ -249,8 +248,8 @@ static void demo_row(const void *context, uint64_t i, kg_splat *g)
         g->scale[c] = (float)log(d.size * vary * (c == 2 ? d.flat : 1));
         /* degree 1 leans towards the mirrored sun: direction coefficients of (y, z, x) with signs -, +, - */
         double mirror[3];
-        for (int k = 0; k < 3; k++) mirror[k] = sun[k] - 2 * dot(sun, d.n) * d.n[k];
-        double gain = d.gloss * fmax(0, dot(d.n, sun)) * 0.6;
+        for (int k = 0; k < 3; k++) mirror[k] = sun[k] - 2 * kiln_vec3_dot(sun, d.n) * d.n[k];
+        double gain = d.gloss * fmax(0, kiln_vec3_dot(d.n, sun)) * 0.6;
         g->f_rest[15 * c + 0] = (float)(-gain * mirror[1]);
         g->f_rest[15 * c + 1] = (float)(gain * mirror[2]);
         g->f_rest[15 * c + 2] = (float)(-gain * mirror[0]);
@@ -278,7 +277,8 @@ static void demo_camera(uint32_t k, uint32_t n, int width, int height, kg_cam *c
     unit(right);
     double down[3] = {f[1] * right[2], f[2] * right[0] - f[0] * right[2], -f[1] * right[0]};
     for (int a = 0; a < 3; a++) c->R[a] = (float)right[a], c->R[3 + a] = (float)down[a], c->R[6 + a] = (float)f[a];
-    c->t[0] = (float)-dot(right, eye), c->t[1] = (float)-dot(down, eye), c->t[2] = (float)-dot(f, eye);
+    c->t[0] = (float)-kiln_vec3_dot(right, eye), c->t[1] = (float)-kiln_vec3_dot(down, eye),
+    c->t[2] = (float)-kiln_vec3_dot(f, eye);
     c->fx = c->fy = (float)(0.85 * width);
     c->cx = (float)width * 0.5f, c->cy = (float)height * 0.5f;
     c->width = width, c->height = height;

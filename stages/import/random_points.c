@@ -1,5 +1,7 @@
 #include "stages/import/random_points.h"
 
+#include "base/vec3.h"
+
 /* splitmix64's finaliser (Vigna, public domain) over a counter: every value on its own */
 static uint64_t mix(uint64_t x)
 {
@@ -32,10 +34,10 @@ void kiln_random_box(const kiln_camera *cameras, uint32_t n, bool blender, doubl
         box[a] = -1.3;
         box[a + 3] = 1.3;
         for (uint32_t i = 0; i < n && !blender; i++) {
-            const double *r = cameras[i].r, *t = cameras[i].t;
-            double centre = -(r[a] * t[0] + r[3 + a] * t[1] + r[6 + a] * t[2]); /* -R^T t */
-            if (i == 0 || centre < box[a]) box[a] = centre;
-            if (i == 0 || centre > box[a + 3]) box[a + 3] = centre;
+            double centre[3];
+            kiln_pose_centre(cameras[i].r, cameras[i].t, centre);
+            if (i == 0 || centre[a] < box[a]) box[a] = centre[a];
+            if (i == 0 || centre[a] > box[a + 3]) box[a + 3] = centre[a];
         }
         longest = box[a + 3] - box[a] > longest ? box[a + 3] - box[a] : longest;
     }

@@ -2,6 +2,8 @@
 #include "stages/lod/errors.h"
 
 #include "base/memory.h"
+#include "base/vec3.h"
+#include "stages/lod/in_picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,31 +20,11 @@ kiln_status kiln_lod_error_source_cameras(kiln_lod_error_source *s, const kiln_c
     return KILN_OK;
 }
 
-/* A point in the camera's frame. */
-static void to_camera(const kiln_camera *c, const double world[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = c->r[3 * i] * world[0] + c->r[3 * i + 1] * world[1] + c->r[3 * i + 2] * world[2] + c->t[i];
-}
-
-static bool in_picture(const kiln_camera *c, const double world[3])
-{
-    double p[3];
-    to_camera(c, world, p);
-    if (!(p[2] > 0)) return false;
-    const double x = c->fx * (p[0] / p[2]) + c->cx, y = c->fy * (p[1] / p[2]) + c->cy;
-    return x >= 0 && x <= c->width && y >= 0 && y <= c->height;
-}
-
-static void centre_of(const kiln_camera *c, double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]);
-}
-
 /* The smallest footprint that the camera has on the box (world coordinates). */
 static double finest_of(const kiln_camera *c, double near_m, const double lo[3], const double hi[3])
 {
     double at[3], sum = 0;
-    centre_of(c, at);
+    kiln_pose_centre(c->r, c->t, at);
     for (int i = 0; i < 3; i++) {
         const double off = at[i] < lo[i] ? lo[i] - at[i] : at[i] > hi[i] ? at[i] - hi[i] : 0;
         sum += off * off;
@@ -53,7 +35,7 @@ static double finest_of(const kiln_camera *c, double near_m, const double lo[3],
 
 static void set_view(const kiln_camera *c, const double origin[3], kiln_lod_error_view *v)
 {
-    centre_of(c, v->centre);
+    kiln_pose_centre(c->r, c->t, v->centre);
     for (int i = 0; i < 3; i++) {
         v->centre[i] -= origin[i];
         v->right[i] = c->r[i];
@@ -71,13 +53,13 @@ void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error
         hi[i] = node->box_max[i] + s->origin[i];
         middle[i] = 0.5 * (lo[i] + hi[i]);
     }
-    for (uint32_t i = 0; i < s->n_cameras; i++) seeing += in_picture(s->cameras[i], middle);
+    for (uint32_t i = 0; i < s->n_cameras; i++) seeing += kiln_lod_in_picture(s->cameras[i], 0, middle);
     const bool all = seeing == 0;
     const uint32_t n = all ? s->n_cameras : seeing;
     q->n_views = n < KILN_LOD_VIEWS ? n : KILN_LOD_VIEWS;
     for (uint32_t i = 0; i < s->n_cameras; i++) {
         const kiln_camera *c = s->cameras[i];
-        if (!all && !in_picture(c, middle)) continue;
+        if (!all && !kiln_lod_in_picture(c, 0, middle)) continue;
         const double finest = finest_of(c, s->near_m, lo, hi);
         if (met == 0 || finest < q->finest) q->finest = finest;
         /* the k-th view is in the middle of the k-th part of the list */

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "base/vec3.h"
 #include "kernels/draw/draw.h"
 #include "kernels/math/real.h"
 #include "kernels/project/sh_math.h"
@@ -87,20 +88,14 @@ static kiln_status find_window(gauge *g, const kiln_coarsen_rows *rows, kiln_err
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------------------------- */
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-/* Makes the length 1; false if there is none. */
-static bool normalise(double v[3])
+/* Makes the length 1; false if it is 0 or not finite. Divides by the largest component first, which kiln_vec3_normalise does not:
+ * any finite vector has a direction here, and the last bits of stored errors depend on it. */
+static bool normalise_any(double v[3])
 {
     const double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
     if (!(largest > 0) || !isfinite(largest)) return false;
     for (int i = 0; i < 3; i++) v[i] /= largest;
-    const double length = sqrt(dot(v, v));
+    const double length = kiln_vec3_length(v);
     for (int i = 0; i < 3; i++) v[i] /= length;
     return true;
 }
@@ -122,16 +117,16 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     double *right = a->r, *down = a->r + 3, *forward = a->r + 6;
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
-    const double radius = sqrt(dot(g->half, g->half)), away = sqrt(dot(forward, forward));
-    if (!normalise(forward)) { /* the camera is in the middle: it steps back */
+    const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
+    if (!normalise_any(forward)) { /* the camera is in the middle: it steps back */
         memcpy(forward, v->forward, sizeof v->forward);
-        if (!normalise(forward)) memcpy(forward, axes[2], sizeof axes[2]);
+        if (!normalise_any(forward)) memcpy(forward, axes[2], sizeof axes[2]);
     }
-    cross(forward, v->right, down);
-    for (int i = 0; i < 3 && !normalise(down); i++) cross(forward, axes[i], down);
-    cross(down, forward, right);
+    kiln_vec3_cross(forward, v->right, down);
+    for (int i = 0; i < 3 && !normalise_any(down); i++) kiln_vec3_cross(forward, axes[i], down);
+    kiln_vec3_cross(down, forward, right);
     a->distance = fmax(fmin(away, FARTHEST), 2 * fmax(radius, g->q->near_m));
-    for (int i = 0; i < 3; i++) a->t[i] = -dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
+    for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
     const double nearest =
         a->distance - axis_reach(g, forward); /* at least a quarter of the distance, half sides are at most the radius */
     a->tan_x = axis_reach(g, right) / nearest;

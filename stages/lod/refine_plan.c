@@ -2,7 +2,9 @@
 #include "stages/lod/refine.h"
 
 #include "base/memory.h"
+#include "base/vec3.h"
 #include "stages/engine/run_layers.h"
+#include "stages/lod/in_picture.h"
 #include "stages/lod/lod_rows.h"
 
 #include <stdio.h>
@@ -21,15 +23,6 @@ typedef struct {
 } planning;
 
 /* ---- cameras --------------------------------------------------------------------------------------------------------------- */
-static bool in_picture(const planning *k, const kiln_camera *c, const double at[3])
-{
-    double p[3];
-    for (int i = 0; i < 3; i++) p[i] = c->r[3 * i] * at[0] + c->r[3 * i + 1] * at[1] + c->r[3 * i + 2] * at[2] + c->t[i];
-    if (!(p[2] > k->request->near_m)) return false;
-    const double x = c->fx * (p[0] / p[2]) + c->cx, y = c->fy * (p[1] / p[2]) + c->cy;
-    return x >= 0 && x <= c->width && y >= 0 && y <= c->height;
-}
-
 /* Is a corner or the middle of the chunk's box in the picture, or the camera within the box? Where the chunk's rows lie in its box
  * only the worker knows. */
 static bool may_see(const planning *k, const kiln_camera *c, const kiln_level_node *node)
@@ -37,17 +30,17 @@ static bool may_see(const planning *k, const kiln_camera *c, const kiln_level_no
     double lo[3], hi[3], at[3], centre[3];
     bool within = true;
     if (k->training && strcmp(c->split, "train") != 0) return false;
+    kiln_pose_centre(c->r, c->t, centre);
     for (int i = 0; i < 3; i++) {
         lo[i] = (double)node->box_min[i] + k->origin[i];
         hi[i] = (double)node->box_max[i] + k->origin[i];
         at[i] = 0.5 * (lo[i] + hi[i]);
-        centre[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]);
         within &= centre[i] >= lo[i] && centre[i] <= hi[i];
     }
-    if (within || in_picture(k, c, at)) return true;
+    if (within || kiln_lod_in_picture(c, k->request->near_m, at)) return true;
     for (int corner = 0; corner < 8; corner++) {
         for (int i = 0; i < 3; i++) at[i] = corner >> i & 1 ? hi[i] : lo[i];
-        if (in_picture(k, c, at)) return true;
+        if (kiln_lod_in_picture(c, k->request->near_m, at)) return true;
     }
     return false;
 }
@@ -55,7 +48,8 @@ static bool may_see(const planning *k, const kiln_camera *c, const kiln_level_no
 static void set_camera(const planning *k, const kiln_camera *c, kiln_refine_camera *to)
 {
     memcpy(to->r, c->r, sizeof to->r);
-    for (int i = 0; i < 3; i++) to->centre[i] = -(c->r[i] * c->t[0] + c->r[3 + i] * c->t[1] + c->r[6 + i] * c->t[2]) - k->origin[i];
+    kiln_pose_centre(c->r, c->t, to->centre);
+    for (int i = 0; i < 3; i++) to->centre[i] -= k->origin[i];
     to->fx = c->fx;
     to->fy = c->fy;
     to->cx = c->cx;

@@ -2,6 +2,7 @@
 #include "stages/lod/refine_view.h"
 
 #include "base/memory.h"
+#include "base/vec3.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,30 +27,15 @@ double kiln_refine_size(uint32_t half)
     return size;
 }
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-static bool normalise(double v[3])
-{
-    const double length = sqrt(dot(v, v));
-    if (!(length > 1e-300) || !(length < 1e300)) return false;
-    for (int i = 0; i < 3; i++) v[i] /= length;
-    return true;
-}
-
 /* Rows right, down, forward of a camera at `centre` that looks at `point`, upright as `right` says. */
 static bool look_at(const double centre[3], const double right[3], const double point[3], double r[9])
 {
     double *across = r, *down = r + 3, *forward = r + 6;
     for (int i = 0; i < 3; i++) forward[i] = point[i] - centre[i];
-    if (!normalise(forward)) return false;
-    cross(forward, right, down);
-    if (!normalise(down)) return false;
-    cross(down, forward, across);
+    if (!kiln_vec3_normalise(forward)) return false;
+    kiln_vec3_cross(forward, right, down);
+    if (!kiln_vec3_normalise(down)) return false;
+    kiln_vec3_cross(down, forward, across);
     return true;
 }
 
@@ -83,7 +69,7 @@ static bool find_extent(const kiln_refine_views *v, const kiln_refine_view *at, 
         to[i] = at->point[i] - at->centre[i];
     }
     e->focal = at->focal * size;
-    e->footprint = sqrt(dot(to, to)) / e->focal;
+    e->footprint = kiln_vec3_length(to) / e->focal;
     const double across = reach_along(r, box), down = reach_along(r + 3, box);
     if (2 * across < LEAST * e->footprint && 2 * down < LEAST * e->footprint) return false;
     e->width = side_of(across, e->footprint, at->width * size, &e->slack[0]);
@@ -104,7 +90,7 @@ bool kiln_refine_window(const kiln_refine_views *v, uint32_t which, uint32_t hal
         for (int i = 0; i < 3; i++) point[i] += move * r[3 * k + (uint32_t)i];
     }
     if (!look_at(at->centre, at->right, point, r)) return false;
-    for (int i = 0; i < 3; i++) t[i] = -dot(r + 3 * i, at->centre);
+    kiln_pose_translation(r, at->centre, t);
     const double intrinsics[4] = {e.focal, e.focal, 0.5 * e.width, 0.5 * e.height};
     kiln_view_init(out, r, t, origin, intrinsics, e.width, e.height, v->near_m, v->far_m);
     return true;
@@ -138,14 +124,14 @@ static bool set_view(const kiln_refine_unit *u, const kiln_refine_camera *c, con
 {
     double to[3], p[3];
     for (int i = 0; i < 3; i++) to[i] = point[i] - c->centre[i];
-    for (int i = 0; i < 3; i++) p[i] = dot(c->r + 3 * i, to);
+    for (int i = 0; i < 3; i++) p[i] = kiln_vec3_dot(c->r + 3 * i, to);
     if (!(p[2] > u->near_m)) return false;
     const double x = c->fx * (p[0] / p[2]) + c->cx, y = c->fy * (p[1] / p[2]) + c->cy;
     if (!(x >= 0 && x <= c->width && y >= 0 && y <= c->height)) return false;
     memcpy(v->centre, c->centre, sizeof v->centre);
     memcpy(v->right, c->r, sizeof v->right);
     memcpy(v->point, point, sizeof v->point);
-    v->focal = (c->fx > c->fy ? c->fx : c->fy) * (sqrt(dot(to, to)) / p[2]); /* as much longer as it is farther than deep */
+    v->focal = (c->fx > c->fy ? c->fx : c->fy) * (kiln_vec3_length(to) / p[2]); /* as much longer as it is farther than deep */
     v->width = c->width;
     v->height = c->height;
     v->of_all = false;
@@ -176,13 +162,13 @@ static bool set_between(const kiln_refine_view *a, const kiln_refine_view *b, do
         to_a[i] = a->centre[i] - middle[i];
         to_b[i] = b->centre[i] - middle[i];
     }
-    if (!(dot(to_a, to_b) > 0)) return false;
-    const double away_a = sqrt(dot(to_a, to_a)), away_b = sqrt(dot(to_b, to_b)), away = share * away_a + (1 - share) * away_b;
+    if (!(kiln_vec3_dot(to_a, to_b) > 0)) return false;
+    const double away_a = kiln_vec3_length(to_a), away_b = kiln_vec3_length(to_b), away = share * away_a + (1 - share) * away_b;
     for (int i = 0; i < 3; i++) {
         v->centre[i] = share * to_a[i] / away_a + (1 - share) * to_b[i] / away_b;
         v->right[i] = share * a->right[i] + (1 - share) * b->right[i];
     }
-    if (!normalise(v->centre)) return false;
+    if (!kiln_vec3_normalise(v->centre)) return false;
     for (int i = 0; i < 3; i++) v->centre[i] = middle[i] + v->centre[i] * away;
     v->focal = away / (share * (away_a / a->focal) + (1 - share) * (away_b / b->focal));
     return true;

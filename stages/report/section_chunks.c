@@ -1,4 +1,5 @@
 /* section_chunks -- where the chunks lie, from above and from the side, and the levels of detail above them. */
+#include "base/vec3.h"
 #include "stages/report/report_page.h"
 
 #include <math.h>
@@ -68,10 +69,8 @@ static void cover(bounds *b, const double p[3])
 
 static void centre_of(const kiln_report *r, const kiln_camera *c, double out[3])
 {
-    for (int a = 0; a < 3; a++) {
-        out[a] = r->bake->scene ? -r->bake->scene->origin[a] : 0;
-        for (int k = 0; k < 3; k++) out[a] -= c->r[3 * k + a] * c->t[k];
-    }
+    kiln_pose_centre(c->r, c->t, out);
+    for (int a = 0; a < 3 && r->bake->scene; a++) out[a] -= r->bake->scene->origin[a];
 }
 
 /* Outliers may lie far outside of the root cube; they would leave a dot of the scene. */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/vec3.h"
 #include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
@@ -331,6 +332,36 @@ static void clocks_run_and_memory_is_seen(void **state)
     assert_true(kiln_peak_rss() > 100000);
 }
 
+static void vectors_without_a_length_are_left_alone(void **state)
+{
+    static const double none[][3] = {{0, 0, 0}, {1e-301, 0, 0}, {0, 1e200, 0}, {INFINITY, 0, 0}, {1, NAN, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        double v[3];
+        memcpy(v, none[i], sizeof v);
+        assert_false(kiln_vec3_normalise(v));
+        assert_memory_equal(v, none[i], sizeof v);
+    }
+    double v[3] = {2, -3, 6}, across[3];
+    assert_true(kiln_vec3_length(v) == 7 && kiln_vec3_distance(v, none[0]) == 7);
+    kiln_vec3_cross(v, (const double[3]){1, 0, 0}, across);
+    assert_true(across[0] == 0 && across[1] == 6 && across[2] == 3);
+    assert_true(kiln_vec3_normalise(v) && v[0] == 2 / 7.0 && v[1] == -3 / 7.0 && v[2] == 6 / 7.0);
+}
+
+/* A camera at (1, 2, 3) that looks along x, z up: its right is -y, its down -z. */
+static void a_pose_says_where_a_camera_stands(void **state)
+{
+    static const double r[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, place[3] = {1, 2, 3}, ahead[3] = {6, 1, 5};
+    double t[3], back[3], seen[3];
+    (void)state;
+    kiln_pose_translation(r, place, t);
+    kiln_pose_centre(r, t, back);
+    assert_memory_equal(back, place, sizeof back);
+    kiln_pose_apply(r, t, ahead, seen);
+    assert_true(seen[0] == 1 && seen[1] == -2 && seen[2] == 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +383,8 @@ int main(void)
         cmocka_unit_test(base_and_suffix_look_behind_the_last_slash),
         cmocka_unit_test(names_from_inside_files_stay_in_their_folder),
         cmocka_unit_test(clocks_run_and_memory_is_seen),
+        cmocka_unit_test(vectors_without_a_length_are_left_alone),
+        cmocka_unit_test(a_pose_says_where_a_camera_stands),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -2,6 +2,7 @@
  *
  * A rotation is taken as it stands while its columns are unit to 1e-5 (float32 files are good to 1e-7): what a trainer
  * used is what we draw. Longer or shorter columns, as scaled worlds leave them, are normalised and counted. */
+#include "base/vec3.h"
 #include "stages/import/cameras/camera_file.h"
 
 #include <math.h>
@@ -54,10 +55,9 @@ kiln_status kiln_camera_pose_of_body(kiln_camera_file *f, kiln_camera *c, const 
 {
     double body[9];
     KILN_TRY(check_rotation(f, r, centre, body, who, err));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) c->r[3 * i + k] = body[3 * k + i];
-        c->t[i] = -(c->r[3 * i] * centre[0] + c->r[3 * i + 1] * centre[1] + c->r[3 * i + 2] * centre[2]);
-    }
+    kiln_pose_translation(c->r, centre, c->t);
     return KILN_OK;
 }
 

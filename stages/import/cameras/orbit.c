@@ -1,5 +1,7 @@
 #include "stages/import/cameras/orbit.h"
 
+#include "base/vec3.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,23 +28,8 @@ void kiln_up_vector(const char *up, double out[3])
         v[0] = v[2] = 0;
         v[1] = -1;
     }
-    double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    double length = kiln_vec3_length(v);
     for (int i = 0; i < 3; i++) out[i] = length > 0 ? v[i] / length : (i == 1 ? -1 : 0);
-}
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void normalise(double v[3])
-{
-    double length = sqrt(dot(v, v));
-    for (int i = 0; i < 3; i++) v[i] /= length;
 }
 
 /* Two directions that span the plane of the circle. */
@@ -53,23 +40,23 @@ static void plane_of(const double up[3], double e0[3], double e1[3])
     for (int i = 1; i < 3; i++)
         if (fabs(up[i]) < fabs(up[a])) a = i;
     least[a] = 1;
-    cross(up, least, e0);
-    normalise(e0);
-    cross(up, e0, e1);
+    kiln_vec3_cross(up, least, e0);
+    (void)kiln_vec3_normalise(e0); /* up is at least 54 degrees from that axis */
+    kiln_vec3_cross(up, e0, e1);
 }
 
 static void look_at(kiln_camera *c, const double eye[3], const double target[3], const double up[3])
 {
     double forward[3], right[3], down[3];
     for (int i = 0; i < 3; i++) forward[i] = target[i] - eye[i];
-    normalise(forward);
-    cross(forward, up, right);
-    normalise(right);
-    cross(forward, right, down);
+    (void)kiln_vec3_normalise(forward);
+    kiln_vec3_cross(forward, up, right);
+    (void)kiln_vec3_normalise(right);
+    kiln_vec3_cross(forward, right, down);
     memcpy(c->r, right, sizeof right);
     memcpy(c->r + 3, down, sizeof down);
     memcpy(c->r + 6, forward, sizeof forward);
-    for (int i = 0; i < 3; i++) c->t[i] = -dot(c->r + 3 * i, eye);
+    kiln_pose_translation(c->r, eye, c->t);
 }
 
 static void set_lens(kiln_camera *c)
