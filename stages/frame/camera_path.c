@@ -33,7 +33,7 @@ static void make_pinhole(kiln_camera *c)
     c->params[3] = c->cy;
 }
 
-void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height)
+void kiln_camera_rescale(kiln_camera *c, uint32_t width, uint32_t height)
 {
     const double x = (double)width / c->width, y = (double)height / c->height;
     c->fx *= x;
@@ -42,6 +42,11 @@ void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height)
     c->cy *= y;
     c->width = width;
     c->height = height;
+}
+
+void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height)
+{
+    kiln_camera_rescale(c, width, height);
     make_pinhole(c);
 }
 

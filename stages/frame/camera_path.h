@@ -24,7 +24,9 @@
 /* Returns a size times a scale, rounded to the nearest of 1 to KILN_CAMERA_SIZE_MAX. */
 uint32_t kiln_camera_scaled(uint32_t pixels, double scale);
 /* Gives the camera a picture of this size with the same view: each axis is scaled by itself, by nearly the same where the size is
- * kiln_camera_scaled of its own. Drops photo, mask and lens: a photo no longer fits. width and height are above 0. */
+ * kiln_camera_scaled of its own. Photo, mask and lens stay as they are. width and height are above 0. */
+void kiln_camera_rescale(kiln_camera *c, uint32_t width, uint32_t height);
+/* Does the same and makes the camera a pinhole without photo and mask, because a photo no longer fits. */
 void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height);
 /* Gives the camera a picture of this size that shows at least what it showed, in the middle, not stretched: both focal lengths are
  * multiplied by the smaller of the two ratios, and a picture of another shape shows more on two sides. Drops the same. */

@@ -2,8 +2,8 @@
 #include "stages/lod/visibility.h"
 
 #include "base/memory.h"
+#include "stages/frame/camera_path.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +18,6 @@ static uint32_t count_chosen(const kiln_camera *cameras, uint32_t n, bool train)
     return chosen;
 }
 
-static uint32_t side_of(uint32_t side, double factor)
-{
-    const uint32_t reduced = (uint32_t)floor(side * factor + 0.5);
-    return reduced > 0 ? reduced : 1;
-}
-
 /* The same view at half the size, about the one at which levels stand in for the scene; not below SIDE_LEAST nor above SIDE_MOST.
  */
 static void reduce(kiln_camera *c)
@@ -32,14 +26,7 @@ static void reduce(kiln_camera *c)
     if (longest <= SIDE_LEAST) return;
     const double half = 0.5 * longest, least = half > SIDE_LEAST ? half : SIDE_LEAST;
     const double factor = (least < SIDE_MOST ? least : SIDE_MOST) / longest;
-    const uint32_t width = side_of(c->width, factor), height = side_of(c->height, factor);
-    const double x = (double)width / c->width, y = (double)height / c->height;
-    c->fx *= x;
-    c->cx *= x;
-    c->fy *= y;
-    c->cy *= y;
-    c->width = width;
-    c->height = height;
+    kiln_camera_rescale(c, kiln_camera_scaled(c->width, factor), kiln_camera_scaled(c->height, factor));
 }
 
 static kiln_status make_view(const kiln_scene *scene, const kiln_camera *camera, const kiln_visibility_options *o,
