@@ -88,6 +88,7 @@ __device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
     return false;
 }
 
+/* Without vectors the row is not loaded. */
 template <bool VECTORS> __device__ record load_record(const job &j, uint32_t rank)
 {
     const kiln_splat2d *const from = &j.splats[rank];

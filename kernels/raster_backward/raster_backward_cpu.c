@@ -145,7 +145,7 @@ static void take_splat(const job *j, const kiln_splat2d *s, uint32_t px0, uint32
     if (n == 0) return;
     e.s = s;
     if (wanted) {
-        kiln_backward_factors(kiln_backward_units_of(s, j->most), e.factors);
+        kiln_backward_factors(kiln_backward_units_of(s->conic, s->power_min, j->most), e.factors);
         memset(e.sums, 0, sizeof e.sums);
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -192,7 +192,7 @@ static void write_gradients(const kiln_exec *x, const job *j)
         const kiln_splat2d *s = &a->splats[i];
         float factors[KILN_BACKWARD_PLANES];
         if (s->row >= a->n_rows) continue;
-        kiln_backward_factors(kiln_backward_units_of(s, j->most), factors);
+        kiln_backward_factors(kiln_backward_units_of(s->conic, s->power_min, j->most), factors);
         for (uint64_t k = 0; k < KILN_BACKWARD_PLANES; k++)
             a->gradients[k * a->n_rows + s->row] = kiln_backward_value(j->sums[k * a->n_rows + s->row], factors[k]);
     }

@@ -1,5 +1,6 @@
-/* raster_backward on CUDA: as raster, a block of four warps takes a tile, each warp a quarter of it, 8 x 8 pixels, two a thread;
- * none waits for another. A warp looks at 32 pairs at once, a lane each, and walks through those that may reach its quarter.
+/* raster_backward on CUDA: laid out as raster's kernels, with their search and quarters (raster_pixels_cuda.cuh). A block of four
+ * warps takes a tile, each warp a quarter of it, 8 x 8 pixels, two a thread; none waits for another. A warp looks at 32 pairs at
+ * once, a lane each, and walks through those that may reach its quarter.
  *
  * What its 64 pixels add to a Gaussian is summed within the warp as integers, 26 bits and the rest apart so that the hardware's
  * 32-bit reductions do it, then added to the sums of all warps with one atomic for each plane. Integers add up to the same in any
@@ -8,34 +9,24 @@
 #include "kernels/raster_backward/raster_backward.h"
 
 #include "kernels/cuda.cuh"
+#include "kernels/raster/raster_pixels_cuda.cuh"
 #include "kernels/raster/raster_plan_cuda.cuh"
-#include "kernels/raster/raster_reach.h"
 #include "kernels/raster_backward/raster_backward_math.h"
 
 namespace
 {
 
 enum : uint32_t {
-    WARP = 32,
-    WARPS = 4, /* quarters of a tile */
-    SWEEP_BLOCK = WARP * WARPS,
-    BLOCK = 256,
-    ACROSS_QUARTER = 4, /* lanes; the second pixel of a lane is as many to the right */
-    PIXELS = 2,
+    FLAT_BLOCK = 256, /* of kernels over pixels, pairs and Gaussians */
     LOW_BITS = 26,
 };
-constexpr uint32_t ALL = 0xffffffffu;
 
 struct sweep {
     kiln_raster_backward_args a; /* its view is the host's: not to be read here */
-    const uint64_t *ends;        /* of the tiles' lists */
-    const uint32_t *order;       /* of the tiles */
+    job j;                       /* the lists and their tiles */
     const kiln_backward_most *most;
     int64_t *sums; /* [KILN_BACKWARD_PLANES][n_rows] */
-    uint64_t *violation;
-    uint64_t tiles, pixels;
-    uint32_t width, height, tiles_x;
-    kiln_blend_rule rule;
+    uint64_t pixels;
 };
 
 /* What a quarter needs of one Gaussian. */
@@ -45,18 +36,18 @@ struct entry {
     kiln_backward_units units;
 };
 
-struct pixel {
+struct backward_pixel {
     float x, t, rest, residual[3]; /* t: transmittance; 0: the pixel has stopped */
 };
 
 /* ---- the largest magnitudes -------------------------------------------------------------------------------------------- */
 __device__ void leave_most(uint32_t *to, uint32_t mine)
 {
-    for (int step = WARP / 2; step > 0; step /= 2) mine = kiln_most(mine, __shfl_xor_sync(ALL, mine, step));
-    if (threadIdx.x % WARP == 0) atomicMax(to, mine);
+    for (int step = LANES / 2; step > 0; step /= 2) mine = kiln_most(mine, __shfl_xor_sync(ALL_LANES, mine, step));
+    if (threadIdx.x % LANES == 0) atomicMax(to, mine);
 }
 
-__global__ void __launch_bounds__(BLOCK) find_most(const sweep s, kiln_backward_most *most)
+__global__ void __launch_bounds__(FLAT_BLOCK) find_most(const sweep s, kiln_backward_most *most)
 {
     uint32_t residual = 0, colour = kiln_bits_of(1.0f);
     for (int k = 0; k < 3; k++) colour = kiln_most(colour, kiln_magnitude(s.a.background[k]));
@@ -71,48 +62,28 @@ __global__ void __launch_bounds__(BLOCK) find_most(const sweep s, kiln_backward_
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------------- */
-/* false: the lists may lie outside of ranks, so nothing is read. */
-__device__ bool lists_are_given(const sweep &s)
-{
-    if (s.ends[s.tiles - 1] <= s.a.n_pairs) return true;
-    if (kiln::thread_index() == 0)
-        kiln::leave_violation(s.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, s.ends[s.tiles - 1]));
-    return false;
-}
-
 /* A rank that no Gaussian has is bad wherever it stands. */
-__global__ void __launch_bounds__(BLOCK) check_ranks(const sweep s)
+__global__ void __launch_bounds__(FLAT_BLOCK) check_ranks(const job j)
 {
-    if (!lists_are_given(s)) return;
-    for (uint64_t i = kiln::thread_index(); i < s.ends[s.tiles - 1]; i += kiln::thread_count())
-        if (s.a.ranks[i] >= s.a.n) kiln::leave_violation(s.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, i));
+    if (!lists_are_given(j)) return;
+    for (uint64_t i = kiln::thread_index(); i < j.ends[j.tiles - 1]; i += kiln::thread_count())
+        (void)names_gaussian(j, j.ranks + i, j.ranks[i]);
 }
 
-/* Puts those of the next pairs that may reach a quarter into entries, in their order. Returns how many. */
-__device__ uint32_t find(const sweep &s, const uint32_t *ranks, uint32_t count, float corner_x, float corner_y, entry *entries)
+__device__ entry entry_of(const record &r, uint32_t row, kiln_backward_most most)
 {
-    const uint32_t lane = threadIdx.x % WARP, rank = lane < count ? ranks[lane] : UINT32_MAX;
-    kiln_splat2d splat;
-    bool hit = false;
-    if (rank < s.a.n) {
-        splat = s.a.splats[rank];
-        hit = kiln_quarter_reach(splat.x, splat.y, splat.conic, splat.power_min, corner_x, corner_y) != KILN_REACH_NONE;
-    }
-    const uint32_t hits = __ballot_sync(ALL, hit);
-    if (hit) {
-        entry *const e = &entries[__popc(static_cast<int>(hits & ((1u << lane) - 1)))];
-        e->x = splat.x;
-        e->y = splat.y;
-        e->half_a = kiln_power_half(splat.conic[0]);
-        e->b = splat.conic[1];
-        e->half_c = kiln_power_half(splat.conic[2]);
-        e->opacity = splat.opacity;
-        e->power_min = kiln_least_power(splat.power_min);
-        for (int k = 0; k < 3; k++) e->rgb[k] = splat.rgb[k];
-        e->row = splat.row;
-        e->units = kiln_backward_units_of(&splat, *s.most);
-    }
-    return static_cast<uint32_t>(__popc(static_cast<int>(hits)));
+    entry e;
+    e.x = r.x;
+    e.y = r.y;
+    e.half_a = kiln_power_half(r.conic[0]);
+    e.b = r.conic[1];
+    e.half_c = kiln_power_half(r.conic[2]);
+    e.opacity = r.opacity;
+    e.power_min = kiln_least_power(r.power_min);
+    for (int k = 0; k < 3; k++) e.rgb[k] = r.rgb[k];
+    e.row = row;
+    e.units = kiln_backward_units_of(r.conic, r.power_min, most);
+    return e;
 }
 
 /* ---- pixels ------------------------------------------------------------------------------------------------------------ */
@@ -123,17 +94,17 @@ __device__ int64_t units(float v, float factor) { return __float2ll_rn(kiln_back
 __device__ int64_t sum_warp(int64_t v)
 {
 #if __CUDA_ARCH__ >= 800
-    const uint32_t low = __reduce_add_sync(ALL, static_cast<uint32_t>(v) & ((1u << LOW_BITS) - 1));
-    const int32_t high = __reduce_add_sync(ALL, static_cast<int32_t>(v >> LOW_BITS));
+    const uint32_t low = __reduce_add_sync(ALL_LANES, static_cast<uint32_t>(v) & ((1u << LOW_BITS) - 1));
+    const int32_t high = __reduce_add_sync(ALL_LANES, static_cast<int32_t>(v >> LOW_BITS));
     return (static_cast<int64_t>(high) << LOW_BITS) + low;
 #else
-    for (int step = WARP / 2; step > 0; step /= 2) v += __shfl_xor_sync(ALL, v, step);
+    for (int step = LANES / 2; step > 0; step /= 2) v += __shfl_xor_sync(ALL_LANES, v, step);
     return v;
 #endif
 }
 
 /* One pixel, as the CPU sibling takes it. Returns whether the Gaussian is drawn, with its terms. */
-__device__ bool blend(const entry &e, const kiln_blend_rule &rule, float slope, float base, float dy, pixel *p,
+__device__ bool blend(const entry &e, const kiln_blend_rule &rule, float slope, float base, float dy, backward_pixel *p,
                       float terms[KILN_BACKWARD_PLANES])
 {
     const float dx = e.x - p->x, power = kiln_power_at(e.half_a, slope, base, dx);
@@ -155,7 +126,7 @@ __device__ bool blend(const entry &e, const kiln_blend_rule &rule, float slope, 
 
 __device__ void add_sums(const sweep &s, const entry &e, const int64_t mine[KILN_BACKWARD_PLANES])
 {
-    const uint32_t lane = threadIdx.x % WARP;
+    const uint32_t lane = threadIdx.x % LANES;
     int64_t own = 0;
 #pragma unroll
     for (uint32_t k = 0; k < KILN_BACKWARD_PLANES; k++) {
@@ -167,7 +138,7 @@ __device__ void add_sums(const sweep &s, const entry &e, const int64_t mine[KILN
     kiln::add64(reinterpret_cast<uint64_t *>(s.sums) + uint64_t(lane) * s.a.n_rows + e.row, static_cast<uint64_t>(own));
 }
 
-__device__ void take_entry(const sweep &s, const entry &e, float centre_y, pixel *pixels)
+__device__ void take_entry(const sweep &s, const entry &e, float centre_y, backward_pixel *pixels)
 {
     const float dy = e.y - centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
     int64_t mine[KILN_BACKWARD_PLANES] = {};
@@ -177,20 +148,20 @@ __device__ void take_entry(const sweep &s, const entry &e, float centre_y, pixel
 #pragma unroll
     for (uint32_t i = 0; i < PIXELS; i++) {
         float terms[KILN_BACKWARD_PLANES];
-        if (!blend(e, s.rule, slope, base, dy, &pixels[i], terms)) continue;
+        if (!blend(e, s.j.rule, slope, base, dy, &pixels[i], terms)) continue;
         drawn = true;
 #pragma unroll
         for (int k = 0; k < KILN_BACKWARD_PLANES; k++) mine[k] += units(terms[k], factors[k]);
     }
-    if (e.row < s.a.n_rows && __any_sync(ALL, drawn)) add_sums(s, e, mine);
+    if (e.row < s.a.n_rows && __any_sync(ALL_LANES, drawn)) add_sums(s, e, mine);
 }
 
-__device__ void start_pixel(const sweep &s, uint32_t x, uint32_t y, pixel *p)
+__device__ void start_pixel(const sweep &s, uint32_t x, uint32_t y, backward_pixel *p)
 {
     *p = {};
     p->x = -kiln_power_offset(0.0f, x);
-    if (x >= s.width || y >= s.height) return;
-    const uint64_t at = 4 * (uint64_t(y - s.a.row0 * KILN_TILE) * s.width + x);
+    if (x >= s.j.width || y >= s.j.height) return;
+    const uint64_t at = 4 * (uint64_t(y - s.j.row0 * KILN_TILE) * s.j.width + x);
     const kiln_backward_pixel start = kiln_backward_start(s.a.rgba + at, s.a.target + at, s.a.background);
     for (int k = 0; k < 3; k++) p->residual[k] = start.residual[k];
     p->rest = start.rest;
@@ -200,46 +171,63 @@ __device__ void start_pixel(const sweep &s, uint32_t x, uint32_t y, pixel *p)
 /* ---- a tile ------------------------------------------------------------------------------------------------------------ */
 __device__ void take_quarter(const sweep &s, uint64_t index, entry *entries)
 {
-    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const uint32_t x0 = static_cast<uint32_t>(index % s.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
-    const uint32_t y0 = (s.a.row0 + static_cast<uint32_t>(index / s.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
-    const uint32_t x = x0 + lane % ACROSS_QUARTER, y = y0 + lane / ACROSS_QUARTER;
-    const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
+    const uint32_t lane = threadIdx.x % LANES;
+    const quarter q = quarter_of(s.j, index);
+    const uint32_t x = q.x0 + lane % ACROSS, y = q.y0 + lane / ACROSS;
     const float centre_y = -kiln_power_offset(0.0f, y);
-    uint32_t left = s.a.tile_counts[index];
-    const uint32_t *ranks = s.a.ranks + (s.ends[index] - left);
-    pixel pixels[PIXELS];
-    if (left == 0) return;
-    for (uint32_t i = 0; i < PIXELS; i++) start_pixel(s, x + i * ACROSS_QUARTER, y, &pixels[i]);
-    while (left > 0 && __any_sync(ALL, pixels[0].t > 0.0f || pixels[1].t > 0.0f)) {
-        const uint32_t count = find(s, ranks, left, corner_x, corner_y, entries);
+    backward_pixel pixels[PIXELS];
+    rest todo = {q.list, q.length};
+    if (todo.count == 0) return;
+    for (uint32_t i = 0; i < PIXELS; i++) start_pixel(s, x + i * ACROSS, y, &pixels[i]);
+    while (todo.count > 0 && __any_sync(ALL_LANES, pixels[0].t > 0.0f || pixels[1].t > 0.0f)) {
+        const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
+        const found f = find<load_record<false>>(s.j, todo, rank, q, [&](const record &r, kiln_reach, uint32_t place) {
+            entries[place] = entry_of(r, s.j.splats[rank].row, *s.most);
+        });
         __syncwarp();
-        for (uint32_t i = 0; i < count; i++) take_entry(s, entries[i], centre_y, pixels);
+        for (uint32_t i = 0; i < f.count; i++) take_entry(s, entries[i], centre_y, pixels);
         __syncwarp();
-        ranks += WARP;
-        left -= min(left, WARP);
+        todo.ranks += LANES;
+        todo.count -= min(todo.count, LANES);
     }
 }
 
-__global__ void __launch_bounds__(SWEEP_BLOCK) take_tiles(const sweep s)
+__global__ void __launch_bounds__(BLOCK) take_tiles(const sweep s)
 {
-    __shared__ entry entries[WARPS][WARP];
-    if (!lists_are_given(s)) return;
-    for (uint64_t turn = blockIdx.x; turn < s.tiles; turn += gridDim.x) take_quarter(s, s.order[turn], entries[threadIdx.x / WARP]);
+    __shared__ entry entries[WARPS][LANES];
+    if (!lists_are_given(s.j)) return;
+    for (uint64_t turn = blockIdx.x; turn < s.j.tiles; turn += gridDim.x)
+        take_quarter(s, s.j.order[turn], entries[threadIdx.x / LANES]);
 }
 
-__global__ void __launch_bounds__(BLOCK) write_gradients(const sweep s)
+__global__ void __launch_bounds__(FLAT_BLOCK) write_gradients(const sweep s)
 {
     for (uint64_t i = kiln::thread_index(); i < s.a.n; i += kiln::thread_count()) {
         const kiln_splat2d &splat = s.a.splats[i];
         float factors[KILN_BACKWARD_PLANES];
         if (splat.row >= s.a.n_rows) continue;
-        kiln_backward_factors(kiln_backward_units_of(&splat, *s.most), factors);
+        kiln_backward_factors(kiln_backward_units_of(splat.conic, splat.power_min, *s.most), factors);
         for (uint64_t k = 0; k < KILN_BACKWARD_PLANES; k++) {
             const uint64_t at = k * s.a.n_rows + splat.row;
             s.a.gradients[at] = kiln_backward_value(s.sums[at], factors[k]);
         }
     }
+}
+
+/* What raster was given. */
+kiln_raster_args lists_of(const kiln_raster_backward_args *a)
+{
+    kiln_raster_args r = {};
+    r.n = a->n;
+    r.splats = a->splats;
+    r.view = a->view;
+    r.profile = a->profile;
+    r.row0 = a->row0;
+    r.row1 = a->row1;
+    r.tile_counts = a->tile_counts;
+    r.ranks = a->ranks;
+    r.n_pairs = a->n_pairs;
+    return r;
 }
 
 } // namespace
@@ -250,6 +238,7 @@ extern "C" kiln_status kiln_raster_backward_cuda(const kiln_exec *x, const kiln_
     KILN_TRY(kiln_raster_backward_check(a, err));
     const kiln::entry entry(x, "raster_backward");
     CUDA_ENTER(entry.guard);
+    const kiln_raster_args lists = lists_of(a);
     const uint64_t tiles = uint64_t(a->row1 - a->row0) * kiln_view_tiles_x(a->view), values = KILN_BACKWARD_PLANES * a->n_rows;
     kiln_carve c = {static_cast<char *>(work), 0};
     uint64_t *const ends = kiln::take<uint64_t>(&c, tiles);
@@ -268,20 +257,13 @@ extern "C" kiln_status kiln_raster_backward_cuda(const kiln_exec *x, const kiln_
     LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
     sweep s = {};
     s.a = *a;
-    s.ends = ends;
-    s.order = order;
+    s.j = job_of(x, &lists, tiles, ends, order);
     s.most = most;
     s.sums = sums;
-    s.violation = x->violation;
-    s.tiles = tiles;
     s.pixels = kiln_raster_backward_pixels(a);
-    s.width = a->view->width;
-    s.height = a->view->height;
-    s.tiles_x = kiln_view_tiles_x(a->view);
-    s.rule = kiln_blend_rule_of(a->profile);
-    LAUNCH(find_most, kiln::blocks_for(s.pixels > a->n ? s.pixels : a->n, BLOCK), BLOCK, 0, s, most);
-    LAUNCH(check_ranks, kiln::blocks_for(a->n_pairs, BLOCK), BLOCK, 0, s);
-    LAUNCH(take_tiles, kiln::blocks_for(tiles, 1, INT32_MAX), SWEEP_BLOCK, 0, s);
-    LAUNCH(write_gradients, kiln::blocks_for(a->n, BLOCK), BLOCK, 0, s);
+    LAUNCH(find_most, kiln::blocks_for(s.pixels > a->n ? s.pixels : a->n, FLAT_BLOCK), FLAT_BLOCK, 0, s, most);
+    LAUNCH(check_ranks, kiln::blocks_for(a->n_pairs, FLAT_BLOCK), FLAT_BLOCK, 0, s.j);
+    LAUNCH(take_tiles, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, s);
+    LAUNCH(write_gradients, kiln::blocks_for(a->n, FLAT_BLOCK), FLAT_BLOCK, 0, s);
     return KILN_OK;
 }

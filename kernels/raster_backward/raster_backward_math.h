@@ -62,12 +62,13 @@ typedef struct {
     int power, colour, x, y;
 } kiln_backward_units;
 
-/* |g| is less than 8 times the largest residual times the largest colour (DESIGN.md), and a distance at most the reach. */
-static inline KILN_HD kiln_backward_units kiln_backward_units_of(const kiln_splat2d *s, kiln_backward_most most)
+/* Units for a Gaussian with this conic and power_min. |g| is less than 8 times the largest residual times the largest colour
+ * (DESIGN.md), and a distance at most the reach. */
+static inline KILN_HD kiln_backward_units kiln_backward_units_of(const float conic[3], float power_min, kiln_backward_most most)
 {
     kiln_backward_units u;
     float half_x, half_y;
-    kiln_half_reaches(s->conic[0], s->conic[1], s->conic[2], s->power_min, &half_x, &half_y);
+    kiln_half_reaches(conic[0], conic[1], conic[2], power_min, &half_x, &half_y);
     const int residual = kiln_exponent_above(most.residual), colour = kiln_exponent_above(most.colour);
     const int x = kiln_exponent_above(kiln_magnitude(half_x)), y = kiln_exponent_above(kiln_magnitude(half_y));
     u.power = 40 - (residual + colour + 3);

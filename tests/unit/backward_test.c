@@ -421,7 +421,7 @@ static void units_hold_the_largest_sum(void **state)
     for (size_t i = 0; i < sizeof residuals / sizeof *residuals; i++) {
         float f[KILN_BACKWARD_PLANES];
         const kiln_backward_most most = {kiln_magnitude(residuals[i]), kiln_magnitude(1.0f)};
-        kiln_backward_factors(kiln_backward_units_of(&s, most), f);
+        kiln_backward_factors(kiln_backward_units_of(s.conic, s.power_min, most), f);
         for (int k = 0; k < KILN_BACKWARD_PLANES; k++) {
             int exponent;
             assert_true(frexpf(f[k], &exponent) == 0.5f);
