@@ -4,9 +4,9 @@
 #ifndef KILN_STAGES_REPORT_PAGE_H
 #define KILN_STAGES_REPORT_PAGE_H
 
-#include "stages/report/bake_facts.h"
+#include "stages/survey/bake_facts.h"
 #include "stages/report/html.h"
-#include "stages/report/row_survey.h"
+#include "stages/survey/row_survey.h"
 #include "stages/report/view_pictures.h"
 
 #include <stdbool.h>

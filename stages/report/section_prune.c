@@ -112,45 +112,10 @@ static void write_trials(kiln_html *h, const kiln_report *r)
 }
 
 /* ---- histograms --------------------------------------------------------------------------------------------------------- */
-static const struct {
-    kiln_survey_kind kind;
-    const char *title, *unit;
-    bool is_log;
-} plots[] = {
-    {KILN_SURVEY_SCALE, "Longest axis", "scene units", true},
-    {KILN_SURVEY_OPACITY, "Opacity", "0 to 1", false},
-    {KILN_SURVEY_NEEDLE, "Needle ratio", "longest to middle axis", true},
-    {KILN_SURVEY_SPACING, "Spacing", "scene units, to the nearest neighbours", true},
-};
-
-enum { BARS = 56 };
-typedef struct {
-    int first, join; /* fine bins: where the plot begins, how many a bar takes */
-    uint64_t bars[2][BARS], most;
-} histogram;
-
-static bool is_in(const kiln_distribution *const d[2], int bin) { return d[0]->bins[bin] || d[1]->bins[bin]; }
-
-static void make_histogram(histogram *g, const kiln_distribution *const d[2], bool whole)
-{
-    int first = 0, last = KILN_SURVEY_BINS - 1;
-    *g = (histogram){.first = 0};
-    while (!whole && first < last && !is_in(d, first)) first++;
-    while (last > first && !is_in(d, last)) last--;
-    if (whole) last = 99; /* opacity: 100 bins from 0 to 1 */
-    g->join = (last - first) / BARS + 1;
-    g->first = first - (BARS * g->join - (last - first + 1)) / 2;
-    if (whole || g->first < 0) g->first = 0;
-    for (int side = 0; side < 2; side++)
-        for (int i = first; i <= last; i++) g->bars[side][(i - g->first) / g->join] += d[side]->bins[i];
-    for (int i = 0; i < 2 * BARS; i++)
-        if (g->bars[i / BARS][i % BARS] > g->most) g->most = g->bars[i / BARS][i % BARS];
-}
-
 /* Heights are of the square root, so that a bar of few rows is seen beside one of many. */
-static void write_bars(kiln_html *h, const histogram *g, int side)
+static void write_bars(kiln_html *h, const kiln_survey_bars *g, int side)
 {
-    for (int i = 0; i < BARS; i++) {
+    for (int i = 0; i < g->n; i++) {
         if (!g->bars[side][i]) continue;
         const double y = fmax(1.5, 100 * sqrt((double)g->bars[side][i] / (double)g->most));
         KILN_HTML(h, "<rect");
@@ -162,7 +127,7 @@ static void write_bars(kiln_html *h, const histogram *g, int side)
     }
 }
 
-static void write_quantiles(kiln_html *h, const char *side, const kiln_distribution *d, kiln_survey_kind kind, bool is_log)
+static void write_quantiles(kiln_html *h, const char *side, const kiln_distribution *d, kiln_survey_kind kind)
 {
     static const double shares[] = {0, 0.01, 0.5, 0.99, 1};
     if (d->rows == 0) return;
@@ -172,34 +137,32 @@ static void write_quantiles(kiln_html *h, const char *side, const kiln_distribut
     kiln_html_text(h, side);
     KILN_HTML(h, "</th>");
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        const double v = shares[i] <= 0 ? d->least : shares[i] >= 1 ? d->most : kiln_distribution_at(d, kind, shares[i]);
         KILN_HTML(h, "<td class=\"n\">");
-        kiln_html_short(h, is_log ? exp(v) : v);
+        kiln_html_short(h, kiln_distribution_value(d, kind, shares[i]));
         KILN_HTML(h, "</td>");
     }
     KILN_HTML(h, "</tr>");
 }
 
-static void write_tick(kiln_html *h, kiln_survey_kind kind, int bin, bool is_log)
+static void write_tick(kiln_html *h, kiln_survey_kind kind, int bin)
 {
-    const double v = kiln_survey_border(kind, bin);
     KILN_HTML(h, "<span>");
-    kiln_html_short(h, is_log ? exp(v) : v);
+    kiln_html_short(h, kiln_survey_border(kind, bin));
     KILN_HTML(h, "</span>");
 }
 
-static void write_plot(kiln_html *h, const kiln_prune_survey *s, size_t p)
+static void write_plot(kiln_html *h, const kiln_prune_survey *s, kiln_survey_kind kind)
 {
-    const kiln_survey_kind kind = plots[p].kind;
+    const kiln_survey_info *info = &kiln_survey_infos[kind];
     const kiln_distribution *const d[2] = {&s->before.of[kind], &s->after.of[kind]};
-    histogram g;
+    kiln_survey_bars g;
     if (d[0]->rows + d[1]->rows == 0) return;
-    make_histogram(&g, d, !plots[p].is_log);
-    const int end = plots[p].is_log ? g.first + BARS * g.join : 100;
+    kiln_survey_join(kind, d, KILN_SURVEY_BARS, &g);
+    const int end = g.first + g.n * g.join;
     KILN_HTML(h, "<figure><figcaption>");
-    kiln_html_text(h, plots[p].title);
+    kiln_html_text(h, info->title);
     KILN_HTML(h, " <small>");
-    kiln_html_text(h, plots[p].unit);
+    kiln_html_text(h, info->unit);
     KILN_HTML(
         h, "</small></figcaption><svg class=\"plot\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram; the table "
            "below has its quantiles\" viewBox=\"0 0 ");
@@ -209,13 +172,13 @@ static void write_plot(kiln_html *h, const kiln_prune_survey *s, size_t p)
     KILN_HTML(h, "</g><g class=\"after\">");
     write_bars(h, &g, 1);
     KILN_HTML(h, "</g></svg><div class=\"ticks\">");
-    for (int i = 0; i <= 4; i++) write_tick(h, kind, g.first + (end - g.first) * i / 4, plots[p].is_log);
+    for (int i = 0; i <= 4; i++) write_tick(h, kind, g.first + (end - g.first) * i / 4);
     KILN_HTML(
         h, "</div><table class=\"small\"><thead><tr><td></td><th scope=\"col\" class=\"n\">least</th><th scope=\"col\" class=\"n\">"
            "1 %</th><th scope=\"col\" class=\"n\">median</th><th scope=\"col\" class=\"n\">99 %</th><th scope=\"col\" class=\"n\">"
            "most</th></tr></thead><tbody>");
-    write_quantiles(h, "before", d[0], kind, plots[p].is_log);
-    write_quantiles(h, "after", d[1], kind, plots[p].is_log);
+    write_quantiles(h, "before", d[0], kind);
+    write_quantiles(h, "after", d[1], kind);
     KILN_HTML(h, "</tbody></table></figure>");
 }
 
@@ -225,7 +188,7 @@ static void write_plots(kiln_html *h, const kiln_report *r)
     KILN_HTML(h,
               "<h3>Distributions</h3><p class=\"note\">Wide bars: before pruning. Narrow bars: after. Heights grow with the square "
               "root of the rows.</p><div class=\"plots\">");
-    for (size_t p = 0; p < sizeof plots / sizeof *plots; p++) write_plot(h, r->survey, p);
+    for (int k = 0; k < KILN_SURVEY_KINDS; k++) write_plot(h, r->survey, (kiln_survey_kind)k);
     KILN_HTML(h, "</div>");
 }
 

@@ -5,7 +5,7 @@
 #define KILN_STAGES_REPORT_VIEW_PICTURES_H
 
 #include "base/memory.h"
-#include "stages/report/bake_facts.h"
+#include "stages/survey/bake_facts.h"
 
 enum { KILN_VIEWS_SHOWN = 24 };
 

@@ -16,7 +16,7 @@
 #include "stages/import/cameras/cameras_list_text.h"
 #include "stages/import/join.h"
 #include "stages/lod/levels_info.h"
-#include "stages/report/bake_views.h"
+#include "stages/survey/bake_views.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* bake_views -- see the header. */
-#include "stages/report/bake_views.h"
+#include "stages/survey/bake_views.h"
 
 #include <math.h>
 #include <stdlib.h>

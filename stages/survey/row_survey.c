@@ -1,5 +1,5 @@
 /* row_survey -- see the header. */
-#include "stages/report/row_survey.h"
+#include "stages/survey/row_survey.h"
 
 #include "base/memory.h"
 
@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    double low, width;
-} kinds[KILN_SURVEY_KINDS] = {
-#define X(name, low, width) {low, width},
+const kiln_survey_info kiln_survey_infos[KILN_SURVEY_KINDS] = {
+#define X(name, ...) {__VA_ARGS__},
     KILN_SURVEY_MAP(X)
 #undef X
 };
 
-double kiln_survey_border(kiln_survey_kind kind, int bin) { return kinds[kind].low + bin * kinds[kind].width; }
+static double border(kiln_survey_kind kind, int bin) { return kiln_survey_infos[kind].low + bin * kiln_survey_infos[kind].width; }
+static double for_people(kiln_survey_kind kind, double v) { return kiln_survey_infos[kind].is_log ? exp(v) : v; }
+
+double kiln_survey_border(kiln_survey_kind kind, int bin) { return for_people(kind, border(kind, bin)); }
 
 double kiln_distribution_at(const kiln_distribution *d, kiln_survey_kind kind, double share)
 {
@@ -24,16 +25,43 @@ double kiln_distribution_at(const kiln_distribution *d, kiln_survey_kind kind, d
     if (d->rows == 0) return NAN;
     for (int i = 0; i < KILN_SURVEY_BINS; i++) {
         sum += d->bins[i];
-        if ((double)sum >= wanted && sum) return fmin(fmax(kiln_survey_border(kind, i) + kinds[kind].width / 2, d->least), d->most);
+        if ((double)sum >= wanted && sum) return fmin(fmax(border(kind, i) + kiln_survey_infos[kind].width / 2, d->least), d->most);
     }
     return d->most;
 }
 
+double kiln_distribution_value(const kiln_distribution *d, kiln_survey_kind kind, double share)
+{
+    return for_people(kind, share <= 0 ? d->least : share >= 1 ? d->most : kiln_distribution_at(d, kind, share));
+}
+
+/* ---- bars --------------------------------------------------------------------------------------------------------------- */
+static bool is_in(const kiln_distribution *const d[2], int bin) { return d[0]->bins[bin] || d[1]->bins[bin]; }
+
+void kiln_survey_join(kiln_survey_kind kind, const kiln_distribution *const d[2], int most_bars, kiln_survey_bars *out)
+{
+    const bool whole = kind == KILN_SURVEY_OPACITY;
+    int first = 0, last = whole ? 99 : KILN_SURVEY_BINS - 1;
+    *out = (kiln_survey_bars){.first = 0};
+    while (!whole && first < last && !is_in(d, first)) first++;
+    while (!whole && last > first && !is_in(d, last)) last--;
+    out->join = (last - first) / most_bars + 1;
+    out->n = whole ? 100 / out->join + (100 % out->join != 0) : most_bars;
+    out->first = first - (most_bars * out->join - (last - first + 1)) / 2;
+    if (whole || out->first < 0) out->first = 0;
+    for (int side = 0; side < 2; side++)
+        for (int i = first; i <= last; i++) out->bars[side][(i - out->first) / out->join] += d[side]->bins[i];
+    for (int side = 0; whole && side < 2; side++) out->bars[side][out->n - 1] += d[side]->bins[last + 1]; /* just 1 */
+    for (int i = 0; i < 2 * most_bars; i++)
+        if (out->bars[i % 2][i / 2] > out->most) out->most = out->bars[i % 2][i / 2];
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------------- */
 static void add(kiln_row_survey *s, kiln_survey_kind kind, double v)
 {
     kiln_distribution *d = &s->of[kind];
     if (!isfinite(v)) return;
-    const double bin = (v - kinds[kind].low) / kinds[kind].width;
+    const double bin = (v - kiln_survey_infos[kind].low) / kiln_survey_infos[kind].width;
     d->bins[bin < 0 ? 0 : bin >= KILN_SURVEY_BINS ? KILN_SURVEY_BINS - 1 : (int)bin]++;
     d->least = d->rows ? fmin(d->least, v) : v;
     d->most = d->rows ? fmax(d->most, v) : v;

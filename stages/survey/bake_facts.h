@@ -1,11 +1,11 @@
-/* bake_facts -- everything that kiln-report tells of a bake without unpacking a blob: rows of the manifest, and what the last run
- * of each stage recorded. For one thread, as manifest.h. */
-#ifndef KILN_STAGES_REPORT_BAKE_FACTS_H
-#define KILN_STAGES_REPORT_BAKE_FACTS_H
+/* bake_facts -- everything that kiln-report and kiln-info tell of a bake without unpacking a blob: rows of the manifest, and what
+ * the last run of each stage recorded. For one thread, as manifest.h. */
+#ifndef KILN_STAGES_SURVEY_BAKE_FACTS_H
+#define KILN_STAGES_SURVEY_BAKE_FACTS_H
 
 #include "schema/layers.h"
 #include "schema/manifest.h"
-#include "stages/report/bake_views.h"
+#include "stages/survey/bake_views.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* bake_views -- the cameras of a bake with the pictures and tile tables of one profile: what kiln-info and kiln-report tell of
  * them. For one thread, as manifest.h. */
-#ifndef KILN_STAGES_REPORT_BAKE_VIEWS_H
-#define KILN_STAGES_REPORT_BAKE_VIEWS_H
+#ifndef KILN_STAGES_SURVEY_BAKE_VIEWS_H
+#define KILN_STAGES_SURVEY_BAKE_VIEWS_H
 
 #include "schema/manifest.h"
 

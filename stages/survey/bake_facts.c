@@ -1,5 +1,5 @@
 /* bake_facts -- see the header. */
-#include "stages/report/bake_facts.h"
+#include "stages/survey/bake_facts.h"
 
 #include "base/file.h"
 #include "base/memory.h"
