@@ -1,0 +1,144 @@
+/* info_stages -- each stage with its state and last run, a plan that stands, units in quarantine. */
+#include "stages/info/info_internal.h"
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "schema/claim.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/stage_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const stage_names[] = {
+#define STAGE(name, ...) #name,
+#include "pipelines/stages.def"
+#undef STAGE
+};
+enum { N_STAGES = sizeof stage_names / sizeof *stage_names };
+
+static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, kiln_error *err)
+{
+    kiln_stage_row row;
+    kiln_run_row last = {0};
+    bool ran;
+    KILN_TRY(kiln_stage_get(m, name, &row, err));
+    KILN_TRY(kiln_run_row_last(m, name, &ran, &last, err));
+    double seconds = ran ? ((double)last.stop_ns - (double)last.start_ns) * 1e-9 : NAN; /* a stranger's times may be any */
+    json_t *s =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
+                  row.state == KILN_STAGE_MISSING ? json_null() : kiln_info_count(row.version), "finished",
+                  kiln_info_utc(row.finished_ns), "seconds", kiln_json_real(seconds), "device",
+                  ran ? kiln_json_string(last.device) : json_null(), "run", ran ? kiln_info_parsed(last.counters) : json_null());
+    kiln_run_row_release(&last);
+    if (json_array_append_new(list, s) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory for stage '%s'", name);
+}
+
+kiln_status kiln_info_stages(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    json_t *list = json_array();
+    KILN_TRY(kiln_info_set(info, "stages", list, err));
+    for (int i = 0; i < N_STAGES; i++) KILN_TRY(add_stage(m, stage_names[i], list, err));
+    return KILN_OK;
+}
+
+/* Units that failed on every device: what partial stages lack. */
+kiln_status kiln_info_quarantine(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    json_t *list = json_array();
+    KILN_TRY(kiln_info_set(info, "quarantine", list, err));
+    for (int i = 0; i < N_STAGES; i++) {
+        kiln_quarantine_row *rows;
+        uint32_t n;
+        KILN_TRY(kiln_quarantine_get(m, stage_names[i], &rows, &n, err));
+        for (uint32_t k = 0; k < n; k++) {
+            const kiln_quarantine_row *q = &rows[k];
+            json_t *one =
+                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(q->stage), "unit", kiln_json_string(q->name),
+                          "attempts", kiln_info_count(q->attempts), "device", kiln_json_string(q->device), "reason",
+                          kiln_json_string(q->reason), "failed", kiln_info_utc(q->failed_ns));
+            if (json_array_append_new(list, one) == 0) continue;
+            free(rows);
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the quarantine");
+        }
+        free(rows);
+    }
+    return KILN_OK;
+}
+
+/* null: no units are being computed on other hosts. */
+kiln_status kiln_info_plan(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    kiln_claim c;
+    bool there;
+    kiln_error why = {0};
+    const kiln_status st = kiln_claim_read(kiln_manifest_path(m), &there, &c, &why);
+    if (st == KILN_E_INPUT) { /* what lies there is no claim: the next writer stops at it */
+        kiln_warn("%s", why.msg);
+        return kiln_info_set(info, "plan", json_null(), err);
+    }
+    if (st != KILN_OK) return kiln_fail(err, st, "%s", why.msg);
+    uint64_t due = 0;
+    for (uint64_t i = 0; i < c.n_due; i++) due += c.due[i].last - c.due[i].first + 1;
+    json_t *plan = json_null();
+    if (there)
+        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage), "what",
+                         kiln_json_string(c.what), "units", kiln_info_count(c.n_units), "due", kiln_info_count(due), "tasks",
+                         kiln_info_count(c.tasks), "host", kiln_json_string(c.host), "start", kiln_json_string(c.start));
+    kiln_claim_release(&c);
+    return kiln_info_set(info, "plan", plan, err);
+}
+
+/* ---- for people ---------------------------------------------------------------------------------------------------- */
+/* A stage that nobody asked for is not missing. */
+static bool is_unasked(const json_t *stage)
+{
+    const kiln_stage_info *known = kiln_stage_find(kiln_info_text(stage, "name", ""));
+    return known && known->asked && !strcmp(kiln_info_text(stage, "state", ""), kiln_stage_state_name(KILN_STAGE_MISSING));
+}
+
+void kiln_info_print_stages(const json_t *info)
+{
+    size_t i;
+    json_t *s;
+    char seconds[32];
+    kiln_print_gap();
+    kiln_print("%-8s  %-8s  %9s  %-20s  %s", "stage", "state", "seconds", "finished", "device");
+    json_array_foreach(json_object_get(info, "stages"), i, s)
+    {
+        if (is_unasked(s)) continue;
+        kiln_print("%-8s  %-8s  %9s  %-20s  %s", kiln_info_text(s, "name", "?"), kiln_info_text(s, "state", "?"),
+                   kiln_info_real_text(s, "seconds", 2, seconds), kiln_info_text(s, "finished", "-"),
+                   kiln_info_text(s, "device", "-"));
+    }
+}
+
+void kiln_info_print_plan(const json_t *info)
+{
+    const json_t *p = json_object_get(info, "plan");
+    char due[32], tasks[32];
+    if (!json_is_object(p)) return;
+    kiln_print_gap();
+    kiln_print("planned: %s units of kiln-%s (%s) for %s tasks, since %s on host %s; --gather brings them in",
+               kiln_info_count_text(p, "due", due), kiln_info_text(p, "stage", "?"), kiln_info_text(p, "what", "?"),
+               kiln_info_count_text(p, "tasks", tasks), kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));
+}
+
+void kiln_info_print_quarantine(const json_t *info)
+{
+    size_t i;
+    json_t *q;
+    char attempts[32];
+    json_array_foreach(json_object_get(info, "quarantine"), i, q)
+    {
+        if (i == 0) {
+            kiln_print_gap();
+            kiln_print("quarantine");
+        }
+        kiln_print("%s: '%s' failed %s times, the last on %s: %s", kiln_info_text(q, "stage", "?"), kiln_info_text(q, "unit", "?"),
+                   kiln_info_count_text(q, "attempts", attempts), kiln_info_text(q, "device", "?"),
+                   kiln_info_text(q, "reason", "?"));
+    }
+}
