@@ -91,15 +91,7 @@ must 2 kiln lod two.db --levels 0
 must 2 kiln lod two.db --near -1
 
 # One opacity changed, without visibility: its chunk and the cells above, no other unit. The root is at most eleven cells up.
-python3 - s/scene.ply <<'E1'
-import struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-end = data.index(b"end_header\n") + 11
-names = [l.split()[-1] for l in data[:end].split(b"\n") if l.startswith(b"property")]
-at = end + (3000 * len(names) + names.index(b"opacity")) * 4
-struct.pack_into("<f", data, at, struct.unpack_from("<f", data, at)[0] + 0.125)
-open(sys.argv[1], "wb").write(data)
-E1
+edit_ply s/scene.ply opacity 3000 'v + 0.125'
 must 0 kiln lod one.db --visibility off
 cp one.db old.db
 chunked s one.db

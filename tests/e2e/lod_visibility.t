@@ -54,15 +54,7 @@ must 2 kiln lod two.db --visibility on
 
 # one opacity changed: few chunks see it, and only these and the cells above are merged again
 cp -r s moved
-python3 - moved/scene.ply <<'E1'
-import struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-end = data.index(b"end_header\n") + 11
-names = [l.split()[-1] for l in data[:end].split(b"\n") if l.startswith(b"property")]
-at = end + (1200 * len(names) + names.index(b"opacity")) * 4
-struct.pack_into("<f", data, at, struct.unpack_from("<f", data, at)[0] + 0.125)
-open(sys.argv[1], "wb").write(data)
-E1
+edit_ply moved/scene.ply opacity 1200 'v + 0.125'
 cp one.db moved.db
 chunked moved moved.db
 lod moved.db
@@ -86,15 +78,7 @@ E2
 
 # what stands behind others is hidden: all of them opaque
 cp -r s opaque
-python3 - opaque/scene.ply <<'E3'
-import struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-end = data.index(b"end_header\n") + 11
-names = [l.split()[-1] for l in data[:end].split(b"\n") if l.startswith(b"property")]
-for row in range(2400):
-    struct.pack_into("<f", data, end + (row * len(names) + names.index(b"opacity")) * 4, 6)
-open(sys.argv[1], "wb").write(data)
-E3
+edit_ply opaque/scene.ply opacity all 6
 chunked opaque opaque.db
 lod opaque.db
 [ "$(number opaque.json 'd["visibility"]["hidden"]')" -gt "$(number one.json 'd["visibility"]["hidden"]')" ] || fail "opaque Gaussians hide no more"

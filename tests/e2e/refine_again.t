@@ -14,15 +14,7 @@ lod one.db --threads 1
 
 # ---- one Gaussian
 cp -r s moved
-python3 - moved/scene.ply <<'E1'
-import struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-end = data.index(b"end_header\n") + 11
-names = [l.split()[-1] for l in data[:end].split(b"\n") if l.startswith(b"property")]
-at = end + (700 * len(names) + names.index(b"x")) * 4
-struct.pack_into("<f", data, at, struct.unpack_from("<f", data, at)[0] + 0.0005)
-open(sys.argv[1], "wb").write(data)
-E1
+edit_ply moved/scene.ply x 700 'v + 0.0005'
 cp one.db moved.db
 chunked moved moved.db
 lod moved.db
@@ -56,14 +48,20 @@ lod anew.db
 same anew.db moved.db
 
 # ---- kills
-# In ten units of both lists, in the order in which one worker computes them, so that each run gets further than the one before.
+# In ten units of both lists, in the order in which one worker computes them, so that each run gets further than the one before. A run is
+# killed when it hangs in its unit and has stored all units before it: never earlier or later, however fast the machine is.
 cp base.db killed.db
-sqlite3 one.db "SELECT name FROM unit WHERE stage = 'lod' AND (name LIKE 'chunk %' OR name LIKE 'refine %') ORDER BY id" | awk 'NR % 9 == 5' | head -10 >units
+sqlite3 one.db "SELECT name, (SELECT count(*) FROM unit b WHERE b.stage = 'lod' AND b.id < u.id) FROM unit u WHERE stage = 'lod' AND
+    (name LIKE 'chunk %' OR name LIKE 'refine %') ORDER BY id" | awk 'NR % 9 == 5' | head -10 >units
 [ "$(wc -l <units)" = 10 ] && grep -q chunk units && grep -q refine units || fail "not ten units: $(cat units)"
-while read -r unit; do
-    KILN_FAULT="unit=$unit:hang" timeout -s KILL 1.5 "$KILN_BIN/kiln-lod" killed.db --quiet --levels 1 --coarsest 96 --visibility off --refine 2 --devices cpu --threads 1 >/dev/null 2>&1 </dev/null
-    code=$?
+stored() { sqlite3 killed.db "SELECT count(*) FROM unit WHERE stage = 'lod'" 2>/dev/null || echo 0; }
+while IFS='|' read -r unit before; do
+    KILN_FAULT="unit=$unit:hang" "$KILN_BIN/kiln-lod" killed.db --quiet --levels 1 --coarsest 96 --visibility off --refine 2 --devices cpu --threads 1 >/dev/null 2>&1 </dev/null & run=$!
+    for _ in $(seq 30000); do [ "$(stored)" -lt "$before" ] && kill -0 $run 2>/dev/null || break; sleep 0.02; done
+    kill -KILL $run
+    wait $run 2>/dev/null; code=$?
     [ $code = 137 ] || fail "the run that hangs in '$unit' ended with $code"
+    [ "$(stored)" = "$before" ] || fail "$(stored) units are stored, not the $before before '$unit'"
     must 0 kiln verify killed.db
 done <units
 lod killed.db
