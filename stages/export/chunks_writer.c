@@ -2,6 +2,10 @@
  * named by the hash of its content, little-endian, component after component; index.json (chunks_index.h) says what is where. The
  * same array is one file however many chunks share it, and a second export writes only what changed.
  *
+ * index.json is written last, and then the files are removed that only the index before it named. An export that is interrupted has
+ * written files that no index names. So the new index is written first as index.json.unfinished: the next export finds it, and
+ * removes the files that neither it nor index.json needs.
+ *
  * Tile tables are written where they are of the chunks that are written: of a whole layer, by a stage that is up to date.
  */
 #include "stages/export/chunks_index.h"
@@ -22,6 +26,7 @@
 #include <unistd.h>
 
 #define INDEX "index.json"
+#define UNFINISHED "index.json.unfinished"
 enum { INDEX_MAX = 1 << 30 };
 
 /* A table as its worker finds it. The plan is an array of these: the tables that are written. */
@@ -38,6 +43,7 @@ static void drop_half_written(const kiln_export *e)
     char inside[KILN_PATH_MAX];
     if (kiln_path_join(inside, sizeof inside, e->target, "x.bin", NULL) == KILN_OK) kiln_leftovers_drop(inside);
     if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
+    if (kiln_path_join(inside, sizeof inside, e->target, UNFINISHED, NULL) == KILN_OK) kiln_leftovers_drop(inside);
 }
 
 /* ---- tile tables ------------------------------------------------------------------------------------------------------------ */
@@ -86,12 +92,13 @@ static uint64_t table_ram(const kiln_export *e, uint64_t unit)
 
 /* ---- the folder that is there ------------------------------------------------------------------------------------------------ */
 
-static json_t *load_index(const char *folder)
+/* name: INDEX or UNFINISHED. NULL: it is not there, or no JSON. */
+static json_t *load_index(const char *folder, const char *name)
 {
     char path[KILN_PATH_MAX];
     unsigned char *text = NULL;
     size_t size = 0;
-    if (kiln_path_join(path, sizeof path, folder, INDEX, NULL) != KILN_OK || !kiln_is_file(path) ||
+    if (kiln_path_join(path, sizeof path, folder, name, NULL) != KILN_OK || !kiln_is_file(path) ||
         kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
         return NULL;
     json_t *index = NULL;
@@ -101,21 +108,21 @@ static json_t *load_index(const char *folder)
     return index;
 }
 
-/* index.json is a name that many programs give. What is named by a hash has our names alone. */
-static kiln_status check_index(const kiln_export *e, kiln_error *err)
+/* index.json is a name that many programs give. What is named by a hash has our names alone. name: INDEX or UNFINISHED. */
+static kiln_status check_index(const kiln_export *e, const char *name, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     struct stat s;
-    KILN_TRY(kiln_path_join(path, sizeof path, e->target, INDEX, err));
+    KILN_TRY(kiln_path_join(path, sizeof path, e->target, name, err));
     if (e->replace || lstat(path, &s) != 0) return KILN_OK;
-    json_t *index = load_index(e->target);
+    json_t *index = load_index(e->target, name);
     const char *format = json_string_value(json_object_get(index, "format"));
     const bool ours = format && strcmp(format, KILN_CHUNKS_FORMAT) == 0;
     json_decref(index);
-    return ours ? KILN_OK : kiln_folder_fail_foreign(e->target, INDEX, err);
+    return ours ? KILN_OK : kiln_folder_fail_foreign(e->target, name, err);
 }
 
-/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
+/* ---- plan -------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
@@ -126,16 +133,9 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
                          "--sh-degree, moves, --add");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
-    KILN_TRY(check_index(e, err));
+    KILN_TRY(check_index(e, INDEX, err));
+    KILN_TRY(check_index(e, UNFINISHED, err));
     return plan_tables(p, err);
-}
-
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
-{
-    char inside[KILN_PATH_MAX];
-    KILN_TRY(kiln_path_join(inside, sizeof inside, p->e->target, INDEX, err));
-    drop_half_written(p->e);
-    return kiln_make_parents(inside, err);
 }
 
 /* A plane, and the file that is there compared with it. */
@@ -245,10 +245,18 @@ static bool is_there(void *context, const char *name, uint64_t bytes)
     return kiln_path_join(path, sizeof path, context, name, NULL) == KILN_OK && has_size(path, bytes);
 }
 
+static bool exists(const char *folder, const char *name)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && lstat(path, &s) == 0;
+}
+
+/* An interrupted export may have left files, so the folder is not as it should be. */
 static bool complete(const char *target)
 {
     char folder[KILN_PATH_MAX];
-    json_t *index = load_index(target);
+    json_t *index = exists(target, UNFINISHED) ? NULL : load_index(target, INDEX);
     snprintf(folder, sizeof folder, "%s", target);
     bool all = index && kiln_chunks_each_file(index, is_there, folder);
     json_decref(index);
@@ -280,9 +288,9 @@ static bool remove_unneeded(void *context, const char *name, uint64_t bytes)
     return true;
 }
 
-/* Removes what the index of before names and the new one does not. A folder that is a link may be a stranger's way to another one:
- * there everything stays. */
-static void remove_leftovers(const char *folder, json_t *before, const json_t *needed)
+/* Removes the files that the index `before` names and that are not needed. A folder that is a link may be a stranger's way to
+ * another one: there everything stays. */
+static void remove_leftovers(const char *folder, const json_t *before, const json_t *needed)
 {
     leftovers l = {.folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .needed = needed};
     if (l.folder < 0) return;
@@ -290,30 +298,69 @@ static void remove_leftovers(const char *folder, json_t *before, const json_t *n
     (void)close(l.folder);
 }
 
+/* ---- begin and finish ------------------------------------------------------------------------------------------------------- */
+
+static kiln_status write_index(const kiln_export *e, const char *name, const json_t *index, size_t flags, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    char *text = kiln_json_text(index, flags | JSON_REAL_PRECISION(17));
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
+    kiln_status st = kiln_path_join(path, sizeof path, e->target, name, err);
+    if (st == KILN_OK) st = kiln_file_write(path, text, strlen(text), err);
+    free(text);
+    return st;
+}
+
+/* The index that will be written, and the names of its files as the keys of an object. Both are given to the caller. */
+static kiln_status make_index(const kiln_export_parent *p, json_t **index, json_t **names, kiln_error *err)
+{
+    *index = kiln_chunks_index(p->e, p->plan->size > 0);
+    *names = json_object();
+    if (*names && kiln_chunks_each_file(*index, remember, *names)) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory while making the index of '%s'", p->e->target);
+}
+
+/* Removes what an interrupted export left, and notes what this one is about to write. */
+static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    const kiln_export *e = p->e;
+    char inside[KILN_PATH_MAX];
+    json_t *now = NULL, *needed = NULL, *before = load_index(e->target, INDEX), *unfinished = load_index(e->target, UNFINISHED);
+    KILN_GO(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
+    drop_half_written(e);
+    KILN_GO(kiln_make_parents(inside, err));
+    KILN_GO(make_index(p, &now, &needed, err));
+    if (unfinished && (!before || kiln_chunks_each_file(before, remember, needed))) remove_leftovers(e->target, unfinished, needed);
+    KILN_GO(write_index(e, UNFINISHED, now, JSON_COMPACT, err));
+done:
+    json_decref(unfinished);
+    json_decref(before);
+    json_decref(needed);
+    json_decref(now);
+    return st;
+}
+
 static kiln_status finish(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
-    json_t *before = load_index(e->target), *now = kiln_chunks_index(e, p->plan->size > 0), *needed = json_object();
-    char *text = kiln_json_text(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    if (!text || !needed || !kiln_chunks_each_file(now, remember, needed)) {
-        st = kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
-        goto done;
-    }
-    KILN_GO(kiln_path_join(path, sizeof path, e->target, INDEX, err));
-    KILN_GO(kiln_file_write(path, text, strlen(text), err));
+    json_t *now = NULL, *needed = NULL, *before = load_index(e->target, INDEX);
+    KILN_GO(make_index(p, &now, &needed, err));
+    KILN_GO(write_index(e, INDEX, now, JSON_INDENT(1), err));
     if (before) remove_leftovers(e->target, before, needed);
     drop_half_written(e); /* of a worker that was replaced */
+    KILN_GO(kiln_path_join(path, sizeof path, e->target, UNFINISHED, err));
+    (void)unlink(path); /* if it stays, the next export looks through its files once more */
 done:
-    free(text);
     json_decref(needed);
     json_decref(now);
     json_decref(before);
     return st;
 }
 
-/* Whole files stay: they are named by their content, and the next export uses them. No worker runs any more. */
+/* Whole files stay: they are named by their content, and the next export uses or removes them. No worker runs any more. */
 static void abandon(const kiln_export *e) { drop_half_written(e); }
 
 static const kiln_export_round rounds[] = {

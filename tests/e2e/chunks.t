@@ -63,6 +63,29 @@ must 0 "$KILN_BIN/kiln-export" "$db" --format chunks -o "$KILN_TMP/named"
 check "$KILN_TMP/named" 2
 grep -q '"name": "s?c"' "$KILN_TMP/named/index.json" || fail "the scene's name: $(grep '"name"' "$KILN_TMP/named/index.json" | head -n 1)"
 
+# an export that was interrupted: the index is the one before, and the next export leaves no file that no index names
+unnamed() { python3 -c 'import os, sys; text = open("index.json").read(); print(sum(n not in text for n in os.listdir() if n.endswith(".bin")))'; }
+index=$(cat "$out/index.json")
+cp "$db" "$KILN_TMP/before.db"
+for max in 1500 1200; do # each with other planes
+    kiln chunk "$db" --max $max >/dev/null || fail "chunk $max"
+    KILN_FAULT='unit=3:enospc' must 74 "$KILN_BIN/kiln-export" "$db" --workers 1
+    [ "$index" = "$(cat "$out/index.json")" ] && [ -e "$out/index.json.unfinished" ] || fail "the interrupted export changed the index"
+    left=$(cd "$out" && unnamed)
+    [ "$left" -gt 0 ] && [ "$left" -lt 60 ] || fail "$left files that no index names, of one interrupted export"
+done
+must 0 "$KILN_BIN/kiln-export" "$db"
+check "$out" 0
+[[ $(said) == *"nothing to do"* ]] || fail "the folder is whole and written again"
+KILN_FAULT='unit=0:enospc' must 74 "$KILN_BIN/kiln-export" "$db" --force
+[[ $(said) == *written* ]] || fail "what an interrupted export left is not looked for"
+check "$out" 0
+mkdir "$KILN_TMP/other" && echo '{}' >"$KILN_TMP/other/index.json.unfinished"
+must 2 "$KILN_BIN/kiln-export" "$db" --format chunks -o "$KILN_TMP/other"
+grep -q "holds 'index.json.unfinished', which has a name of this format" "$KILN_TMP/err" || fail "somebody's file: $(cat "$KILN_TMP/err")"
+mv "$KILN_TMP/before.db" "$db" && said --force >/dev/null
+check "$out" 2
+
 # a stranger's bake: a table whose array is damaged is refused, and the index names what was there before
 python3 - "$db" <<'P' || fail "damage"
 import sqlite3, sys
