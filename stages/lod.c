@@ -28,14 +28,17 @@ static const kiln_opt options[] = {
     {"levels", 0, KILN_OPT_U32, &o.levels, "N", "4", "1..8",
      "levels of each chunk, each with half of the Gaussians of the one before", KILN_KEYED},
     {"coarsest", 0, KILN_OPT_U32, &o.coarsest, "N", "4096", "1..65536",
-     "most Gaussians of the coarsest level of a cell above chunks, so of the whole scene", KILN_KEYED},
+     "most Gaussians of the coarsest level of a cell above chunks, and so of the whole scene", KILN_KEYED},
     {"visibility", 0, KILN_OPT_ENUM, &o.visibility, "WHEN", "auto", "auto|off",
      "weigh Gaussians by how much of them cameras see; auto: where there are cameras", KILN_KEYED},
-    {"views", 0, KILN_OPT_U32, &o.views, "N", "32", "1..4096", "most cameras that visibility is asked of", KILN_KEYED},
+    {"views", 0, KILN_OPT_U32, &o.views, "N", "32", "1..4096", "greatest number of cameras that visibility is measured with",
+     KILN_KEYED},
     {"refine", 0, KILN_OPT_U32, &o.refine, "STEPS", "0", "0..10000",
-     "fit the levels of each chunk to pictures of the full scene, so many steps of Adam a level; 100 is a good number", KILN_KEYED},
+     "fit the levels of each chunk to pictures of the full scene, with this number of steps of Adam for each level; 100 is a good "
+     "number",
+     KILN_KEYED},
     KILN_VIEW_OPTION_ROWS(o.request),
-    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say which levels there would be, make none", KILN_ONCE},
+    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "print which levels would be made, make none", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

@@ -48,7 +48,7 @@ static const kiln_opt round_rows[] = {
     {"tasks", 0, KILN_OPT_U32, &kiln_engine_values.tasks, "N", "0", "0..1000000",
      "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before", KILN_STEP},
     {"part", 0, KILN_OPT_PATH, &kiln_engine_values.part, "DIR", NULL, NULL,
-     "compute --shard I/N of what is planned into a file in DIR; the manifest is only read", KILN_STEP},
+     "compute part --shard I/N of the plan into a file in DIR; the manifest is only read", KILN_STEP},
     {"gather", 0, KILN_OPT_PATH, &kiln_engine_values.gather, "DIR", NULL, NULL,
      "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan", KILN_STEP},
     {"no-compute", 0, KILN_OPT_BOOL, &kiln_engine_values.no_compute, NULL, NULL, NULL,
@@ -60,7 +60,7 @@ static const kiln_opt round_rows[] = {
      "then know the manifest by one path; default: beside the manifest",
      0},
     {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
-     "give up what is planned on this manifest, of whichever stage, and end; with --plan: and plan anew", 0},
+     "give up the plan that stands on this manifest, of whichever stage, and end; with --plan: make a new one", 0},
 };
 
 static const kiln_opt unit_rows[] = {

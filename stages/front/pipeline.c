@@ -36,11 +36,11 @@ static struct {
     {"out", 'o', KILN_OPT_PATH, &o.out, "DIR", NULL, NULL,                                                                     \
      "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", 0},                                \
     {"stages", 0, KILN_OPT_TEXT, &o.stages, "LIST", NULL, NULL,                                                                \
-     "run these stages alone, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
+     "run only these stages, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
     {"demo", 0, KILN_OPT_BOOL, &o.demo, NULL, NULL, NULL,                                                                      \
      "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0},                                     \
     {"lod", 0, KILN_OPT_BOOL, &o.lod, NULL, NULL, NULL,                                                                        \
-     "make levels of detail, too (kiln-lod); a bake that has them keeps them up to date without this", 0},                     \
+     "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this", 0},                     \
     {"report", 0, KILN_OPT_BOOL, &o.report, NULL, "yes", NULL,                                                                 \
      "write report.html, the bake as one page to look at, when all stages are done", 0},                                       \
     {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \

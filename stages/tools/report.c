@@ -20,7 +20,7 @@ static struct {
 
 static const kiln_opt options[] = {
     {"output", 'o', KILN_OPT_PATH, &o.output, "FILE", NULL, NULL, "the HTML file; without it report.html beside the manifest", 0},
-    {"against", 0, KILN_OPT_PATH, &o.against, "OTHER.db", NULL, NULL, "say what is another than in this bake", 0},
+    {"against", 0, KILN_OPT_PATH, &o.against, "OTHER.db", NULL, NULL, "also say what differs from this other bake", 0},
     {"max-mb", 0, KILN_OPT_U32, &o.max_mb, "N", "15", "1..1000",
      "most megabytes of the file; cameras whose pictures do not fit are left out", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},

@@ -20,7 +20,7 @@ static struct {
 static const kiln_opt options[] = {
     {"digest", 'd', KILN_OPT_BOOL, &o.digest, NULL, NULL, NULL, "print sorted lines KIND NAME DIGEST instead of checking", 0},
     {"quick", 0, KILN_OPT_BOOL, &o.quick, NULL, NULL, NULL,
-     "check structure, rows, counts, references and sizes alone: what blobs hold is not read", 0},
+     "check only structure, rows, counts, references and sizes; the content of blobs is not read", 0},
     {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "80%", NULL,
      "most host memory to take: a size or a share of what is free; with little, fewer threads check (one always does)", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
