@@ -4,6 +4,7 @@
 
 #include "base/quote.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
-enum { BAR = 24, TEXT = 2048 };
+enum { COLUMNS = 80, BAR = 24, BAR_LEAST = 4, TEXT = 2048 };
 
 static const char *program = "kiln";
 static kiln_log_level level = KILN_LOG_NORMAL;
+static const kiln_progress_whole *within; /* NULL: nothing */
+static uint64_t told_ns;                  /* when the last line of progress was written within it */
 
 void kiln_log_init(const char *name, kiln_log_level verbosity)
 {
@@ -29,7 +32,7 @@ kiln_log_level kiln_log_get(void) { return level; }
  * that is wider itself, such as a path, stays whole. */
 static void wrap(char *line, size_t room)
 {
-    enum { COLUMNS = 80, INDENT = 2 };
+    enum { INDENT = 2 };
     size_t n = strlen(line), start = 0, column = 0;
     char *blank = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -100,37 +103,93 @@ static void short_count(double v, char out[16])
     (void)snprintf(out, 16, "%.*f%s", scale > 1 || v < 10 ? 1 : 0, v / scale, unit);
 }
 
+void kiln_duration_text(double seconds, char out[32])
+{
+    const double step = seconds < 20 ? 1 : seconds < 120 ? 5 : seconds < 3600 ? 60 : 600;
+    const double rounded = fmin(fmax(1, round(seconds / step) * step), 1e9);
+    const long s = (long)rounded, minutes = s / 60;
+    if (s < 120)
+        (void)snprintf(out, 32, "%ld s", s);
+    else if (minutes < 60)
+        (void)snprintf(out, 32, "%ld min", minutes);
+    else if (minutes % 60)
+        (void)snprintf(out, 32, "%ld h %ld min", minutes / 60, minutes % 60);
+    else
+        (void)snprintf(out, 32, "%ld h", minutes / 60);
+}
+
+/* ", bake: about 2 min left"; "" where that is not known. */
+static void whole_text(const kiln_progress *p, uint64_t now, char out[64])
+{
+    const double left = within->seconds_left ? within->seconds_left(within->context, p, now) : NAN;
+    char text[32];
+    out[0] = '\0';
+    if (!isfinite(left)) return;
+    kiln_duration_text(left, text);
+    (void)snprintf(out, 64, ", %.12s: about %.20s left", within->name, text);
+}
+
+static void draw_bar(char bar[BAR + 1], size_t width, double part)
+{
+    const size_t full = (size_t)((part > 1 ? 1 : part) * (double)width);
+    memset(bar, '.', width);
+    memset(bar, '#', full);
+    bar[width] = '\0';
+}
+
+/* On a terminal. What is beside the bar leaves it as much of 80 columns as it needs, and more than nothing. */
+static void show_whole_bar(const char *what, double part, const char *left)
+{
+    char bar[BAR + 1], head[320], tail[80];
+    (void)snprintf(head, sizeof head, "%.20s %u of %u: %s ", within->part_name, within->part, within->parts, what);
+    (void)snprintf(tail, sizeof tail, " %3.0f%%%s", part * 100, left);
+    const size_t used = strlen(head) + strlen(tail) + 2; /* and the brackets */
+    draw_bar(bar, used + BAR < COLUMNS ? BAR : used + BAR_LEAST < COLUMNS ? COLUMNS - 1 - used : BAR_LEAST, part);
+    (void)fprintf(stderr, "\r\033[K%s[%s]%s", head, bar, tail);
+    (void)fflush(stderr);
+}
+
 static void show(kiln_progress *p, uint64_t now)
 {
     double seconds = (double)(now - p->start_ns) / (double)SECOND;
     double part = p->total ? (double)p->done / (double)p->total : 0;
     double rate = seconds > 0 ? (double)p->done / seconds : 0;
-    char rate_text[16], eta[32] = "", bar[BAR + 1], what[256];
+    char rate_text[16], eta[32] = "", bar[BAR + 1], what[256], left[64] = "", of[64] = "";
     kiln_quote(what, sizeof what, p->what);
     short_count(rate, rate_text);
     if (rate > 0 && p->total > p->done) {
-        double left = (double)(p->total - p->done) / rate;
-        (void)snprintf(eta, sizeof eta, ", %.0f s left", left < 1 ? 1 : left);
+        double list_left = (double)(p->total - p->done) / rate;
+        (void)snprintf(eta, sizeof eta, ", %.0f s left", list_left < 1 ? 1 : list_left);
     }
-    if (p->on_terminal) {
-        size_t full = (size_t)((part > 1 ? 1 : part) * BAR);
-        memset(bar, '.', BAR);
-        memset(bar, '#', full);
-        bar[BAR] = '\0';
+    if (within) {
+        whole_text(p, now, left);
+        (void)snprintf(of, sizeof of, "; %.20s %u of %u", within->part_name, within->part, within->parts);
+    }
+    if (p->on_terminal && within) {
+        show_whole_bar(what, part, left);
+    } else if (p->on_terminal) {
+        draw_bar(bar, BAR, part);
         (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", what, bar, part * 100, rate_text, p->unit, eta);
         (void)fflush(stderr);
     } else {
-        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s\n", program, what, (unsigned long long)p->done,
-                      (unsigned long long)p->total, p->unit, rate_text, eta);
+        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s%s%s\n", program, what, (unsigned long long)p->done,
+                      (unsigned long long)p->total, p->unit, rate_text, eta, of, left);
     }
     p->shown = 1;
-    p->last_ns = now;
+    p->last_ns = told_ns = now;
+}
+
+void kiln_progress_within(const kiln_progress_whole *w)
+{
+    if (!told_ns) told_ns = kiln_now_ns();
+    within = w;
 }
 
 void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, uint64_t total)
 {
     uint64_t now = kiln_now_ns();
     *p = (kiln_progress){.what = what, .unit = unit, .total = total, .start_ns = now, .last_ns = now, .on_terminal = isatty(2)};
+    if (within && !p->on_terminal) p->last_ns = told_ns; /* many short parts must not keep silent for long */
 }
 
 void kiln_progress_add(kiln_progress *p, uint64_t n)
@@ -139,7 +198,7 @@ void kiln_progress_add(kiln_progress *p, uint64_t n)
     p->done += n;
     if (level == KILN_LOG_QUIET) return;
     uint64_t wait = !p->on_terminal ? 5 * SECOND : p->shown ? SECOND / 10 : SECOND / 2;
-    if (now - p->last_ns >= wait) show(p, now);
+    if (now - p->last_ns >= wait && now - p->start_ns >= SECOND / 2) show(p, now);
 }
 
 void kiln_progress_stop(kiln_progress *p)

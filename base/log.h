@@ -33,6 +33,20 @@ void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, u
 void kiln_progress_add(kiln_progress *p, uint64_t n);
 void kiln_progress_stop(kiln_progress *p);
 
+/* A longer work, of which what this process does now is a part, such as a stage of a bake: its number and the time left of the
+ * whole stand in each line of progress from now on. */
+typedef struct {
+    const char *name, *part_name; /* "bake", "stage": literals */
+    unsigned part, parts;         /* 3 of 7 */
+    /* Returns the seconds that are left of the whole, the rest of this part among them; NAN: they are not known. */
+    double (*seconds_left)(void *context, const kiln_progress *p, uint64_t now_ns);
+    void *context;
+} kiln_progress_whole;
+void kiln_progress_within(const kiln_progress_whole *whole); /* borrowed until the next call; NULL: there is none */
+/* Writes a time for people, such as "3 s", "45 s", "2 min", "3 h 20 min": the longer, the rounder. Less than a second counts as
+ * one. */
+void kiln_duration_text(double seconds, char out[32]);
+
 uint64_t kiln_now_ns(void);   /* monotonic */
 int64_t kiln_wall_ns(void);   /* since 1970 */
 uint64_t kiln_peak_rss(void); /* bytes, of this process so far or since the last kiln_peak_rss_forget */

@@ -14,6 +14,7 @@
 #include "stages/export/writer.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
+#include "stages/front/time_left.h"
 #include "stages/import/packing.h"
 
 #include <ctype.h>
@@ -71,6 +72,7 @@ typedef struct {
     char out[KILN_PATH_MAX], manifest[KILN_PATH_MAX];
     bool runs[KILN_STAGES_MAX]; /* by index in the table */
     call call[KILN_STAGES_MAX];
+    kiln_time_left left;
     kiln_log_level level;
     char partial[512]; /* stages that finished partially */
 } bake;
@@ -583,16 +585,41 @@ static bool runs_behind(const bake *b, size_t s)
     return false;
 }
 
+/* Time left is told by each stage, beside its own progress. The report takes time, too. */
+static void plan_time(bake *b)
+{
+    const char *names[KILN_STAGES_MAX + 1];
+    bool runs[KILN_STAGES_MAX + 1];
+    size_t n = 0;
+    for (; n < table.n_stages; n++) {
+        names[n] = table.stage[n].stage;
+        runs[n] = b->runs[n];
+    }
+    names[n] = "report";
+    runs[n++] = o.report && !o.stages;
+    kiln_time_left_init(&b->left, n, names, runs, b->manifest);
+}
+
+static kiln_status run_stage(bake *b, size_t s, int *code, kiln_error *err)
+{
+    const bool tells = b->level != KILN_LOG_QUIET;
+    KILN_TRY(kiln_program_stopped(err));
+    kiln_program_keep_workers(runs_behind(b, s));
+    kiln_program_expect(devices_behind(b, s));
+    if (tells) kiln_time_left_begin(&b->left, s);
+    const kiln_status st = run_program(table.stage[s].stage, b->call[s].argv, false, code, err);
+    kiln_log_init(NAME, b->level);
+    if (tells) kiln_time_left_end(&b->left, s);
+    return st;
+}
+
 static kiln_status run_stages(bake *b, int *code, kiln_error *err)
 {
+    if (b->level != KILN_LOG_QUIET) plan_time(b);
     for (size_t s = 0; s < table.n_stages; s++) {
         const call *c = &b->call[s];
         if (!b->runs[s]) continue;
-        KILN_TRY(kiln_program_stopped(err));
-        kiln_program_keep_workers(runs_behind(b, s));
-        kiln_program_expect(devices_behind(b, s));
-        KILN_TRY(run_program(table.stage[s].stage, c->argv, false, code, err));
-        kiln_log_init(NAME, b->level);
+        KILN_TRY(run_stage(b, s, code, err));
         if (*code == 0) continue;
         if (*code != kiln_exit_code(KILN_E_PARTIAL) || !c->allows_partial) return KILN_OK;
         const size_t at = strlen(b->partial);
