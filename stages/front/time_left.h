@@ -1,9 +1,9 @@
 /* time_left -- how long a bake will still take, said beside the progress of its stages.
  *
  * A stage that comes is expected to take what it took in an earlier bake of this manifest, as if all its units were due, in
- * proportion to the rows (of stages about cameras: the cameras) of then and now. Where it has not run, seconds for each row, view
- * and pair that were measured once, times how much slower the stages of this bake have been than such numbers say. Nothing is known
- * before there is either: then no time is said. What is shown moves towards new estimates instead of jumping to them.
+ * proportion to the rows (of stages about cameras: the cameras) of then and now. Where it has not run, what was measured once
+ * for each row, view and pair. Both times how much slower than that the stages of this bake have been. Nothing is known before
+ * there is either: then no time is said. What is shown moves towards new estimates instead of jumping to them.
  *
  * For one thread. The manifest is read between stages, when nothing else of this process has it open; what cannot be read is not
  * known, and no failure. */

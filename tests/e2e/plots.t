@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# kiln-info --plots: what a person sees at 80 columns and at fewer, with blocks and without, and the same numbers as JSON; a manifest
+# of a stranger moves no cursor and makes it wait for nothing.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+info() { "$KILN_BIN/kiln-info" "$@"; }
+plots() { sed -n '/^Longest axis/,$p' out; }
+widest() { python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(sys.argv[1], encoding="utf-8")))' "$1"; }
+scene scene 3000 9 96x64 # no photos
+bake scene m.db --max 512
+kiln prune m.db --min-opacity 0.3 >/dev/null && kiln chunk m.db --max 512 >/dev/null || fail 'prune again'
+
+must 0 info m.db
+cp out without
+must 0 env LC_ALL=C.UTF-8 "$KILN_BIN/kiln-info" m.db --plots
+[ "$(head -n "$(wc -l <without)" out)" = "$(cat without)" ] || fail 'the table is another one beside plots'
+plots >blocks
+[ "$(grep -cE '^(Longest axis|Opacity|Needle ratio|Spacing|Rows of a chunk) \(' blocks)" = 5 ] || fail "titles: $(cat blocks)"
+grep -q '^PSNR' blocks && fail 'a plot of nothing'
+grep -q '█' blocks || fail 'no blocks in UTF-8'
+[ "$(widest blocks)" -le 80 ] || fail "wider than 80 columns: $(widest blocks)"
+grep -qxE 'before: 3000 Gaussians, median [0-9.]+, from [0-9.]+ to [0-9.]+' blocks || fail "no summary: $(cat blocks)"
+for locale in C POSIX xx_XX.nowhere; do # the last is not installed
+    must 0 env LC_ALL=$locale "$KILN_BIN/kiln-info" m.db --plots
+    plots >ascii
+    grep -q '#' ascii && ! grep -q '[^ -~]' ascii || fail "not ASCII alone with LC_ALL=$locale"
+done
+must 0 env LC_ALL=C.UTF-8 "$KILN_BIN/kiln-info" m.db --plots --ascii
+plots | cmp - ascii || fail '--ascii is not what the locale C shows'
+must 0 env LC_ALL=C "$KILN_BIN/kiln-info" m.db --plots --no-ascii
+plots | cmp - blocks || fail '--no-ascii is not what UTF-8 shows'
+
+# ---- the same numbers as JSON, and they add up ----
+must 0 info m.db --json
+grep -q '"plots"' out && fail 'plots that nobody asked for'
+must 0 info m.db --plots --json
+python3 - out blocks <<'PY' || fail 'info --plots --json'
+import json, sys
+d = json.load(open(sys.argv[1])); shown = open(sys.argv[2], encoding="utf-8").read()
+p, c = d["plots"], d["counts"]
+assert list(p) == ["scale", "opacity", "needle", "spacing", "chunk_rows"], list(p)
+for key in ("scale", "opacity", "needle", "spacing"):
+    assert [(s["name"], s["counted"]) for s in p[key]["series"]] == [("before", c["source"]), ("after", c["pruned"])], p[key]
+assert c["source"] > c["pruned"]
+for plot in p.values():
+    assert sorted(plot["borders"]) == plot["borders"]
+    for s in plot["series"]:
+        assert sum(s["counts"]) == s["counted"] == s["of"] and len(s["counts"]) == len(plot["borders"]) - 1
+        assert s["least"] <= s["median"] <= s["most"]
+        assert plot["borders"][0] <= s["least"] * 1.000001 and s["most"] <= plot["borders"][-1] * 1.000001
+        assert all(" %d" % n in shown for n in s["counts"])
+assert p["chunk_rows"]["series"][0]["counted"] == c["chunks"]
+assert sum(p["opacity"]["series"][1]["counts"][:3]) == 0, "opacities below 0.3 were pruned"
+PY
+
+# ---- as wide as the terminal ----
+for columns in 20 40 80 200; do
+    python3 - "$KILN_BIN/kiln-info" m.db $columns >seen <<'PY' || fail "on a terminal of $columns columns"
+import fcntl, os, pty, struct, sys, termios
+program, db, columns = sys.argv[1:]
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(columns), 0, 0))
+    os.execve(program, [program, db, "--plots"], {"LC_ALL": "C.UTF-8"})
+text = b""
+while True:
+    try: part = os.read(fd, 65536)
+    except OSError: break
+    if not part: break
+    text += part
+assert os.waitpid(pid, 0)[1] == 0
+lines = text.decode().replace("\r\n", "\n").split("Longest axis", 1)[1].split("\n")
+assert "\x1b" not in text.decode()
+widest = max(len(l) for l in lines[1:])
+want = min(int(columns), 80)
+assert widest <= want and (widest > want - 16), (widest, want)
+PY
+done
+
+# ---- what does not go together ----
+must 2 info m.db --ascii
+must 2 info m.db --plots --cameras
+must 0 info m.db --plots --lod
+
+# ---- a stranger's manifest: names that move the cursor, numbers that are none, counts that are too many ----
+cp m.db odd.db
+python3 - odd.db <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE camera SET split = ? WHERE name = 'cam0'", ("te\x1b[2Jst",))
+db.execute("UPDATE image SET psnr = 9e999 WHERE camera = 'cam1'")
+db.execute("UPDATE image SET psnr = 1e308 WHERE camera = 'cam2'")
+db.execute("UPDATE image SET psnr = -1e308 WHERE camera = 'cam3'")
+db.commit()
+PY
+timeout 20 "$KILN_BIN/kiln-info" odd.db --plots --no-ascii >out 2>err
+got=$?
+[ $got = 0 ] || [ $got = 74 ] || [ $got = 3 ] || fail "a manifest with odd numbers: $got $(cat err)"
+LC_ALL=C grep -q $'\x1b' out err && fail 'an escape reaches the terminal'
+exit 0
