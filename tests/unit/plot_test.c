@@ -70,13 +70,13 @@ static void bars_are_eighths_of_blocks(void **state)
         "from\n   0  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
         "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88 144\n"
         "   1  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x8E        "
-        "  44\n"
+        "   66\n"
         "   2                       0\n   3  \xE2\x96\x8F                    1\nto 4\n"); /* 8 1/4 blocks; the least is an eighth */
     assert_text(
         &p, 28, true,
         "Numbers (dB)\n211 of 250 views, median\n1.5, from 0.5 to 3.5\n"
         "from\n   0  ################## 144\n   1  ########            66\n   2                       0\n   3  .              "
-        "     1\nto 4\n");
+        "      1\nto 4\n");
 }
 
 static void borders_are_round_and_no_number_is_lost(void **state)
