@@ -8,7 +8,7 @@ CFLAGS  ?= -O2 -g
 NVFLAGS ?= -O3 -lineinfo
 PREFIX  ?= /usr/local
 # What Debian and Ubuntu call the things we need; pipelines/packages.sh looks after them.
-DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev
+DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev libmicrohttpd-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
 STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),,-DNDEBUG)
@@ -24,7 +24,9 @@ LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
 LDLIBS   = -lpng -ljpeg -lwebp -ltiff -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
-PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*.c stages/*/*.c stages/*/*/*.c))
+# What is linked with a library that one program alone has.
+SERVE_SRC := stages/serve/http_server.c
+PART_SRC := $(filter-out stages/tools/% $(SERVE_SRC),$(wildcard stages/*.c stages/*/*.c stages/*/*/*.c))
 STAGE_NAMES := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 # kiln-NAME from NAME.c; kiln.c is the front command itself.
 TOOLS   := $(patsubst stages/tools/%.c,%,$(filter-out stages/tools/kiln.c,$(wildcard stages/tools/*.c)))
@@ -53,9 +55,11 @@ deps: $(READY)
 
 # What programs and tests are made from; RELOCATABLE=1 (make gpu-bundle): one shared object, because many copies are large.
 LINKED := $(if $(RELOCATABLE),$O/lib/libkiln.so,$O/libstages.a $O/libsplatkiln.a)
+$O/bin/kiln-serve: $(SERVE_SRC:%=$O/%.o)
+$O/bin/kiln-serve: private LDLIBS += -lmicrohttpd
 $(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $(LINKED)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $(filter %.o,$^) $(filter-out %.o,$^) $(LDLIBS) -o $@
 $O/bin/kiln: $O/stages/tools/kiln.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) -Wl,--build-id $^ $(LDLIBS) -o $@

@@ -214,22 +214,42 @@ done:
     return st;
 }
 
-kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err)
+/* The lock file if somebody holds the lock, to be closed; -1: nobody does, or this process may not know. */
+static int open_held(const char *manifest_path)
 {
-    char path[4096 + 8], real[KILN_PATH_MAX], holder[600];
+    char path[4096 + 8], real[KILN_PATH_MAX];
     const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-    kiln_status st = KILN_OK;
     snprintf(path, sizeof path, "%.4095s.lock", at);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return KILN_OK; /* nobody holds it, or this process may not know */
-    if (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_WRLCK) {
-        describe_holder(fd, holder, sizeof holder);
-        st = kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
-                       holder);
-    }
+    if (fd < 0 || (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_WRLCK)) return fd;
     (void)close(fd); /* was only read */
-    return st;
+    return -1;
+}
+
+kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err)
+{
+    char holder[600];
+    const int fd = open_held(manifest_path);
+    if (fd < 0) return KILN_OK;
+    describe_holder(fd, holder, sizeof holder);
+    (void)close(fd); /* was only read */
+    return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
+                     holder);
+}
+
+bool kiln_manifest_is_written(const char *path, char stage[32])
+{
+    char text[512];
+    const int fd = open_held(path);
+    stage[0] = '\0';
+    if (fd < 0) return false;
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    (void)close(fd); /* was only read */
+    text[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(text, "\nstage ");
+    if (line) (void)sscanf(line, "\nstage %31[a-z]", stage);
+    return true;
 }
 
 void kiln_lock_release(kiln_lock *l)

@@ -81,6 +81,12 @@ void *kiln_manifest_sqlite(kiln_manifest *m);
 kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 void kiln_manifest_rollback(kiln_manifest *m);
+/* Begins a transaction of a reader: all that is read until kiln_manifest_rollback is of one state. *state: a number that differs
+ * from that of this connection's last transaction if another connection has written in between. */
+kiln_status kiln_manifest_begin_read(kiln_manifest *m, int64_t *state, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether a program writes the manifest at present, and as which stage it has called itself: "" unknown. False, too, where
+ * this process may not know. */
+bool kiln_manifest_is_written(const char *path, char stage[32]);
 
 /* ---- blobs ------------------------------------------------------------------------------------------------------ */
 /* Stores it unless a blob of that hash is there. Inside a transaction. */

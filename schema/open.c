@@ -502,6 +502,16 @@ kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err)
     return kiln_sql(m, m->writer ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
+/* The pragma begins the read, too: what it answers is of the state that the transaction sees. */
+kiln_status kiln_manifest_begin_read(kiln_manifest *m, int64_t *state, kiln_error *err)
+{
+    *state = 0;
+    KILN_TRY(kiln_sql(m, "BEGIN", err));
+    const kiln_status st = kiln_query_number(m, "PRAGMA data_version", state, err);
+    if (st != KILN_OK) kiln_manifest_rollback(m);
+    return st;
+}
+
 kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err)
 {
     KILN_TRY(kiln_sql(m, "COMMIT", err));

@@ -70,27 +70,6 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
     return KILN_OK;
 }
 
-/* The part of the scene's shadow that each node has, as if none lay behind another: leaves share one half by their shadows and the
- * other evenly, so that a few Gaussians in a small box do not decide for all, and a node above has what its leaves have. So the
- * parts of any cut through the tree add up to the whole. */
-static void share_shadow(const kiln_level_tree *t, double *parts)
-{
-    const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
-    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max);
-    double all = 0, leaves = 0;
-    for (uint32_t i = 0; i < t->n_nodes; i++) {
-        const kiln_level_node *n = &t->nodes[i];
-        parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
-        all += parts[i];
-        leaves += n->chunk != NULL;
-    }
-    for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
-        const kiln_level_node *n = &t->nodes[i];
-        if (n->chunk) parts[i] = whole * ((all > 0 ? parts[i] / all : 0) + 1 / leaves) / 2;
-        for (uint32_t k = 0; k < n->n_children; k++) parts[i] += parts[t->children[n->first_child + k]];
-    }
-}
-
 static void tile_of(const kiln_export *e, uint32_t chunk, const box *of, const double *parts, kiln_tile *t)
 {
     const kiln_export_chunk *c = &e->chunks[chunk];
@@ -138,7 +117,7 @@ static kiln_status make_tiles(const kiln_export *e, const box *boxes, kiln_tile 
     KILN_GO(KILN_ALLOC(&last, n_nodes, "nodes", err));
     KILN_GO(KILN_ALLOC(&parts, n_nodes, "nodes", err));
     order_tiles(e, order, count, last);
-    share_shadow(e->tree, parts);
+    kiln_tile_shares(e->tree, parts);
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         const uint32_t node = e->chunks[order[i]].node, parent = e->tree->nodes[node].parent;
         tile_of(e, order[i], &boxes[order[i]], parts, &tiles[i]);

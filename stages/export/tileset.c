@@ -98,6 +98,24 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
+void kiln_tile_shares(const kiln_level_tree *t, double *parts)
+{
+    const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
+    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max);
+    double all = 0, leaves = 0;
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const kiln_level_node *n = &t->nodes[i];
+        parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
+        all += parts[i];
+        leaves += n->chunk != NULL;
+    }
+    for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
+        const kiln_level_node *n = &t->nodes[i];
+        if (n->chunk) parts[i] = whole * ((all > 0 ? parts[i] / all : 0) + 1 / leaves) / 2;
+        for (uint32_t k = 0; k < n->n_children; k++) parts[i] += parts[t->children[n->first_child + k]];
+    }
+}
+
 void kiln_tileset_settle(kiln_tile *tiles, uint32_t n)
 {
     for (uint32_t i = n; i-- > 1;) { /* children are behind their parents */

@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "schema/levels.h"
 #include "schema/manifest.h"
 
 #include <stdbool.h>
@@ -59,6 +60,10 @@ double kiln_tile_shadow(const float lo[3], const float hi[3]);
  * Without measured errors: the pixel that each Gaussian has for itself. shadow: what the node has of the scene's shadow; whole:
  * that. Parts of nodes that stand for the scene together add up to the whole, although their boxes overlap in the picture. */
 double kiln_tile_error(const kiln_chunk *level, double shadow, double whole);
+/* What each node of a tree has of the scene's shadow, as if none lay behind another, into parts[n_nodes]: leaves share one half by
+ * their shadows and the other evenly, so that a few Gaussians in a small box do not decide for all, and a node above has what its
+ * leaves have. So the parts of any cut through the tree add up to the whole, which is the root's, the last one. */
+void kiln_tile_shares(const kiln_level_tree *t, double *parts);
 
 /* Makes errors and boxes what the specification wants: a parent's error is not below its children's, its box holds theirs. Tiles
  * without children get error 0. */

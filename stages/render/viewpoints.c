@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "stages/frame/camera_path.h"
+#include "stages/frame/scene_box.h"
 #include "stages/frame/view_request.h"
 #include "stages/image/image.h"
 #include "stages/import/cameras/pinholes.h"
@@ -194,39 +195,6 @@ static void take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const cha
     }
 }
 
-static int by_double(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The box of the chunks without the outermost hundredth of them at each side, in the world, and within the root cube, which holds
- * nothing of the outermost thousandth of the rows. */
-static kiln_status box_of(const kiln_scene *scene, const kiln_layer *layer, double lo[3], double hi[3], kiln_error *err)
-{
-    double *sides;
-    const uint32_t n = layer->n_chunks, skip = n / 100;
-    KILN_TRY(KILN_ALLOC(&sides, 2 * (uint64_t)n, "boxes of chunks", err));
-    for (int a = 0; a < 3; a++) {
-        uint32_t used = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            if (layer->chunks[i].count == 0) continue;
-            sides[used] = (double)layer->chunks[i].box_min[a];
-            sides[n + used++] = (double)layer->chunks[i].box_max[a];
-        }
-        if (used) qsort(sides, used, sizeof *sides, by_double);
-        if (used) qsort(sides + n, used, sizeof *sides, by_double);
-        lo[a] = used > 2 * skip ? sides[skip] : 0;
-        hi[a] = used > 2 * skip ? sides[n + used - 1 - skip] : 0;
-        if (scene->has_root) lo[a] = fmax(lo[a], scene->root_centre[a] - scene->root_half);
-        if (scene->has_root) hi[a] = fmin(hi[a], scene->root_centre[a] + scene->root_half);
-        lo[a] += scene->origin[a];
-        hi[a] += scene->origin[a];
-    }
-    free(sides);
-    return KILN_OK;
-}
-
 /* Where the cameras stand around what they look at; if they do not, around the box of the scene. */
 static kiln_status shape_of(const kiln_scene *scene, const kiln_layer *layer, const kiln_viewpoints *v, const kiln_camera *lens,
                             const orbit_text *said, kiln_orbit_shape *shape, kiln_error *err)
@@ -235,7 +203,7 @@ static kiln_status shape_of(const kiln_scene *scene, const kiln_layer *layer, co
     bool around = false;
     *shape = (kiln_orbit_shape){0};
     kiln_camera_path_up(scene->up_axis, v->cameras, v->n, shape->up);
-    KILN_TRY(box_of(scene, layer, lo, hi, err));
+    KILN_TRY(kiln_scene_box(scene, layer, lo, hi, err));
     for (int a = 0; a < 3; a++) half[a] = (hi[a] - lo[a]) / 2;
     if (!isnan(said->centre[0]))
         memcpy(shape->centre, said->centre, sizeof shape->centre);

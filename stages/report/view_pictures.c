@@ -95,15 +95,14 @@ done:
     return st;
 }
 
-static kiln_status read_photo(const kiln_bake_facts *b, const kiln_view_pictures *v, kiln_picture *p, const char **why,
-                              kiln_error *err)
+kiln_status kiln_view_photo_read(const kiln_camera *c, const double background[3], const kiln_source_file *sources,
+                                 uint32_t n_sources, kiln_picture *p, const char **why, kiln_error *err)
 {
-    const kiln_camera *c = v->camera;
-    KILN_TRY(kiln_foreign_photo(c->photo, b->sources, b->n_sources, p, why, err));
+    KILN_TRY(kiln_foreign_photo(c->photo, sources, n_sources, p, why, err));
     if (*why) return KILN_OK;
     if (kiln_picture_turns_to(p, c->photo_width, c->photo_height))
         KILN_TRY(kiln_picture_turn_to(p, c->photo_width, c->photo_height, err));
-    return c->distorted ? as_pinhole(c, v->image->background, p, why, err) : KILN_OK;
+    return c->distorted ? as_pinhole(c, background, p, why, err) : KILN_OK;
 }
 
 static kiln_status shrink(const kiln_view_pictures *v, const kiln_picture *p, const char *why, kiln_thumbnail *t, kiln_buffer *file,
@@ -124,7 +123,7 @@ static kiln_status make_view(const kiln_bake_facts *b, kiln_view_pictures *v, ki
     KILN_GO(kiln_foreign_render(kiln_manifest_path(b->m), v->image->path, &p, &v->no_picture, err));
     KILN_GO(shrink(v, &p, v->no_picture, &picture, &v->picture, err));
     kiln_picture_release(&p);
-    KILN_GO(read_photo(b, v, &p, &v->no_photo, err));
+    KILN_GO(kiln_view_photo_read(v->camera, v->image->background, b->sources, b->n_sources, &p, &v->no_photo, err));
     KILN_GO(shrink(v, &p, v->no_photo, &photo, &v->photo, err));
     if (!photo.rgb || !picture.rgb) goto done;
     KILN_GO(kiln_thumbnail_difference(&photo, &picture, &difference, err));
@@ -196,7 +195,7 @@ static kiln_status paint(kiln_view_pictures *v, const kiln_tile_table *t, uint32
     return st;
 }
 
-static kiln_status make_heat(kiln_manifest *m, const kiln_bake_views *views, kiln_view_pictures *v, kiln_error *err)
+kiln_status kiln_view_heat_make(kiln_manifest *m, const kiln_bake_views *views, kiln_view_pictures *v, kiln_error *err)
 {
     kiln_tile_table *t = NULL;
     uint32_t *counts = NULL;
@@ -247,7 +246,7 @@ kiln_status kiln_picture_set_make(const kiln_bake_facts *b, uint64_t bytes, unsi
     *out = (kiln_picture_set){.n = 0};
     KILN_TRY(choose(b, out, err));
     KILN_TRY(make_views(b, threads ? threads : 1, out, err));
-    for (uint32_t i = 0; i < out->n; i++) KILN_TRY(make_heat(b->m, &b->views, &out->views[i], err));
+    for (uint32_t i = 0; i < out->n; i++) KILN_TRY(kiln_view_heat_make(b->m, &b->views, &out->views[i], err));
     fit(out, bytes);
     return KILN_OK;
 }

@@ -6,11 +6,9 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
-#include "stages/lod/levels_info.h"
-#include "stages/report/report_page.h"
+#include "stages/report/report_make.h"
 
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -64,86 +62,23 @@ static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], ki
     return kiln_path_join(out, KILN_PATH_MAX, "", o.output, err);
 }
 
-static kiln_status write_page(const kiln_report *report, const char *path, uint64_t *bytes, kiln_error *err)
-{
-    kiln_html h;
-    kiln_html_init(&h, err);
-    kiln_report_page(&h, report);
-    kiln_status st = kiln_html_status(&h);
-    if (st == KILN_OK) st = kiln_file_replaceable(path, err);
-    if (st == KILN_OK) st = kiln_file_write(path, h.out.data, h.out.size, err);
-    *bytes = h.out.size;
-    kiln_html_release(&h);
-    return st;
-}
-
 static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
-
-typedef struct {
-    kiln_bake_facts bake, against;
-    kiln_manifest *other; /* of against; NULL without */
-    kiln_prune_survey survey;
-    kiln_picture_set pictures;
-    json_t *levels;
-} findings; /* too big for the stack */
-
-static kiln_status open_other(const kiln_run *r, findings *f, kiln_error *err)
-{
-    if (!o.against) return KILN_OK;
-    KILN_TRY(kiln_manifest_open(o.against, KILN_OPEN_READ, "report", kiln_run_allow_network(r), &f->other, err));
-    return kiln_bake_facts_get(f->other, &f->against, err);
-}
-
-static kiln_report report_of(const findings *f)
-{
-    return (kiln_report){.bake = &f->bake,
-                         .against = f->other ? &f->against : NULL,
-                         .survey = &f->survey,
-                         .pictures = &f->pictures,
-                         .levels = f->levels};
-}
-
-/* What --max-mb leaves for pictures beside everything else, and the markup around them. */
-static kiln_status room_for_pictures(const findings *f, uint64_t *bytes, kiln_error *err)
-{
-    enum { AROUND = 3000 * KILN_VIEWS_SHOWN };
-    const uint64_t most = (uint64_t)o.max_mb * 1000000;
-    const kiln_report report = report_of(f);
-    kiln_html h;
-    kiln_html_init(&h, err);
-    kiln_report_page(&h, &report);
-    const kiln_status st = kiln_html_status(&h);
-    *bytes = h.out.size + AROUND < most ? most - h.out.size - AROUND : 0;
-    if (st == KILN_OK && h.out.size > most) kiln_warn("without any picture the page is larger than --max-mb %u", o.max_mb);
-    kiln_html_release(&h);
-    return st;
-}
-
-static kiln_status gather(kiln_run *r, findings *f, kiln_error *err)
-{
-    kiln_manifest *m = kiln_run_manifest(r);
-    uint64_t bytes;
-    KILN_TRY(kiln_bake_facts_get(m, &f->bake, err));
-    KILN_TRY(open_other(r, f, err));
-    KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
-    KILN_TRY(kiln_levels_info(m, &f->levels, err));
-    KILN_TRY(room_for_pictures(f, &bytes, err));
-    return kiln_picture_set_make(&f->bake, bytes, threads(), &f->pictures, err);
-}
 
 static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, kiln_error *err)
 {
-    findings *f = NULL;
-    KILN_TRY(KILN_ALLOC(&f, 1, "a report", err));
-    kiln_status st = gather(r, f, err);
-    const kiln_report report = report_of(f);
-    if (st == KILN_OK) st = write_page(&report, path, bytes, err);
-    json_decref(f->levels);
-    kiln_picture_set_release(&f->pictures);
-    kiln_bake_facts_release(&f->against);
-    kiln_manifest_close(f->other);
-    kiln_bake_facts_release(&f->bake);
-    free(f);
+    const kiln_report_wish wish = {.bytes = (uint64_t)o.max_mb * 1000000, .threads = threads()};
+    kiln_manifest *other = NULL;
+    kiln_buffer page = {0};
+    kiln_status st = KILN_OK;
+    if (o.against) KILN_GO(kiln_manifest_open(o.against, KILN_OPEN_READ, "report", kiln_run_allow_network(r), &other, err));
+    KILN_GO(kiln_report_make(kiln_run_manifest(r), other, &wish, &page, err));
+    if (page.size > wish.bytes) kiln_warn("without any picture the page is larger than --max-mb %u", o.max_mb);
+    KILN_GO(kiln_file_replaceable(path, err));
+    KILN_GO(kiln_file_write(path, page.data, page.size, err));
+    *bytes = page.size;
+done:
+    kiln_buffer_release(&page);
+    kiln_manifest_close(other);
     return st;
 }
 
