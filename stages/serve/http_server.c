@@ -41,7 +41,8 @@ struct kiln_http_server {
 typedef struct {
     kiln_http_server *server;
     struct MHD_Connection *connection;
-    bool asked; /* what there is for it has been looked for */
+    const char *target_end; /* the first NUL of the target as it came, in the library's buffer */
+    bool checked, asked;    /* its head; what there is for it has been looked for */
     kiln_job job;
 } exchange;
 
@@ -216,19 +217,36 @@ static enum MHD_Result answer(exchange *x, const char *url)
     return ask_lane(x, route, path);
 }
 
+/* Makes the exchange, which is *context of handle(). */
+static void *on_target(void *server, const char *target, struct MHD_Connection *c)
+{
+    exchange *x = NULL;
+    if (KILN_ALLOC(&x, 1, "a request", NULL) != KILN_OK) return NULL;
+    *x = (exchange){.server = server, .connection = c, .target_end = target + strlen(target)};
+    return x;
+}
+
+/* The library gives a target with a NUL in it as the text before. The version stands in the same buffer, right behind the target,
+ * unless there is more of it. */
+static bool hides_bytes(const exchange *x, const char *version)
+{
+    const uintptr_t end = (uintptr_t)x->target_end, at = (uintptr_t)version;
+    return at > end + 1 && at - end < REQUEST_BYTES;
+}
+
 static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char *url, const char *method, const char *version,
                               const char *upload, size_t *upload_bytes, void **context)
 {
     exchange *x = *context;
-    const char *why;
-    (void)version, (void)upload;
-    if (!x) {
+    const char *why = NULL;
+    (void)upload;
+    if (!x) return MHD_NO; /* no memory */
+    if (!x->checked) {
+        x->checked = true;
+        if (hides_bytes(x, version)) return send_text(server, c, MHD_HTTP_BAD_REQUEST, "a NUL is no part of an address");
         const unsigned refused = refuse(server, c, url, method, &why);
-        if (refused) return send_text(server, c, refused, why);
-        if (KILN_ALLOC(&x, 1, "a request", NULL) != KILN_OK) return MHD_NO;
-        *x = (exchange){.server = server, .connection = c};
-        *context = x;
-        return MHD_YES; /* an answer at this point would end the connection */
+        /* an answer at this point ends the connection */
+        return refused ? send_text(server, c, refused, why) : MHD_YES;
     }
     if (*upload_bytes) { /* a body, which nobody reads; the deadline stands until it is over */
         *upload_bytes = 0;
@@ -265,11 +283,11 @@ static kiln_status start(kiln_http_server *s, const kiln_http_options *o, kiln_e
     s->has_deadlines = true;
     KILN_TRY(kiln_viewer_files_load(&s->pool, &s->viewer, err));
     KILN_TRY(start_lanes(s, o, err));
-    s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s,
-                                 MHD_OPTION_LISTEN_SOCKET, o->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections_max,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                 MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, o->fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target,
+        s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
     return s->daemon ? KILN_OK
                      : kiln_fail(err, KILN_E_IO, "cannot start the server; is the limit of open files or memory too low?");
 }

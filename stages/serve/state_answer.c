@@ -1,4 +1,5 @@
 /* state_answer -- state.json: how far the bake is, and where a first look at it goes. */
+#include "kernels/profiles/profiles.h"
 #include "stages/engine/json_text.h"
 #include "stages/frame/camera_path.h"
 #include "stages/frame/scene_box.h"
@@ -6,6 +7,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#define DEFAULT_PROFILE "inria" /* as of kiln-tiles and kiln-render */
 
 static const char *const stage_names[] = {
 #define STAGE(name, ...) #name,
@@ -60,17 +63,26 @@ static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const
     return KILN_OK;
 }
 
+/* Of the pictures and tile tables, else what that renderer has. */
+static double near_of(const kiln_bake_views *views)
+{
+    const kiln_profile_id id = kiln_profile_find(DEFAULT_PROFILE);
+    if (views->profile[0]) return views->near_m;
+    return id < KILN_PROFILE_COUNT ? (double)kiln_profiles[id].near_m : 0;
+}
+
 static json_t *pack(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, const outlook *o, json_t *list)
 {
     const bool drawn = views->profile[0] != '\0';
-    return json_pack("{s:I, s:o, s:b, s:O, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "version",
+    return json_pack("{s:I, s:o, s:b, s:O, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "version",
                      (json_int_t)s->version, "name", kiln_json_string(scene ? scene->name : ""), "running", s->written, "stages",
                      list, "layer", kiln_json_layer(s->drawn), "levels", kiln_json_layer(s->levels), "rows",
                      (json_int_t)(s->drawn ? s->drawn->count : 0), "sh_degree", (json_int_t)(s->drawn ? s->drawn->sh_degree : 0),
                      "antialiased", drawn ? views->antialiased : scene && scene->antialiased, "profile",
-                     kiln_json_string(drawn ? views->profile : "inria"), "background", kiln_json_reals(o->background, 3), "up",
-                     kiln_json_reals(o->up, 3), "centre", kiln_json_reals(o->centre, 3), "radius", kiln_json_real(o->radius),
-                     "cameras", (json_int_t)views->n_cameras, "report", 1);
+                     kiln_json_string(drawn ? views->profile : DEFAULT_PROFILE), "near", kiln_json_real(near_of(views)),
+                     "background", kiln_json_reals(o->background, 3), "up", kiln_json_reals(o->up, 3), "centre",
+                     kiln_json_reals(o->centre, 3), "radius", kiln_json_real(o->radius), "cameras", (json_int_t)views->n_cameras,
+                     "report", 1);
 }
 
 kiln_status kiln_answer_state(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)

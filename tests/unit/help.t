@@ -28,7 +28,7 @@ for path in "${programs[@]}"; do
         grep -qE -- "--(\[no-\])?$name( |\$)" <<<"$help" || say "--help lacks --$name"
         grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
     done
-    case $program in kiln-compare | kiln-doctor | kiln-gc | kiln-generate | kiln-info | kiln-report | kiln-verify) units=0 ;; *) units=1 ;; esac
+    case $program in kiln-compare | kiln-doctor | kiln-gc | kiln-generate | kiln-info | kiln-report | kiln-serve | kiln-verify) units=0 ;; *) units=1 ;; esac
     for name in devices device gpu vram sync; do
         [ $units = "$("$path" "--$name=" 2>&1 | grep -cv 'unknown option')" ] || say "--$name is there, or is not"
     done
