@@ -108,8 +108,8 @@ bench-lod-distances: $(BIN)
 soak: soak-hosts $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/soak
 .PHONY: soak-hosts
-## soak-hosts: the part of soak that is about several hosts: Slurm's nodes and controller, tasks and gathers are killed (tests/soak;
-## soak-hosts: HOST_KILLS=200 SEED=)
+## soak-hosts: tests/soak: several hosts, of which Slurm's nodes and controller, tasks and gathers are killed (HOST_KILLS=200 SEED=);
+## soak-hosts: kiln-serve under 2,000 connections (T=soak/serve_load)
 soak-hosts: $(BIN)
 	@O='$O' tests/run $(if $T,'$T',soak)
 include tests/bench/cpu.mk
