@@ -44,7 +44,7 @@ say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $
 all: $(BIN)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
-include pipelines/pipeline.mk schema/schema.mk stages/report/report.mk
+include pipelines/pipeline.mk schema/schema.mk stages/report/report.mk stages/viewer/viewer.mk
 WANTED := $(DEBS) $(if $(filter test tests check asan bless deps fuzz gpu-test gpu-tests,$(MAKECMDGOALS)),$(TEST_DEBS))
 READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
 $O/packages $O/packages-test: Makefile pipelines/packages.sh

@@ -272,7 +272,7 @@ static kiln_hash input_key(kiln_run *r, const job *j)
 }
 
 /* What a file looked like when we had written it: the counters of a unit without outputs. The other formats do not count. */
-static kiln_hash record_key(kiln_run *r, const job *j, const file *f)
+static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
     const kiln_writer *w = f->writer;
     char text[KILN_OPT_TEXT_MAX];
@@ -287,7 +287,9 @@ static kiln_hash record_key(kiln_run *r, const job *j, const file *f)
     key_inputs(h, j);
     key_levels(h, j, f->levels);
     if (w->functions->views) kiln_export_views_key(h, &j->views);
-    return kiln_key_end(h);
+    const kiln_status st = w->functions->key ? w->functions->key(h, err) : KILN_OK;
+    f->record = kiln_key_end(h);
+    return st;
 }
 
 static kiln_status last_file(const file *f, char out[KILN_PATH_MAX], kiln_error *err)
@@ -512,7 +514,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(choose_target(r, j, &j->files[i], err));
         KILN_TRY(kiln_writer_check_kind(j->files[i].writer, j->e.splats, err));
         KILN_TRY(choose_levels(r, j, &j->files[i], err));
-        j->files[i].record = record_key(r, j, &j->files[i]);
+        KILN_TRY(record_key(r, j, &j->files[i], err));
         const bool again =
             kiln_run_is_once(r) || kiln_run_force(r) || o.report_loss > 0; /* a loss is measured on what is written */
         if (!again) KILN_TRY(look_at_file(r, &j->files[i], err));

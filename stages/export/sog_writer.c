@@ -16,6 +16,7 @@
 #include "stages/export/rows.h"
 #include "stages/export/sog_encode.h"
 #include "stages/export/sog_numbers.h"
+#include "stages/export/sog_rounds.h"
 #include "stages/export/sog_scratch.h"
 #include "stages/export/webp_encode.h"
 #include "stages/export/writer.h"
@@ -35,7 +36,7 @@
 
 enum { COLOURS = KILN_ROWS_LOG_SCALES | KILN_ROWS_SH0 | KILN_ROWS_SHN };
 static const char META[] = "meta.json";
-static const kiln_export_count counts[] = {
+const kiln_export_count kiln_sog_lost[] = {
     {"coefficient was clamped to 32 times its usual size", "coefficients were clamped to 32 times their usual size"}, {NULL, NULL}};
 
 static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
@@ -85,9 +86,11 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 
 /* What an archive has of a row at most in scenes of any kind that were measured, 15 bytes and 2 for the label: noise does not pack.
  */
-static kiln_status plan_archive(kiln_export_parent *p, kiln_error *err)
+uint64_t kiln_sog_archive_bytes(const kiln_export *e) { return e->n_rows * (e->sh_degree ? 17 : 15); }
+
+kiln_status kiln_sog_plan_archive(kiln_export_parent *p, kiln_error *err)
 {
-    const uint64_t bytes = p->e->n_rows * (p->e->sh_degree ? 17 : 15);
+    const uint64_t bytes = kiln_sog_archive_bytes(p->e);
     KILN_TRY(check_sizes(p->e, err));
     if (bytes >= UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT,
@@ -635,7 +638,7 @@ static uint64_t rounds_ram(const kiln_export *e)
 }
 
 /* Few values or many decide how large the palette is, and only the survey tells. */
-static uint64_t foresee(const kiln_export *e)
+uint64_t kiln_sog_foresee(const kiln_export *e)
 {
     const kiln_sog_plan many = {.few = false}, few = {.few = true};
     kiln_export with = *e;
@@ -646,7 +649,7 @@ static uint64_t foresee(const kiln_export *e)
     return kiln_max_u64(most, rounds_ram(&with)) + kiln_export_shared_ram(e, sizeof many);
 }
 
-static const kiln_export_round rounds[] = {
+const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
     {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
     {.what = "coding", .ram = code_ram, .run = code_chunk},
@@ -666,25 +669,24 @@ static const kiln_export_round rounds[] = {
     {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
     {.what = "files", .units = kiln_export_one_unit, .ram = files_ram, .run = write_files},
 };
-enum { N_ROUNDS = sizeof rounds / sizeof *rounds };
 
 const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
                                                .reader = "sog",
                                                .scratch = true,
-                                               .counts = counts,
-                                               .foresee = foresee,
-                                               .plan = plan_archive,
-                                               .rounds = rounds,
-                                               .n_rounds = N_ROUNDS};
+                                               .counts = kiln_sog_lost,
+                                               .foresee = kiln_sog_foresee,
+                                               .plan = kiln_sog_plan_archive,
+                                               .rounds = kiln_sog_rounds,
+                                               .n_rounds = KILN_SOG_ROUNDS};
 
 const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER,
                                                       .reader = "sog",
                                                       .scratch = true,
-                                                      .counts = counts,
-                                                      .foresee = foresee,
+                                                      .counts = kiln_sog_lost,
+                                                      .foresee = kiln_sog_foresee,
                                                       .plan = plan,
-                                                      .rounds = rounds,
-                                                      .n_rounds = N_ROUNDS,
+                                                      .rounds = kiln_sog_rounds,
+                                                      .n_rounds = KILN_SOG_ROUNDS,
                                                       .is_ours = is_ours,
                                                       .last_file = META,
                                                       .complete = kiln_sog_complete};

@@ -238,6 +238,8 @@ typedef struct {
     /* What a unit of any round takes at most, with kiln_export_shared_ram, as far as the list of chunks says, before the survey.
      * May be NULL. */
     uint64_t (*foresee)(const kiln_export *e);
+    /* Adds to the key of a written file what it depends on beside the bake. KILN_E_INPUT: that is not there. May be NULL. */
+    kiln_status (*key)(kiln_hasher *h, kiln_error *err);
     /* Before anything is written. KILN_E_INPUT: the format cannot hold these rows. Notes, the first plan. May be NULL. */
     kiln_status (*plan)(kiln_export_parent *p, kiln_error *err);
     /* Behind plan, with the temporary file open: its size, its header. May be NULL. */

@@ -1,0 +1,153 @@
+/* html_scene -- see the header. A function that makes JSON returns NULL if memory is gone, and json_pack does so if one of its
+ * values is NULL; the caller of the whole looks. */
+#include "stages/export/html_scene.h"
+
+#include "base/file.h"
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
+#include "stages/frame/camera_path.h"
+#include "stages/frame/scene_box.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR 0.01 /* gsplat's near plane, where the bake has no pictures */
+
+/* In the coordinates of what is written. */
+typedef struct {
+    double up[3], centre[3], radius;
+} placed;
+
+static json_t *numbers(const double *v, size_t n)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n && all; i++)
+        if (json_array_append_new(all, kiln_json_real(v[i])) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
+
+/* Quoted as for a terminal: nothing reorders what is read. */
+static json_t *shown(const char *text)
+{
+    char quoted[8 * sizeof((kiln_camera *)0)->name];
+    kiln_quote(quoted, sizeof quoted, text);
+    return kiln_json_string(quoted);
+}
+
+/* ---- where things are ------------------------------------------------------------------------------------------------------- */
+
+/* The world that is written: moved, and measured from the base. */
+static void moved_point(const kiln_export *e, const double from[3], double to[3])
+{
+    const kiln_similarity *m = &e->edits.move;
+    for (int a = 0; a < 3; a++) {
+        const double turned = m->r[3 * a] * from[0] + m->r[3 * a + 1] * from[1] + m->r[3 * a + 2] * from[2];
+        to[a] = (e->edits.moves ? m->scale * turned + m->t[a] : from[a]) - e->base[a];
+    }
+}
+
+static void move_camera(const kiln_export *e, kiln_camera *c)
+{
+    if (e->edits.moves) kiln_similarity_pose(&e->edits.move, c->r, c->t);
+    for (int a = 0; a < 3; a++) c->t[a] += c->r[3 * a] * e->base[0] + c->r[3 * a + 1] * e->base[1] + c->r[3 * a + 2] * e->base[2];
+}
+
+/* The sphere around what is written. The scene's own box leaves out rows far away; the rows' box knows of filters and of bakes that
+ * were added. */
+static kiln_status sphere_of(const kiln_export *e, double centre[3], double *radius, kiln_error *err)
+{
+    double lo[3], hi[3], half = 0, rows_half = 0;
+    KILN_TRY(kiln_scene_box(kiln_export_scene(e), e->bakes[0].layer, lo, hi, err));
+    for (int a = 0; a < 3; a++) half += (hi[a] - lo[a]) * (hi[a] - lo[a]) / 4;
+    half = sqrt(half) * (e->edits.moves ? e->edits.move.scale : 1);
+    moved_point(e, (double[3]){(lo[0] + hi[0]) / 2, (lo[1] + hi[1]) / 2, (lo[2] + hi[2]) / 2}, centre);
+    for (int a = 0; a < 3; a++) {
+        const double from = (double)e->survey.means[a].lo, to = (double)e->survey.means[a].hi;
+        rows_half += (to - from) * (to - from) / 4;
+        centre[a] = e->n_bakes > 1 ? (from + to) / 2 : fmin(fmax(centre[a], from), to);
+    }
+    *radius = e->n_bakes > 1 ? sqrt(rows_half) : fmin(half, sqrt(rows_half));
+    return KILN_OK;
+}
+
+/* ---- the JSON --------------------------------------------------------------------------------------------------------------- */
+
+static json_t *camera_json(const kiln_camera *c)
+{
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", shown(c->name), "split", shown(c->split),
+                     "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy",
+                     kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", numbers(c->r, 9), "t",
+                     numbers(c->t, 3));
+}
+
+static json_t *cameras_json(const kiln_camera *cameras, uint32_t n)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; all && i < n; i++)
+        if (json_array_append_new(all, camera_json(&cameras[i])) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
+
+/* As the bake's pictures are drawn; before there are any, as the scene was trained. */
+static bool is_antialiased(const kiln_export *e)
+{
+    return e->views->n_tables ? e->views->tables[0].antialiased : kiln_export_scene(e)->antialiased;
+}
+
+static json_t *scene_json(const kiln_export *e, uint64_t bytes, const kiln_camera *cameras, const placed *at)
+{
+    static const double black[3] = {0, 0, 0};
+    const kiln_scene *s = kiln_export_scene(e);
+    const char *name = s->name[0] ? s->name : kiln_path_base(e->bakes[0].path);
+    return json_pack("{s:i, s:o, s:I, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "version", KILN_HTML_SCENE_VERSION, "name",
+                     shown(name), "rows", (json_int_t)e->n_rows, "sh_degree", (int)kiln_export_degree(e, 3), "antialiased",
+                     (int)is_antialiased(e), "near", kiln_json_real(e->views->n_tables ? e->views->tables[0].near_m : NEAR),
+                     "background", numbers(s->has_background ? s->background : black, 3), "up", numbers(at->up, 3), "centre",
+                     numbers(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes, "cameras",
+                     cameras_json(cameras, e->views->n_cameras));
+}
+
+static kiln_status put_escaped(const char *text, kiln_buffer *out, kiln_error *err)
+{
+    for (const char *at = text; *at;) {
+        const size_t n = strcspn(at, "<>&");
+        KILN_TRY(kiln_buffer_put(out, at, n, err));
+        at += n;
+        if (*at) KILN_TRY(kiln_buffer_printf(out, err, "\\u%04x", (unsigned)*at++));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_html_scene_put(const kiln_export *e, uint64_t bytes, kiln_buffer *out, kiln_error *err)
+{
+    const uint32_t n = e->views->n_cameras;
+    placed at;
+    double focus[3];
+    char axis[sizeof kiln_export_scene(e)->up_axis];
+    kiln_camera *cameras = NULL;
+    json_t *scene = NULL;
+    char *text = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&cameras, n, "cameras", err));
+    if (n) memcpy(cameras, e->views->cameras, n * sizeof *cameras);
+    for (uint32_t i = 0; i < n; i++) move_camera(e, &cameras[i]);
+    kiln_export_up_axis(e, axis, sizeof axis);
+    kiln_camera_path_up(axis, cameras, n, at.up);
+    KILN_GO(sphere_of(e, at.centre, &at.radius, err));
+    if (kiln_camera_path_focus(cameras, n, focus)) memcpy(at.centre, focus, sizeof focus);
+    scene = scene_json(e, bytes, cameras, &at);
+    text = kiln_json_text(scene, JSON_COMPACT | JSON_ENSURE_ASCII);
+    st = text ? put_escaped(text, out, err) : kiln_fail(err, KILN_E_NOMEM, "no memory for the cameras of '%s'", e->target);
+done:
+    json_decref(scene);
+    free(text);
+    free(cameras);
+    return st;
+}
