@@ -1,5 +1,5 @@
-// main -- one bundle, two pages: what is in the document says which.
+// main -- one bundle, two pages: one with a scene inside, and that of kiln-serve, which loads it.
 import { openScene } from './scene_page.js';
+import { openServed } from './serve_page.js';
 
-const root = document.getElementById('viewer');
-if (document.getElementById('scene')) openScene(root);
+(document.getElementById('scene') ? openScene : openServed)(document.getElementById('viewer'));

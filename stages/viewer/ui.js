@@ -49,7 +49,7 @@ export class Frame {
         this.panel.setAttribute('aria-label', 'Cameras');
         this.help = element('dialog', { className: 'help' }, element('h2', { textContent: 'Moving around' }),
             element('dl', {}, ...[...KEYS, ...keys].flatMap(([key, what]) => [element('dt', { textContent: key }), element('dd', { textContent: what })])),
-            element('form', { method: 'dialog' }, element('button', { textContent: 'Close' })));
+            element('button', { type: 'button', textContent: 'Close', onclick: () => this.help.close() }));
         this.stage = element('div', { className: 'stage' }, this.canvas);
         root.replaceChildren(this.stage,
             element('header', { className: 'bar' }, element('div', { className: 'names' }, this.title, this.facts),
@@ -66,10 +66,26 @@ export class Frame {
     setScene({ name, rows, sh_degree: degree, antialiased }, cameras) {
         this.title.textContent = name || 'Scene';
         document.title = `${this.title.textContent} \u2013 SplatKiln`;
-        this.facts.textContent = [`${count(rows)} Gaussians`, `SH degree ${degree}`, antialiased ? 'antialiased' : '', cameras.length ? `${count(cameras.length)} camera${cameras.length > 1 ? 's' : ''}` : ''].filter(Boolean).join(' \u00b7 ');
+        this.counts = [`${count(rows)} Gaussians`, `SH degree ${degree}`, antialiased ? 'antialiased' : '', cameras.length ? `${count(cameras.length)} camera${cameras.length > 1 ? 's' : ''}` : ''];
+        this.showFacts();
         this.canvas.setAttribute('aria-label', `${this.title.textContent}, seen from a camera that you can move`);
         this.listButton.hidden = !cameras.length && !this.extras.children.length;
         this.setCameras(cameras);
+    }
+
+    showFacts() {
+        this.facts.textContent = [...(this.counts ?? []), this.loading, this.baking].filter(Boolean).join(' \u00b7 ');
+    }
+
+    // Behind the counts: how far loading is, which stage bakes; '' takes it away.
+    progress(text) {
+        this.loading = text;
+        this.showFacts();
+    }
+
+    stageText(text) {
+        this.baking = text;
+        this.showFacts();
     }
 
     setCameras(cameras) {
