@@ -1,7 +1,7 @@
 // compare -- the photo of a camera, kiln-render's picture or the heat map of its tiles, laid over the scene where one looks through that camera.
 import { element } from './ui.js';
 
-const LAYERS = [['none', 'Scene', null], ['photo', 'Photo', 'jpg'], ['picture', 'Rendered picture', 'jpg'], ['heat', 'Heat of the tiles', 'png']];
+const LAYERS = [['none', 'Scene', null], ['photo', 'Photo', 'jpg'], ['picture', 'Rendered picture', 'jpg'], ['heat', 'Heat of the tiles', 'webp']];
 
 export class Compare {
     // fail(sentence)

@@ -1,11 +1,14 @@
 // cut -- which detail of each node of the octree is drawn from where. Pure functions; tests/viewers/cut_test.mjs tries them.
 //
 // nodes: as in chunks.json: {parent, lo, hi, children, details: [{level, chunk, of, rows, error}, finest first]}. An error is the width of a
-// pixel, in scene units at the node's distance, from which on the detail is good enough; 0: always. A node's details stand for all that is below it.
+// pixel, in scene units at the node's distance, from which on the detail is like the full one (35 dB); 0: always. A node's details stand for all that is below it.
 //
 // The cut begins with the coarsest details and is refined where a detail is worst: where its error is the largest number of pixels. It ends where all
 // are good enough, or when the budget of rows is spent. So what is missing is missing where it shows least.
 
+// The stored errors mean a node that is 35 dB from its full detail, which shows. A pixel of a quarter of the width has a sixteenth of the error in it,
+// about 12 dB more.
+const ENOUGH = 1 / 16;
 // A detail that was refined before is left so until the coarser one is good enough by this factor: a camera that sways draws the same.
 const HYSTERESIS = 1.4;
 
@@ -40,7 +43,7 @@ export function chooseCut(nodes, { eye, focal, budget, refined = new Set() }) {
         else rows += one.detail.rows, push(open, one);
     }
     while (open.length) {
-        const worst = pop(open), key = `${worst.node}:${worst.k}`, limit = refined.has(key) ? 1 / HYSTERESIS : 1;
+        const worst = pop(open), key = `${worst.node}:${worst.k}`, limit = refined.has(key) ? ENOUGH / HYSTERESIS : ENOUGH;
         const finer = worst.pixels > limit ? below(worst) : [], more = finer.reduce((sum, one) => sum + one.detail.rows, -worst.detail.rows);
         if (!finer.length || rows + more > budget) {
             isComplete &&= !finer.length;

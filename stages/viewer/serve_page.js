@@ -3,6 +3,7 @@ import { Compare } from './compare.js';
 import { Controls } from './controls.js';
 import { overview } from './geometry.js';
 import { Overlays } from './overlays.js';
+import { ask } from './patient.js';
 import { Stream } from './stream.js';
 import { Frame, count, element, isWide } from './ui.js';
 import { View } from './view.js';
@@ -10,11 +11,7 @@ import { View } from './view.js';
 const RUNNING_MS = 2000, RESTING_MS = 10000, BUDGET = { wide: 4000000, narrow: 1200000 }, CLICK_PX = 4;
 const DEFAULTS = { near: 0.01, background: [0, 0, 0], up: [0, -1, 0], centre: [0, 0, 0], radius: 1 };
 
-async function get(name) {
-    const answer = await fetch(name, { cache: 'no-store' });
-    if (!answer.ok) throw new Error(`kiln-serve says ${answer.status} to ${name}`);
-    return answer.json();
-}
+const get = async (name) => (await ask(name, { cache: 'no-store' })).json();
 
 class ServePage {
     constructor(root) {

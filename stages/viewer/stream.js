@@ -5,8 +5,9 @@
 import { SplatFileType, SplatMesh } from '@sparkjsdev/spark';
 import { Frustum, Matrix4 } from 'three';
 import { chooseCut, intervals, isOutside, overlap } from './cut.js';
+import { ask } from './patient.js';
 
-const AT_ONCE = 4, PAUSE_MS = 100, KEPT_SHARE = 0.5, RETRY_MS = 3000;
+const AT_ONCE = 4, PAUSE_MS = 100, KEPT_SHARE = 0.5, RETRY_MS = 3000, SWAP_MS = 250;
 
 export class Stream {
     // tell(): what is drawn or loaded has changed; fail(error): a chunk cannot be loaded
@@ -70,8 +71,7 @@ export class Stream {
         this.parts.set(part.key, part);
         this.asked.push(part.key);
         try {
-            const answer = await fetch(`splats/${part.key}.ply`, { signal: part.abort.signal });
-            if (!answer.ok) throw new Error(`the server says ${answer.status} to chunk ${part.key}`);
+            const answer = await ask(`splats/${part.key}.ply`, { signal: part.abort.signal });
             part.mesh = new SplatMesh({ fileBytes: await answer.arrayBuffer(), fileType: SplatFileType.PLY, fileName: 'chunk.ply', extSplats: true, lod: false });
             part.mesh.visible = false;
             await part.mesh.initialized;
@@ -83,12 +83,20 @@ export class Stream {
         }
         part.abort = null;
         this.loading--;
-        this.swap();
         this.loadMore();
+        this.swapSoon();
+    }
+
+    // Each change has all that is drawn sorted anew, so some wait for each other.
+    swapSoon() {
+        if (!this.loading) this.swap();
+        else this.timer ??= setTimeout(() => this.swap(), SWAP_MS);
     }
 
     // Shows what can be shown, hides what is replaced.
     swap() {
+        clearTimeout(this.timer);
+        this.timer = null;
         const wanted = [...this.wanted.keys()].map((key) => ({ part: this.parts.get(key), span: this.spans[this.wanted.get(key).node] }));
         const old = [...this.parts.values()].filter((part) => part.isShown && !this.wanted.has(part.key)).map((part) => ({ part, span: part.node < 0 ? [0, Infinity] : this.spans[part.node] }));
         const staying = old.filter(({ span }) => wanted.some((w) => overlap(w.span, span) && !w.part?.isLoaded));

@@ -4,6 +4,8 @@ set -u
 KILN_BIN=${KILN_BIN:-$PWD/build/bin}
 KILN_SHARED=${KILN_SHARED:-}
 [ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
+# A stand-in for what make viewer makes, so that kiln-export writes --format html without npm.
+export KILN_VIEWER=${KILN_VIEWER:-$PWD/tests/data/viewer}
 STAGES=$(sed -n 's/^STAGE(\([a-z]*\), [0-9]*, ALWAYS,.*/\1/p' pipelines/stages.def | grep -vx import | paste -sd ' ')
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
