@@ -18,6 +18,16 @@ kiln_status kiln_level_name(char out[96], const char *node, uint32_t level, kiln
     return kiln_fail(err, KILN_E_INPUT, "the node '%s' has a name that is too long for a level", node);
 }
 
+uint32_t kiln_level_tree_coarsest(const kiln_level_tree *t)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const uint32_t last = t->nodes[i].first_level + t->nodes[i].n_levels - 1;
+        if (t->nodes[i].n_levels > 0 && last > most) most = last;
+    }
+    return most;
+}
+
 void kiln_level_tree_release(kiln_level_tree *t)
 {
     free(t->nodes);

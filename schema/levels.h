@@ -68,6 +68,8 @@ kiln_status kiln_level_tree_plan(const kiln_layer *baked, kiln_level_tree *out, 
  * none. */
 kiln_status kiln_level_tree_make(const kiln_layer *baked, const kiln_layer *levels, kiln_level_tree *out,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* The coarsest level that a node has; 0: there is none. */
+uint32_t kiln_level_tree_coarsest(const kiln_level_tree *t);
 void kiln_level_tree_release(kiln_level_tree *t); /* accepts an empty one ({0}) */
 
 /* Writes the name of a chunk of levels, NODE@LEVEL. KILN_E_INPUT: it does not fit. */

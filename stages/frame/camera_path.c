@@ -62,6 +62,12 @@ void kiln_camera_fit(kiln_camera *c, uint32_t width, uint32_t height)
     make_pinhole(c);
 }
 
+void kiln_camera_for_level(kiln_camera *c, uint32_t level)
+{
+    const double scale = ldexp(level % 2 ? sqrt(0.5) : 1.0, -(int)(level / 2));
+    kiln_camera_resize(c, kiln_camera_scaled(c->width, scale), kiln_camera_scaled(c->height, scale));
+}
+
 /* ---- orbit ------------------------------------------------------------------------------------------------------------- */
 /* Cameras are held level: their x axes are horizontal, whatever they look at. Up is the direction in which these axes have least
  * extent. False: they do not turn enough to say it, as where all cameras look the same way. mean: of the cameras' own. */

@@ -32,6 +32,10 @@ void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height);
  * multiplied by the smaller of the two ratios, and a picture of another shape shows more on two sides. Drops the same. */
 void kiln_camera_fit(kiln_camera *c, uint32_t width, uint32_t height);
 
+/* Gives the camera the picture that a level of detail is for: level k has about 1 / 2^k of the Gaussians, so its picture has
+ * 2^(-k/2) of the width and height, as from 2^(k/2) times as far away. Drops the same. */
+void kiln_camera_for_level(kiln_camera *c, uint32_t level);
+
 /* ---- orbit ----------------------------------------------------------------------------------------------------------- */
 /* Where cameras stand on an orbit. */
 typedef struct {

@@ -212,11 +212,22 @@ kiln_status kiln_frame_state_bound(kiln_frame_state *s, const kiln_view_request 
     return KILN_OK;
 }
 
-static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *c, const char *name, void *out, kiln_error *err)
+kiln_status kiln_chunk_to_draw(kiln_plane_cache *planes, kiln_manifest *m, const kiln_chunk *c, uint32_t sh_degree, bool colour,
+                               kiln_draw_chunk *out, kiln_error *err)
 {
-    kiln_manifest *m;
-    KILN_TRY(kiln_worker_manifest(w, &m, err));
-    return kiln_plane_cache_get(s->planes, m, c, name, out, err);
+    const void *data[7] = {NULL};
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
+    const int n = !colour ? 5 : sh_degree == 0 ? 6 : 7;
+    for (int i = 0; i < n; i++) KILN_TRY(kiln_plane_cache_get(planes, m, c, names[i], &data[i], err));
+    *out = (kiln_draw_chunk){.n = c->count,
+                             .means = data[0],
+                             .log_scales = data[1],
+                             .quats = data[2],
+                             .opacity_logits = data[3],
+                             .source_rows = data[4],
+                             .sh0 = data[5],
+                             .shN = data[6]};
+    return KILN_OK;
 }
 
 /* Gives kernels/draw the planes of a chunk, or says that it is none of the view's. */
@@ -232,18 +243,12 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
 {
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
+    kiln_manifest *m;
     memset(out, 0, sizeof *out);
     if (!x->s->in_view[index]) return KILN_OK;
     KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, is_in_view, x->s, index, x->colour, err));
-    KILN_TRY(plane(x->w, x->s, c, "means", &out->means, err));
-    KILN_TRY(plane(x->w, x->s, c, "log_scales", &out->log_scales, err));
-    KILN_TRY(plane(x->w, x->s, c, "quats", &out->quats, err));
-    KILN_TRY(plane(x->w, x->s, c, "opacity_logits", &out->opacity_logits, err));
-    KILN_TRY(plane(x->w, x->s, c, "source_row", &out->source_rows, err));
-    if (x->colour) KILN_TRY(plane(x->w, x->s, c, "sh0", &out->sh0, err));
-    if (x->colour && x->s->layer->sh_degree > 0) KILN_TRY(plane(x->w, x->s, c, "shN", &out->shN, err));
-    out->n = c->count;
-    return KILN_OK;
+    KILN_TRY(kiln_worker_manifest(x->w, &m, err));
+    return kiln_chunk_to_draw(x->s->planes, m, c, x->s->layer->sh_degree, x->colour, out, err);
 }
 
 static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)

@@ -60,6 +60,11 @@ uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_view_request *
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
 typedef kiln_drawing kiln_frame; /* `chunk` of a splat is an index into the layer's chunks */
 
+/* Fills *out with the planes of a chunk, which the cache owns: for kiln_draw_chunk_fn. colour false: without those of colour. Fails
+ * as kiln_plane_cache_get. Needs no worker. */
+kiln_status kiln_chunk_to_draw(kiln_plane_cache *planes, kiln_manifest *m, const kiln_chunk *c, uint32_t sh_degree, bool colour,
+                               kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
+
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame, canvases. It is the worker's state
  * (kiln_worker_state), which owns it. */
 typedef struct kiln_frame_state kiln_frame_state;

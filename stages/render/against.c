@@ -12,31 +12,11 @@
 #include <string.h>
 
 /* ---- which pictures ---------------------------------------------------------------------------------------------------------- */
-/* 2^(-level/2) */
-static double scale_of(uint32_t level) { return ldexp(level % 2 ? sqrt(0.5) : 1.0, -(int)(level / 2)); }
-
-/* The same view in a smaller picture. */
-static void shrink(kiln_camera *c, uint32_t level)
-{
-    const double scale = scale_of(level);
-    kiln_camera_resize(c, kiln_camera_scaled(c->width, scale), kiln_camera_scaled(c->height, scale));
-}
-
-static uint32_t coarsest_level(const kiln_level_tree *t)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < t->n_nodes; i++) {
-        const uint32_t last = t->nodes[i].first_level + t->nodes[i].n_levels - 1;
-        if (t->nodes[i].n_levels > 0 && last > most) most = last;
-    }
-    return most;
-}
-
 static bool is_test(const kiln_camera *c) { return strcmp(c->split, "test") == 0; }
 
 kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, kiln_error *err)
 {
-    const uint32_t levels = coarsest_level(&s->drawn.tree);
+    const uint32_t levels = kiln_level_tree_coarsest(&s->drawn.tree);
     uint32_t n_test = 0, at = 0;
     for (uint32_t i = 0; i < n; i++) n_test += is_test(&s->cameras[first + i]);
     const uint64_t all = (uint64_t)levels * (n_test > 0 ? n_test : n);
@@ -48,7 +28,7 @@ kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, k
         for (uint32_t i = 0; i < n; i++) {
             if (n_test > 0 && !is_test(&s->cameras[first + i])) continue;
             s->smaller[at] = s->cameras[first + i];
-            shrink(&s->smaller[at], level);
+            kiln_camera_for_level(&s->smaller[at], level);
             s->jobs[at].camera = &s->smaller[at];
             s->jobs[at++].level = level;
         }

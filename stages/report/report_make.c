@@ -12,6 +12,7 @@ typedef struct {
     kiln_prune_survey survey;
     kiln_picture_set pictures;
     json_t *levels;
+    kiln_level_pictures level_pictures;
 } findings; /* too big for the stack */
 
 static kiln_status write_page(const findings *f, kiln_html *h)
@@ -20,7 +21,8 @@ static kiln_status write_page(const findings *f, kiln_html *h)
                                 .against = f->has_against ? &f->against : NULL,
                                 .survey = &f->survey,
                                 .pictures = &f->pictures,
-                                .levels = f->levels};
+                                .levels = f->levels,
+                                .level_pictures = &f->level_pictures};
     kiln_report_page(h, &report);
     return kiln_html_status(h);
 }
@@ -28,7 +30,7 @@ static kiln_status write_page(const findings *f, kiln_html *h)
 /* What the page's most leaves for pictures beside everything else, and the markup around them. */
 static kiln_status room_for_pictures(const findings *f, uint64_t most, uint64_t *bytes, kiln_error *err)
 {
-    enum { AROUND = 3000 * KILN_VIEWS_SHOWN };
+    enum { AROUND = 3000 * (KILN_VIEWS_SHOWN + KILN_LEVEL_PICTURES) };
     kiln_html h;
     kiln_html_init(&h, err);
     const kiln_status st = write_page(f, &h);
@@ -46,7 +48,8 @@ static kiln_status gather(kiln_manifest *m, kiln_manifest *against, const kiln_r
     KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
     KILN_TRY(kiln_levels_info(m, &f->levels, err));
     KILN_TRY(room_for_pictures(f, wish->bytes, &bytes, err));
-    return kiln_picture_set_make(&f->bake, bytes, wish->threads, &f->pictures, err);
+    KILN_TRY(kiln_level_pictures_make(&f->bake, bytes / 2, &f->level_pictures, err));
+    return kiln_picture_set_make(&f->bake, bytes - kiln_level_pictures_bytes(&f->level_pictures), wish->threads, &f->pictures, err);
 }
 
 kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, kiln_buffer *out,
@@ -61,6 +64,7 @@ kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kil
     if (st == KILN_OK) st = kiln_buffer_put(out, h.out.data, h.out.size, err);
     kiln_html_release(&h);
     json_decref(f->levels);
+    kiln_level_pictures_release(&f->level_pictures);
     kiln_picture_set_release(&f->pictures);
     kiln_bake_facts_release(&f->against);
     kiln_bake_facts_release(&f->bake);

@@ -6,6 +6,7 @@
 
 #include "stages/survey/bake_facts.h"
 #include "stages/report/html.h"
+#include "stages/report/level_pictures.h"
 #include "stages/survey/row_survey.h"
 #include "stages/report/view_pictures.h"
 
@@ -16,6 +17,7 @@ typedef struct {
     const kiln_prune_survey *survey;
     const kiln_picture_set *pictures;
     const json_t *levels; /* kiln_levels_info */
+    const kiln_level_pictures *level_pictures;
 } kiln_report;
 
 typedef struct {
@@ -26,7 +28,7 @@ typedef struct {
 
 /* In the order of the page. A new section: its file, and its row in report_page.c. */
 extern const kiln_report_section kiln_section_against, kiln_section_import, kiln_section_prune, kiln_section_cameras,
-    kiln_section_chunks, kiln_section_run, kiln_section_record;
+    kiln_section_chunks, kiln_section_levels, kiln_section_run, kiln_section_record;
 
 /* Appends the page to h. kiln_html_status tells whether it is whole. */
 void kiln_report_page(kiln_html *h, const kiln_report *r);

@@ -2,7 +2,7 @@
  * map; predicted and measured pairs and memory of each. */
 #include "stages/report/report_page.h"
 
-#include "stages/report/thumbnail.h"
+#include "stages/report/pair_card.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +11,6 @@
 static bool has(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
 
 static bool is_test(const kiln_camera *c) { return strcmp(c->split, "test") == 0; }
-
-static const kiln_camera *camera_of(const kiln_bake_views *v, const char *name)
-{
-    for (uint32_t i = 0; i < v->n_cameras; i++)
-        if (strcmp(v->cameras[i].name, name) == 0) return &v->cameras[i];
-    return NULL;
-}
 
 /* ---- sorted plots ------------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -32,7 +25,7 @@ static void write_stems(kiln_html *h, const kiln_report *r, const sorted *s, boo
     const double gap = s->n > 120 ? 0 : 0.3;
     for (uint32_t i = 0; i < s->n; i++) {
         const double v = metric(s->image[i], ssim);
-        if (is_test(camera_of(&r->bake->views, s->image[i]->camera)) != test || !isfinite(v)) continue;
+        if (is_test(kiln_bake_view_camera(&r->bake->views, s->image[i]->camera)) != test || !isfinite(v)) continue;
         const double y = high > low ? 4 + 92 * (high - v) / (high - low) : 50;
         KILN_HTML(h, "<rect");
         KILN_ATTR_XY(h, "x", i + gap / 2);
@@ -85,79 +78,6 @@ static void write_plots(kiln_html *h, const kiln_report *r, const sorted *s)
 }
 
 /* ---- a camera's pictures ------------------------------------------------------------------------------------------------- */
-static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const kiln_view_pictures *v)
-{
-    KILN_HTML(h, "<img decoding=\"async\"");
-    KILN_ATTR(h, "class", layer);
-    KILN_ATTR(h, "alt", layer);
-    KILN_ATTR_XY(h, "width", v->width);
-    KILN_ATTR_XY(h, "height", v->height);
-    KILN_HTML(h, " src=\"data:image/jpeg;base64,");
-    kiln_html_base64(h, b->data, b->size);
-    KILN_HTML(h, "\">");
-}
-
-/* Tiles may reach beyond the picture's borders, which cut them. */
-static void write_tiles(kiln_html *h, const kiln_view_pictures *v)
-{
-    enum { TILE = 16 };
-    KILN_HTML(h, "<svg class=\"tiles\" role=\"img\" aria-label=\"pairs of each tile\" viewBox=\"0 0 ");
-    kiln_html_path_number(h, v->image->width);
-    kiln_html_path_number(h, v->image->height);
-    KILN_HTML(h, "\"><image preserveAspectRatio=\"none\"");
-    KILN_ATTR_XY(h, "width", (double)TILE * v->tiles_x);
-    KILN_ATTR_XY(h, "height", (double)TILE * v->tiles_y);
-    KILN_HTML(h, " href=\"data:image/webp;base64,");
-    kiln_html_base64(h, v->heat.data, v->heat.size);
-    KILN_HTML(h, "\"/></svg>");
-}
-
-/* The radio buttons come before what they show, so that the style alone shows it. */
-static void write_choice(kiln_html *h, uint32_t i, const char *mode, const char *label, bool checked)
-{
-    KILN_HTML(h, "<input type=\"radio\" name=\"v");
-    kiln_html_count(h, i);
-    KILN_HTML(h, "\" id=\"v");
-    kiln_html_count(h, i);
-    kiln_html_text(h, mode);
-    KILN_HTML(h, "\" class=\"mode ");
-    kiln_html_text(h, mode);
-    if (checked)
-        KILN_HTML(h, "\" checked>");
-    else
-        KILN_HTML(h, "\">");
-    KILN_HTML(h, "<label for=\"v");
-    kiln_html_count(h, i);
-    kiln_html_text(h, mode);
-    KILN_HTML(h, "\">");
-    kiln_html_text(h, label);
-    KILN_HTML(h, "</label>");
-}
-
-static void write_choices(kiln_html *h, const kiln_view_pictures *v, uint32_t i)
-{
-    const bool both = v->difference.size > 0;
-    if (both) write_choice(h, i, "compare", "Compare", true);
-    if (v->photo.size) write_choice(h, i, "photo", "Photo", !v->picture.size);
-    if (v->picture.size) write_choice(h, i, "picture", "Picture", !both);
-    if (both) write_choice(h, i, "difference", "Difference", false);
-    if (v->heat.size) write_choice(h, i, "tiles", "Tiles", !v->photo.size && !v->picture.size);
-}
-
-static void write_layers(kiln_html *h, const kiln_view_pictures *v)
-{
-    KILN_HTML(h, "<div class=\"stage\">");
-    if (v->picture.size) write_file(h, &v->picture, "picture", v);
-    if (v->photo.size) write_file(h, &v->photo, "photo", v);
-    if (v->difference.size) write_file(h, &v->difference, "difference", v);
-    if (v->heat.size) write_tiles(h, v);
-    if (v->difference.size)
-        KILN_HTML(h, "<div class=\"handle\"></div><span class=\"side left\">photo</span><span class=\"side right\">picture</span>"
-                     "<input class=\"slider\" type=\"range\" min=\"0\" max=\"100\" step=\"any\" value=\"50\" "
-                     "aria-label=\"Share of the photo\">");
-    KILN_HTML(h, "</div>");
-}
-
 static void write_why(kiln_html *h, const char *why)
 {
     if (!why) return;
@@ -169,7 +89,7 @@ static void write_why(kiln_html *h, const char *why)
 static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
 {
     const kiln_view_pictures *v = &r->pictures->views[i];
-    if (!v->photo.size && !v->picture.size && !v->heat.size) return;
+    if (!v->pair.left.size && !v->pair.right.size && !v->heat.size) return;
     KILN_HTML(h, "<article class=\"view\"><h3 class=\"name\">");
     kiln_html_text(h, v->camera->name);
     KILN_HTML(h, " <small>");
@@ -190,8 +110,8 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
         kiln_html_count(h, v->heat_most);
     }
     KILN_HTML(h, "</p>");
-    write_choices(h, v, i);
-    write_layers(h, v);
+    kiln_pair_card_write(
+        h, &(kiln_pair_card){.set = "v", .number = i, .pair = &v->pair, .left = "Photo", .right = "Picture", .tiles = v});
     write_why(h, v->no_picture);
     write_why(h, v->no_photo);
     KILN_HTML(h, "</article>");

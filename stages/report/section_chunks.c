@@ -1,4 +1,4 @@
-/* section_chunks -- where the chunks lie, from above and from the side, and the levels of detail above them. */
+/* section_chunks -- where the chunks lie, from above and from the side. */
 #include "base/vec3.h"
 #include "stages/report/report_page.h"
 
@@ -266,57 +266,11 @@ static void write_table(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</details>");
 }
 
-/* ---- levels --------------------------------------------------------------------------------------------------------------- */
-static void write_level(kiln_html *h, const json_t *row, size_t n_errors)
-{
-    static const char *const keys[] = {"nodes", "gaussians", "drawn"};
-    KILN_HTML(h, "<tr><th scope=\"row\" class=\"n\">");
-    kiln_html_count(h, kiln_json_count_of(row, "level"));
-    KILN_HTML(h, "</th>");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        KILN_HTML(h, "<td class=\"n\">");
-        kiln_html_count(h, kiln_json_count_of(row, keys[i]));
-        KILN_HTML(h, "</td>");
-    }
-    KILN_HTML(h, "<td class=\"n\">");
-    kiln_html_bytes(h, kiln_json_count_of(row, "bytes"));
-    KILN_HTML(h, "</td>");
-    for (size_t i = 0; i < n_errors; i++) {
-        const json_t *db = json_array_get(json_object_get(row, "psnr"), i);
-        KILN_HTML(h, "<td class=\"n\">");
-        kiln_html_fixed(h, json_is_number(db) ? json_number_value(db) : NAN, 1);
-        KILN_HTML(h, "</td>");
-    }
-    KILN_HTML(h, "</tr>");
-}
-
-static void write_levels(kiln_html *h, const kiln_report *r)
-{
-    const json_t *footprints = json_object_get(r->levels, "footprints"), *rows = json_object_get(r->levels, "rows");
-    if (json_array_size(rows) == 0) return;
-    KILN_HTML(
-        h, "<h3>Levels of detail</h3><p class=\"note\">Drawn: Gaussians of the whole scene at this level. Decibels: measured error "
-           "of such a picture where a pixel is as wide as the column says, in scene units.</p>");
-    KILN_TABLE_BEGIN(h, "Levels of detail", "");
-    KILN_HTML(h, "<thead><tr><th scope=\"col\" class=\"n\">Level</th><th scope=\"col\" class=\"n\">Nodes</th>"
-                 "<th scope=\"col\" class=\"n\">Gaussians</th><th scope=\"col\" class=\"n\">Drawn</th><th scope=\"col\" "
-                 "class=\"n\">Bytes</th>");
-    for (size_t i = 0; i < json_array_size(footprints); i++) {
-        KILN_HTML(h, "<th scope=\"col\" class=\"n\">dB at ");
-        kiln_html_short(h, json_number_value(json_array_get(footprints, i)));
-        KILN_HTML(h, "</th>");
-    }
-    KILN_HTML(h, "</tr></thead><tbody>");
-    for (size_t i = 0; i < json_array_size(rows); i++) write_level(h, json_array_get(rows, i), json_array_size(footprints));
-    KILN_TABLE_END(h);
-}
-
 static void write(kiln_html *h, const kiln_report *r)
 {
     write_sizes(h, r);
     write_maps(h, r);
     write_table(h, r);
-    write_levels(h, r);
 }
 
 const kiln_report_section kiln_section_chunks = {.id = "chunks", .title = "Chunks", .has = has, .write = write};

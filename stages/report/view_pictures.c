@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUALITY = 84, HEAT_SIDE_MAX = 2048 };
+enum { HEAT_SIDE_MAX = 2048 };
 
 /* ---- which ------------------------------------------------------------------------------------------------------------- */
 static int worst_first(const void *a, const void *b)
@@ -36,13 +36,6 @@ kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_image ***out
     return KILN_OK;
 }
 
-static const kiln_camera *camera_of(const kiln_bake_views *v, const char *name)
-{
-    for (uint32_t i = 0; i < v->n_cameras; i++)
-        if (strcmp(v->cameras[i].name, name) == 0) return &v->cameras[i];
-    return NULL;
-}
-
 /* Place k of the page: the first third are the worst, the last sixth the best, the others evenly between. */
 static uint32_t place_of(uint32_t k, uint32_t n)
 {
@@ -59,7 +52,7 @@ static kiln_status choose(const kiln_bake_facts *b, kiln_picture_set *s, kiln_er
     const uint32_t shown = s->n_images < KILN_VIEWS_SHOWN ? s->n_images : KILN_VIEWS_SHOWN;
     for (uint32_t k = 0; k < shown; k++) {
         const kiln_image *image = sorted[place_of(k, s->n_images)];
-        s->views[s->n++] = (kiln_view_pictures){.camera = camera_of(&b->views, image->camera), .image = image};
+        s->views[s->n++] = (kiln_view_pictures){.camera = kiln_bake_view_camera(&b->views, image->camera), .image = image};
     }
     free(sorted);
     return KILN_OK;
@@ -105,34 +98,29 @@ kiln_status kiln_view_photo_read(const kiln_camera *c, const double background[3
     return c->distorted ? as_pinhole(c, background, p, why, err) : KILN_OK;
 }
 
-static kiln_status shrink(const kiln_view_pictures *v, const kiln_picture *p, const char *why, kiln_thumbnail *t, kiln_buffer *file,
-                          kiln_error *err)
+/* why: there is no picture. */
+static kiln_status shrink(const kiln_view_pictures *v, const kiln_picture *p, const char *why, kiln_thumbnail *t, kiln_error *err)
 {
-    *t = (kiln_thumbnail){.width = v->width, .height = v->height};
-    if (why) return KILN_OK;
-    KILN_TRY(kiln_thumbnail_make(p, v->image->background, t, err));
-    return kiln_jpeg_encode(t->rgb, t->width, t->height, QUALITY, file, err);
+    *t = (kiln_thumbnail){.width = v->pair.width, .height = v->pair.height};
+    return why ? KILN_OK : kiln_thumbnail_make(p, v->image->background, t, err);
 }
 
 static kiln_status make_view(const kiln_bake_facts *b, kiln_view_pictures *v, kiln_error *err)
 {
     kiln_picture p = {0};
-    kiln_thumbnail photo = {0}, picture = {0}, difference = {0};
+    kiln_thumbnail photo = {0}, picture = {0};
     kiln_status st;
-    kiln_thumbnail_size(v->image->width, v->image->height, &v->width, &v->height);
+    kiln_thumbnail_size(v->image->width, v->image->height, &v->pair.width, &v->pair.height);
     KILN_GO(kiln_foreign_render(kiln_manifest_path(b->m), v->image->path, &p, &v->no_picture, err));
-    KILN_GO(shrink(v, &p, v->no_picture, &picture, &v->picture, err));
+    KILN_GO(shrink(v, &p, v->no_picture, &picture, err));
     kiln_picture_release(&p);
     KILN_GO(kiln_view_photo_read(v->camera, v->image->background, b->sources, b->n_sources, &p, &v->no_photo, err));
-    KILN_GO(shrink(v, &p, v->no_photo, &photo, &v->photo, err));
-    if (!photo.rgb || !picture.rgb) goto done;
-    KILN_GO(kiln_thumbnail_difference(&photo, &picture, &difference, err));
-    KILN_GO(kiln_jpeg_encode(difference.rgb, difference.width, difference.height, QUALITY, &v->difference, err));
+    KILN_GO(shrink(v, &p, v->no_photo, &photo, err));
+    KILN_GO(kiln_picture_pair_make(&photo, &picture, &v->pair, err));
 done:
     kiln_picture_release(&p);
     kiln_thumbnail_release(&photo);
     kiln_thumbnail_release(&picture);
-    kiln_thumbnail_release(&difference);
     return st;
 }
 
@@ -212,13 +200,10 @@ done:
     return st;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- all ----------------------------------------------------------------------------------------------------------------- */
 static void drop(kiln_view_pictures *v)
 {
-    kiln_buffer_release(&v->photo);
-    kiln_buffer_release(&v->picture);
-    kiln_buffer_release(&v->difference);
+    kiln_picture_pair_release(&v->pair);
     kiln_buffer_release(&v->heat);
 }
 
@@ -229,7 +214,7 @@ static void fit(kiln_picture_set *s, uint64_t bytes)
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t worst = s->n / 3, best = s->n / 6;
         kiln_view_pictures *v = &s->views[i < worst ? i : i < worst + best ? s->n - 1 - (i - worst) : i - best];
-        const uint64_t size = (v->photo.size + v->picture.size + v->difference.size + v->heat.size) / 3 * 4;
+        const uint64_t size = kiln_picture_pair_bytes(&v->pair) + v->heat.size / 3 * 4;
         if (size == 0) continue;
         if (sum + size <= bytes) {
             sum += size;

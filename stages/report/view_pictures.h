@@ -4,8 +4,8 @@
 #ifndef KILN_STAGES_REPORT_VIEW_PICTURES_H
 #define KILN_STAGES_REPORT_VIEW_PICTURES_H
 
-#include "base/memory.h"
 #include "stages/image/image.h"
+#include "stages/report/picture_pair.h"
 #include "stages/survey/bake_facts.h"
 
 enum { KILN_VIEWS_SHOWN = 24 };
@@ -13,11 +13,10 @@ enum { KILN_VIEWS_SHOWN = 24 };
 typedef struct {
     const kiln_camera *camera;
     const kiln_image *image;
-    uint32_t width, height;                 /* of the files of photo, picture, difference */
-    kiln_buffer photo, picture, difference; /* JPEG; empty: none */
-    const char *no_photo, *no_picture;      /* why, static; NULL where there is one */
-    kiln_buffer heat;                       /* WebP, a pixel a tile; empty: none */
-    uint64_t heat_most, heat_median;        /* pairs of a tile */
+    kiln_picture_pair pair;            /* left: the photo, right: the picture */
+    const char *no_photo, *no_picture; /* why, static; NULL where there is one */
+    kiln_buffer heat;                  /* WebP, a pixel a tile; empty: none */
+    uint64_t heat_most, heat_median;   /* pairs of a tile */
     uint32_t tiles_x, tiles_y;
 } kiln_view_pictures;
 

@@ -83,7 +83,7 @@ kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_
 kiln_status kiln_answer_heat(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
 {
     const kiln_bake_views *views;
-    kiln_view_pictures v = {.width = 0};
+    kiln_view_pictures v = {.camera = NULL};
     KILN_TRY(find_camera(s, q->path.number, &views, &v.camera, err));
     const kiln_status st = kiln_view_heat_make(s->m, views, &v, err);
     out->type = "image/webp";

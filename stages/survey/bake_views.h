@@ -14,14 +14,20 @@ typedef struct {
     char profile[32];
     bool antialiased;
     double near_m;
+    /* Of the profile, and all cameras, sorted by name: what the functions below search. */
+    const kiln_image **image_of;
+    const kiln_tile_table **table_of;
+    const kiln_camera **camera_of;
+    uint32_t n_image_of, n_table_of;
 } kiln_bake_views;
 
 /* Reads them. The caller releases *out, after a failure too. */
 kiln_status kiln_bake_views_get(kiln_manifest *m, kiln_bake_views *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_bake_views_release(kiln_bake_views *v);
-/* The picture, and the table, of a camera under the profile; NULL: there is none. */
+/* The picture, and the table, of a camera under the profile, and the camera itself; NULL: there is none. O(log n). */
 const kiln_image *kiln_bake_view_image(const kiln_bake_views *v, const char *camera);
 const kiln_tile_table *kiln_bake_view_table(const kiln_bake_views *v, const char *camera);
+const kiln_camera *kiln_bake_view_camera(const kiln_bake_views *v, const char *name);
 /* Means over the cameras that have both numbers; trainers report those of the test split. False: there is none. */
 bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n);
 /* Pairs of all cameras: of the picture, or of the table where there is no picture. */

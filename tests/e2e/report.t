@@ -123,8 +123,7 @@ for tag, a in p.tags:
         kind, data = a["src" if tag == "img" else "href"].split(";base64,")
         head = base64.b64decode(data)[:12]
         assert head[:3] == b"\xff\xd8\xff" if kind == "data:image/jpeg" else head[8:] == b"WEBP", kind
-        layer = a["class"] if tag == "img" else "tiles"
-        assert tag == "image" or a["alt"]
+        layer = a["alt"].lower() if tag == "img" else "tiles"
         n[layer] = n.get(layer, 0) + 1
 print(*(f"{k}:{n[k]}" for k in sorted(n)))
 PY
@@ -137,12 +136,20 @@ names = [n for n, in sqlite3.connect(sys.argv[1]).execute("SELECT camera FROM im
 assert re.findall("<h3 class=\"name\">(\\w+)", open(sys.argv[2]).read()) == names, names
 PY
 
-# levels of detail, where there are any
+# levels of detail, where there are any, drawn beside the full scene as kiln-render does
 cp "$M" "$T/lod.db"
 must 0 kiln lod "$T/lod.db"
 must 0 kiln report "$T/lod.db" -o "$T/lod.html"
 page "$T/lod.html"
-has "$T/lod.html" '<h3>Levels of detail</h3>'
+has "$T/lod.html" '<h2>Levels of detail</h2>'
+said "$T/lod.html" 'difference:3 full:3 level:3 photo:5 tiles:5'
+must 0 kiln render "$T/lod.db" --levels-against "$T/against" --format none --devices cpu --json
+python3 - "$T/out" "$T/lod.html" <<'PY' || fail 'levels are not drawn as kiln-render draws them'
+import json, re, sys
+want = {r["level"]: r["psnr"] for r in json.load(open(sys.argv[1]))["levels_against"]}
+got = re.findall("<h4>Level (\\d+).*?class=\"numbers\">([0-9.]+) dB", open(sys.argv[2]).read())
+assert got and all(abs(float(db) - want[int(level)]) < 0.006 for level, db in got), (got, want)
+PY
 
 # photos of a stranger's manifest: not in source_file, changed since, a pipe, a link, no picture; pictures outside of the bake
 cp "$T/demo/images/view_00.png" "$T/secret.png"
