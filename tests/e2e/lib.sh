@@ -48,3 +48,14 @@ for row in range(count) if rows == "all" else [int(rows)]:
 open(path, "wb").write(data)
 PLY
 }
+# stored DB STAGE: how many units of the stage it has
+stored() { sqlite3 "file:$1?mode=ro" "SELECT count(*) FROM unit WHERE stage = '$2'" 2>/dev/null || echo 0; }
+# killed_when_stored DB STAGE N command...: runs the command until DB has N units of the stage, then kills it: at the same point on slow and
+# fast machines, if a unit of it hangs (KILN_FAULT). The status is that of the command, 137 if it was killed.
+killed_when_stored() {
+    local db=$1 stage=$2 n=$3 run; shift 3
+    "$@" >/dev/null 2>&1 </dev/null & run=$!
+    for _ in $(seq 30000); do [ "$(stored "$db" "$stage")" -lt "$n" ] && kill -0 $run 2>/dev/null || break; sleep 0.02; done
+    kill -KILL $run 2>/dev/null
+    wait $run 2>/dev/null
+}

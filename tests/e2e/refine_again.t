@@ -54,14 +54,11 @@ cp base.db killed.db
 sqlite3 one.db "SELECT name, (SELECT count(*) FROM unit b WHERE b.stage = 'lod' AND b.id < u.id) FROM unit u WHERE stage = 'lod' AND
     (name LIKE 'chunk %' OR name LIKE 'refine %') ORDER BY id" | awk 'NR % 9 == 5' | head -10 >units
 [ "$(wc -l <units)" = 10 ] && grep -q chunk units && grep -q refine units || fail "not ten units: $(cat units)"
-stored() { sqlite3 killed.db "SELECT count(*) FROM unit WHERE stage = 'lod'" 2>/dev/null || echo 0; }
 while IFS='|' read -r unit before; do
-    KILN_FAULT="unit=$unit:hang" "$KILN_BIN/kiln-lod" killed.db --quiet --levels 1 --coarsest 96 --visibility off --refine 2 --devices cpu --threads 1 >/dev/null 2>&1 </dev/null & run=$!
-    for _ in $(seq 30000); do [ "$(stored)" -lt "$before" ] && kill -0 $run 2>/dev/null || break; sleep 0.02; done
-    kill -KILL $run
-    wait $run 2>/dev/null; code=$?
+    killed_when_stored killed.db lod "$before" env KILN_FAULT="unit=$unit:hang" "$KILN_BIN/kiln-lod" killed.db --quiet --levels 1 --coarsest 96 --visibility off --refine 2 --devices cpu --threads 1
+    code=$?
     [ $code = 137 ] || fail "the run that hangs in '$unit' ended with $code"
-    [ "$(stored)" = "$before" ] || fail "$(stored) units are stored, not the $before before '$unit'"
+    [ "$(stored killed.db lod)" = "$before" ] || fail "$(stored killed.db lod) units are stored, not the $before before '$unit'"
     must 0 kiln verify killed.db
 done <units
 lod killed.db
