@@ -2,11 +2,13 @@
  * tells it. */
 #include "stages/front/time_left.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -144,7 +146,7 @@ static void durations_are_the_rounder_the_longer(void **state)
     }
 }
 
-/* ---- beside progress: stderr into a file ----------------------------------------------------------------------------- */
+/* ---- beside progress ----------------------------------------------------------------------------- */
 static double forty(void *context, const kiln_progress *p, uint64_t now_ns)
 {
     (void)context, (void)p, (void)now_ns;
@@ -157,18 +159,16 @@ static double unknown(void *context, const kiln_progress *p, uint64_t now_ns)
     return NAN;
 }
 
-/* What a list of 8 units writes that is half done after 6 s. */
-static void tell(const kiln_progress_whole *whole, kiln_log_level level, char *out, size_t size)
+/* What a list of 8 units writes to `fd` as stderr that is half done after 6 s. */
+static void tell(const kiln_progress_whole *whole, kiln_log_level level, const char *what, int fd)
 {
-    FILE *f = tmpfile();
     kiln_progress p;
-    assert_non_null(f);
     (void)fflush(stderr);
     const int saved = dup(2);
-    dup2(fileno(f), 2);
+    dup2(fd, 2);
     kiln_log_init("kiln-knn", level);
     kiln_progress_within(whole);
-    kiln_progress_start(&p, "measuring", "units", 8);
+    kiln_progress_start(&p, what, "units", 8);
     p.start_ns -= 6 * SECOND;
     p.last_ns = p.start_ns;
     kiln_progress_add(&p, 4);
@@ -176,25 +176,62 @@ static void tell(const kiln_progress_whole *whole, kiln_log_level level, char *o
     (void)fflush(stderr);
     dup2(saved, 2);
     close(saved);
+}
+
+static const char *line_in_file(const kiln_progress_whole *whole, kiln_log_level level)
+{
+    static char text[256];
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    tell(whole, level, "measuring", fileno(f));
     rewind(f);
-    out[fread(out, 1, size - 1, f)] = '\0';
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
     (void)fclose(f);
+    return text;
+}
+
+static const char *bar_on_terminal(const kiln_progress_whole *whole, const char *what)
+{
+    static char text[256];
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    assert_true(end >= 0);
+    tell(whole, KILN_LOG_NORMAL, what, end);
+    const ssize_t n = read(terminal, text, sizeof text - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(end);
+    close(terminal);
+    return text;
 }
 
 static void a_line_tells_of_the_whole(void **state)
 {
     (void)state;
-    char text[256];
     kiln_progress_whole w = {.name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
-    tell(&w, KILN_LOG_NORMAL, text, sizeof text);
-    assert_string_equal(text, "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7, bake: about 40 s left\n");
+    assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL),
+                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7, bake: about 40 s left\n");
     w.seconds_left = unknown;
-    tell(&w, KILN_LOG_NORMAL, text, sizeof text);
-    assert_string_equal(text, "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7\n");
-    tell(NULL, KILN_LOG_NORMAL, text, sizeof text);
-    assert_string_equal(text, "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left\n");
-    tell(&w, KILN_LOG_QUIET, text, sizeof text);
-    assert_string_equal(text, "");
+    assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL), "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7\n");
+    assert_string_equal(line_in_file(NULL, KILN_LOG_NORMAL), "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left\n");
+    assert_string_equal(line_in_file(&w, KILN_LOG_QUIET), "");
+}
+
+static void a_bar_of_the_whole_fits_a_terminal(void **state)
+{
+    (void)state;
+    static const char erase[] = "\r\033[K";
+    const kiln_progress_whole w = {.name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
+    assert_string_equal(bar_on_terminal(&w, "measuring"),
+                        "\r\033[Kstage 2 of 7: measuring [############............]  50%, bake: about 40 s left");
+    const char *bar = bar_on_terminal(&w, "sorting rows along the curve");
+    assert_int_equal(strlen(bar + strlen(erase)), 79); /* the last column stays free, or some terminals would break the line */
+    assert_non_null(strstr(bar, "curve [###...]  50%, bake"));
+    bar = bar_on_terminal(&w, "a list of units whose name alone is as wide as any terminal ever was, or almost");
+    assert_non_null(strstr(bar, "almost [##..]  50%, bake"));
+    assert_string_equal(bar_on_terminal(NULL, "measuring"),
+                        "\r\033[Kmeasuring [############............]  50%, 0.7 units/s, 6 s left");
 }
 
 int main(void)
@@ -208,6 +245,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_runs_down_and_does_not_jump),
         cmocka_unit_test(durations_are_the_rounder_the_longer),
         cmocka_unit_test(a_line_tells_of_the_whole),
+        cmocka_unit_test(a_bar_of_the_whole_fits_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
