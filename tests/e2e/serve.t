@@ -8,8 +8,7 @@ T=$KILN_TMP
 ask() { local check=$1; shift; timeout 120 python3 tests/e2e/serve.py "$check" "$KILN_BIN/kiln-serve" "$@" || fail "$check"; }
 must 0 kiln generate demo "$T/demo" --gaussians 6000 --cameras 5 --size 256x160
 M=$T/demo/bake/manifest.db
-bake "$T/demo" "$M" --max 1500
-cp "$M" "$T/no-levels.db"
+bake "$T/demo" "$M" --max 3000
 must 0 kiln lod "$M"
 for s in tiles render; do must 0 kiln $s "$M"; done
 
@@ -26,7 +25,8 @@ ask many "$M" 300
 ask ends "$M"
 must 0 kiln import "$T/demo" "$T/new.db"
 ask begun "$T/new.db"
-ask changing "$T/no-levels.db" "$KILN_BIN/kiln-lod"
+for s in knn prune chunk; do must 0 kiln $s "$T/new.db"; done
+ask changing "$T/new.db" "$KILN_BIN/kiln-tiles"
 
 # a stranger's: names are markup, photos and pictures lead elsewhere
 cp "$T/demo/images/view_00.png" "$T/secret.png"
