@@ -132,7 +132,8 @@ turn='--rotate 90,0,0 --scale 2'
 sed 's/^element vertex/comment Vertical axis: y\n&/' "$KILN_TMP/t/scene.ply" >"$KILN_TMP/up.ply"
 kiln import "$KILN_TMP/up.ply" "$KILN_TMP/u1.db" >/dev/null && kiln import "$KILN_TMP/up.ply" "$KILN_TMP/u2.db" $turn >/dev/null || fail "import"
 mkdir "$KILN_TMP/u1" "$KILN_TMP/u2"
-formats=$("$KILN_BIN/kiln-export" --list-formats | awk '$1 != "chunks" && $3 != "levels" { printf "%s%s", n++ ? "," : "", $1 }')
+# (but html's: its cameras are made by import here, around the octree of the scene that it read; e2e/export_html moves given ones)
+formats=$("$KILN_BIN/kiln-export" --list-formats | awk '$1 != "chunks" && $1 != "html" && $3 != "levels" { printf "%s%s", n++ ? "," : "", $1 }')
 kiln export "$KILN_TMP/u1.db" --layer source $turn --filter-value opacity,gte,0.3 --format "$formats" -o "$KILN_TMP/u1/" >/dev/null || fail "export to all formats"
 kiln export "$KILN_TMP/u2.db" --layer source --filter-value opacity,gte,0.3 --format "$formats" -o "$KILN_TMP/u2/" >/dev/null || fail "export to all formats"
 grep -aq '^comment Vertical axis: -z$' "$KILN_TMP/u1/scene.ply" || fail "up is still y: $(grep -a '^comment' "$KILN_TMP/u1/scene.ply")"
