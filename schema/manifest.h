@@ -369,6 +369,12 @@ kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error
 /* The newest run of a stage that made its output, whole or partial; *found. kiln_run_row_release. */
 kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_row_release(kiln_run_row *r);
+/* The runs that computed units for `last`, a run of kiln_run_row_last, and made no output: tasks of several hosts, whose parts were
+ * gathered, and shards. Those since the run before that made an output, in the order in which they were stored. The caller frees
+ * *out with kiln_run_rows_free, after a failure too. */
+kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, kiln_run_row **out, uint32_t *n,
+                                   kiln_error *err) KILN_MUST_CHECK;
+void kiln_run_rows_free(kiln_run_row *rows, uint32_t n);
 
 /* ---- tile tables --------------------------------------------------------------------------------------------------- */
 typedef struct {

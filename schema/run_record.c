@@ -42,19 +42,20 @@ kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' was before 1970", out->id, out->stage);
 }
 
+#define COLUMNS                                                                                                 \
+    "id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, json_valid(counters) AND " \
+    "json_valid(parameters)"
+/* Of --shard, and of a part: they made no output. */
+#define STORED_UNITS "(instr(counters, '\"status\":\"units stored\"') OR instr(counters, '\"status\":\"part stored\"'))"
+#define MADE_OUTPUT "(exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0 AND NOT " STORED_UNITS ")"
+
 kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
 {
     kiln_query q;
     *out = (kiln_run_row){0};
     *found = false;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
-                             " json_valid(counters) AND json_valid(parameters) FROM run"
-                             " WHERE stage = ? AND (exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0"
-                             " AND NOT instr(counters, '\"status\":\"units stored\"')"
-                             " AND NOT instr(counters, '\"status\":\"part stored\"'))"
-                             " ORDER BY id DESC LIMIT 1",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "SELECT " COLUMNS " FROM run WHERE stage = ? AND " MADE_OUTPUT " ORDER BY id DESC LIMIT 1", err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, found, err);
     if (st == KILN_OK && *found) st = kiln_row_take(m, &q, kiln_run_row_read(&q, out, err), err);
@@ -64,6 +65,35 @@ kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, 
         *found = false;
     }
     return st;
+}
+
+kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, kiln_run_row **out, uint32_t *n, kiln_error *err)
+{
+    kiln_query q;
+    bool more = true;
+    *out = NULL;
+    *n = 0;
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT " COLUMNS " FROM run WHERE stage = ?1 AND id < ?2 AND exit_code IN (0, 7) AND " STORED_UNITS
+                             " AND id > ifnull((SELECT max(id) FROM run WHERE stage = ?1 AND id < ?2 AND " MADE_OUTPUT "), 0)"
+                             " ORDER BY id",
+                             err));
+    kiln_bind_text(&q, last->stage);
+    kiln_bind_i64(&q, last->id);
+    kiln_status st = kiln_query_step(&q, &more, err);
+    while (st == KILN_OK && more) {
+        st = kiln_row_room((void **)out, *n, sizeof **out, "runs of tasks", err);
+        if (st == KILN_OK) st = kiln_row_take(m, &q, kiln_run_row_read(&q, &(*out)[(*n)++], err), err);
+        if (st == KILN_OK) st = kiln_query_step(&q, &more, err);
+    }
+    kiln_query_close(&q);
+    return st;
+}
+
+void kiln_run_rows_free(kiln_run_row *rows, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) kiln_run_row_release(&rows[i]);
+    free(rows);
 }
 
 void kiln_run_row_release(kiln_run_row *r)

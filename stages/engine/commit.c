@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROLES_MAX = 8 };
 
@@ -132,12 +133,21 @@ static int add_workers(json_t *summary, const kiln_run *r)
     return add_vram(summary, &use);
 }
 
+/* A part's row of its own is gone once it is gathered: the record of the run says where it was. */
+static int add_host(json_t *summary)
+{
+    char host[256] = "";
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    return json_object_set_new(summary, "host", kiln_json_string(host));
+}
+
 json_t *kiln_run_summary(const kiln_run *r, const char *status)
 {
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
     json_t *rest = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
-    if (!head || !rest || add_units(rest, r) != 0 || add_workers(rest, r) != 0 || kiln_ram_report(r, rest) != 0 ||
-        json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, rest) != 0) {
+    if (!head || !rest || add_host(rest) != 0 || add_units(rest, r) != 0 || add_workers(rest, r) != 0 ||
+        kiln_ram_report(r, rest) != 0 || json_object_update_missing(head, r->report) != 0 ||
+        json_object_update_missing(head, rest) != 0) {
         json_decref(head);
         head = NULL;
     }

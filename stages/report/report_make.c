@@ -13,6 +13,7 @@ typedef struct {
     kiln_picture_set pictures;
     json_t *levels;
     kiln_level_pictures level_pictures;
+    kiln_change_pictures changes;
 } findings; /* too big for the stack */
 
 static kiln_status write_page(const findings *f, kiln_html *h)
@@ -22,7 +23,8 @@ static kiln_status write_page(const findings *f, kiln_html *h)
                                 .survey = &f->survey,
                                 .pictures = &f->pictures,
                                 .levels = f->levels,
-                                .level_pictures = &f->level_pictures};
+                                .level_pictures = &f->level_pictures,
+                                .changes = &f->changes};
     kiln_report_page(h, &report);
     return kiln_html_status(h);
 }
@@ -30,7 +32,7 @@ static kiln_status write_page(const findings *f, kiln_html *h)
 /* What the page's most leaves for pictures beside everything else, and the markup around them. */
 static kiln_status room_for_pictures(const findings *f, uint64_t most, uint64_t *bytes, kiln_error *err)
 {
-    enum { AROUND = 3000 * (KILN_VIEWS_SHOWN + KILN_LEVEL_PICTURES) };
+    enum { AROUND = 3000 * (KILN_VIEWS_SHOWN + KILN_LEVEL_PICTURES + KILN_CHANGES_SHOWN) };
     kiln_html h;
     kiln_html_init(&h, err);
     const kiln_status st = write_page(f, &h);
@@ -48,8 +50,11 @@ static kiln_status gather(kiln_manifest *m, kiln_manifest *against, const kiln_r
     KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
     KILN_TRY(kiln_levels_info(m, &f->levels, err));
     KILN_TRY(room_for_pictures(f, wish->bytes, &bytes, err));
+    if (against) KILN_TRY(kiln_change_pictures_make(&f->bake, &f->against, bytes / 4, &f->changes, err));
+    bytes -= kiln_change_pictures_bytes(&f->changes);
     KILN_TRY(kiln_level_pictures_make(&f->bake, bytes / 2, &f->level_pictures, err));
-    return kiln_picture_set_make(&f->bake, bytes - kiln_level_pictures_bytes(&f->level_pictures), wish->threads, &f->pictures, err);
+    bytes -= kiln_level_pictures_bytes(&f->level_pictures);
+    return kiln_picture_set_make(&f->bake, bytes, wish->threads, &f->pictures, err);
 }
 
 kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, kiln_buffer *out,
@@ -64,6 +69,7 @@ kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kil
     if (st == KILN_OK) st = kiln_buffer_put(out, h.out.data, h.out.size, err);
     kiln_html_release(&h);
     json_decref(f->levels);
+    kiln_change_pictures_release(&f->changes);
     kiln_level_pictures_release(&f->level_pictures);
     kiln_picture_set_release(&f->pictures);
     kiln_bake_facts_release(&f->against);

@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "stages/report/report_assets.h"
 #include "stages/report/sha256.h"
+#include "stages/report/table.h"
 
 #include <string.h>
 
@@ -13,13 +14,6 @@ static const kiln_report_section *const sections[] = {&kiln_section_against, &ki
                                                       &kiln_section_cameras, &kiln_section_chunks, &kiln_section_levels,
                                                       &kiln_section_run,     &kiln_section_record};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
-
-void kiln_report_plural(kiln_html *h, uint64_t n, const char *one, const char *more)
-{
-    kiln_html_count(h, n);
-    KILN_HTML(h, " ");
-    kiln_html_text(h, n == 1 ? one : more);
-}
 
 /* ---- head ------------------------------------------------------------------------------------------------------------- */
 static void write_hash(kiln_html *h, const char *text)
@@ -55,19 +49,25 @@ static void write_head(kiln_html *h, const kiln_report *r)
 }
 
 /* ---- what the bake is, in one look --------------------------------------------------------------------------------------- */
-static void write_metrics(kiln_html *h, const kiln_report *r)
+typedef struct {
+    double value;
+    uint64_t views;
+    bool test;
+} metric;
+
+static void write_decibels(kiln_html *h, const void *context)
 {
-    double psnr, ssim;
-    uint64_t n;
-    const bool test = kiln_bake_views_mean(&r->bake->views, true, &psnr, &ssim, &n);
-    if (!test && !kiln_bake_views_mean(&r->bake->views, false, &psnr, &ssim, &n)) return;
-    KILN_HTML(h, "<div><dt>PSNR</dt><dd>");
-    kiln_html_fixed(h, psnr, 2);
-    KILN_HTML(h, "<small> dB</small></dd></div><div><dt>SSIM</dt><dd>");
-    kiln_html_fixed(h, ssim, 4);
+    kiln_html_fixed(h, ((const metric *)context)->value, 2);
+    KILN_HTML(h, "<small> dB</small>");
+}
+
+static void write_ssim(kiln_html *h, const void *context)
+{
+    const metric *m = context;
+    kiln_html_fixed(h, m->value, 4);
     KILN_HTML(h, "<small> ");
-    kiln_report_plural(h, n, test ? "test view" : "view", test ? "test views" : "views");
-    KILN_HTML(h, "</small></dd></div>");
+    kiln_plural(h, m->views, m->test ? "test view" : "view", m->test ? "test views" : "views");
+    KILN_HTML(h, "</small>");
 }
 
 static void write_strip(kiln_html *h, const kiln_report *r)
@@ -75,32 +75,23 @@ static void write_strip(kiln_html *h, const kiln_report *r)
     const kiln_bake_facts *b = r->bake;
     const kiln_layer *last = kiln_bake_last_layer(b), *baked = b->layers[KILN_LAYER_baked];
     const double seconds = kiln_bake_seconds(b);
-    KILN_HTML(h, "<dl class=\"strip\">");
-    if (last) {
-        KILN_HTML(h, "<div><dt>Gaussians</dt><dd>");
-        kiln_html_count(h, last->count);
-        KILN_HTML(h, "</dd></div>");
+    metric psnr = {.test = true}, ssim;
+    bool any = kiln_bake_views_mean(&b->views, true, &psnr.value, &ssim.value, &psnr.views);
+    if (!any) {
+        psnr.test = false;
+        any = kiln_bake_views_mean(&b->views, false, &psnr.value, &ssim.value, &psnr.views);
     }
-    if (baked) {
-        KILN_HTML(h, "<div><dt>Chunks</dt><dd>");
-        kiln_html_count(h, baked->n_chunks);
-        KILN_HTML(h, "</dd></div>");
-    }
-    if (b->views.n_cameras) {
-        KILN_HTML(h, "<div><dt>Cameras</dt><dd>");
-        kiln_html_count(h, b->views.n_cameras);
-        KILN_HTML(h, "</dd></div>");
-    }
-    write_metrics(h, r);
-    KILN_HTML(h, "<div><dt>Manifest</dt><dd>");
-    kiln_html_bytes(h, b->file_bytes);
-    KILN_HTML(h, "</dd></div>");
-    if (seconds > 0) {
-        KILN_HTML(h, "<div><dt>Baked in</dt><dd>");
-        kiln_html_seconds(h, seconds);
-        KILN_HTML(h, "</dd></div>");
-    }
-    KILN_HTML(h, "</dl>");
+    ssim = (metric){.value = ssim.value, .views = psnr.views, .test = psnr.test};
+    const kiln_fact facts[] = {
+        {"Gaussians", last ? kiln_count(last->count) : kiln_none()},
+        {"Chunks", baked ? kiln_count(baked->n_chunks) : kiln_none()},
+        {"Cameras", b->views.n_cameras ? kiln_count(b->views.n_cameras) : kiln_none()},
+        {"PSNR", any ? kiln_by(write_decibels, &psnr) : kiln_none()},
+        {"SSIM", any ? kiln_by(write_ssim, &ssim) : kiln_none()},
+        {"Manifest", kiln_bytes(b->file_bytes)},
+        {"Baked in", seconds > 0 ? kiln_seconds(seconds) : kiln_none()},
+    };
+    kiln_facts(h, "strip", facts, sizeof facts / sizeof *facts);
 }
 
 static const char *const state_class[] = {

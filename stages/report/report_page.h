@@ -7,6 +7,7 @@
 #include "stages/survey/bake_facts.h"
 #include "stages/report/html.h"
 #include "stages/report/level_pictures.h"
+#include "stages/report/view_changes.h"
 #include "stages/survey/row_survey.h"
 #include "stages/report/view_pictures.h"
 
@@ -18,6 +19,7 @@ typedef struct {
     const kiln_picture_set *pictures;
     const json_t *levels; /* kiln_levels_info */
     const kiln_level_pictures *level_pictures;
+    const kiln_change_pictures *changes; /* of this bake and the other */
 } kiln_report;
 
 typedef struct {
@@ -32,35 +34,5 @@ extern const kiln_report_section kiln_section_against, kiln_section_import, kiln
 
 /* Appends the page to h. kiln_html_status tells whether it is whole. */
 void kiln_report_page(kiln_html *h, const kiln_report *r);
-
-/* ---- parts of sections ------------------------------------------------------------------------------------------------- */
-/* Pairs of a name and what it is: begin, then for each a fact, its value, and an end. */
-#define KILN_FACTS_BEGIN(h) KILN_HTML(h, "<dl class=\"facts\">")
-#define KILN_FACT(h, name) KILN_HTML(h, "<div><dt>" name "</dt><dd>")
-#define KILN_FACT_END(h) KILN_HTML(h, "</dd></div>")
-#define KILN_FACTS_END(h) KILN_HTML(h, "</dl>")
-/* A fact whose value is a text; left out where it is empty. */
-#define KILN_FACT_TEXT(h, name, text)   \
-    do {                                \
-        const char *fact_ = (text);     \
-        if (fact_ && *fact_) {          \
-            KILN_FACT(h, name);         \
-            kiln_html_text((h), fact_); \
-            KILN_FACT_END(h);           \
-        }                               \
-    } while (0)
-#define KILN_FACT_COUNT(h, name, n) \
-    do {                            \
-        KILN_FACT(h, name);         \
-        kiln_html_count((h), (n));  \
-        KILN_FACT_END(h);           \
-    } while (0)
-/* A table that scrolls in its own frame where the page is narrow; what: a literal for who cannot see it. */
-#define KILN_TABLE_BEGIN(h, what, classes) \
-    KILN_HTML(h, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" what "\"><table class=\"" classes "\">")
-#define KILN_TABLE_END(h) KILN_HTML(h, "</tbody></table></div>")
-
-/* "1 camera", "12 cameras". one and more are constants of the source. */
-void kiln_report_plural(kiln_html *h, uint64_t n, const char *one, const char *more);
 
 #endif

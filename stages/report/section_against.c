@@ -2,7 +2,11 @@
  * changed. */
 #include "stages/report/report_page.h"
 
+#include "stages/report/pair_card.h"
+#include "stages/report/table.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,51 +15,48 @@ static bool has(const kiln_report *r) { return r->against != NULL; }
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 typedef enum { AS_COUNT, AS_BYTES, AS_SECONDS, AS_DECIBELS, AS_SSIM } unit;
 
-static void write_value(kiln_html *h, double v, unit u)
+typedef struct {
+    double now, then;
+    unit unit;
+} change;
+
+static kiln_cell value_of(double v, unit u)
 {
-    if (!isfinite(v))
-        KILN_HTML(h, "\xe2\x80\x93");
-    else if (u == AS_COUNT)
-        kiln_html_count(h, (uint64_t)v);
-    else if (u == AS_BYTES)
-        kiln_html_bytes(h, (uint64_t)v);
-    else if (u == AS_SECONDS)
-        kiln_html_seconds(h, v);
-    else
-        kiln_html_fixed(h, v, u == AS_SSIM ? 4 : 3);
+    if (!isfinite(v)) return kiln_none();
+    if (u == AS_COUNT) return kiln_count((uint64_t)v);
+    if (u == AS_BYTES) return kiln_bytes((uint64_t)v);
+    if (u == AS_SECONDS) return kiln_seconds(v);
+    return kiln_decimal(v, u == AS_SSIM ? 4 : 3);
 }
 
-static void write_change(kiln_html *h, double now, double then, unit u)
+/* Of quality the difference, of all else percent. */
+static void write_change(kiln_html *h, const void *context)
 {
-    const double d = now - then;
+    const change *c = context;
+    const double d = c->now - c->then;
     if (!isfinite(d)) return;
     if (d == 0) {
         KILN_HTML(h, "<small>as before</small>");
         return;
     }
     kiln_html_text(h, d > 0 ? "+" : "\xe2\x88\x92");
-    if (u == AS_DECIBELS || u == AS_SSIM) {
-        kiln_html_fixed(h, fabs(d), u == AS_SSIM ? 4 : 3);
-    } else if (then > 0) {
-        kiln_html_fixed(h, 100 * fabs(d) / then, 1);
+    if (c->unit == AS_DECIBELS || c->unit == AS_SSIM) {
+        kiln_html_fixed(h, fabs(d), c->unit == AS_SSIM ? 4 : 3);
+    } else if (c->then > 0) {
+        kiln_html_fixed(h, 100 * fabs(d) / c->then, 1);
         KILN_HTML(h, " %");
     } else {
-        write_value(h, fabs(d), u);
+        kiln_cell_write(h, value_of(fabs(d), c->unit));
     }
 }
 
+static const kiln_column number_columns[] = {{"", NULL}, {"Other", "n"}, {"This", "n"}, {"Change", "n"}};
+
 static void write_number(kiln_html *h, const char *what, double now, double then, unit u)
 {
-    if (!isfinite(now) && !isfinite(then)) return;
-    KILN_HTML(h, "<tr><th scope=\"row\">");
-    kiln_html_text(h, what);
-    KILN_HTML(h, "</th><td class=\"n\">");
-    write_value(h, then, u);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    write_value(h, now, u);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    write_change(h, now, then, u);
-    KILN_HTML(h, "</td></tr>");
+    const change c = {now, then, u};
+    const kiln_cell cells[] = {kiln_text(what), value_of(then, u), value_of(now, u), kiln_by(write_change, &c)};
+    if (isfinite(now) || isfinite(then)) kiln_table_row(h, number_columns, cells, 4);
 }
 
 typedef struct {
@@ -78,45 +79,63 @@ static numbers numbers_of(const kiln_bake_facts *b)
     return n;
 }
 
-static void write_numbers(kiln_html *h, const kiln_report *r)
+/* A change, and below it from what to what. */
+static void write_step(kiln_html *h, const void *context)
 {
-    const numbers now = numbers_of(r->bake), then = numbers_of(r->against);
-    KILN_TABLE_BEGIN(h, "Numbers of both bakes", "");
-    KILN_HTML(h, "<thead><tr><td></td><th scope=\"col\" class=\"n\">Other</th><th scope=\"col\" class=\"n\">This</th>"
-                 "<th scope=\"col\" class=\"n\">Change</th></tr></thead><tbody>");
-    write_number(h, "Gaussians", now.rows, then.rows, AS_COUNT);
-    write_number(h, "Chunks", now.chunks, then.chunks, AS_COUNT);
-    write_number(h, "Cameras", now.cameras, then.cameras, AS_COUNT);
-    write_number(h, "PSNR in dB", now.psnr, then.psnr, AS_DECIBELS);
-    write_number(h, "SSIM", now.ssim, then.ssim, AS_SSIM);
-    write_number(h, "Pairs of all cameras", now.pairs, then.pairs, AS_COUNT);
-    write_number(h, "Manifest", now.bytes, then.bytes, AS_BYTES);
-    write_number(h, "Baked in", now.seconds, then.seconds, AS_SECONDS);
-    KILN_TABLE_END(h);
+    const change *c = context;
+    write_change(h, c);
+    if (c->unit == AS_DECIBELS) KILN_HTML(h, "<small> dB</small>");
+    KILN_HTML(h, "<small class=\"step\">");
+    kiln_cell_write(h, value_of(c->then, c->unit));
+    KILN_HTML(h, " \xe2\x86\x92 ");
+    kiln_cell_write(h, value_of(c->now, c->unit));
+    KILN_HTML(h, "</small>");
+}
+
+static kiln_cell step_of(const change *c) { return isfinite(c->now - c->then) ? kiln_by(write_step, c) : kiln_none(); }
+
+/* What changed, in one look. */
+static void write_steps(kiln_html *h, const numbers *now, const numbers *then)
+{
+    const change rows = {now->rows, then->rows, AS_COUNT}, chunks = {now->chunks, then->chunks, AS_COUNT};
+    const change psnr = {now->psnr, then->psnr, AS_DECIBELS}, ssim = {now->ssim, then->ssim, AS_SSIM};
+    const change pairs = {now->pairs, then->pairs, AS_COUNT};
+    const kiln_fact facts[] = {{"Gaussians", step_of(&rows)},
+                               {"PSNR", step_of(&psnr)},
+                               {"SSIM", step_of(&ssim)},
+                               {"Pairs of all cameras", step_of(&pairs)},
+                               {"Chunks", step_of(&chunks)}};
+    kiln_facts(h, "strip", facts, sizeof facts / sizeof *facts);
+}
+
+static void write_numbers(kiln_html *h, const numbers *now, const numbers *then)
+{
+    KILN_HTML(h, "<h3>Numbers</h3>");
+    kiln_table_begin(h, "Numbers of both bakes", "", number_columns, 4);
+    write_number(h, "Gaussians", now->rows, then->rows, AS_COUNT);
+    write_number(h, "Chunks", now->chunks, then->chunks, AS_COUNT);
+    write_number(h, "Cameras", now->cameras, then->cameras, AS_COUNT);
+    write_number(h, "PSNR in dB", now->psnr, then->psnr, AS_DECIBELS);
+    write_number(h, "SSIM", now->ssim, then->ssim, AS_SSIM);
+    write_number(h, "Pairs of all cameras", now->pairs, then->pairs, AS_COUNT);
+    write_number(h, "Manifest", now->bytes, then->bytes, AS_BYTES);
+    write_number(h, "Baked in", now->seconds, then->seconds, AS_SECONDS);
+    kiln_table_end(h);
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------------- */
-static void begin_parameters(kiln_html *h, bool *begun)
-{
-    if (*begun) return;
-    *begun = true;
-    KILN_HTML(h, "<h3>Other parameters</h3>");
-    KILN_TABLE_BEGIN(h, "Parameters that differ", "");
-    KILN_HTML(
-        h, "<thead><tr><th scope=\"col\">Option</th><th scope=\"col\">Other</th><th scope=\"col\">This</th></tr></thead><tbody>");
-}
+static const kiln_column parameter_columns[] = {{"Option", NULL}, {"Other", "hash"}, {"This", "hash"}};
 
-static void write_parameter(kiln_html *h, const char *stage, const char *key, const char *now, const char *then)
+static void write_parameter(kiln_html *h, const char *stage, const char *key, const char *now, const char *then, bool *begun)
 {
-    KILN_HTML(h, "<tr><th scope=\"row\">kiln-");
-    kiln_html_text(h, stage);
-    KILN_HTML(h, " --");
-    kiln_html_text(h, key);
-    KILN_HTML(h, "</th><td class=\"hash\">");
-    kiln_html_text(h, then);
-    KILN_HTML(h, "</td><td class=\"hash\">");
-    kiln_html_text(h, now);
-    KILN_HTML(h, "</td></tr>");
+    char option[128];
+    (void)snprintf(option, sizeof option, "kiln-%s --%.100s", stage, key);
+    if (!*begun) {
+        KILN_HTML(h, "<h3>Other parameters</h3>");
+        kiln_table_begin(h, "Parameters that differ", "", parameter_columns, 3);
+    }
+    *begun = true;
+    kiln_table_row(h, parameter_columns, (kiln_cell[]){kiln_text(option), kiln_text(then), kiln_text(now)}, 3);
 }
 
 /* One that only the other bake has is an option of another version: its value here is none. */
@@ -129,14 +148,12 @@ static void compare_parameters(kiln_html *h, const kiln_stage_facts *now, const 
     {
         const char *a = kiln_json_text_of(now->parameters, key), *b = kiln_json_text_of(then->parameters, key);
         if (strcmp(a, b) == 0) continue;
-        begin_parameters(h, begun);
-        write_parameter(h, now->name, key, a, b);
+        write_parameter(h, now->name, key, a, b, begun);
     }
     json_object_foreach(then->parameters, key, v)
     {
         if (json_object_get(now->parameters, key) || !*kiln_json_text_of(then->parameters, key)) continue;
-        begin_parameters(h, begun);
-        write_parameter(h, now->name, key, "", kiln_json_text_of(then->parameters, key));
+        write_parameter(h, now->name, key, "", kiln_json_text_of(then->parameters, key), begun);
     }
 }
 
@@ -144,7 +161,7 @@ static void write_parameters(kiln_html *h, const kiln_report *r)
 {
     bool begun = false;
     for (int i = 0; i < KILN_STAGE_COUNT; i++) compare_parameters(h, &r->bake->stages[i], &r->against->stages[i], &begun);
-    if (begun) KILN_TABLE_END(h);
+    if (begun) kiln_table_end(h);
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------------------ */
@@ -165,72 +182,49 @@ static void write_rules(kiln_html *h, const kiln_report *r)
         if (touched(now, name) == touched(then, name)) continue;
         if (!begun) {
             KILN_HTML(h, "<h3>Rows that rules of prune dropped or clamped</h3>");
-            KILN_TABLE_BEGIN(h, "Rules of prune", "");
-            KILN_HTML(h, "<thead><tr><th scope=\"col\">Rule</th><th scope=\"col\" class=\"n\">Other</th><th scope=\"col\" "
-                         "class=\"n\">This</th>"
-                         "<th scope=\"col\" class=\"n\">Change</th></tr></thead><tbody>");
+            kiln_table_begin(h, "Rules of prune", "", number_columns, 4);
         }
         begun = true;
         write_number(h, name, (double)touched(now, name), (double)touched(then, name), AS_COUNT);
     }
-    if (begun) KILN_TABLE_END(h);
+    if (begun) kiln_table_end(h);
 }
 
 /* ---- cameras ---------------------------------------------------------------------------------------------------------------- */
 typedef struct {
-    const kiln_image *now, *then;
-    double change; /* of PSNR */
-} pair;
+    double change, most; /* dB; of all cameras */
+} deviation;
 
-static int by_change(const void *a, const void *b)
+/* A bar from the middle: to the left what became worse. */
+static void write_deviation(kiln_html *h, const void *context)
 {
-    const pair *x = a, *y = b;
-    if (x->change != y->change) return x->change < y->change ? -1 : 1;
-    return strcmp(x->now->camera, y->now->camera);
-}
-
-static uint32_t find_pairs(const kiln_report *r, pair *pairs)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->bake->views.n_cameras; i++) {
-        const char *camera = r->bake->views.cameras[i].name;
-        const kiln_image *now = kiln_bake_view_image(&r->bake->views, camera),
-                         *then = kiln_bake_view_image(&r->against->views, camera);
-        if (!now || !then || !isfinite(now->psnr) || !isfinite(then->psnr)) continue;
-        pairs[n++] = (pair){now, then, now->psnr - then->psnr};
-    }
-    qsort(pairs, n, sizeof *pairs, by_change);
-    return n;
-}
-
-/* Bars from the middle: to the left what became worse. */
-static void write_pair(kiln_html *h, const pair *p, double most)
-{
-    const double length = most > 0 ? 500 * fabs(p->change) / most : 0;
-    KILN_HTML(h, "<tr><th scope=\"row\">");
-    kiln_html_text(h, p->now->camera);
-    KILN_HTML(h, "</th><td class=\"bar\"><svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" aria-hidden=\"true\"><rect");
-    KILN_ATTR(h, "class", p->change < 0 ? "worse" : "whole");
-    KILN_ATTR_XY(h, "x", p->change < 0 ? 500 - length : 500);
+    const deviation *d = context;
+    const double length = d->most > 0 ? 500 * fabs(d->change) / d->most : 0;
+    KILN_HTML(h, "<svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" aria-hidden=\"true\"><rect");
+    KILN_ATTR(h, "class", d->change < 0 ? "worse" : "whole");
+    KILN_ATTR_XY(h, "x", d->change < 0 ? 500 - length : 500);
     KILN_ATTR_XY(h, "width", length);
-    KILN_HTML(
-        h,
-        " y=\"0\" height=\"10\"/><rect class=\"middle\" x=\"499\" y=\"0\" width=\"2\" height=\"10\"/></svg></td><td class=\"n\">");
-    kiln_html_fixed(h, p->then->psnr, 3);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_fixed(h, p->now->psnr, 3);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    write_change(h, p->now->psnr, p->then->psnr, AS_DECIBELS);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    write_change(h, (double)p->now->pairs, (double)p->then->pairs, AS_COUNT);
-    KILN_HTML(h, "</td></tr>");
+    KILN_HTML(h, " y=\"0\" height=\"10\"/><rect class=\"middle\" x=\"499\" y=\"0\" width=\"2\" height=\"10\"/></svg>");
+}
+
+static const kiln_column camera_columns[] = {{"Camera", NULL}, {"Worse, better", "bar"}, {"Other dB", "n"},
+                                             {"This dB", "n"}, {"Change", "n"},          {"Pairs", "n"}};
+
+static void write_camera(kiln_html *h, const kiln_view_change *v, double most)
+{
+    const deviation d = {v->change, most};
+    const change psnr = {v->now->psnr, v->then->psnr, AS_DECIBELS},
+                 pairs = {(double)v->now->pairs, (double)v->then->pairs, AS_COUNT};
+    const kiln_cell cells[] = {kiln_text(v->now->camera),     kiln_by(write_deviation, &d), kiln_decimal(v->then->psnr, 3),
+                               kiln_decimal(v->now->psnr, 3), kiln_by(write_change, &psnr), kiln_by(write_change, &pairs)};
+    kiln_table_row(h, camera_columns, cells, 6);
 }
 
 /* Of hundreds the ones that changed most, from both ends. */
-static void write_pairs(kiln_html *h, const pair *pairs, uint32_t n)
+static void write_changes(kiln_html *h, const kiln_view_change *list, uint32_t n)
 {
     enum { END = 12 };
-    const double most = fmax(fabs(pairs[0].change), fabs(pairs[n - 1].change));
+    const double most = fmax(fabs(list[0].change), fabs(list[n - 1].change));
     KILN_HTML(h, "<h3>Cameras by change of PSNR</h3>");
     if (n > 2 * END) {
         KILN_HTML(h, "<p class=\"note\">The ");
@@ -239,37 +233,81 @@ static void write_pairs(kiln_html *h, const pair *pairs, uint32_t n)
         kiln_html_count(h, n);
         KILN_HTML(h, " at both ends.</p>");
     }
-    KILN_TABLE_BEGIN(h, "Cameras by change", "time");
-    KILN_HTML(
-        h, "<thead><tr><th scope=\"col\">Camera</th><th scope=\"col\">Worse, better</th><th scope=\"col\" class=\"n\">Other dB</th>"
-           "<th scope=\"col\" class=\"n\">This dB</th><th scope=\"col\" class=\"n\">Change</th><th scope=\"col\" "
-           "class=\"n\">Pairs</th>"
-           "</tr></thead><tbody>");
+    kiln_table_begin(h, "Cameras by change", "time", camera_columns, 6);
     for (uint32_t i = 0; i < n; i++)
-        if (i < END || i + END >= n) write_pair(h, &pairs[i], most);
-    KILN_TABLE_END(h);
+        if (i < END || i + END >= n) write_camera(h, &list[i], most);
+    kiln_table_end(h);
 }
 
 static void write_cameras(kiln_html *h, const kiln_report *r)
 {
-    pair *pairs;
+    kiln_view_change *list;
+    uint32_t n;
     if (h->st != KILN_OK) return;
-    h->st = KILN_ALLOC(&pairs, r->bake->views.n_cameras, "cameras", h->err);
+    h->st = kiln_view_changes_get(&r->bake->views, &r->against->views, &list, &n, h->err);
     if (h->st != KILN_OK) return;
-    const uint32_t n = find_pairs(r, pairs);
-    if (n) write_pairs(h, pairs, n);
-    free(pairs);
+    if (n) write_changes(h, list, n);
+    free(list);
+}
+
+/* ---- pictures --------------------------------------------------------------------------------------------------------------- */
+static void write_why(kiln_html *h, const char *whose, const char *why)
+{
+    if (!why) return;
+    KILN_HTML(h, "<p class=\"note\">");
+    kiln_html_text(h, whose);
+    KILN_HTML(h, ": ");
+    kiln_html_text(h, why);
+    KILN_HTML(h, "</p>");
+}
+
+static void write_picture(kiln_html *h, const kiln_change_pictures *p, uint32_t i)
+{
+    const kiln_view_change *v = &p->views[i].of;
+    const change psnr = {v->now->psnr, v->then->psnr, AS_DECIBELS};
+    KILN_HTML(h, "<article class=\"view\"><h4>");
+    kiln_html_text(h, v->now->camera);
+    KILN_HTML(h, "</h4><p class=\"numbers\">");
+    write_change(h, &psnr);
+    KILN_HTML(h, " dB: ");
+    kiln_html_fixed(h, v->then->psnr, 2);
+    KILN_HTML(h, " \xe2\x86\x92 ");
+    kiln_html_fixed(h, v->now->psnr, 2);
+    KILN_HTML(h, "</p>");
+    kiln_pair_card_write(h,
+                         &(kiln_pair_card){.set = "a", .number = i, .pair = &p->views[i].pair, .left = "Other", .right = "This"});
+    write_why(h, "Other", p->views[i].no_other);
+    write_why(h, "This", p->views[i].no_picture);
+    KILN_HTML(h, "</article>");
+}
+
+static void write_pictures(kiln_html *h, const kiln_report *r)
+{
+    const kiln_change_pictures *p = r->changes;
+    if (p->n == 0) return;
+    KILN_HTML(h, "<h3>Pictures that changed most</h3>");
+    if (p->one_folder) {
+        KILN_HTML(h, "<p class=\"note\">Both bakes write their pictures into one folder, so only those of the last one are there. "
+                     "Bakes in folders of their own are shown side by side.</p>");
+        return;
+    }
+    KILN_HTML(h, "<div class=\"views\">");
+    for (uint32_t i = 0; i < p->n; i++) write_picture(h, p, i);
+    KILN_HTML(h, "</div>");
 }
 
 static void write(kiln_html *h, const kiln_report *r)
 {
+    const numbers now = numbers_of(r->bake), then = numbers_of(r->against);
     KILN_HTML(h, "<p class=\"where\">The other bake: ");
     kiln_html_text(h, kiln_manifest_path(r->against->m));
     KILN_HTML(h, "</p>");
-    write_numbers(h, r);
+    write_steps(h, &now, &then);
     write_parameters(h, r);
     write_rules(h, r);
+    write_pictures(h, r);
     write_cameras(h, r);
+    write_numbers(h, &now, &then);
 }
 
 const kiln_report_section kiln_section_against = {.id = "against", .title = "Compared", .has = has, .write = write};

@@ -3,6 +3,7 @@
 #include "stages/report/report_page.h"
 
 #include "stages/report/pair_card.h"
+#include "stages/report/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static void write_chosen(kiln_html *h, const kiln_report *r)
         KILN_HTML(h, " cameras: the worst, evenly chosen ones, and the best. ");
     }
     if (s->n_cut) {
-        kiln_report_plural(h, s->n_cut, "camera is", "cameras are");
+        kiln_plural(h, s->n_cut, "camera is", "cameras are");
         KILN_HTML(h, " left out because of --max-mb. ");
     }
     KILN_HTML(h, "Pictures have at most ");
@@ -143,84 +144,116 @@ static void write_chosen(kiln_html *h, const kiln_report *r)
 }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------ */
-/* The item of a list whose member `key` is this name. Lists are in the order of cameras, as a rule. */
-static const json_t *item_of(const json_t *list, uint32_t at, const char *key, const char *name)
+/* What stages counted of cameras, by name. */
+typedef struct {
+    json_t *pruned, *tiles;
+} counted;
+
+/* The items of a list by their member `key`. */
+static json_t *index_of(const json_t *list, const char *key)
 {
-    if (strcmp(kiln_json_text_of(json_array_get(list, at), key), name) == 0) return json_array_get(list, at);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(kiln_json_text_of(json_array_get(list, i), key), name) == 0) return json_array_get(list, i);
-    return NULL;
+    json_t *index = json_object();
+    for (size_t i = 0; index && i < json_array_size(list); i++) {
+        json_t *item = json_array_get(list, i);
+        if (json_object_set(index, kiln_json_text_of(item, key), item) == 0) continue;
+        json_decref(index);
+        index = NULL;
+    }
+    return index;
 }
 
-static void write_known(kiln_html *h, const json_t *v, bool bytes)
+static kiln_cell known(const json_t *v, bool bytes)
 {
-    KILN_HTML(h, "<td class=\"n\">");
-    if (!json_is_integer(v) || json_integer_value(v) < 0)
-        KILN_HTML(h, "\xe2\x80\x93");
-    else if (bytes)
-        kiln_html_bytes(h, (uint64_t)json_integer_value(v));
-    else
-        kiln_html_count(h, (uint64_t)json_integer_value(v));
-    KILN_HTML(h, "</td>");
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return kiln_none();
+    return bytes ? kiln_bytes((uint64_t)json_integer_value(v)) : kiln_count((uint64_t)json_integer_value(v));
 }
 
-static void write_row(kiln_html *h, const kiln_report *r, uint32_t i)
+static const kiln_column columns[] = {{"Camera", NULL},
+                                      {"Split", NULL},
+                                      {"PSNR dB", "n"},
+                                      {"SSIM", "n"},
+                                      {"Pairs\npredicted", "n"},
+                                      {"Pairs\nmeasured", "n"},
+                                      {"Lists of a\ntrainer", "n"},
+                                      {"Tile table\npredicted", "n"},
+                                      {"Peak\npredicted", "n"}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void write_row(kiln_html *h, const kiln_bake_views *v, const kiln_camera *c, const counted *of)
 {
-    const kiln_camera *c = &r->bake->views.cameras[i];
-    const kiln_image *image = kiln_bake_view_image(&r->bake->views, c->name);
-    const kiln_tile_table *table = kiln_bake_view_table(&r->bake->views, c->name);
-    const json_t *pruned = item_of(json_object_get(kiln_bake_stage(r->bake, "prune")->counters, "cameras"), i, "camera", c->name);
-    const json_t *tiles = item_of(json_object_get(kiln_bake_stage(r->bake, "tiles")->counters, "cameras"), i, "name", c->name);
-    KILN_HTML(h, "<tr><th scope=\"row\">");
-    kiln_html_text(h, c->name);
-    KILN_HTML(h, "</th><td>");
-    kiln_html_text(h, c->split);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_fixed(h, image ? image->psnr : NAN, 3);
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_fixed(h, image ? image->ssim : NAN, 5);
-    KILN_HTML(h, "</td>");
-    write_known(h, json_array_get(json_object_get(pruned, "pairs"), 1), false);
-    KILN_HTML(h, "<td class=\"n\">");
-    if (image || table)
-        kiln_html_count(h, image ? image->pairs : table->pairs);
-    else
-        KILN_HTML(h, "\xe2\x80\x93");
-    KILN_HTML(h, "</td>");
-    write_known(h, json_array_get(json_object_get(pruned, "list_bytes"), 1), true);
-    write_known(h, json_object_get(tiles, "predicted_bytes"), true);
-    write_known(h, json_object_get(tiles, "predicted_peak_bytes"), true);
-    KILN_HTML(h, "</tr>");
+    const kiln_image *image = kiln_bake_view_image(v, c->name);
+    const kiln_tile_table *table = kiln_bake_view_table(v, c->name);
+    const json_t *pruned = json_object_get(of->pruned, c->name), *tiles = json_object_get(of->tiles, c->name);
+    const kiln_cell cells[COLUMNS] = {kiln_text(c->name),
+                                      kiln_text(c->split),
+                                      kiln_decimal(image ? image->psnr : NAN, 3),
+                                      kiln_decimal(image ? image->ssim : NAN, 5),
+                                      known(json_array_get(json_object_get(pruned, "pairs"), 1), false),
+                                      image   ? kiln_count(image->pairs)
+                                      : table ? kiln_count(table->pairs)
+                                              : kiln_none(),
+                                      known(json_array_get(json_object_get(pruned, "list_bytes"), 1), true),
+                                      known(json_object_get(tiles, "predicted_bytes"), true),
+                                      known(json_object_get(tiles, "predicted_peak_bytes"), true)};
+    kiln_table_row(h, columns, cells, COLUMNS);
 }
 
 static void write_table(kiln_html *h, const kiln_report *r)
 {
+    const kiln_bake_views *v = &r->bake->views;
+    const counted of = {index_of(json_object_get(kiln_bake_stage(r->bake, "prune")->counters, "cameras"), "camera"),
+                        index_of(json_object_get(kiln_bake_stage(r->bake, "tiles")->counters, "cameras"), "name")};
+    if (h->st == KILN_OK && (!of.pruned || !of.tiles)) h->st = kiln_fail(h->err, KILN_E_NOMEM, "out of memory for the cameras");
     KILN_HTML(h, "<details><summary>All cameras: metrics, pairs, memory</summary>");
-    KILN_TABLE_BEGIN(h, "All cameras", "");
-    KILN_HTML(h,
-              "<thead><tr><th scope=\"col\">Camera</th><th scope=\"col\">Split</th><th scope=\"col\" class=\"n\">PSNR dB</th>"
-              "<th scope=\"col\" class=\"n\">SSIM</th><th scope=\"col\" class=\"n\">Pairs<br>predicted</th>"
-              "<th scope=\"col\" class=\"n\">Pairs<br>measured</th><th scope=\"col\" class=\"n\">Lists of a<br>trainer</th>"
-              "<th scope=\"col\" class=\"n\">Tile table<br>predicted</th><th scope=\"col\" class=\"n\">Peak<br>predicted</th></tr>"
-              "</thead><tbody>");
-    for (uint32_t i = 0; i < r->bake->views.n_cameras; i++) write_row(h, r, i);
-    KILN_TABLE_END(h);
+    kiln_table_begin(h, "All cameras", "", columns, COLUMNS);
+    for (uint32_t i = 0; i < v->n_cameras; i++) write_row(h, v, &v->cameras[i], &of);
+    kiln_table_end(h);
     KILN_HTML(h, "</details>");
+    json_decref(of.pruned);
+    json_decref(of.tiles);
+}
+
+static void write_name(kiln_html *h, const void *context)
+{
+    const kiln_bake_views *v = context;
+    kiln_html_text(h, v->profile);
+    kiln_html_text(h, v->antialiased ? ", antialiased" : "");
+}
+
+/* --level of a stage's newest run. */
+static const char *level_of(const kiln_report *r, const char *stage)
+{
+    const char *level = kiln_json_text_of(kiln_bake_stage(r->bake, stage)->parameters, "level");
+    return *level ? level : "0";
+}
+
+/* Pictures and tile tables may be of other levels of detail. */
+static void write_levels(kiln_html *h, const kiln_report *r)
+{
+    const char *pictures = level_of(r, "render"), *tiles = level_of(r, "tiles");
+    const bool both = r->bake->views.n_images && r->bake->views.n_tables;
+    if (strcmp(pictures, "0") == 0 && strcmp(tiles, "0") == 0) return;
+    if (both && strcmp(pictures, tiles) != 0) {
+        KILN_HTML(h, "<p class=\"lead warn\">Pictures are of --level ");
+        kiln_html_text(h, pictures);
+        KILN_HTML(h, ", tile maps of --level ");
+        kiln_html_text(h, tiles);
+        KILN_HTML(h, ": they do not show the same Gaussians.</p>");
+        return;
+    }
+    KILN_HTML(h, "<p class=\"note\">Drawn with --level ");
+    kiln_html_text(h, r->bake->views.n_images ? pictures : tiles);
+    KILN_HTML(h, ", not in full.</p>");
 }
 
 static void write_profile(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_views *v = &r->bake->views;
-    KILN_FACTS_BEGIN(h);
-    KILN_FACT(h, "Profile");
-    kiln_html_text(h, v->profile);
-    kiln_html_text(h, v->antialiased ? ", antialiased" : "");
-    KILN_FACT_END(h);
-    KILN_FACT(h, "Near plane");
-    kiln_html_short(h, v->near_m);
-    KILN_FACT_END(h);
-    KILN_FACT_COUNT(h, "Pairs of all cameras", kiln_bake_views_pairs(v));
-    KILN_FACTS_END(h);
+    const kiln_fact facts[] = {{"Profile", kiln_by(write_name, v)},
+                               {"Near plane", kiln_short(v->near_m)},
+                               {"Pairs of all cameras", kiln_count(kiln_bake_views_pairs(v))}};
+    write_levels(h, r);
+    kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
 }
 
 static void write(kiln_html *h, const kiln_report *r)

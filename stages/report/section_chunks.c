@@ -2,6 +2,8 @@
 #include "base/vec3.h"
 #include "stages/report/report_page.h"
 
+#include "stages/report/table.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,44 +227,36 @@ static void write_sizes(kiln_html *h, const kiln_report *r)
     if (h->st != KILN_OK) return;
     for (uint32_t i = 0; i < l->n_chunks; i++) counts[i] = l->chunks[i].count;
     qsort(counts, l->n_chunks, sizeof *counts, by_count);
-    KILN_FACTS_BEGIN(h);
-    KILN_FACT_COUNT(h, "Chunks", l->n_chunks);
-    KILN_FACT_COUNT(h, "Fewest rows", counts[0]);
-    KILN_FACT_COUNT(h, "Median", counts[(l->n_chunks - 1) / 2]); /* as kiln-chunk says it */
-    KILN_FACT_COUNT(h, "Most rows", counts[l->n_chunks - 1]);
-    KILN_FACTS_END(h);
+    const kiln_fact facts[] = {{"Chunks", kiln_count(l->n_chunks)},
+                               {"Fewest rows", kiln_count(counts[0])},
+                               {"Median", kiln_count(counts[(l->n_chunks - 1) / 2])}, /* as kiln-chunk says it */
+                               {"Most rows", kiln_count(counts[l->n_chunks - 1])}};
+    kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
     free(counts);
 }
 
-static void write_corner(kiln_html *h, const float v[3])
+static void write_corner(kiln_html *h, const void *context)
 {
-    KILN_HTML(h, "<td class=\"n\">");
+    const float *v = context;
     for (int a = 0; a < 3; a++) {
         if (a) KILN_HTML(h, ", ");
         kiln_html_short(h, (double)v[a]);
     }
-    KILN_HTML(h, "</td>");
 }
 
 static void write_table(kiln_html *h, const kiln_report *r)
 {
+    static const kiln_column columns[] = {{"Chunk", "hash"}, {"Rows", "n"}, {"From", "n"}, {"To", "n"}};
     const kiln_layer *l = layer_of(r);
     KILN_HTML(h, "<details><summary>Chunks: rows and bounds</summary>");
-    KILN_TABLE_BEGIN(h, "Chunks", "");
-    KILN_HTML(
-        h, "<thead><tr><th scope=\"col\">Chunk</th><th scope=\"col\" class=\"n\">Rows</th><th scope=\"col\" class=\"n\">From</th>"
-           "<th scope=\"col\" class=\"n\">To</th></tr></thead><tbody>");
+    kiln_table_begin(h, "Chunks", "", columns, 4);
     for (uint32_t i = 0; i < l->n_chunks && i < CHUNKS_SHOWN; i++) {
-        KILN_HTML(h, "<tr><th scope=\"row\" class=\"hash\">");
-        kiln_html_text(h, l->chunks[i].name);
-        KILN_HTML(h, "</th><td class=\"n\">");
-        kiln_html_count(h, l->chunks[i].count);
-        KILN_HTML(h, "</td>");
-        write_corner(h, l->chunks[i].box_min);
-        write_corner(h, l->chunks[i].box_max);
-        KILN_HTML(h, "</tr>");
+        const kiln_chunk *c = &l->chunks[i];
+        const kiln_cell cells[] = {kiln_text(c->name), kiln_count(c->count), kiln_by(write_corner, c->box_min),
+                                   kiln_by(write_corner, c->box_max)};
+        kiln_table_row(h, columns, cells, 4);
     }
-    KILN_TABLE_END(h);
+    kiln_table_end(h);
     KILN_HTML(h, "</details>");
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
+#include "stages/report/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,31 +14,21 @@ static bool has(const kiln_report *r) { return r->bake->scene != NULL; }
 /* ---- the source ------------------------------------------------------------------------------------------------------- */
 static bool is_moved(const kiln_scene *s) { return s->origin[0] != 0 || s->origin[1] != 0 || s->origin[2] != 0; }
 
-static void write_vector(kiln_html *h, const double v[3])
+static void write_vector(kiln_html *h, const void *context)
 {
+    const double *v = context;
     for (int i = 0; i < 3; i++) {
         if (i) KILN_HTML(h, ", ");
         kiln_html_short(h, v[i]);
     }
 }
 
-static void write_space(kiln_html *h, const kiln_scene *s)
+static void write_root(kiln_html *h, const void *context)
 {
-    KILN_FACT_TEXT(h, "Axes", s->frame);
-    KILN_FACT_TEXT(h, "Up", s->up_axis);
-    KILN_FACT_TEXT(h, "Unit", s->unit);
-    if (is_moved(s)) {
-        KILN_FACT(h, "Origin");
-        write_vector(h, s->origin);
-        KILN_FACT_END(h);
-    }
-    if (s->transforms[0] && strcmp(s->transforms, "[]") != 0) KILN_FACT_TEXT(h, "Moved by", s->transforms);
-    if (!s->has_root) return;
-    KILN_FACT(h, "Root cube");
+    const kiln_scene *s = context;
     kiln_html_short(h, 2 * s->root_half);
     KILN_HTML(h, " wide, centre ");
     write_vector(h, s->root_centre);
-    KILN_FACT_END(h);
 }
 
 static void write_source(kiln_html *h, const kiln_report *r)
@@ -46,19 +37,26 @@ static void write_source(kiln_html *h, const kiln_report *r)
         [KILN_SCENE_NONE] = "cameras only", [KILN_SCENE_POINTS] = "points", [KILN_SCENE_SPLATS] = "Gaussians"};
     const kiln_scene *s = r->bake->scene;
     const kiln_stage_facts *import = kiln_bake_stage(r->bake, "import");
-    KILN_FACTS_BEGIN(h);
-    KILN_FACT_TEXT(h, "Source", s->source_path);
-    KILN_FACT_TEXT(h, "Format", s->source_format);
-    KILN_FACT_TEXT(h, "Holds", kinds[s->kind]);
-    KILN_FACT_COUNT(h, "Rows read", s->rows_read);
-    KILN_FACT_COUNT(h, "Rows left out", s->rows_dropped);
-    if (s->kind == KILN_SCENE_SPLATS) {
-        KILN_FACT_COUNT(h, "SH degree", s->sh_degree);
-        KILN_FACT_TEXT(h, "Trained", s->antialiased ? "antialiased (mip compensation)" : "classic, without mip compensation");
-    }
-    KILN_FACT_TEXT(h, "Cameras' photos", kiln_json_text_of(json_object_get(import->counters, "photos_missing"), "sought"));
-    write_space(h, s);
-    KILN_FACTS_END(h);
+    const bool splats = s->kind == KILN_SCENE_SPLATS;
+    const kiln_fact facts[] = {
+        {"Source", kiln_text(s->source_path)},
+        {"Format", kiln_text(s->source_format)},
+        {"Holds", kiln_text(kinds[s->kind])},
+        {"Rows read", kiln_count(s->rows_read)},
+        {"Rows left out", kiln_count(s->rows_dropped)},
+        {"SH degree", splats ? kiln_count(s->sh_degree) : kiln_none()},
+        {"Trained", kiln_text(!splats          ? ""
+                              : s->antialiased ? "antialiased (mip compensation)"
+                                               : "classic, without mip compensation")},
+        {"Cameras' photos", kiln_text(kiln_json_text_of(json_object_get(import->counters, "photos_missing"), "sought"))},
+        {"Axes", kiln_text(s->frame)},
+        {"Up", kiln_text(s->up_axis)},
+        {"Unit", kiln_text(s->unit)},
+        {"Origin", is_moved(s) ? kiln_by(write_vector, s->origin) : kiln_none()},
+        {"Moved by", kiln_text(strcmp(s->transforms, "[]") != 0 ? s->transforms : "")},
+        {"Root cube", s->has_root ? kiln_by(write_root, s) : kiln_none()},
+    };
+    kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
 }
 
 /* ---- what was found ----------------------------------------------------------------------------------------------------- */
@@ -91,23 +89,15 @@ static void write_files(kiln_html *h, const kiln_report *r)
     role_row rows[16];
     const uint32_t n = count_roles(r->bake, rows, 16);
     if (n == 0) return;
+    static const kiln_column columns[] = {{"Role", NULL}, {"Files", "n"}, {"Size", "n"}, {"First of them", "path"}};
     KILN_HTML(h, "<h3>Found and used</h3>");
-    KILN_TABLE_BEGIN(h, "Files that import used", "");
-    KILN_HTML(
-        h, "<thead><tr><th scope=\"col\">Role</th><th scope=\"col\" class=\"n\">Files</th><th scope=\"col\" class=\"n\">Size</th>"
-           "<th scope=\"col\">First of them</th></tr></thead><tbody>");
+    kiln_table_begin(h, "Files that import used", "", columns, 4);
     for (uint32_t i = 0; i < n; i++) {
-        KILN_HTML(h, "<tr><th scope=\"row\">");
-        kiln_html_text(h, rows[i].role);
-        KILN_HTML(h, "</th><td class=\"n\">");
-        kiln_html_count(h, rows[i].files);
-        KILN_HTML(h, "</td><td class=\"n\">");
-        kiln_html_bytes(h, rows[i].bytes);
-        KILN_HTML(h, "</td><td class=\"path\">");
-        kiln_html_text(h, rows[i].first);
-        KILN_HTML(h, "</td></tr>");
+        const kiln_cell cells[] = {kiln_text(rows[i].role), kiln_count(rows[i].files), kiln_bytes(rows[i].bytes),
+                                   kiln_text(rows[i].first)};
+        kiln_table_row(h, columns, cells, 4);
     }
-    KILN_TABLE_END(h);
+    kiln_table_end(h);
 }
 
 /* ---- what was left out ---------------------------------------------------------------------------------------------------- */
@@ -153,7 +143,7 @@ static void write_left_out(kiln_html *h, const kiln_report *r)
         if (!begun) KILN_HTML(h, "<h3>Left out or changed</h3><ul class=\"plain\">");
         begun = true;
         KILN_HTML(h, "<li>");
-        kiln_report_plural(h, kiln_json_count_of(missing, "count"), "photo is missing, first ", "photos are missing, first ");
+        kiln_plural(h, kiln_json_count_of(missing, "count"), "photo is missing, first ", "photos are missing, first ");
         kiln_html_text(h, kiln_json_text_of(missing, "first"));
         KILN_HTML(h, "</li>");
     }
@@ -173,14 +163,15 @@ static void write_split(kiln_html *h, const kiln_report *r)
         synthetic += v->cameras[i].synthetic;
     }
     KILN_HTML(h, "<h3>Cameras</h3>");
-    KILN_FACTS_BEGIN(h);
-    KILN_FACT_COUNT(h, "Train", v->n_cameras - test);
-    KILN_FACT_COUNT(h, "Test", test);
-    KILN_FACT_TEXT(h, "Split by", kiln_json_text_of(split, "rule"));
-    KILN_FACT_COUNT(h, "With photo", photos);
-    if (masks) KILN_FACT_COUNT(h, "With mask", masks);
-    if (synthetic) KILN_FACT_COUNT(h, "On our orbit", synthetic);
-    KILN_FACTS_END(h);
+    const kiln_fact facts[] = {
+        {"Train", kiln_count(v->n_cameras - test)},
+        {"Test", kiln_count(test)},
+        {"Split by", kiln_text(kiln_json_text_of(split, "rule"))},
+        {"With photo", kiln_count(photos)},
+        {"With mask", masks ? kiln_count(masks) : kiln_none()},
+        {"On our orbit", synthetic ? kiln_count(synthetic) : kiln_none()},
+    };
+    kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
 }
 
 /* Cameras of one model and size; focal lengths may differ. */
@@ -214,44 +205,49 @@ static void write_angle(kiln_html *h, double pixels, double focal)
     KILN_HTML(h, "\xc2\xb0");
 }
 
-static void write_lens(kiln_html *h, const lens_row *l)
+static void write_size(kiln_html *h, const void *context)
 {
-    const kiln_camera *c = l->first;
-    KILN_HTML(h, "<tr><th scope=\"row\">");
-    kiln_html_text(h, c->model);
-    KILN_HTML(h, "</th><td class=\"n\">");
-    kiln_html_count(h, l->n);
-    KILN_HTML(h, "</td><td class=\"n\">");
+    const kiln_camera *c = ((const lens_row *)context)->first;
     kiln_html_count(h, c->width);
     KILN_HTML(h, " \xc3\x97 ");
     kiln_html_count(h, c->height);
-    KILN_HTML(h, "</td><td class=\"n\">");
+}
+
+static void write_focal(kiln_html *h, const void *context)
+{
+    const lens_row *l = context;
     kiln_html_fixed(h, l->least, 1);
     if (l->most > l->least) {
         KILN_HTML(h, " to ");
         kiln_html_fixed(h, l->most, 1);
     }
-    KILN_HTML(h, " px</td><td class=\"n\">");
+    KILN_HTML(h, " px");
+}
+
+static void write_view(kiln_html *h, const void *context)
+{
+    const kiln_camera *c = ((const lens_row *)context)->first;
     write_angle(h, c->width, c->fx);
     KILN_HTML(h, " \xc3\x97 ");
     write_angle(h, c->height, c->fy);
-    KILN_HTML(h, "</td><td>");
-    kiln_html_text(h, c->distorted ? "yes, photos are undistorted" : "no");
-    KILN_HTML(h, "</td></tr>");
 }
 
 static void write_lenses(kiln_html *h, const kiln_report *r)
 {
+    static const kiln_column columns[] = {{"Lens", NULL},        {"Cameras", "n"},       {"Picture", "n"},
+                                          {"Focal length", "n"}, {"Field of view", "n"}, {"Distorted", NULL}};
     lens_row rows[12];
     const uint32_t n = group_lenses(&r->bake->views, rows, 12);
-    KILN_TABLE_BEGIN(h, "Lenses", "");
-    KILN_HTML(
-        h,
-        "<thead><tr><th scope=\"col\">Lens</th><th scope=\"col\" class=\"n\">Cameras</th><th scope=\"col\" class=\"n\">Picture</th>"
-        "<th scope=\"col\" class=\"n\">Focal length</th><th scope=\"col\" class=\"n\">Field of view</th>"
-        "<th scope=\"col\">Distorted</th></tr></thead><tbody>");
-    for (uint32_t i = 0; i < n; i++) write_lens(h, &rows[i]);
-    KILN_TABLE_END(h);
+    kiln_table_begin(h, "Lenses", "", columns, 6);
+    for (uint32_t i = 0; i < n; i++) {
+        const lens_row *l = &rows[i];
+        const kiln_cell cells[] = {
+            kiln_text(l->first->model), kiln_count(l->n),
+            kiln_by(write_size, l),     kiln_by(write_focal, l),
+            kiln_by(write_view, l),     kiln_text(l->first->distorted ? "yes, photos are undistorted" : "no")};
+        kiln_table_row(h, columns, cells, 6);
+    }
+    kiln_table_end(h);
 }
 
 static void write(kiln_html *h, const kiln_report *r)

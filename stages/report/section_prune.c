@@ -2,6 +2,7 @@
 #include "stages/report/report_page.h"
 
 #include "kernels/prune/prune.h"
+#include "stages/report/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,34 +32,24 @@ static bool is_worth(const json_t *rule)
            kiln_json_count_of(rule, "clamped");
 }
 
-static void write_rule(kiln_html *h, const char *name, const json_t *rule)
-{
-    KILN_HTML(h, "<tr><th scope=\"row\">");
-    kiln_html_text(h, name);
-    KILN_HTML(h, "</th><td>");
-    kiln_html_text(h, looks_at(name));
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_short(h, kiln_json_number_of(rule, "limit"));
-    KILN_HTML(h, "</td><td>");
-    kiln_html_text(h, kiln_json_text_of(rule, "policy"));
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_count(h, kiln_json_count_of(rule, "dropped"));
-    KILN_HTML(h, "</td><td class=\"n\">");
-    kiln_html_count(h, kiln_json_count_of(rule, "clamped"));
-    KILN_HTML(h, "</td></tr>");
-}
-
 static void write_rules(kiln_html *h, const kiln_report *r)
 {
+    static const kiln_column columns[] = {{"Rule", NULL}, {"Looks at", NULL}, {"Limit", "n"},
+                                          {"Does", NULL}, {"Dropped", "n"},   {"Clamped", "n"}};
     const char *name;
     json_t *rule;
-    KILN_TABLE_BEGIN(h, "Rules of prune", "rules");
-    KILN_HTML(h,
-              "<thead><tr><th scope=\"col\">Rule</th><th scope=\"col\">Looks at</th><th scope=\"col\" class=\"n\">Limit</th>"
-              "<th scope=\"col\">Does</th><th scope=\"col\" class=\"n\">Dropped</th><th scope=\"col\" class=\"n\">Clamped</th></tr>"
-              "</thead><tbody>");
-    json_object_foreach(json_object_get(record(r), "rules"), name, rule) if (is_worth(rule)) write_rule(h, name, rule);
-    KILN_TABLE_END(h);
+    kiln_table_begin(h, "Rules of prune", "rules", columns, 6);
+    json_object_foreach(json_object_get(record(r), "rules"), name, rule)
+    {
+        const kiln_cell cells[] = {kiln_text(name),
+                                   kiln_text(looks_at(name)),
+                                   kiln_short(kiln_json_number_of(rule, "limit")),
+                                   kiln_text(kiln_json_text_of(rule, "policy")),
+                                   kiln_count(kiln_json_count_of(rule, "dropped")),
+                                   kiln_count(kiln_json_count_of(rule, "clamped"))};
+        if (is_worth(rule)) kiln_table_row(h, columns, cells, 6);
+    }
+    kiln_table_end(h);
 }
 
 /* ---- other limits --------------------------------------------------------------------------------------------------------- */
@@ -105,10 +96,9 @@ static void write_trials(kiln_html *h, const kiln_report *r)
         KILN_HTML(h, " rows.");
     }
     KILN_HTML(h, "</p>");
-    KILN_TABLE_BEGIN(h, "Rules at other limits", "trials");
-    KILN_HTML(h, "<tbody>");
+    kiln_table_begin(h, "Rules at other limits", "trials", NULL, 0);
     for (const kiln_rule_trial *t = s->trials; t->name; t++) write_trial(h, t, s->before.read);
-    KILN_TABLE_END(h);
+    kiln_table_end(h);
 }
 
 /* ---- histograms --------------------------------------------------------------------------------------------------------- */
@@ -198,7 +188,7 @@ static void write(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "<p class=\"lead\">");
     kiln_html_count(h, kept);
     KILN_HTML(h, " of ");
-    kiln_report_plural(h, rows, "Gaussian", "Gaussians");
+    kiln_plural(h, rows, "Gaussian", "Gaussians");
     KILN_HTML(h, " kept");
     if (rows > kept) {
         KILN_HTML(h, ", ");
@@ -207,17 +197,10 @@ static void write(kiln_html *h, const kiln_report *r)
     }
     KILN_HTML(h, ".</p>");
     write_rules(h, r);
-    KILN_FACTS_BEGIN(h);
-    KILN_FACT(h, "Extent");
-    kiln_html_short(h, kiln_json_number_of(record(r), "extent"));
-    KILN_FACT_END(h);
-    KILN_FACT(h, "Median spacing");
-    kiln_html_short(h, kiln_json_number_of(record(r), "median_spacing"));
-    KILN_FACT_END(h);
-    KILN_FACT(h, "Median longest axis");
-    kiln_html_short(h, kiln_json_number_of(record(r), "median_scale"));
-    KILN_FACT_END(h);
-    KILN_FACTS_END(h);
+    const kiln_fact facts[] = {{"Extent", kiln_short(kiln_json_number_of(record(r), "extent"))},
+                               {"Median spacing", kiln_short(kiln_json_number_of(record(r), "median_spacing"))},
+                               {"Median longest axis", kiln_short(kiln_json_number_of(record(r), "median_scale"))}};
+    kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
     write_trials(h, r);
     write_plots(h, r);
 }

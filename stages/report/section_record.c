@@ -1,6 +1,8 @@
 /* section_record -- what is needed to bake the same again and to compare: versions, parameters, digests. */
 #include "stages/report/report_page.h"
 
+#include "stages/report/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,26 +15,18 @@ static bool has(const kiln_report *r)
 
 static void write_versions(kiln_html *h, const kiln_report *r)
 {
+    static const kiln_column columns[] = {
+        {"Stage", NULL}, {"Program", NULL}, {"Algorithm", "n"}, {"Device", NULL}, {"Finished", NULL}};
     KILN_HTML(h, "<h3>Versions</h3>");
-    KILN_TABLE_BEGIN(h, "Versions", "");
-    KILN_HTML(h, "<thead><tr><th scope=\"col\">Stage</th><th scope=\"col\">Program</th><th scope=\"col\" class=\"n\">Algorithm</th>"
-                 "<th scope=\"col\">Device</th><th scope=\"col\">Finished</th></tr></thead><tbody>");
+    kiln_table_begin(h, "Versions", "", columns, 5);
     for (int i = 0; i < KILN_STAGE_COUNT; i++) {
         const kiln_stage_facts *s = &r->bake->stages[i];
-        if (!s->ran) continue;
-        KILN_HTML(h, "<tr><th scope=\"row\">");
-        kiln_html_text(h, s->name);
-        KILN_HTML(h, "</th><td>");
-        kiln_html_text(h, s->run.program);
-        KILN_HTML(h, "</td><td class=\"n\">");
-        kiln_html_count(h, s->row.version);
-        KILN_HTML(h, "</td><td>");
-        kiln_html_text(h, s->run.device);
-        KILN_HTML(h, "</td><td>");
-        kiln_html_time(h, s->row.finished_ns);
-        KILN_HTML(h, "</td></tr>");
+        const char *device = s->n_tasks && s->run.device && !*s->run.device ? s->tasks[0].device : s->run.device;
+        const kiln_cell cells[] = {kiln_text(s->name), kiln_text(s->run.program), kiln_count(s->row.version), kiln_text(device),
+                                   kiln_time(s->row.finished_ns)};
+        if (s->ran) kiln_table_row(h, columns, cells, 5);
     }
-    KILN_TABLE_END(h);
+    kiln_table_end(h);
 }
 
 /* As the stage's command line would have them; an option whose text is empty has no value. */
@@ -71,7 +65,9 @@ typedef struct {
 
 static void close_list(digest_list *l)
 {
-    if (l->kind[0]) KILN_HTML(l->h, "</tbody></table></div></details>");
+    if (!l->kind[0]) return;
+    kiln_table_end(l->h);
+    KILN_HTML(l->h, "</details>");
 }
 
 /* Layers are few and shown; tables and images, one for each camera, are folded. */
@@ -84,19 +80,17 @@ static void open_list(digest_list *l, const char *kind)
     else
         KILN_HTML(l->h, "<details><summary>");
     kiln_html_text(l->h, kind);
-    KILN_HTML(l->h, "s</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Digests\"><table><tbody>");
+    KILN_HTML(l->h, "s</summary>");
+    kiln_table_begin(l->h, "Digests", "", NULL, 0);
 }
 
 static void add_digest(void *context, const char *kind, const char *name, kiln_hash digest)
 {
+    static const kiln_column columns[] = {{"", NULL}, {"", "hash"}};
     digest_list *l = context;
     char hex[33];
     if (strcmp(l->kind, kind) != 0) open_list(l, kind);
-    KILN_HTML(l->h, "<tr><th scope=\"row\">");
-    kiln_html_text(l->h, name);
-    KILN_HTML(l->h, "</th><td class=\"hash\">");
-    kiln_html_text(l->h, kiln_hash_hex(digest, hex));
-    KILN_HTML(l->h, "</td></tr>");
+    kiln_table_row(l->h, columns, (kiln_cell[]){kiln_text(name), kiln_text(kiln_hash_hex(digest, hex))}, 2);
 }
 
 static void write_digests(kiln_html *h, const kiln_report *r)

@@ -112,9 +112,11 @@ void kiln_table_end(kiln_html *h) { KILN_HTML(h, "</tbody></table></div>"); }
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 static bool is_known(kiln_cell c) { return c.kind != KILN_CELL_NONE && (c.kind != KILN_CELL_TEXT || (c.of.text && *c.of.text)); }
 
-void kiln_facts(kiln_html *h, const kiln_fact *facts, size_t n)
+void kiln_facts(kiln_html *h, const char *class, const kiln_fact *facts, size_t n)
 {
-    KILN_HTML(h, "<dl class=\"facts\">");
+    KILN_HTML(h, "<dl");
+    KILN_ATTR(h, "class", class);
+    KILN_HTML(h, ">");
     for (size_t i = 0; i < n; i++) {
         if (!is_known(facts[i].value)) continue;
         KILN_HTML(h, "<div><dt>");

@@ -84,8 +84,8 @@ typedef struct {
     kiln_cell value;
 } kiln_fact;
 
-/* Writes a list of names and values without those that have none. */
-void kiln_facts(kiln_html *h, const kiln_fact *facts, size_t n);
+/* Writes a list of names and values without those that have none. class: of the list, a constant of the source. */
+void kiln_facts(kiln_html *h, const char *class, const kiln_fact *facts, size_t n);
 
 /* "1 camera", "12 cameras". one and more are constants of the source. */
 void kiln_plural(kiln_html *h, uint64_t n, const char *one, const char *more);

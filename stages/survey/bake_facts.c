@@ -20,6 +20,19 @@ static kiln_status parse(const char *text, json_t **out, kiln_error *err)
     return kiln_json_parse(text, strlen(text), 0, "the record of a run", out, NULL, err);
 }
 
+/* The tasks of a run, and the clock of all. */
+static kiln_status get_tasks(kiln_manifest *m, kiln_stage_facts *s, kiln_error *err)
+{
+    KILN_TRY(kiln_run_rows_of_tasks(m, &s->run, &s->tasks, &s->n_tasks, err));
+    KILN_TRY(KILN_ALLOC(&s->task_counters, s->n_tasks, "the records of tasks", err));
+    for (uint32_t i = 0; i < s->n_tasks; i++) KILN_TRY(parse(s->tasks[i].counters, &s->task_counters[i], err));
+    KILN_TRY(kiln_run_clock_begin(&s->clock, s->n_tasks + 1, err));
+    for (uint32_t i = 0; i < s->n_tasks; i++) kiln_run_clock_add(&s->clock, s->tasks[i].start_ns, s->tasks[i].stop_ns);
+    kiln_run_clock_add(&s->clock, s->run.start_ns, s->run.stop_ns);
+    kiln_run_clock_end(&s->clock);
+    return KILN_OK;
+}
+
 static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_facts *s, kiln_error *err)
 {
     s->name = name;
@@ -28,7 +41,8 @@ static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_fact
     KILN_TRY(kiln_run_row_last(m, name, &s->ran, &s->run, err));
     if (!s->ran) return KILN_OK;
     KILN_TRY(parse(s->run.counters, &s->counters, err));
-    return parse(s->run.parameters, &s->parameters, err);
+    KILN_TRY(parse(s->run.parameters, &s->parameters, err));
+    return get_tasks(m, s, err);
 }
 
 static kiln_status get_scene(kiln_manifest *m, kiln_bake_facts *f, kiln_error *err)
@@ -70,6 +84,10 @@ void kiln_bake_facts_release(kiln_bake_facts *f)
         json_decref(s->counters);
         json_decref(s->parameters);
         kiln_run_row_release(&s->run);
+        for (uint32_t k = 0; k < s->n_tasks && s->task_counters; k++) json_decref(s->task_counters[k]);
+        free(s->task_counters);
+        kiln_run_rows_free(s->tasks, s->n_tasks);
+        kiln_run_clock_release(&s->clock);
         free(s->lost);
     }
     for (int i = 0; i < KILN_LAYER_KINDS; i++) kiln_layer_free(f->layers[i]);
@@ -85,11 +103,7 @@ const kiln_stage_facts *kiln_bake_stage(const kiln_bake_facts *f, const char *na
     return &f->stages[i];
 }
 
-/* A stranger's times may be any. */
-double kiln_stage_seconds(const kiln_stage_facts *s)
-{
-    return s->ran ? fmax(0, ((double)s->run.stop_ns - (double)s->run.start_ns) * 1e-9) : 0;
-}
+double kiln_stage_seconds(const kiln_stage_facts *s) { return kiln_run_clock_seconds(&s->clock); }
 
 double kiln_bake_seconds(const kiln_bake_facts *f)
 {

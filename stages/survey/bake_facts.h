@@ -6,6 +6,7 @@
 #include "schema/layers.h"
 #include "schema/manifest.h"
 #include "stages/survey/bake_views.h"
+#include "stages/survey/run_clock.h"
 
 #include <jansson.h>
 
@@ -22,7 +23,11 @@ typedef struct {
     bool ran; /* the next three are of its newest run that made its output */
     kiln_run_row run;
     json_t *counters, *parameters; /* objects of a stranger: any key may be missing or of another type. NULL: none */
-    kiln_quarantine_row *lost;     /* [n_lost] */
+    kiln_run_row *tasks;           /* [n_tasks] runs that computed units for it, on other hosts or by shards */
+    json_t **task_counters;        /* [n_tasks] */
+    uint32_t n_tasks;
+    kiln_run_clock clock;      /* of the run and its tasks */
+    kiln_quarantine_row *lost; /* [n_lost] */
     uint32_t n_lost;
 } kiln_stage_facts;
 
@@ -43,7 +48,7 @@ void kiln_bake_facts_release(kiln_bake_facts *f);
 /* The facts of a stage of stages.def. */
 const kiln_stage_facts *kiln_bake_stage(const kiln_bake_facts *f, const char *name);
 
-/* Seconds of a stage's newest run, 0 without one; of all stages together. */
+/* Seconds in which a stage's newest run or one of its tasks ran, 0 without one; of all stages together. */
 double kiln_stage_seconds(const kiln_stage_facts *s);
 double kiln_bake_seconds(const kiln_bake_facts *f);
 /* The layer that the bake has come to; NULL: none. */

@@ -151,6 +151,27 @@ got = re.findall("<h4>Level (\\d+).*?class=\"numbers\">([0-9.]+) dB", open(sys.a
 assert got and all(abs(float(db) - want[int(level)]) < 0.006 for level, db in got), (got, want)
 PY
 
+# tasks of several hosts stand in the time line, each list of units on each host
+cp "$M" "$T/hosts.db"
+must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --plan --tasks 2
+for round in 1 2; do
+    for i in 1 2; do must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --shard $i/2 --part "$T/parts"; done
+    must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --gather "$T/parts"
+done
+[ "$(python3 -c 'import json, socket, sqlite3, sys; print({json.loads(c)["host"] for c, in sqlite3.connect(sys.argv[1]).execute("SELECT counters FROM run")} == {socket.gethostname()})' "$T/hosts.db")" = True ] || fail 'a run does not say on which host it was'
+python3 - "$T/hosts.db" <<'PY' || fail 'cannot name the hosts'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+tasks = [i for i, in db.execute("SELECT id FROM run WHERE instr(counters, '\"part stored\"') ORDER BY id")]
+assert len(tasks) == 4, tasks
+for k, i in enumerate(tasks):
+    db.execute("UPDATE run SET counters = json_set(counters, '$.host', ?) WHERE id = ?", (f"node<{k % 2}>", i))
+db.commit()
+PY
+must 0 kiln report "$T/hosts.db" -o "$T/hosts.html"
+page "$T/hosts.html"
+for word in '15 units in 4 tasks on 2 hosts' '>counting pairs</th>' ' in 1 task on node&lt;1&gt;' '<td>node&lt;0&gt;</td>'; do has "$T/hosts.html" "$word"; done
+
 # photos of a stranger's manifest: not in source_file, changed since, a pipe, a link, no picture; pictures outside of the bake
 cp "$T/demo/images/view_00.png" "$T/secret.png"
 mkfifo "$T/pipe.png"
@@ -224,6 +245,14 @@ done
 must 0 kiln report "$T/demo/bake/other.db" --against "$M" -o "$T/other.html"
 page "$T/other.html"
 for word in '<h2>Compared</h2>' '<th scope="row">kiln-prune --min-opacity</th><td class="hash">0.00392156862745098</td><td class="hash">0.9</td>' 'class="worse"' '<th scope="row">min-opacity</th><td class="n">0</td>'; do has "$T/other.html" "$word"; done
+has "$T/other.html" 'Both bakes write their pictures into one folder'
+mkdir "$T/apart"
+cp "$T/demo/bake/other.db" "$T/apart/manifest.db"
+cp -r "$T/demo/bake/renders" "$T/apart/renders"
+must 0 kiln render "$M" --force
+must 0 kiln report "$T/apart/manifest.db" --against "$M" -o "$T/other.html"
+page "$T/other.html"
+said "$T/other.html" 'difference:9 other:4 photo:5 picture:5 this:4 tiles:5'
 must 0 kiln report "$T/demo/bake/other.db" --against "$T/evil.db" -o "$T/other.html"
 page "$T/other.html"
 must 3 kiln report "$M" --against "$T/not-there.db" -o "$T/none.html"

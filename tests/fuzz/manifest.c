@@ -174,6 +174,11 @@ static void read_stages(kiln_manifest *m)
         judge(kiln_quarantine_get(m, stages[i], &q, &n, &err), &err);
         free(q);
         judge(kiln_run_row_last(m, stages[i], &found, &run, &err), &err);
+        if (found) {
+            kiln_run_row *tasks = NULL;
+            judge(kiln_run_rows_of_tasks(m, &run, &tasks, &n, &err), &err);
+            kiln_run_rows_free(tasks, n);
+        }
         kiln_run_row_release(&run);
     }
 }

@@ -509,6 +509,19 @@ static void stage_parameters_and_runs_round_trip(void **state)
     OK(kiln_run_row_last(m, "knn", &found, &last, &err));
     assert_int_equal(last.id, 1);
     assert_string_equal(last.counters, "{}");
+    kiln_run_row *tasks;
+    OK(kiln_run_rows_of_tasks(m, &last, &tasks, &n, &err));
+    assert_int_equal(n, 0); /* those that there are came behind it */
+    kiln_run_rows_free(tasks, n);
+    kiln_run_row_release(&last);
+    run.counters = (char[]){"{}"};
+    OK(kiln_run_row_put(m, &run, &err));
+    OK(kiln_run_row_last(m, "knn", &found, &last, &err));
+    OK(kiln_run_rows_of_tasks(m, &last, &tasks, &n, &err));
+    assert_int_equal(n, 2);
+    assert_int_equal(tasks[0].id, 3);
+    assert_string_equal(tasks[1].counters, "{\"status\":\"part stored\"}");
+    kiln_run_rows_free(tasks, n);
     kiln_run_row_release(&last);
     kiln_manifest_close(m);
 }
