@@ -131,12 +131,13 @@ static kiln_status put_wrapped(const char *text, int columns, kiln_buffer *out, 
 static kiln_status put_summary(const kiln_plot *p, const kiln_plot_series *s, int columns, kiln_buffer *out, kiln_error *err)
 {
     char text[TEXT], of[COUNT + 8] = "", median[LABEL], least[LABEL], most[LABEL];
+    const int what = (int)strlen(p->what) - (s->of == 1); /* "views": one is a view */
     number_text(s->median, 4, median);
     number_text(s->least, 4, least);
     number_text(s->most, 4, most);
     if (s->of > s->n) (void)snprintf(of, sizeof of, " of %llu", (unsigned long long)s->of);
-    (void)snprintf(text, sizeof text, "%s%s%llu%s %s, median %s, from %s to %s", s->name, *s->name ? ": " : "",
-                   (unsigned long long)s->n, of, p->what, median, least, most);
+    (void)snprintf(text, sizeof text, "%s%s%llu%s %.*s, median %s, from %s to %s", s->name, *s->name ? ": " : "",
+                   (unsigned long long)s->n, of, what, p->what, median, least, most);
     return put_wrapped(text, columns, out, err);
 }
 

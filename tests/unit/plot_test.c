@@ -101,7 +101,7 @@ static void one_number_and_equal_ones_are_one_bar(void **state)
     const kiln_plot one = PLOT_OF(34.5), equal = PLOT_OF(7, 7, 7);
     assert_int_equal(one.n_bars, 1);
     assert_text(&one, 40, true,
-                "Numbers (dB)\n1 views, median 34.5, from 34.5 to 34.5\nfrom\n34.5  ################################ 1\n");
+                "Numbers (dB)\n1 view, median 34.5, from 34.5 to 34.5\nfrom\n34.5  ################################ 1\n");
     assert_int_equal(equal.n_bars, 1);
     assert_int_equal(equal.series[0].bars[0], 3);
     const kiln_plot zero = PLOT_OF(0, 0);
