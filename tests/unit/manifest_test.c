@@ -428,6 +428,31 @@ static void readers_of_one_process_keep_their_state(void **state)
     close(go[0]), close(go[1]);
 }
 
+static void reader_is_told_when_another_has_written(void **state)
+{
+    char path[600], stage[32];
+    kiln_error err = {0};
+    int64_t first, again, later;
+    kiln_manifest *w = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE), *r = open_manifest(path, KILN_OPEN_READ);
+    OK(kiln_manifest_begin_read(r, &first, &err));
+    OK(kiln_parameter_put(w, "knn", "neighbors", "4", &err));
+    assert_int_equal(number_of(r, "SELECT count(*) FROM parameter"), 0); /* of the state that the transaction began with */
+    kiln_manifest_rollback(r);
+    OK(kiln_manifest_begin_read(r, &later, &err));
+    assert_int_not_equal(first, later);
+    assert_int_equal(number_of(r, "SELECT count(*) FROM parameter"), 1);
+    kiln_manifest_rollback(r);
+    OK(kiln_manifest_begin_read(r, &again, &err));
+    assert_int_equal(again, later);
+    kiln_manifest_rollback(r);
+    assert_true(kiln_manifest_is_written(path, stage));
+    assert_string_equal(stage, "test");
+    kiln_manifest_close(w);
+    assert_false(kiln_manifest_is_written(path, stage));
+    assert_string_equal(stage, "");
+    kiln_manifest_close(r);
+}
+
 static void reader_cannot_write(void **state)
 {
     char path[600];
@@ -588,6 +613,7 @@ int main(void)
         TEST(lock_has_one_holder_while_its_file_comes_and_goes),
         TEST(reader_sees_the_last_commit_while_a_writer_writes),
         TEST(readers_of_one_process_keep_their_state),
+        TEST(reader_is_told_when_another_has_written),
         TEST(reader_cannot_write),
         TEST(rollback_leaves_nothing),
         TEST(close_in_the_middle_of_a_transaction_rolls_back),
