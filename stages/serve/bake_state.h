@@ -42,6 +42,8 @@ typedef struct {
 kiln_status kiln_bake_state_init(kiln_bake_state *s, const char *path, bool allow_network, kiln_error *err) KILN_MUST_CHECK;
 void kiln_bake_state_release(kiln_bake_state *s);
 kiln_status kiln_bake_state_enter(kiln_bake_state *s, kiln_error *err) KILN_MUST_CHECK;
+/* Ends the transaction; may be called before the answer is made, from where on only what a getter has given is read. Twice does
+ * nothing. */
 void kiln_bake_state_leave(kiln_bake_state *s);
 
 kiln_status kiln_bake_state_scene(kiln_bake_state *s, const kiln_scene **out, kiln_error *err) KILN_MUST_CHECK;

@@ -104,13 +104,12 @@ kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_add
 
 uint32_t kiln_connections_fit(uint32_t wanted)
 {
-    struct rlimit files;
+    struct rlimit files, more;
     const rlim_t need = (rlim_t)wanted + OTHER_FILES;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted < 512 ? wanted : 512;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
+    more = files;
+    more.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
+    if (files.rlim_cur < need && setrlimit(RLIMIT_NOFILE, &more) == 0) files = more;
     if (files.rlim_cur >= need) return wanted;
-    files.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
-    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
-    return files.rlim_cur > OTHER_FILES + 1
-               ? (uint32_t)(files.rlim_cur - OTHER_FILES < wanted ? files.rlim_cur - OTHER_FILES : wanted)
-               : 1;
+    return files.rlim_cur > OTHER_FILES ? (uint32_t)(files.rlim_cur - OTHER_FILES) : 1;
 }

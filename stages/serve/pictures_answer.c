@@ -57,6 +57,7 @@ kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_re
     KILN_TRY(find_camera(s, q->path.number, &views, &c, err));
     KILN_TRY(kiln_bake_state_sources(s, &sources, &n_sources, err));
     KILN_TRY(background_of(s, kiln_bake_view_image(views, c->name), background, err));
+    kiln_bake_state_leave(s); /* decoding takes long, and needs no more of the manifest */
     kiln_status st = kiln_view_photo_read(c, background, sources, n_sources, &p, &why, err);
     if (st == KILN_OK) st = encode(&p, why, background, out, err);
     kiln_picture_release(&p);
@@ -74,6 +75,7 @@ kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_
     const kiln_image *image = kiln_bake_view_image(views, c->name);
     if (!image) return kiln_fail(err, KILN_E_STALE, "the camera has no picture yet");
     KILN_TRY(background_of(s, image, background, err));
+    kiln_bake_state_leave(s);
     kiln_status st = kiln_foreign_render(s->path, image->path, &p, &why, err);
     if (st == KILN_OK) st = encode(&p, why, background, out, err);
     kiln_picture_release(&p);

@@ -83,8 +83,10 @@ static void tell(const kiln_http_server *s, const kiln_serve_address *a)
     char host[256] = "HOST";
     if (gethostname(host, sizeof host - 1) != 0) (void)strcpy(host, "HOST");
     kiln_say("open the address in a browser; whoever has it can read this bake. Ctrl-C ends");
+    const bool v6 = strchr(a->listen, ':') != NULL;
     if (kiln_address_is_loopback(a->listen))
-        kiln_say("from another machine: ssh -L %u:%s:%u %s, then open it there", a->port, a->listen, a->port, host);
+        kiln_say("from another machine: ssh -L %u:%s%s%s:%u %s, then open it there", a->port, v6 ? "[" : "", a->listen,
+                 v6 ? "]" : "", a->port, host);
     else
         kiln_warn("other machines can reach this address, and what is sent is not encrypted; without --listen only this one can");
     if (!kiln_http_server_has_viewer(s))
