@@ -195,25 +195,59 @@ static void take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const cha
     }
 }
 
+/* About the box. */
+typedef struct {
+    double centre[3], radius; /* above 0 */
+} sphere;
+
+static kiln_status sphere_of(const kiln_scene *scene, const kiln_layer *layer, sphere *out, kiln_error *err)
+{
+    double lo[3], hi[3], square = 0;
+    KILN_TRY(kiln_scene_box(scene, layer, lo, hi, err));
+    for (int a = 0; a < 3; a++) {
+        const double half = (hi[a] - lo[a]) / 2;
+        out->centre[a] = lo[a] + half;
+        square += half * half;
+    }
+    out->radius = square > 0 ? sqrt(square) : 1;
+    return KILN_OK;
+}
+
+/* Is it in the picture, and more than a dot? */
+static bool is_seen(const sphere *s, const kiln_camera *c)
+{
+    double p[3];
+    for (int i = 0; i < 3; i++)
+        p[i] = c->t[i] + c->r[3 * i] * s->centre[0] + c->r[3 * i + 1] * s->centre[1] + c->r[3 * i + 2] * s->centre[2];
+    if (!(p[2] > -s->radius)) return false; /* behind the camera */
+    if (p[2] < s->radius) return true;      /* the camera is within its slab of depth: too near to tell */
+    const double x = c->fx * p[0] / p[2] + c->cx, y = c->fy * p[1] / p[2] + c->cy, half = c->fx * s->radius / p[2];
+    return half >= 1 && x > -half && x < c->width + half && y > -half && y < c->height + half;
+}
+
+static void say_unseen(const sphere *s, const kiln_viewpoints *v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n; i++) n += !is_seen(s, &v->cameras[i]);
+    if (n > 0)
+        kiln_warn("from %u of %u places on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
+                  "%.6g:%.6g:%.6g and its radius %.6g",
+                  n, v->n, s->centre[0], s->centre[1], s->centre[2], s->radius);
+}
+
 /* Where the cameras stand around what they look at; if they do not, around the box of the scene. */
-static kiln_status shape_of(const kiln_scene *scene, const kiln_layer *layer, const kiln_viewpoints *v, const kiln_camera *lens,
+static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene, const kiln_viewpoints *v, const kiln_camera *lens,
                             const orbit_text *said, kiln_orbit_shape *shape, kiln_error *err)
 {
-    double lo[3], hi[3], half[3];
     bool around = false;
     *shape = (kiln_orbit_shape){0};
     kiln_camera_path_up(scene->up_axis, v->cameras, v->n, shape->up);
-    KILN_TRY(kiln_scene_box(scene, layer, lo, hi, err));
-    for (int a = 0; a < 3; a++) half[a] = (hi[a] - lo[a]) / 2;
     if (!isnan(said->centre[0]))
         memcpy(shape->centre, said->centre, sizeof shape->centre);
     else if (!kiln_camera_path_focus(v->cameras, v->n, shape->centre))
-        for (int a = 0; a < 3; a++) shape->centre[a] = lo[a] + half[a];
+        memcpy(shape->centre, around_scene->centre, sizeof shape->centre);
     KILN_TRY(kiln_camera_path_around(v->cameras, v->n, shape, &around, err));
-    if (!around) {
-        const double sphere = sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
-        kiln_camera_path_contain(lens, sphere > 0 ? sphere : 1, shape);
-    }
+    if (!around) kiln_camera_path_contain(lens, around_scene->radius, shape);
     if (!isnan(said->radius)) shape->radius = said->radius;
     if (!isnan(said->height)) shape->height = said->height;
     return KILN_OK;
@@ -224,18 +258,22 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
 {
     orbit_text said;
     kiln_orbit_shape shape;
+    sphere around;
     kiln_camera *lens, *cameras;
     if (!read_orbit(text, &said)) return kiln_fail(err, KILN_E_BUG, "'%s' has been checked", text);
     KILN_TRY(KILN_ALLOC(&lens, 1, "a camera", err));
     kiln_camera_path_lens(lens);
     if (v->n > 0) *lens = v->cameras[0];
-    kiln_status st = shape_of(scene, layer, v, lens, &said, &shape, err);
+    kiln_status st = sphere_of(scene, layer, &around, err);
+    if (st == KILN_OK) st = shape_of(scene, &around, v, lens, &said, &shape, err);
     if (st == KILN_OK) st = KILN_ALLOC(&cameras, said.n, "cameras", err);
     if (st == KILN_OK) {
         for (uint32_t i = 0; i < said.n; i++) kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
         take(v, cameras, said.n, "orbit");
         kiln_say("the orbit: radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g, up is %.3g %.3g %.3g", shape.radius, shape.height,
-                 shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0], shape.up[1], shape.up[2]);
+                 shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0] + 0.0, shape.up[1] + 0.0,
+                 shape.up[2] + 0.0); /* not -0 */
+        say_unseen(&around, v);
     }
     free(lens);
     return st;

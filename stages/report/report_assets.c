@@ -1,15 +1,7 @@
-/* report_assets -- see the header. Paths are relative to the repository root, where every build runs; report.mk makes this object
- * depend on them. */
+/* report_assets -- see the header. report.mk makes this object depend on the files. */
 #include "stages/report/report_assets.h"
 
-#define TEXT(symbol, path)                             \
-    __asm__(".pushsection .rodata\n"                   \
-            ".global " symbol "\n"                     \
-            ".type " symbol ", @object\n" symbol ":\n" \
-            ".incbin \"" path "\"\n"                   \
-            ".byte 0\n"                                \
-            ".size " symbol ", . - " symbol "\n"       \
-            ".popsection\n")
+#include "base/embed.h"
 
-TEXT("kiln_report_css", "stages/report/report.css");
-TEXT("kiln_report_js", "stages/report/report.js");
+KILN_EMBED("kiln_report_css", "stages/report/report.css");
+KILN_EMBED("kiln_report_js", "stages/report/report.js");

@@ -2,6 +2,7 @@
 #include "base/vec3.h"
 #include "stages/report/report_page.h"
 
+#include "stages/frame/camera_path.h"
 #include "stages/report/table.h"
 
 #include <math.h>
@@ -18,36 +19,15 @@ static bool has(const kiln_report *r) { return layer_of(r) && layer_of(r)->n_chu
 typedef struct {
     int up, across, along; /* axes 0 to 2 */
     double sign;           /* of up: 1 or -1 */
-    bool known;            /* the scene says so; else the cameras, else it is taken to be y */
+    bool known;            /* the scene says so */
 } directions;
-
-static bool read_up(const char *text, double up[3])
-{
-    const char *axis = strpbrk(text, "xyz");
-    memset(up, 0, 3 * sizeof *up);
-    if (axis) {
-        up[*axis - 'x'] = text[0] == '-' ? -1 : 1;
-        return true;
-    }
-    char *end = (char *)(uintptr_t)text;
-    for (int i = 0; i < 3; i++) up[i] = strtod(end, &end);
-    return isfinite(up[0]) && isfinite(up[1]) && isfinite(up[2]) && fabs(up[0]) + fabs(up[1]) + fabs(up[2]) > 0;
-}
-
-/* A camera's second axis points down. */
-static void up_of_cameras(const kiln_bake_views *v, double up[3])
-{
-    memset(up, 0, 3 * sizeof *up);
-    for (uint32_t i = 0; i < v->n_cameras; i++)
-        for (int a = 0; a < 3; a++) up[a] -= v->cameras[i].r[3 + a];
-}
 
 static directions find_up(const kiln_report *r)
 {
     const kiln_scene *s = r->bake->scene;
     double up[3];
-    directions d = {.up = 1, .known = s && s->up_axis[0] && read_up(s->up_axis, up)};
-    if (!d.known) up_of_cameras(&r->bake->views, up);
+    directions d = {.up = 1, .known = s && s->up_axis[0]};
+    kiln_camera_path_up(s ? s->up_axis : "", r->bake->views.cameras, r->bake->views.n_cameras, up);
     for (int a = 0; a < 3; a++)
         if (fabs(up[a]) > fabs(up[d.up]) * 1.001) d.up = a;
     d.sign = up[d.up] < 0 ? -1 : 1;
@@ -82,6 +62,16 @@ static double inside(const kiln_scene *s, int axis, double v)
     return fmin(fmax(v, s->root_centre[axis] - s->root_half), s->root_centre[axis] + s->root_half);
 }
 
+/* Cameras stand around a scene, so the map shows them up to some half edges from the middle; one that is farther away would leave a
+ * dot of the scene. */
+static bool is_far(const kiln_scene *s, const double p[3])
+{
+    const double reach = 6;
+    for (int a = 0; s && s->has_root && a < 3; a++)
+        if (!(fabs(p[a] - s->root_centre[a]) <= reach * s->root_half)) return true;
+    return false;
+}
+
 static bounds find_bounds(const kiln_report *r)
 {
     const kiln_scene *s = r->bake->scene;
@@ -99,8 +89,7 @@ static bounds find_bounds(const kiln_report *r)
     for (uint32_t i = 0; i < r->bake->views.n_cameras; i++) {
         double p[3];
         centre_of(r, &r->bake->views.cameras[i], p);
-        for (int a = 0; a < 3; a++) p[a] = inside(s, a, p[a]);
-        cover(&b, p);
+        if (!is_far(s, p)) cover(&b, p);
     }
     return b;
 }
@@ -145,11 +134,14 @@ static void write_cameras(kiln_html *h, const map *m, const kiln_report *r)
     for (uint32_t i = 0; i < r->bake->views.n_cameras && i < CHUNKS_SHOWN; i++) {
         double p[3];
         centre_of(r, &r->bake->views.cameras[i], p);
+        const bool far_away = is_far(r->bake->scene, p);
         KILN_HTML(h, "<circle r=\"2.6\"");
+        if (far_away) KILN_ATTR(h, "class", "far");
         KILN_ATTR_XY(h, "cx", place_x(m, p[m->x]));
         KILN_ATTR_XY(h, "cy", place_y(m, p[m->y]));
         KILN_HTML(h, "><title>");
         kiln_html_text(h, r->bake->views.cameras[i].name);
+        kiln_html_text(h, far_away ? ", farther away" : "");
         KILN_HTML(h, "</title></circle>");
     }
 }
@@ -189,6 +181,20 @@ static void write_map(kiln_html *h, const kiln_report *r, const map *m, const ch
     KILN_HTML(h, "</g></svg></figure>");
 }
 
+static void write_far(kiln_html *h, const kiln_report *r)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->bake->views.n_cameras; i++) {
+        double p[3];
+        centre_of(r, &r->bake->views.cameras[i], p);
+        n += is_far(r->bake->scene, p);
+    }
+    if (n == 0) return;
+    KILN_HTML(h, " ");
+    kiln_plural(h, n, "camera is farther away than the maps reach, and is a ring at their edge.",
+                "cameras are farther away than the maps reach, and are rings at their edge.");
+}
+
 static void write_maps(kiln_html *h, const kiln_report *r)
 {
     const directions d = find_up(r);
@@ -202,6 +208,7 @@ static void write_maps(kiln_html *h, const kiln_report *r)
     write_map(h, r, &above, "From above");
     write_map(h, r, &side, "From the side");
     KILN_HTML(h, "</div><p class=\"note\">Boxes of means; the fuller a chunk, the darker. Dots are cameras.");
+    write_far(h, r);
     if (!d.known) KILN_HTML(h, " The scene does not say what is up; this is as most cameras have it.");
     if (layer_of(r)->n_chunks > CHUNKS_SHOWN) {
         KILN_HTML(h, " The first ");
