@@ -20,7 +20,7 @@ grep -q 'the orbit: radius=' err || fail "nothing says where the orbit is: $(cat
 grep -q warning err && fail "an orbit around the scene is warned of: $(cat err)"
 for far in radius=1e9 height=1e7 centre=1e7:1e7:0; do
     must 0 "$KILN_BIN/kiln-render" m/x.db --orbit "4,$far" -o absurd/
-    [ "$(grep -c 'warning: from 4 of 4 places on the orbit the scene is outside' err)" = 1 ] || fail "nothing is said of --orbit 4,$far: $(cat err)"
+    [ "$(grep -c 'warning: from [34] of 4 places on the orbit the scene is outside' err)" = 1 ] || fail "nothing is said of --orbit 4,$far: $(cat err)"
 done
 must 0 "$KILN_BIN/kiln-render" m/x.db --orbit 5 -o orbit/ --json
 where=$(sed -n 's/.*the orbit: \(radius=.*\), up is.*/\1/p' err)
