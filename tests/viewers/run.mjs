@@ -13,6 +13,7 @@ import { startBrowser } from './browser.mjs';
 import { formats, identity, quick, scenes, streams, viewers } from './cases.mjs';
 import { bake, psnr, writeOurs, writeTheirs } from './inputs.mjs';
 import { readCase, readerCases, readPly } from './readers.mjs';
+import { reportCase, reportCases } from './report.mjs';
 import { streamCase } from './streams.mjs';
 
 const MARGIN = 0.3; // dB by which our file may look worse than splat-transform's, in the mean of a format's cameras
@@ -104,6 +105,9 @@ async function openAll(browser, sceneName, scene, baked, viewer, views) {
 
 async function main() {
     fs.mkdirSync(pictures, { recursive: true });
+    for (const name of reportCases.filter(isWanted)) {
+        say(await reportCase(name, folder, pictures, modules).catch((e) => ({ verdict: 'FAIL', name, why: e.message.split('\n')[0] })));
+    }
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'kiln-viewers-'));
     const { chromium } = createRequire(path.join(modules, 'x'))('playwright-core');
     const browser = await startBrowser({ chromium, modules, program: process.env.KILN_CHROMIUM, profile });
