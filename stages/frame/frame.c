@@ -337,9 +337,9 @@ kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_vie
 {
     kiln_frame_forget(s);
     KILN_TRY(choose(s, request, err));
-    reading x = {.w = w, .s = s, .colour = true}, bare = {.w = w, .s = s};
+    reading x = {.w = w, .s = s, .colour = true}, geometry = {.w = w, .s = s};
     kiln_draw_scene scene = scene_of(&x);
-    scene.geometry_context = &bare;
+    scene.geometry_context = &geometry;
     return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, stats, err);
 }
 
