@@ -56,7 +56,13 @@ static void sizes_keep_the_view(void **state)
     (void)state;
     c.cx = 333;
     shown_at(&c, direction, before);
+    kiln_camera same = c;
+    kiln_camera_rescale(&same, 960, 800);
+    assert_true(same.distorted == c.distorted && same.photo_width == c.photo_width && same.n_params == c.n_params);
+    assert_string_equal(same.photo, c.photo);
     kiln_camera_resize(&c, 960, 800);
+    assert_true(same.fx == c.fx && same.fy == c.fy && same.cx == c.cx && same.cy == c.cy && same.width == 960 &&
+                same.height == 800);
     shown_at(&c, direction, after);
     assert_true(fabs(after[0] - 1.5 * before[0]) < 1e-9 && fabs(after[1] - 2 * before[1]) < 1e-9);
     assert_true(c.width == 960 && c.height == 800 && !c.photo[0] && !c.distorted && c.photo_width == 0);
