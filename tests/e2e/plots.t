@@ -82,6 +82,15 @@ must 2 info m.db --ascii
 must 2 info m.db --plots --cameras
 must 0 info m.db --plots --lod
 
+# ---- a bake that has only begun: what there is; points have no sizes yet ----
+kiln import scene begun.db >/dev/null || fail import
+must 0 info begun.db --plots --ascii
+plots | grep -qE '^before: 2000 Gaussians' && ! grep -qE '^after:|^Rows of a chunk|^Spacing' out || fail "an import alone: $(cat out)"
+printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n0 0 0\n1 1 1\n' >points.ply
+kiln import points.ply points.db >/dev/null || fail 'import of points'
+must 0 info points.db --plots
+grep -qx 'nothing to plot yet: there are no Gaussians, no measured pictures and no chunks' out || fail "points: $(cat out)"
+
 # ---- a stranger's manifest: names that move the cursor are refused, numbers are any ----
 odd() { # the exit code, SQL...
     local want=$1; shift
