@@ -27,10 +27,13 @@ class ServePage {
             const box = { f: this.boxes?.frustums, b: this.boxes?.boxes }[e.key];
             if (box && !e.ctrlKey && !e.metaKey && !e.altKey && !/^(search|text)$/.test(e.target.type)) box.click();
         });
+        const page = this;
         window.splatView = {
             aim: (shot) => this.person(() => this.controls.aim(shot)),
             goTo: (i) => this.goTo(i),
             settled: () => this.view.settled(() => this.stream.isWhole()),
+            get view() { return page.view; },
+            get stream() { return page.stream; },
             bare: (on = true) => root.classList.toggle('bare', on),
             asked: () => [...this.stream.asked],
             state: () => this.stream.state(),

@@ -6,7 +6,7 @@ import { SparkRenderer } from '@sparkjsdev/spark';
 import { frameOf, lensOf, poseOf, projectionOf } from './geometry.js';
 
 // Pictures in a row that have to be equal: a sort that is about to start shows in no flag.
-const STILL = 3, PAUSE_MS = 60, FAR = 1e5, LINGER_MS = 400;
+const STILL = 2, PAUSE_MS = 60, FAR = 1e5, LINGER_MS = 250, BUSY_MS = 100;
 // A Gaussian ends where it adds less than 1/255, as kiln-render's does. DESIGN.md has what each of them is worth in dB.
 const EXACT = { sortRadial: false, maxStdDev: Math.sqrt(2 * Math.log(255)), maxPixelRadius: 4096, minAlpha: 1 / 255, accumExtSplats: true };
 // Antialiased scenes lose as much opacity as Gaussians gain in size by the 0.3 pixels; classic ones do not.
@@ -85,10 +85,12 @@ export class View {
         this.request ??= requestAnimationFrame(() => this.tick());
     }
 
+    // While Spark sorts, a picture now and then is enough for it to go on; more would keep a slow GPU from what the sort waits for.
     tick() {
         this.request = null;
         this.draw();
-        if (this.isBusy() || performance.now() - this.changed < LINGER_MS) this.request ??= requestAnimationFrame(() => this.tick());
+        if (performance.now() - this.changed < LINGER_MS) this.request ??= requestAnimationFrame(() => this.tick());
+        else if (this.isBusy()) setTimeout(() => { this.request ??= requestAnimationFrame(() => this.tick()); }, BUSY_MS);
     }
 
     draw() {
@@ -105,11 +107,16 @@ export class View {
     async settled(isWhole = () => true) {
         let last = '';
         for (let still = 0; still < STILL;) {
-            this.draw();
-            const now = this.canvas.toDataURL(); // while the pixels are there
-            still = now === last && isWhole() && !this.isBusy() ? still + 1 : 0;
-            last = now;
-            await new Promise((done) => setTimeout(done, PAUSE_MS));
+            if (isWhole() && !this.isBusy()) {
+                this.draw();
+                const now = this.canvas.toDataURL(); // while the pixels are there
+                still = now === last ? still + 1 : 0;
+                last = now;
+            } else {
+                still = 0;
+                this.request ??= requestAnimationFrame(() => this.tick()); // which waits for the GPU
+            }
+            await new Promise((done) => setTimeout(done, still ? PAUSE_MS : BUSY_MS));
         }
         return last;
     }
