@@ -5,3 +5,7 @@ for (const slider of document.querySelectorAll(".slider")) {
   slider.addEventListener("input", place);
   place();
 }
+// On paper nothing can be unfolded: all is, and is folded again afterwards.
+const folded = [...document.querySelectorAll("details:not([open])")];
+addEventListener("beforeprint", () => folded.forEach((d) => { d.open = true; }));
+addEventListener("afterprint", () => folded.forEach((d) => { d.open = false; }));

@@ -207,7 +207,7 @@ static void write_maps(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "<div class=\"plots\">");
     write_map(h, r, &above, "From above");
     write_map(h, r, &side, "From the side");
-    KILN_HTML(h, "</div><p class=\"note\">Boxes of means; the fuller a chunk, the darker. Dots are cameras.");
+    KILN_HTML(h, "</div><p class=\"note\">Boxes of means; the fuller a chunk, the more solid. Dots are cameras.");
     write_far(h, r);
     if (!d.known) KILN_HTML(h, " The scene does not say what is up; this is as most cameras have it.");
     if (layer_of(r)->n_chunks > CHUNKS_SHOWN) {

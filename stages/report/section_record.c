@@ -16,7 +16,7 @@ static bool has(const kiln_report *r)
 static void write_versions(kiln_html *h, const kiln_report *r)
 {
     static const kiln_column columns[] = {
-        {"Stage", NULL}, {"Program", NULL}, {"Algorithm", "n"}, {"Device", NULL}, {"Finished", NULL}};
+        {"Stage", NULL}, {"Program", "word"}, {"Algorithm", "n"}, {"Device", NULL}, {"Finished", "word"}};
     KILN_HTML(h, "<h3>Versions</h3>");
     kiln_table_begin(h, "Versions", "", columns, 5);
     for (int i = 0; i < KILN_STAGE_COUNT; i++) {

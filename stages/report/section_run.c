@@ -116,7 +116,7 @@ static void write_quarantine(kiln_html *h, const kiln_report *r)
 {
     enum { SHOWN = 500 };
     static const kiln_column columns[] = {{"Stage", NULL},          {"Unit", NULL},       {"Tried", "n"},
-                                          {"Failed last on", NULL}, {"Reason", "reason"}, {"At", NULL}};
+                                          {"Failed last on", NULL}, {"Reason", "reason"}, {"At", "word"}};
     uint64_t n = 0, shown = 0;
     for (int i = 0; i < KILN_STAGE_COUNT; i++) n += r->bake->stages[i].n_lost;
     if (n == 0) return;

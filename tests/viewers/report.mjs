@@ -59,7 +59,7 @@ db.commit()
 
 // Each makes a manifest in a folder, and says what the page must show. null: the reference data are not here.
 const pages = {
-    chair: { make: (folder) => shared && bake(path.join(shared, 'scenes/chair'), folder), shows: ['Pruning', 'Cameras', 'Chunks'] },
+    chair: { make: (folder) => shared && bake(path.join(shared, 'scenes/chair'), folder, { options: { render: ['--background', 'white'] } }), shows: ['Pruning', 'Cameras', 'Chunks'] },
     colmap: { make: (folder) => shared && bake(path.join(shared, 'scenes/colmap_sculpture'), folder), shows: ['Import', 'Cameras'] },
     many: { make: (folder) => demo(folder, 400, '160x100'), shows: ['24 of 400 cameras'] },
     quarantined: { make: (folder) => demo(folder, 6, '320x200', { faults: { render: 'unit=*view_02*:abort' } }), shows: ['1 unit is quarantined'] },
@@ -167,6 +167,7 @@ async function look(browser, file, shot, { width, colorScheme, shows, axe, keybo
         const opened = await page.evaluate(() => performance.getEntriesByType('navigation')[0].loadEventEnd);
         const others = asked.filter((url) => !url.startsWith('data:')).slice(1);
         if (others.length) return { problem: `asks for ${others[0].slice(0, 80)}` };
+        await page.evaluate(() => Promise.all([...document.images].map((image) => image.decode())));
         await page.screenshot({ path: shot, fullPage: true });
         const text = await page.evaluate(() => document.body.textContent);
         const missing = shows.find((word) => !text.includes(word));
