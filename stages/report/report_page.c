@@ -6,7 +6,7 @@
 #include "base/option.h"
 #include "stages/report/report_assets.h"
 #include "stages/report/sha256.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <string.h>
 

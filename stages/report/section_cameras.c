@@ -3,7 +3,7 @@
 #include "stages/report/report_page.h"
 
 #include "stages/report/pair_card.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "stages/report/report_page.h"
 
 #include "stages/frame/camera_path.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <math.h>
 #include <stdlib.h>

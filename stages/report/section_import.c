@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <math.h>
 #include <stdlib.h>

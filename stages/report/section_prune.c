@@ -2,7 +2,7 @@
 #include "stages/report/report_page.h"
 
 #include "kernels/prune/prune.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* section_record -- what is needed to bake the same again and to compare: versions, parameters, digests. */
 #include "stages/report/report_page.h"
 
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * caps. */
 #include "stages/report/report_page.h"
 
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 #include "stages/report/time_line.h"
 
 #include <math.h>

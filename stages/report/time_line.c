@@ -5,7 +5,7 @@
 #include "stages/report/time_line.h"
 
 #include "base/memory.h"
-#include "stages/report/table.h"
+#include "stages/report/report_table.h"
 
 #include <math.h>
 #include <stdlib.h>

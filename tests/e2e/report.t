@@ -151,6 +151,21 @@ got = re.findall("<h4>Level (\\d+).*?class=\"numbers\">([0-9.]+) dB", open(sys.a
 assert got and all(abs(float(db) - want[int(level)]) < 0.006 for level, db in got), (got, want)
 PY
 
+# pictures of another level than the tile maps: said. Cameras far from the scene: at the map's edge, and said
+lacks "$T/lod.html" 'Pictures are of --level'
+must 0 kiln render "$T/lod.db" --level 1 --format none
+python3 - "$T/lod.db" <<'PY' || fail 'cannot move a camera'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE camera SET t0 = 1e7 WHERE name = 'view_03'")
+db.commit()
+PY
+must 0 kiln report "$T/lod.db" -o "$T/lod.html"
+page "$T/lod.html"
+has "$T/lod.html" 'Pictures are of --level 1, tile maps of --level 0: they do not show the same Gaussians.'
+has "$T/lod.html" '1 camera is farther away than the maps reach'
+[ "$(grep -o '<circle r="2.6" class="far"[^>]*><title>view_03, farther away' "$T/lod.html" | wc -l)" = 2 ] || fail 'the far camera is not a ring in both maps'
+
 # tasks of several hosts stand in the time line, each list of units on each host
 cp "$M" "$T/hosts.db"
 must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --plan --tasks 2

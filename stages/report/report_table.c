@@ -1,5 +1,5 @@
-/* table -- see the header. */
-#include "stages/report/table.h"
+/* report_table -- see the header. */
+#include "stages/report/report_table.h"
 
 #include <string.h>
 

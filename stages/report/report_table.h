@@ -1,4 +1,4 @@
-/* table -- tables and lists of facts of a page: a column or a fact is a row of a C table, a value is a cell.
+/* report_table -- tables and lists of facts of a page: a column or a fact is a row of a C table, a value is a cell.
  *
  *     static const kiln_column columns[] = {{"Lens", NULL}, {"Cameras", "n"}};
  *     kiln_table_begin(h, "Lenses", "", columns, 2);
@@ -6,8 +6,8 @@
  *     kiln_table_end(h);
  *
  * Texts are escaped like all others (html.h). Functions write nothing once h has failed. */
-#ifndef KILN_STAGES_REPORT_TABLE_H
-#define KILN_STAGES_REPORT_TABLE_H
+#ifndef KILN_STAGES_REPORT_REPORT_TABLE_H
+#define KILN_STAGES_REPORT_REPORT_TABLE_H
 
 #include "stages/report/html.h"
 
