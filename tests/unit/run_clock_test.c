@@ -1,5 +1,5 @@
 /* run_clock: the union of runs, without the pauses between them. */
-#include "stages/report/run_clock.h"
+#include "stages/survey/run_clock.h"
 
 #include <math.h>
 #include <setjmp.h>
