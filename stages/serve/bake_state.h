@@ -17,7 +17,7 @@
 
 #include <sys/types.h>
 
-enum { KILN_SERVE_CAMERAS_MAX = 50000 /* some 20 KiB each are held in memory */ };
+enum { KILN_SERVE_CAMERAS_MAX = 20000 /* some 20 KiB each are held in memory */ };
 
 typedef struct {
     char path[KILN_PATH_MAX];
