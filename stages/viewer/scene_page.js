@@ -46,6 +46,8 @@ export async function openScene(root) {
         let mesh;
         window.splatView = {
             view,
+            cameras: () => scene.cameras,
+            centre: () => scene.centre,
             aim: (shot) => controls.aim(shot),
             settled: () => view.settled(() => Boolean(mesh?.isInitialized)),
             bare: (on = true) => root.classList.toggle('bare', on),

@@ -35,6 +35,8 @@ class ServePage {
             get view() { return page.view; },
             get stream() { return page.stream; },
             bare: (on = true) => root.classList.toggle('bare', on),
+            cameras: () => page.cameras,
+            centre: () => page.data.centre,
             asked: () => [...this.stream.asked],
             state: () => this.stream.state(),
             version: () => this.version,

@@ -127,10 +127,10 @@ export class Stream {
         }
     }
 
-    // {shown: [{node, level, rows}], rows: drawn, parts: wanted, left: of them not yet loaded}
+    // {shown: [{key, node, level, rows}], rows: drawn, parts: wanted, left: of them not yet loaded}
     state() {
         const shown = [...this.parts.values()].filter((part) => part.isShown);
         const left = [...this.wanted.keys()].filter((key) => !this.parts.get(key)?.isLoaded).length;
-        return { shown, rows: shown.reduce((sum, part) => sum + part.rows, 0), parts: this.wanted.size, left };
+        return { shown: shown.map(({ key, node, level, rows }) => ({ key, node, level, rows })), rows: shown.reduce((sum, part) => sum + part.rows, 0), parts: this.wanted.size, left };
     }
 }

@@ -55,7 +55,13 @@ export async function startBrowser({ chromium, modules, program, profile }) {
         args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--disable-dev-shm-usage', '--no-first-run',
             '--disable-background-networking', '--disable-component-update', '--disable-sync', '--force-color-profile=srgb', '--hide-scrollbars'],
     });
-    await context.route('**/*', (route) => (/^(blob|data):/.test(route.request().url()) || route.request().url().startsWith(`${base}/`) ? route.continue() : route.abort()));
+    let allowed = null; // of our own pages: the file, or the server's address
+    const asked = [];
+    await context.route('**/*', (route) => {
+        const url = route.request().url(), isOwn = /^(blob|data):/.test(url) || url.startsWith(`${base}/`) || (allowed && url.startsWith(allowed));
+        if (!isOwn) asked.push(url);
+        return isOwn ? route.continue() : route.abort();
+    });
     return {
         // {viewer, file, format, width, height, background, frame, cameras} -> {pictures: [{png (a Buffer), covered}], count, seconds, requests:
         // [of the first camera, of the second, ...]}. Throws what the page said.
@@ -84,6 +90,29 @@ export async function startBrowser({ chromium, modules, program, profile }) {
                 const first = String(e.message ?? e).split('\n')[0].replace(/^page\.evaluate: /, '');
                 throw new Error([first, ...said].join('; ').slice(0, 400));
             } finally {
+                await page.close().catch(() => {});
+            }
+        },
+        // Opens a page of ours that says window.splatView, from a file or a server, and lets act(page, said) look at it; said: what the page has
+        // complained of. Gives what act gives. Throws if anything outside was asked for.
+        async visit({ url, act, seconds = 120 * Number(process.env.KILN_SLOW || 1) }) {
+            const said = [], page = await context.newPage();
+            allowed = url;
+            asked.length = 0;
+            page.on('console', (m) => { if (m.type() === 'error' || m.type() === 'warning') said.push(m.text()); });
+            page.on('pageerror', (e) => said.push(String(e)));
+            const late = new Promise((done, failed) => setTimeout(() => failed(new Error(`not ready after ${seconds} s${said.length ? `; ${said[0]}` : ''}`)), seconds * 1000).unref());
+            const visited = async () => {
+                await page.goto(url, { timeout: 0 });
+                await page.waitForFunction(() => window.splatView?.cameras()?.length, null, { timeout: 0 });
+                const result = await act(page, said);
+                if (asked.length) throw new Error(`asks for ${asked[0]}`);
+                return result;
+            };
+            try {
+                return await Promise.race([visited(), late]);
+            } finally {
+                allowed = null;
                 await page.close().catch(() => {});
             }
         },

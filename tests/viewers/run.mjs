@@ -12,6 +12,7 @@ import path from 'node:path';
 import { startBrowser } from './browser.mjs';
 import { formats, identity, quick, scenes, streams, viewers } from './cases.mjs';
 import { bake, psnr, writeOurs, writeTheirs } from './inputs.mjs';
+import { ourCase, ourCases } from './ours.mjs';
 import { readCase, readerCases, readPly } from './readers.mjs';
 import { reportCase, reportCases } from './report.mjs';
 import { streamCase } from './streams.mjs';
@@ -135,6 +136,7 @@ async function main() {
             for (const [viewer, format] of streaming)
                 for (const result of await streamCase(browser, sceneName, scene, baked, viewer, viewers[viewer], format, pictures, modules)) say(result);
         }
+        for (const c of ourCases.filter(({ name }) => isWanted(name))) say(await ourCase(browser, c, folder, pictures));
     } finally {
         await browser.close();
         fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
