@@ -107,6 +107,6 @@ export const quick = [
     'knot spark ply front', 'knot spark sog front', 'knot spark spz front',
     'knot gaussiansplats3d ply front', 'knot gaussiansplats3d splat front', 'knot gaussiansplats3d ksplat2 front',
     'knot babylon ply front', 'knot babylon compressed-ply front', 'knot babylon glb front',
-    'knot page html first', 'knot page levels first',
+    'page cut', 'knot page html first', 'knot page levels first',
     'knot readers @adobe/spz spz', 'knot readers @adobe/spz spz4',
 ];

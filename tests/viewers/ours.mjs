@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { checkCut } from './cut_test.mjs';
 import { kiln, psnr } from './inputs.mjs';
 import { writeKnot } from './knot.mjs';
 
@@ -20,9 +21,9 @@ const scenes = {
     chair: { floor: 44, chunk: 2048, source: 'scenes/chair' },
 };
 // Walks to the first camera from this many times its distance from the middle of the scene.
-const WALK = [32, 8, 1];
+const WALK = [128, 32, 1];
 
-export const ourCases = Object.keys(scenes).flatMap((scene) => ['html', 'serve', 'levels'].map((page) => ({ name: `${scene} page ${page} first`, scene, page })));
+export const ourCases = [{ name: 'page cut', page: 'cut' }, ...Object.keys(scenes).flatMap((scene) => ['html', 'serve', 'levels'].map((page) => ({ name: `${scene} page ${page} first`, scene, page })))];
 
 const baked = {};
 async function bakeOnce(name, folder) {
@@ -99,6 +100,7 @@ async function served(db, act) {
 
 // {verdict, name, ours, floor, why} for run.mjs.
 export async function ourCase(browser, { name, scene, page }, folder, pictures) {
+    if (page === 'cut') return { name, why: checkCut(), verdict: checkCut() ? 'FAIL' : 'ok' };
     const { floor, source } = scenes[scene], result = { name, floor };
     const skip = (why) => ({ ...result, verdict: 'skip', why });
     if (source && !(shared && fs.existsSync(path.join(shared, source)))) return skip(`no reference data with ${source}`);
