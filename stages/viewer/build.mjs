@@ -16,7 +16,7 @@ const licences = CONTAINS.map((name) => {
 });
 // A file that somebody gets has viewer.js inside, and the licences want to be with it.
 const banner = `/*\nviewer.js is a part of SplatKiln (MIT) and contains these libraries:\n\n${licences.map(({ title, text }) => `${title}\n\n${text}`).join('\n\n')}\n*/`;
-// LINT: nothing may end the element, or begin what HTML reads otherwise than as script.
+// Nothing may end the element, or begin what HTML reads otherwise than as script.
 const isSafe = (script) => /^[\n\t\x20-\x7e]*$/.test(script) && !/<\/script|<!--/i.test(script);
 
 const { outputFiles: [file] } = await esbuild.build({

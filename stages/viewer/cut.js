@@ -6,8 +6,7 @@
 // The cut begins with the coarsest details and is refined where a detail is worst: where its error is the largest number of pixels. It ends where all
 // are good enough, or when the budget of rows is spent. So what is missing is missing where it shows least.
 
-// The stored errors mean a node that is 35 dB from its full detail, which shows. A pixel of a quarter of the width has a sixteenth of the error in it,
-// about 12 dB more.
+// At one pixel a detail is 35 dB from the full one, which shows. In pixels of a sixteenth of the width it does not (DESIGN.md).
 const ENOUGH = 1 / 16;
 // A detail that was refined before is left so until the coarser one is good enough by this factor: a camera that sways draws the same.
 const HYSTERESIS = 1.4;
