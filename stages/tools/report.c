@@ -28,6 +28,7 @@ static const char *const notes[] = {
     "The file is opened from disk with any browser. It holds all that it shows: no network, no other file.",
     "Photos are read only where import has read them and their content is still the same, pictures only in the bake's folder; "
     "what the page shows of them is encoded anew. --threads says how many are decoded at a time.",
+    "Levels of detail are drawn on the CPU, of large scenes some or none; kiln-render --levels-against draws all of them.",
     "Manifests may come from other people: texts from them are escaped, and the page's policy runs no script but its own.",
     NULL,
 };
