@@ -76,18 +76,25 @@ static void write_row(const line *l, const char *class, kiln_cell name, const ba
 }
 
 /* ---- a stage ---------------------------------------------------------------------------------------------------------------- */
-static bool is_first_host(const kiln_stage_facts *s, uint32_t task)
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static kiln_status count_hosts(const kiln_stage_facts *s, uint64_t *hosts, kiln_error *err)
 {
-    const char *host = kiln_json_text_of(s->task_counters[task], "host");
-    for (uint32_t i = 0; i < task; i++)
-        if (strcmp(kiln_json_text_of(s->task_counters[i], "host"), host) == 0) return false;
-    return true;
+    const char **names;
+    KILN_TRY(KILN_ALLOC(&names, s->n_tasks, "hosts", err));
+    for (uint32_t i = 0; i < s->n_tasks; i++) names[i] = kiln_json_text_of(s->task_counters[i], "host");
+    qsort(names, s->n_tasks, sizeof *names, by_name);
+    *hosts = 1;
+    for (uint32_t i = 1; i < s->n_tasks; i++) *hosts += strcmp(names[i - 1], names[i]) != 0;
+    free(names);
+    return KILN_OK;
 }
 
+/* There are some. */
 static void write_tasks(kiln_html *h, const kiln_stage_facts *s)
 {
     uint64_t hosts = 0;
-    for (uint32_t i = 0; i < s->n_tasks && i < 4 * BARS_MOST; i++) hosts += is_first_host(s, i);
+    if (h->st == KILN_OK) h->st = count_hosts(s, &hosts, h->err);
     KILN_HTML(h, " in ");
     kiln_plural(h, s->n_tasks, "task", "tasks");
     KILN_HTML(h, " on ");
