@@ -14,9 +14,11 @@
  *      what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read
  *      serves 8 queries.
  *
- * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. A box
- * exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the search,
- * and many equal points cost nothing.
+ * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. Queries
+ * from outside have no leaf of their own and may be far from all points: they walk down from the root, the nearest child first,
+ * and read the nearest leaves that they meet before anything else, because until a query holds k distances it wants every leaf. A
+ * box exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the
+ * search, and many equal points cost nothing.
  */
 #ifndef KILN_KERNELS_KNN_SEARCH_CUDA_CUH
 #define KILN_KERNELS_KNN_SEARCH_CUDA_CUH
@@ -166,8 +168,11 @@ struct warp_scratch {
  * opened only if a single query wants it. */
 constexpr unsigned COARSE_NODES = 16;
 
-/* The search of one warp. All lanes call all functions together; only the leaves that they read differ, by team of TEAM lanes. */
-template <int K> struct search {
+constexpr unsigned SEED_LEAVES = 4; /* leaves that are read at once, from the one on with which each query holds k distances */
+
+/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together; only the
+ * leaves that they read differ, by team of TEAM lanes. */
+template <int K, bool OUTSIDE> struct search {
     static constexpr unsigned TEAM = LEAF;
     const tree &t;
     query<K> q;
@@ -181,12 +186,41 @@ template <int K> struct search {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
 
+    /* Returns this lane's place among the near lanes: the farthest has place 0, so that the nearest is taken from the stack first.
+     */
+    __device__ unsigned place_by_distance(unsigned near_lanes, float distance) const
+    {
+        unsigned place = 0;
+        for (unsigned left = near_lanes; left; left &= left - 1) {
+            const unsigned other = __ffs(left) - 1;
+            const float theirs = __shfl_sync(ALL_LANES, distance, other);
+            place += theirs > distance || (theirs == distance && other < lane);
+        }
+        return place;
+    }
+
+    /* Reads leaves of a node, the nearest first, until all queries hold k distances, and a few more. Returns true if this lane's
+     * leaf was near, was not read, and is still near. */
+    __device__ bool read_nearest(uint32_t index, float distance, bool near)
+    {
+        float worst = FLT_MAX;
+        for (unsigned left = SEED_LEAVES; left > 0 && __any_sync(ALL_LANES, near); left -= worst < FLT_MAX) {
+            const float nearest = -warp_max(near ? -distance : -INFINITY);
+            const unsigned which = __ffs(__ballot_sync(ALL_LANES, near && distance == nearest)) - 1;
+            read_leaf(t.leaves[index * WIDE + which], NO_SLOT, &q);
+            worst = warp_max_bound(q.bound());
+            near = near && lane != which && distance < worst;
+        }
+        return near;
+    }
+
     /* Opens a node: its children that are nearer than the worst bound go into the queue (leaves) or on the stack (inner nodes).
      * Children in the mask `without` are skipped. */
     __device__ void open(unsigned level, uint32_t index, unsigned without, float worst)
     {
         const float distance = distance2(box_at(t.nodes[level][index], lane), all);
-        const bool near = distance < worst && !(without >> lane & 1);
+        bool near = distance < worst && !(without >> lane & 1);
+        if (OUTSIDE && level == 0 && !(worst < FLT_MAX)) near = read_nearest(index, distance, near);
         const unsigned near_lanes = __ballot_sync(ALL_LANES, near), before = __popc(near_lanes & ((1u << lane) - 1));
         if (level == 0) {
             if (near) d.queue[queued + before] = index * WIDE + lane;
@@ -195,9 +229,10 @@ template <int K> struct search {
             if (queued >= WIDE) read_queue();
             return;
         }
+        const unsigned place = OUTSIDE ? place_by_distance(near_lanes, distance) : before;
         if (near) {
-            d.stack[top + before] = level << INDEX_BITS | (index * WIDE + lane);
-            d.nearest[top + before] = distance;
+            d.stack[top + place] = level << INDEX_BITS | (index * WIDE + lane);
+            d.nearest[top + place] = distance;
         }
         top += __popc(near_lanes);
         __syncwarp();
@@ -313,7 +348,8 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     if (warp * WARP >= t.n) return;
     const leaf &own = t.leaves[from / LEAF];
     const unsigned slot = from % LEAF;
-    search<K> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane, scratch[threadIdx.x / WARP]);
+    search<K, false> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane,
+                       scratch[threadIdx.x / WARP]);
     s.run(warp);
     if (i >= t.n) return;
     const uint32_t row = own.row[slot];
@@ -332,7 +368,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     if (warp * WARP >= n_queries) return;
     query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
     if (i < n_queries) q.load(best + i, n_queries, k);
-    search<K> s(t, q, lane, scratch[threadIdx.x / WARP]);
+    search<K, true> s(t, q, lane, scratch[threadIdx.x / WARP]);
     s.run_from_root();
     if (i < n_queries) s.q.store(best + i, n_queries, k);
 }
