@@ -12,16 +12,16 @@ extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_dept
     const kiln::entry entry(x, "depth_order");
     CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
-    uint32_t *const positions[] = {a->order, kiln::take<uint32_t>(&c, a->n)};
+    uint32_t *const spare = kiln::take<uint32_t>(&c, a->n);
+    kiln::radix_state *const state = kiln::take<kiln::radix_state>(&c, 1);
     depth_sort s;
-    CUDA_TRY(lay_out_depth_sort(&s, &c, {{a->n, nullptr}, a->depths, a->source_rows}, positions, x->stream));
+    lay_out_depth_sort(&s, &c, {{a->n, nullptr}, a->depths, a->source_rows}, a->order, spare, state);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("depth_order", c.used, *work_bytes, err));
     if (a->n == 0) return KILN_OK;
-    KILN_TRY(run_depth_sort(x, &s, err));
-    CUDA_RUN(kiln::bring(a->order, s.pairs.values[0], a->n, x->stream));
-    return KILN_OK;
+    CUDA_RUN(cudaMemsetAsync(state, 0, sizeof *state, x->stream));
+    return run_depth_sort(x, s, err);
 }

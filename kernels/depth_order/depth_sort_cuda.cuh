@@ -6,7 +6,7 @@
 #ifndef KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
 #define KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
 
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/depth_order/long_ties_cuda.cuh"
 #include "kernels/sort/sort.cuh"
 
@@ -17,21 +17,19 @@ enum { DEPTH_BLOCK = 256, DEPTH_KEYS = 8, DEPTH_BITS = 32, SHORT_RUN = 16 };
 
 /* What is sorted. */
 struct depths_of {
-    kiln::count_within count; /* what is behind it goes to the end */
+    kiln::count_within count;
     const float *depths;
     const uint32_t *source_rows;
 };
 
-/* A depth is above 0 and finite: its bits order as it does, and are never all ones. */
-__global__ void __launch_bounds__(DEPTH_BLOCK) make_keys(const depths_of d, uint32_t *keys, uint32_t *order, uint32_t *ties)
-{
-    const uint64_t n = d.count.get();
-    if (blockIdx.x == 0 && threadIdx.x < TIES_WORDS) ties[threadIdx.x] = 0;
-    for (uint64_t i = kiln::thread_index(); i < d.count.n; i += kiln::thread_count()) {
-        keys[i] = i < n ? __float_as_uint(d.depths[i]) : UINT32_MAX;
-        order[i] = static_cast<uint32_t>(i);
-    }
-}
+/* What the radix sort reads. A depth is above 0 and finite: its bits order as it does. */
+struct depth_input {
+    depths_of d;
+
+    __device__ uint64_t count() const { return d.count.get(); }
+    __device__ uint32_t key(uint64_t i) const { return __float_as_uint(d.depths[i]); }
+    __device__ uint32_t value(uint64_t i) const { return static_cast<uint32_t>(i); }
+};
 
 /* Does the Gaussian at position p come before the one at q, of the same depth? */
 __device__ bool comes_before(const uint32_t *source_rows, uint32_t p, uint32_t q)
@@ -133,6 +131,7 @@ __global__ void __launch_bounds__(DEPTH_BLOCK)
     constexpr uint32_t STEP = DEPTH_BLOCK * DEPTH_KEYS;
     __shared__ uint16_t begins[STEP / 2], longs[STEP / SHORT_RUN];
     __shared__ unsigned n_begins, n_longs;
+    kiln::launch_before_is_done();
     const uint64_t n = d.count.get();
     for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
         const key_window w = load_keys(keys, base + threadIdx.x * DEPTH_KEYS, n);
@@ -159,37 +158,33 @@ __global__ void __launch_bounds__(DEPTH_BLOCK)
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
 struct depth_sort {
     depths_of d;
-    kiln::sort_pairs<uint32_t> pairs; /* keys, positions */
-    void *temp;
-    size_t temp_bytes;
-    uint32_t *ties; /* [TIES_WORDS] */
+    kiln::radix_sort<uint32_t> radix;
+    uint32_t *order, *spare; /* [n] */
 };
 
-/* positions [2][n] are the caller's: whichever is the order at last, s->pairs.values[0] says it. */
-inline cudaError_t lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths_of &d, uint32_t *const (&positions)[2],
-                                      cudaStream_t stream)
+/* order [n]: where the order is to be; spare [n]. Their contents behind the last Gaussian are undefined. state: cleared by the
+ * caller before the sort. */
+inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths_of &d, uint32_t *order, uint32_t *spare,
+                               kiln::radix_state *state)
 {
-    *s = {d,
-          {{kiln::take<uint32_t>(c, d.count.n), kiln::take<uint32_t>(c, d.count.n)}, {positions[0], positions[1]}},
-          nullptr,
-          0,
-          kiln::take<uint32_t>(c, TIES_WORDS)};
-    kiln::sort_pairs<uint32_t> measured = s->pairs;
-    const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &measured, d.count.n, DEPTH_BITS, stream);
-    s->temp = kiln_take(c, s->temp_bytes, 1);
-    return e;
+    *s = {d, {}, order, spare};
+    kiln::lay_out_radix(&s->radix, c, d.count.n, DEPTH_BITS, state);
+    for (uint32_t *&keys : s->radix.keys) keys = kiln::take<uint32_t>(c, d.count.n);
+    s->radix.values[0] = spare;
+    s->radix.values[1] = order;
 }
+static_assert(DEPTH_BITS / kiln::RADIX_BITS % 2 == 0, "the last pass writes to [1]");
+static_assert(static_cast<int>(TIES_WORDS) <= static_cast<int>(kiln::RADIX_CALLERS), "cleared with the radix sort's state");
 
 /* On x->stream; the order is complete. n is above 0. */
-inline kiln_status run_depth_sort(const kiln_exec *x, depth_sort *s, kiln_error *err)
+inline kiln_status run_depth_sort(const kiln_exec *x, const depth_sort &s, kiln_error *err)
 {
-    const unsigned blocks = kiln::blocks_for(s->d.count.n, DEPTH_BLOCK);
-    LAUNCH(make_keys, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0], s->ties);
-    CUDA_RUN(kiln::sort(s->temp, &s->temp_bytes, &s->pairs, s->d.count.n, DEPTH_BITS, x->stream));
-    const long_ties t = lay_out_long_ties(s->ties, s->pairs.keys[1], s->d.count.n);
-    LAUNCH(settle_ties, kiln::blocks_for(s->d.count.n, DEPTH_BLOCK * DEPTH_KEYS), DEPTH_BLOCK, 0, s->d, s->pairs.keys[0],
-           s->pairs.values[0], t);
-    return run_long_ties(x, t, s->d.count.n, s->d.source_rows, s->pairs.values, err);
+    const uint64_t n = s.d.count.n;
+    unsigned at;
+    CUDA_RUN(kiln::run_radix(s.radix, depth_input{s.d}, x->stream, &at));
+    const long_ties t = lay_out_long_ties(s.radix.state->callers, s.radix.keys[0], n);
+    LAUNCH_EARLY(settle_ties, kiln::blocks_for(n, DEPTH_BLOCK * DEPTH_KEYS), DEPTH_BLOCK, s.d, s.radix.keys[1], s.order, t);
+    return run_long_ties(x, t, n, s.d.source_rows, s.order, s.spare, err);
 }
 
 } // namespace

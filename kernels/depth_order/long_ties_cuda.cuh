@@ -12,7 +12,7 @@
 #ifndef KILN_KERNELS_DEPTH_ORDER_LONG_TIES_CUDA_CUH
 #define KILN_KERNELS_DEPTH_ORDER_LONG_TIES_CUDA_CUH
 
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 
 #include <stdint.h>
 
@@ -196,6 +196,7 @@ __global__ void __launch_bounds__(LONG_BLOCK)
     settle_long_ties(const long_ties t, const uint32_t *source_rows, uint32_t *order, uint32_t *spare)
 {
     __shared__ uint32_t ticket;
+    kiln::launch_before_is_done();
     const uint32_t pieces = *t.pieces;
     if (pieces == 0) return;
     for (;;) {
@@ -214,13 +215,13 @@ __global__ void __launch_bounds__(LONG_BLOCK)
 }
 
 /* ---- launcher -------------------------------------------------------------------------------------------------------- */
-/* positions[0]: the order, complete afterwards; [1]: n words. */
-inline kiln_status run_long_ties(const kiln_exec *x, const long_ties &t, uint64_t n, const uint32_t *source_rows,
-                                 uint32_t *const (&positions)[2], kiln_error *err)
+/* order [n]: complete afterwards; spare [n]. */
+inline kiln_status run_long_ties(const kiln_exec *x, const long_ties &t, uint64_t n, const uint32_t *source_rows, uint32_t *order,
+                                 uint32_t *spare, kiln_error *err)
 {
     const uint64_t most = pieces_room(n);
     if (most == 0) return KILN_OK;
-    LAUNCH(settle_long_ties, kiln::blocks_for(most, 1, LONG_BLOCKS), LONG_BLOCK, 0, t, source_rows, positions[0], positions[1]);
+    LAUNCH_EARLY(settle_long_ties, kiln::blocks_for(most, 1, LONG_BLOCKS), LONG_BLOCK, t, source_rows, order, spare);
     return KILN_OK;
 }
 

@@ -323,9 +323,7 @@ template <typename STRIP, bool MASKED>
 __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     sum_pieces(const kiln_metrics_args m, const plan plan, total *totals)
 {
-#if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion(); /* launch_means may put its block on the device: it waits there */
-#endif
+    kiln::let_next_launch_begin(); /* make_means waits on the device */
     extern __shared__ __align__(16) char bytes[];
     block_memory<STRIP> *const memory = reinterpret_cast<block_memory<STRIP> *>(bytes);
     total *const own = totals + blockIdx.x * TOTALS;
@@ -363,7 +361,8 @@ kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, k
     /* before the strips: the means, launched early, wait for these alone */
     if (MASKED) LAUNCH(count_pixels, COUNTERS, COUNTER_THREADS, 0, a->width, a->height, a->mask, counts);
     LAUNCH((sum_pieces<STRIP, MASKED>), blocks, STRIP::THREADS, bytes, *a, p, totals);
-    return launch_means(x, a, blocks, totals, counts, err);
+    LAUNCH_EARLY(make_means, 1, TOTALS * LANES, a->width, a->height, blocks, totals, counts, a->out);
+    return KILN_OK;
 }
 
 template <typename STRIP>

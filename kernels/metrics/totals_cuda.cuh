@@ -2,7 +2,7 @@
 #ifndef KILN_KERNELS_METRICS_TOTALS_CUDA_CUH
 #define KILN_KERNELS_METRICS_TOTALS_CUDA_CUH
 
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/metrics/metrics_math.h"
 
 namespace
@@ -89,34 +89,13 @@ __global__ void __launch_bounds__(TOTALS *LANES) make_means(uint32_t width, uint
     __shared__ double means[TOTALS];
     const unsigned which = threadIdx.x / LANES;
     total sum = {};
-#if __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize();
-#endif
+    kiln::launch_before_is_done();
     for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES) add_total(&sum, totals[b * TOTALS + which]);
     sum = warp_sum(sum);
     if (threadIdx.x % LANES == 0)
         means[which] = kiln_fixed_mean(value_of(sum), kiln_metrics_values(pixels_of(width, height, counts), which));
     __syncthreads();
     if (threadIdx.x == 0) *out = kiln_metrics_of_means(means);
-}
-
-/* From Hopper on it is put on the device while the blocks still run, and waits there for their end. */
-kiln_status launch_means(const kiln_exec *x, const kiln_metrics_args *a, unsigned blocks, const total *totals,
-                         const kiln_metrics_pixels *counts, kiln_error *err)
-{
-    int major = 0;
-    CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, x->device));
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(1);
-    launch.blockDim = dim3(TOTALS * LANES);
-    launch.stream = x->stream;
-    launch.attrs = &early;
-    launch.numAttrs = major >= 9 ? 1 : 0;
-    CUDA_RUN(cudaLaunchKernelEx(&launch, make_means, a->width, a->height, blocks, totals, counts, a->out));
-    return KILN_OK;
 }
 
 } // namespace

@@ -11,7 +11,7 @@
  */
 #include "kernels/raster/raster.h"
 
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/raster/raster_math.h"
 #include "kernels/raster/raster_plan_cuda.cuh"
 #include "kernels/raster/raster_fast_cuda.cuh"
@@ -135,6 +135,7 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
 template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
 {
     __shared__ entry entries[WARPS][LANES];
+    kiln::launch_before_is_done();
     if (!lists_are_given(j)) return;
     for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
         draw_quarter<DEPTH, VECTORS, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
@@ -171,9 +172,9 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     }
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
-    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
+    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
     void (*const draw)(job) = a->fast ? fast_kernel_for(a) : j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
-    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j);
+    LAUNCH_EARLY(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, j);
     return KILN_OK;
 }

@@ -185,6 +185,7 @@ template <bool DEPTH, bool SLAB> __device__ void draw_quarter(const job &j, uint
 template <bool DEPTH, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
 {
     __shared__ entry entries[WARPS][LANES];
+    kiln::launch_before_is_done();
     if (!lists_are_given(j)) return;
     for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
         draw_quarter<DEPTH, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);

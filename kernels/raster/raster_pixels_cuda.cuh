@@ -5,7 +5,7 @@
 #ifndef KILN_KERNELS_RASTER_PIXELS_CUDA_CUH
 #define KILN_KERNELS_RASTER_PIXELS_CUDA_CUH
 
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/raster/raster.h"
 #include "kernels/raster/raster_math.h"
 #include "kernels/raster/raster_reach.h"

@@ -8,6 +8,8 @@
 #ifndef KILN_KERNELS_RASTER_PLAN_CUDA_CUH
 #define KILN_KERNELS_RASTER_PLAN_CUDA_CUH
 
+#include "kernels/early_cuda.cuh"
+
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
@@ -50,6 +52,7 @@ __global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const u
     __shared__ uint64_t before;
     const uint64_t first = uint64_t(blockIdx.x) * PLAN_BLOCK, own = first + threadIdx.x;
     all[threadIdx.x] = places[threadIdx.x] = 0;
+    kiln::launch_before_is_done();
     __syncthreads();
     uint64_t sum = 0;
 #pragma unroll 8

@@ -1,4 +1,5 @@
-/* sort -- CUB's radix sort of (key, 32-bit value) pairs for the CUDA siblings: stable, so that it has one result, the CPU's.
+/* sort -- the radix sort of (key, 32-bit value) pairs in two arrays for the CUDA siblings (radix_cuda.cuh): stable, so that it has
+ * one result, the CPU's.
  *
  * It goes to and fro between two places. Where it ended is known to the host as soon as the call returns, without waiting
  * for the device; the places are then exchanged, so that [0] is the result. A caller that needs it elsewhere copies it.
@@ -6,9 +7,7 @@
 #ifndef KILN_KERNELS_SORT_CUH
 #define KILN_KERNELS_SORT_CUH
 
-#include "kernels/cuda.cuh"
-
-#include <cub/device/device_radix_sort.cuh>
+#include "kernels/sort/radix_cuda.cuh"
 
 namespace kiln
 {
@@ -19,18 +18,35 @@ template <typename Key> struct sort_pairs {
     uint32_t *values[2];
 };
 
-/* By the keys' lowest `bits`, ascending. CUB counts in 32 bits where that is enough, which is faster (9 M pairs of 16-bit keys:
- * 0.172 instead of 0.189 ms on an H200). temp == NULL: writes the bytes needed to *temp_bytes and does nothing else. */
+/* Pairs as they lie in two arrays. */
+template <typename Key> struct pairs_in_arrays {
+    uint64_t n;
+    const Key *keys;
+    const uint32_t *values;
+
+    __device__ uint64_t count() const { return n; }
+    __device__ Key key(uint64_t i) const { return keys[i]; }
+    __device__ uint32_t value(uint64_t i) const { return values[i]; }
+};
+
+/* By the keys' lowest `bits`, ascending. temp == NULL: writes the bytes needed to *temp_bytes and does nothing else. */
 template <typename Key>
 cudaError_t sort(void *temp, size_t *temp_bytes, sort_pairs<Key> *s, uint64_t n, int bits, cudaStream_t stream)
 {
-    CUB_NS_QUALIFIER::DoubleBuffer<Key> keys(s->keys[0], s->keys[1]);
-    CUB_NS_QUALIFIER::DoubleBuffer<uint32_t> values(s->values[0], s->values[1]);
-    using radix = CUB_NS_QUALIFIER::DeviceRadixSort;
-    const cudaError_t e = n <= INT32_MAX
-                              ? radix::SortPairs(temp, *temp_bytes, keys, values, static_cast<int32_t>(n), 0, bits, stream)
-                              : radix::SortPairs(temp, *temp_bytes, keys, values, n, 0, bits, stream);
-    *s = {{keys.Current(), keys.Alternate()}, {values.Current(), values.Alternate()}};
+    radix_sort<Key> r = {};
+    kiln_carve c = {static_cast<char *>(temp), 0};
+    radix_state *const state = take<radix_state>(&c, 1);
+    lay_out_radix(&r, &c, n, static_cast<unsigned>(bits), state);
+    *temp_bytes = c.used;
+    if (!temp) return cudaSuccess;
+    for (int i = 0; i < 2; i++) {
+        r.keys[i] = s->keys[1 - i]; /* the first pass writes to [0] */
+        r.values[i] = s->values[1 - i];
+    }
+    unsigned at = 0;
+    cudaError_t e = cudaMemsetAsync(state, 0, sizeof *state, stream);
+    if (e == cudaSuccess) e = run_radix(r, pairs_in_arrays<Key>{n, s->keys[0], s->values[0]}, stream, &at);
+    *s = {{r.keys[at], r.keys[1 - at]}, {r.values[at], r.values[1 - at]}};
     return e;
 }
 

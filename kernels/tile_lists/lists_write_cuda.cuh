@@ -67,11 +67,11 @@ __global__ void __launch_bounds__(GROUP)
     write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, first + before, out);
 }
 
-/* Writes the pairs of listed Gaussians and fills the places behind the last pair. */
+/* Writes the pairs of listed Gaussians. */
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {
-    fill_rest(out);
+    kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);
 }
 

@@ -18,8 +18,8 @@ template <typename Tile> struct workspace {
     job j;
     found f;
     places p;
-    uint64_t *counters; /* of f and p; set to 0 before the first launch */
-    size_t counters_bytes;
+    void *cleared; /* counters of f and p, and what both sorts count: set to 0 before the first launch */
+    size_t cleared_bytes;
     depth_sort depths;
     tile_sort<Tile> tiles;
     size_t bytes;
@@ -29,35 +29,44 @@ uint64_t tiles_of(const kiln_tile_lists_args *a) { return static_cast<uint64_t>(
 
 template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n)
 {
-    const uint64_t n_counters = 4 + groups_of(n);
     w->f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
     w->f.listed = kiln::take<uint32_t>(c, n);
     w->f.kept_capacity = n / KEPT_OF;
     w->f.kept = kiln::take<kept_slice>(c, w->f.kept_capacity);
-    w->counters = kiln::take<uint64_t>(c, n_counters);
-    w->counters_bytes = n_counters * sizeof *w->counters;
-    if (!w->counters) return;
-    w->f.n_wide = w->counters;
-    w->f.n_odd = w->counters + 1;
-    w->p.ticket = reinterpret_cast<uint32_t *>(w->counters + 2);
-    w->f.n_kept = w->counters + 3;
-    w->p.words = w->counters + 4;
+}
+
+/* states: of the depth sort and of the sort by tile. */
+template <typename Tile> void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_state *(&states)[2])
+{
+    const size_t before = c->used;
+    uint64_t *const counters = kiln::take<uint64_t>(c, 4 + groups_of(n));
+    for (kiln::radix_state *&state : states) state = kiln::take<kiln::radix_state>(c, 1);
+    if (!counters) return;
+    w->cleared = counters;
+    w->cleared_bytes = c->used - before;
+    w->f.n_wide = counters;
+    w->f.n_odd = counters + 1;
+    w->p.ticket = reinterpret_cast<uint32_t *>(counters + 2);
+    w->f.n_kept = counters + 3;
+    w->p.words = counters + 4;
 }
 
 /* The depth sort's keys and the pairs share memory: only the order is needed after the sort. */
-template <typename Tile> cudaError_t lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work, cudaStream_t stream)
+template <typename Tile> void lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
 {
     const kiln::count_within count = {a->n, a->n_visible};
     kiln_carve c = {static_cast<char *>(work), 0};
     *w = {};
     w->j = {count, a->splats, *a->view, a->row0, a->row1};
+    kiln::radix_state *states[2];
+    take_cleared(w, &c, a->n, states);
     take_found(w, &c, a->n);
-    uint32_t *const positions[] = {kiln::take<uint32_t>(&c, a->n), kiln::take<uint32_t>(&c, a->n)};
+    uint32_t *const order = kiln::take<uint32_t>(&c, a->n);
     kiln_carve shared = c;
-    cudaError_t e = lay_out_depth_sort(&w->depths, &shared, {count, a->depths, a->source_rows}, positions, stream);
-    if (e == cudaSuccess) e = lay_out_tile_sort(&w->tiles, &c, a->capacity, tiles_of(a), a->ids, stream);
+    uint32_t *const spare = kiln::take<uint32_t>(&shared, a->n);
+    lay_out_depth_sort(&w->depths, &shared, {count, a->depths, a->source_rows}, order, spare, states[0]);
+    lay_out_tile_sort(&w->tiles, &c, a->capacity, tiles_of(a), a->ids, states[1]);
     w->bytes = c.used > shared.used ? c.used : shared.used;
-    return e;
 }
 
 /* Finds pairs on x->stream and sorts depths on x->side at the same time. */
@@ -65,10 +74,9 @@ template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspac
 {
     kiln::side_work side(x);
     KILN_TRY(side.begin(err));
-    CUDA_RUN(cudaMemsetAsync(w->counters, 0, w->counters_bytes, x->stream));
     KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr,
                                err)); /* two launches first: they keep the device busy while the host makes the sort's dozen */
-    if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), &w->depths, err));
+    if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), w->depths, err));
     return side.join(err);
 }
 
@@ -76,18 +84,20 @@ template <typename Tile>
 kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     workspace<Tile> w;
-    CUDA_TRY(lay_out(&w, a, work, x->stream));
+    lay_out(&w, a, work);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("tile_lists", w.bytes, *work_bytes, err));
     const capacity_rule rule = {a->stats + 1, a->capacity, true};
-    const pairs_out<Tile> out = {w.tiles.tiles[0], a->ids, kiln_view_tiles_x(a->view), rule};
+    const pairs_out<Tile> out = {w.tiles.tiles(), w.tiles.ids(), kiln_view_tiles_x(a->view), rule};
+    CUDA_RUN(cudaMemsetAsync(w.cleared, 0, w.cleared_bytes, x->stream));
+    CUDA_RUN(cudaMemsetAsync(a->tile_counts, 0, tiles_of(a) * sizeof *a->tile_counts, x->stream));
     KILN_TRY(find_and_order(x, &w, err));
     const unsigned groups = static_cast<unsigned>(a->n > 0 ? groups_of(a->n) : 1);
-    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.pairs.values[0], out, a->stats);
-    LAUNCH(finish_pairs<Tile>, FIND_BLOCKS, GROUP, 0, w.j, w.f, out);
+    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.order, out, a->stats);
+    LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
     return sort_lists(x, w.tiles, rule, a->tile_counts, err);
 }
 

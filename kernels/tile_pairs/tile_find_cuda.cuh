@@ -12,6 +12,7 @@
 #ifndef KILN_KERNELS_TILE_FIND_CUDA_CUH
 #define KILN_KERNELS_TILE_FIND_CUDA_CUH
 
+#include "kernels/early_cuda.cuh"
 #include "kernels/tile_pairs/tile_ask_cuda.cuh"
 #include "kernels/tile_pairs/tile_record_cuda.cuh"
 #include "kernels/tile_pairs/tile_row_cuda.cuh"
@@ -293,6 +294,7 @@ __device__ void add_word(const job &j, const wide_slice &slice, uint64_t *row_pa
 
 template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const job j, const found f, uint64_t *row_pairs)
 {
+    kiln::launch_before_is_done();
     for_wide(j, f, [&](const wide_slice &slice) {
         const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popc(slice.bits)));
         if (lane_index() == 0 && pairs) add_pairs(f, slice.id, pairs);
@@ -314,7 +316,7 @@ kiln_status find_pairs(const kiln_exec *x, const job &j, const found &f, uint64_
 {
     const unsigned most = BY_ROW ? FIND_BLOCKS : INT32_MAX; /* with row sums a block takes several groups, to add its sums once */
     LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, most), GROUP, 0, j, f, row_pairs);
-    LAUNCH(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, 0, j, f, row_pairs);
+    LAUNCH_EARLY(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, j, f, row_pairs);
     return KILN_OK;
 }
 

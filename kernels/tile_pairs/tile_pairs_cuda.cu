@@ -1,6 +1,6 @@
 /* tile_pairs on CUDA. Each Gaussian's tiles are found once (tile_find_cuda.cuh) and kept as a mask or, for wide boxes, as a number.
  * Groups of 256 Gaussians sum up their pairs, and a scan over the groups turns sums into places. Then pairs are written in rank
- * order (tile_write_cuda.cuh), and CUB's stable sort by tile makes the lists.
+ * order (tile_write_cuda.cuh), and a stable sort by tile makes the lists.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -55,15 +55,13 @@ template <typename Tile> struct emit_work {
     size_t bytes;
 };
 
-template <typename Tile>
-cudaError_t lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a, void *work, cudaStream_t stream)
+template <typename Tile> void lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
     w->find = take_find(&c, w->j);
-    const cudaError_t e = lay_out_tile_sort(&w->sort, &c, a->capacity, tiles_of(a), a->ranks, stream);
+    lay_out_tile_sort(&w->sort, &c, a->capacity, tiles_of(a), a->ranks, kiln::take<kiln::radix_state>(&c, 1));
     w->bytes = c.used;
-    return e;
 }
 
 template <typename Tile> capacity_rule rule_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
@@ -77,11 +75,11 @@ kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, 
 {
     const found &f = w.find.f;
     const capacity_rule rule = rule_of(a, w);
-    const pairs_out<Tile> out = {w.sort.tiles[0], a->ranks, kiln_view_tiles_x(a->view), rule};
+    const pairs_out<Tile> out = {w.sort.tiles(), w.sort.ids(), kiln_view_tiles_x(a->view), rule};
     KILN_TRY(find<false>(x, w.j, w.find, nullptr, err));
     LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, rule, a->n_pairs, x->violation);
     LAUNCH(write_masks<Tile>, kiln::blocks_for(a->n, GROUP, FIND_BLOCKS), GROUP, 0, w.j, f, out);
-    LAUNCH(write_rest<Tile>, FIND_BLOCKS, GROUP, 0, w.j, f, out);
+    LAUNCH_EARLY(write_rest<Tile>, FIND_BLOCKS, GROUP, w.j, f, out);
     return KILN_OK;
 }
 
@@ -89,12 +87,14 @@ template <typename Tile>
 kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     emit_work<Tile> w;
-    CUDA_TRY(lay_out_emit(&w, a, work, x->stream));
+    lay_out_emit(&w, a, work);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("tile_pairs_emit", w.bytes, *work_bytes, err));
+    CUDA_RUN(cudaMemsetAsync(a->tile_counts, 0, tiles_of(a) * sizeof *a->tile_counts, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.sort.radix.state, 0, sizeof *w.sort.radix.state, x->stream));
     KILN_TRY(write_pairs(x, a, w, err));
     return sort_lists(x, w.sort, rule_of(a, w), a->tile_counts, err);
 }

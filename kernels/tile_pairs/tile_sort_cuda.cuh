@@ -1,5 +1,5 @@
-/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: CUB's stable sort by tile, over the bits that tile numbers need, and
- * then the number of pairs of each tile.
+/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile (sort/radix_cuda.cuh), over the bits that tile
+ * numbers need, and then the number of pairs of each tile.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
@@ -18,6 +18,7 @@ template <typename Tile>
 __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const capacity_rule rule, uint32_t *counts)
 {
     constexpr uint32_t EACH = sizeof(uint4) / sizeof(Tile), STEP = TILE_BLOCK * EACH;
+    kiln::launch_before_is_done();
     const uint64_t n = rule.listed();
     for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
         const uint64_t first = base + threadIdx.x * EACH, end = min(first + EACH, n);
@@ -44,45 +45,48 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
 template <typename Tile> struct tile_sort {
-    uint64_t capacity, n_tiles;
-    Tile *tiles[2]; /* [capacity] */
-    uint32_t *ids[2];
-    int tile_bits;
-    void *temp;
-    size_t temp_bytes;
+    kiln::radix_sort<Tile> radix;
+
+    unsigned lists() const { return (radix.plan.passes - 1) % 2; } /* where the last pass writes */
+    /* [capacity] each: where pairs are written, which is where the first pass does not write. */
+    Tile *tiles() const { return radix.keys[1]; }
+    uint32_t *ids() const { return radix.values[1]; }
 };
 
-/* ids [capacity]: pairs are written there, and the lists end up there. */
+/* What the radix sort reads. */
+template <typename Tile> struct tile_input {
+    capacity_rule rule;
+    const Tile *tiles;
+    const uint32_t *ids;
+
+    __device__ uint64_t count() const { return rule.listed(); }
+    __device__ Tile key(uint64_t i) const { return tiles[i]; }
+    __device__ uint32_t value(uint64_t i) const { return ids[i]; }
+};
+
+/* ids [capacity]: where the lists are to be. state: cleared by the caller before the sort. */
 template <typename Tile>
-cudaError_t lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint32_t *ids,
-                              cudaStream_t stream)
+void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint32_t *ids,
+                       kiln::radix_state *state)
 {
+    unsigned bits = 1;
+    while (n_tiles > 1ull << bits) bits++;
     *s = {};
-    s->capacity = capacity;
-    s->n_tiles = n_tiles;
-    for (s->tile_bits = 1; n_tiles > 1ull << s->tile_bits;) s->tile_bits++;
-    s->tiles[0] = kiln::take<Tile>(c, capacity);
-    s->tiles[1] = kiln::take<Tile>(c, capacity);
-    s->ids[0] = ids;
-    s->ids[1] = kiln::take<uint32_t>(c, capacity);
-    kiln::sort_pairs<Tile> by_tile = {{s->tiles[0], s->tiles[1]}, {s->ids[0], s->ids[1]}};
-    const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &by_tile, capacity, s->tile_bits, stream);
-    s->temp = kiln_take(c, s->temp_bytes, 1);
-    return e;
+    kiln::lay_out_radix(&s->radix, c, capacity, bits, state);
+    for (Tile *&tiles : s->radix.keys) tiles = kiln::take<Tile>(c, capacity);
+    s->radix.values[s->lists()] = ids;
+    s->radix.values[1 - s->lists()] = kiln::take<uint32_t>(c, capacity);
 }
 
-/* Sorts tiles[0] and ids[0] and writes tile_counts. Elements behind the pairs must have the highest tile number (fill_rest). */
+/* Sorts the pairs and counts them in tile_counts, which must be 0. */
 template <typename Tile>
 kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const capacity_rule &rule, uint32_t *tile_counts,
                        kiln_error *err)
 {
-    kiln::sort_pairs<Tile> by_tile = {{s.tiles[0], s.tiles[1]}, {s.ids[0], s.ids[1]}};
-    size_t temp_bytes = s.temp_bytes;
-    CUDA_RUN(kiln::sort(s.temp, &temp_bytes, &by_tile, s.capacity, s.tile_bits, x->stream));
-    CUDA_RUN(kiln::bring(s.ids[0], by_tile.values[0], s.capacity, x->stream));
-    CUDA_RUN(cudaMemsetAsync(tile_counts, 0, s.n_tiles * sizeof *tile_counts, x->stream));
-    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(s.capacity, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK, 0,
-           by_tile.keys[0], rule, tile_counts);
+    unsigned at;
+    CUDA_RUN(kiln::run_radix(s.radix, tile_input<Tile>{rule, s.tiles(), s.ids()}, x->stream, &at));
+    LAUNCH_EARLY(count_by_tile<Tile>, kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK,
+                 s.radix.keys[at], rule, tile_counts);
     return KILN_OK;
 }
 

@@ -20,16 +20,6 @@ template <typename Tile> struct pairs_out {
     capacity_rule rule;
 };
 
-/* Fills the places behind the listed pairs. They are sorted, too: the highest number keeps them behind, even if a tile has that
- * number, because the sort is stable. */
-template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
-{
-    for (uint64_t i = out.rule.listed() + kiln::thread_index(); i < out.rule.capacity; i += kiln::thread_count()) {
-        out.tiles[i] = static_cast<Tile>(UINT32_MAX);
-        out.ids[i] = UINT32_MAX;
-    }
-}
-
 /* Shared memory of a warp. */
 struct writing {
     uint32_t firsts[WARP], tiles[WARP], steps[WARP], ids[WARP]; /* tiles: the tile at the box's corner */
@@ -82,7 +72,6 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
 {
     __shared__ writing warp_scratch[GROUP / WARP];
     __shared__ uint64_t sums[GROUP / WARP];
-    fill_rest(out);
     if (!out.rule.holds()) return;
     const uint64_t n = j.count.get();
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
@@ -150,6 +139,7 @@ template <typename Tile> __device__ void write_listed(const job &j, const found 
 
 template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
 {
+    kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);
 }
 

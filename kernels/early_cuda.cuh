@@ -1,0 +1,69 @@
+/* early_cuda -- launches that are put on the device while the launch before them ends. A small launch takes some microseconds to
+ * get there, which is as long as many of them work; from Hopper on that time passes while the one before still runs.
+ *
+ *   LAUNCH_EARLY(kernel, grid, block, arguments...);     on x->stream, as LAUNCH
+ *
+ *   __global__ void kernel(...)
+ *   {
+ *       kiln::launch_before_is_done();                   before anything else that concerns device memory
+ *       kiln::let_next_launch_begin();                   where the next is early, too, and may take places that blocks of this one
+ * leave
+ *
+ * Behind anything but a kernel, and on older devices, it is an ordinary launch.
+ */
+#ifndef KILN_KERNELS_EARLY_CUDA_CUH
+#define KILN_KERNELS_EARLY_CUDA_CUH
+
+#include "kernels/cuda.cuh"
+
+#define LAUNCH_EARLY(kernel, grid, block, ...)                                                                   \
+    do {                                                                                                         \
+        cudaError_t launch_ = kiln::launch_early((kernel), (grid), (block), 0, x->stream, __VA_ARGS__);          \
+        if (launch_ == cudaSuccess && x->sync) launch_ = cudaStreamSynchronize(x->stream);                       \
+        if (launch_ != cudaSuccess) return kiln_cuda_fail(err, x->device, launch_, #kernel, __FILE__, __LINE__); \
+    } while (0)
+
+namespace kiln
+{
+
+/* Until what was launched before is done and all that it wrote is there to see. Every thread of a kernel that is launched early
+ * calls it before it reads or writes anything in device memory, or ends. */
+__device__ inline void launch_before_is_done()
+{
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
+/* Lets the next early launch take places on the device as soon as all blocks of this one have called it or ended. */
+__device__ inline void let_next_launch_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch_early(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, size_t shared_bytes, cudaStream_t stream,
+                         const Arguments &...arguments)
+{
+    int device = 0, major = 0;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (e != cudaSuccess) return e;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = dim3(blocks);
+    launch.blockDim = dim3(threads);
+    launch.dynamicSmemBytes = shared_bytes;
+    launch.stream = stream;
+    launch.attrs = &early;
+    launch.numAttrs = major >= 9 ? 1 : 0;
+    return cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...);
+}
+
+} // namespace kiln
+
+#endif
