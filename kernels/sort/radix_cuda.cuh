@@ -59,6 +59,15 @@ struct radix_state {
     uint32_t callers[RADIX_CALLERS]; /* the caller's, cleared with the rest */
 };
 
+/* How a pass is cut: few large tiles look back less, many small ones keep all multiprocessors busy. */
+template <int Threads, int Items> struct radix_cut {
+    static constexpr int THREADS = Threads, ITEMS = Items, TILE = Threads * Items;
+};
+using radix_many = radix_cut<512, 16>;
+using radix_some = radix_cut<512, 8>;
+using radix_few = radix_cut<256, 4>;
+enum class radix_size { FEW, SOME, MANY };
+
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
 /* Clears the first pass's look-back, too, so many words of 32 bits. */
 template <typename Key, typename Input>
@@ -191,7 +200,8 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key> / THREADS)
     const bool is_digit = THREADS == RADIX_DIGITS || t < RADIX_DIGITS; /* thread t is digit t, too */
     for (unsigned i = t; i < room::WARPS * RADIX_DIGITS; i += THREADS) (&r.counts[0][0])[i] = 0;
     launch_before_is_done();
-    let_next_launch_begin();
+    if (THREADS * ITEMS <= radix_few::TILE)
+        let_next_launch_begin(); /* large ones would take places of other streams, and wait there */
     if (t == 0) r.ticket = atomicAdd(j.ticket, 1u);
     if (j.next && is_digit) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
     const Word all = is_digit ? static_cast<Word>(j.counts[t]) : 0;
@@ -278,41 +288,55 @@ template <typename Key> struct radix_sort {
     uint32_t *values[2];
     radix_state *state;
     void *look_back[2];
+    radix_size cut;
     uint64_t tiles;
     bool wide; /* words of 64 bits */
 
     uint64_t word_bytes() const { return wide ? sizeof(uint64_t) : sizeof(uint32_t); }
 };
 
-/* How a pass is cut, by the number of pairs: few large tiles look back less, many small ones keep all multiprocessors busy. */
-template <int Threads, int Items> struct radix_cut {
-    static constexpr int THREADS = Threads, ITEMS = Items, TILE = Threads * Items;
-};
-using radix_many = radix_cut<512, 16>;
-using radix_some = radix_cut<512, 8>;
-using radix_few = radix_cut<256, 4>;
-constexpr uint64_t RADIX_MANY = 2000000, RADIX_SOME = 200000;
-
-inline uint64_t radix_tile(uint64_t n)
+/* Bytes of shared memory that a block of this device can have. */
+inline size_t radix_shared_most()
 {
-    return n >= RADIX_MANY ? radix_many::TILE : n >= RADIX_SOME ? radix_some::TILE : radix_few::TILE;
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return 0;
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) return 0;
+    return static_cast<size_t>(bytes);
 }
 
-/* What a sort of at most n pairs needs beside keys and values. The state must be 0 when the sort begins: the caller takes it from
- * where it clears more, and clears it. */
+/* The cut for so many pairs, or the largest below it whose tiles fit the device: of long keys they take 116 KB, where Hopper has
+ * 227 and graphics GPUs have 64 to 99. */
+template <typename Key> radix_size radix_size_for(uint64_t n, bool wide)
+{
+    constexpr uint64_t SOME = 200000, MANY = 2000000;
+    const size_t most = radix_shared_most();
+    if ((wide || n >= MANY) && sizeof(radix_room<Key, uint64_t, radix_many::THREADS, radix_many::ITEMS>) <= most)
+        return radix_size::MANY;
+    if ((wide || n >= SOME) && sizeof(radix_room<Key, uint64_t, radix_some::THREADS, radix_some::ITEMS>) <= most)
+        return radix_size::SOME;
+    return radix_size::FEW;
+}
+
+inline uint64_t radix_tile(radix_size cut)
+{
+    return cut == radix_size::MANY ? radix_many::TILE : cut == radix_size::SOME ? radix_some::TILE : radix_few::TILE;
+}
+
+/* What a sort of at most n pairs needs beside keys and values, on the current device. The state must be 0 when the sort begins: the
+ * caller takes it from where it clears more, and clears it. */
 template <typename Key> void lay_out_radix(radix_sort<Key> *s, kiln_carve *c, uint64_t n, unsigned bits, radix_state *state)
 {
     s->n = n;
     s->plan = radix_plan_of(bits);
     s->state = state;
     s->wide = s->wide || n >= RADIX_NARROW; /* a test may ask for it */
-    const uint64_t tile = s->wide ? radix_many::TILE : radix_tile(n);
-    s->tiles = (n + tile - 1) / tile;
+    s->cut = radix_size_for<Key>(n, s->wide);
+    s->tiles = (n + radix_tile(s->cut) - 1) / radix_tile(s->cut);
     for (void *&l : s->look_back) l = kiln_take(c, s->tiles * RADIX_DIGITS, s->word_bytes());
 }
 
 template <typename Cut, typename Word, typename Key, typename Input>
-cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
+cudaError_t run_radix_cut(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
 {
     constexpr size_t shared = sizeof(radix_room<Key, Word, Cut::THREADS, Cut::ITEMS>);
     const auto kernel = radix_pass<Key, Word, Cut::THREADS, Cut::ITEMS, Input>;
@@ -332,13 +356,18 @@ cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, unsigned p
     return launch_early(kernel, static_cast<unsigned>(s.tiles), Cut::THREADS, shared, stream, in, j);
 }
 
+template <typename Word, typename Key, typename Input>
+cudaError_t run_radix_words(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
+{
+    if (s.cut == radix_size::MANY) return run_radix_cut<radix_many, Word>(s, in, pass, stream);
+    if (s.cut == radix_size::SOME) return run_radix_cut<radix_some, Word>(s, in, pass, stream);
+    return run_radix_cut<radix_few, Word>(s, in, pass, stream);
+}
+
 template <typename Key, typename Input>
 cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
 {
-    if (s.wide) return run_radix_pass<radix_many, uint64_t>(s, in, pass, stream);
-    if (s.n >= RADIX_MANY) return run_radix_pass<radix_many, uint32_t>(s, in, pass, stream);
-    if (s.n >= RADIX_SOME) return run_radix_pass<radix_some, uint32_t>(s, in, pass, stream);
-    return run_radix_pass<radix_few, uint32_t>(s, in, pass, stream);
+    return s.wide ? run_radix_words<uint64_t>(s, in, pass, stream) : run_radix_words<uint32_t>(s, in, pass, stream);
 }
 
 /* Pass p writes to keys[p % 2] and values[p % 2]: `in` may read from [1], not from [0]. Sets *result to the place where the sorted

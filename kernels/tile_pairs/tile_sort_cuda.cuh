@@ -1,5 +1,5 @@
-/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile (sort/radix_cuda.cuh), over the bits that tile
- * numbers need, and then the number of pairs of each tile.
+/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile (kernels/sort/radix_cuda.cuh), over the bits
+ * that tile numbers need, and then the number of pairs of each tile.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH

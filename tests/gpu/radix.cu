@@ -64,9 +64,9 @@ template <typename Key> kiln_status run(const kiln_exec *x, const radix_call *c,
 
 template <typename Key> kiln_status call(const kiln_exec *x, const radix_call *c, kiln_error *err)
 {
+    const kiln::device_guard guard(x->device);
     void *memory = nullptr;
     KILN_TRY(kiln_device_alloc(x->device, layout<Key>(c, nullptr).bytes, &memory, err));
-    const kiln::device_guard guard(x->device);
     const kiln_status st = run<Key>(x, c, static_cast<char *>(memory), err);
     kiln_device_free(x->device, memory);
     return st;
