@@ -1,10 +1,11 @@
 /* radix_cuda -- a stable radix sort of (key, 32-bit value) on the device, least significant digit first, one pass over the pairs
  * for each digit of up to 8 bits (A. Adinets, D. Merrill, Onesweep, 2022).
  *
- *   1. One launch counts the digits of all passes; its last block turns the counts into places.
- *   2. A pass is one launch. A block takes a tile of neighbouring pairs, ranks them by digit in shared memory and publishes how
- * many it has of each digit. It finds how many the blocks before it have by decoupled look-back (place_cuda.cuh has the idea), one
- *      thread for each digit, and writes its pairs digit by digit, so that neighbours in memory are written together.
+ *   1. One launch counts the digits of all passes.
+ *   2. A pass is one launch. A block takes a tile of neighbouring pairs, counts their digits and publishes the counts. Then it
+ *      ranks the pairs by digit in shared memory and finds how many of each digit the tiles before it have, by decoupled
+ *      look-back (place_cuda.cuh has the idea), one thread for each digit. It writes its pairs digit by digit, so that
+ *      neighbours in memory are written together.
  *
  * What is sorted comes from an Input: how many pairs there are, which the device alone may know, and each pair. So the first pass
  * can make its keys from other arrays, and nothing behind the last pair is touched:
