@@ -50,7 +50,7 @@ export class Frame {
         this.help = element('dialog', { className: 'help' }, element('h2', { textContent: 'Moving around' }),
             element('dl', {}, ...[...KEYS, ...keys].flatMap(([key, what]) => [element('dt', { textContent: key }), element('dd', { textContent: what })])),
             element('button', { type: 'button', textContent: 'Close', onclick: () => this.help.close() }));
-        this.stage = element('div', { className: 'stage' }, this.canvas);
+        this.stage = element('main', { className: 'stage' }, this.canvas);
         root.replaceChildren(this.stage,
             element('header', { className: 'bar' }, element('div', { className: 'names' }, this.title, this.facts),
                 element('nav', {}, ...links, this.listButton, this.lookButton,

@@ -16,7 +16,11 @@ export class View {
     // settings: {antialiased, near, background [3] 0..1, radius}
     constructor(canvas, settings) {
         this.canvas = canvas;
-        this.renderer = new WebGLRenderer({ canvas, antialias: false, alpha: false });
+        try {
+            this.renderer = new WebGLRenderer({ canvas, antialias: false, alpha: false });
+        } catch {
+            throw new Error('the browser has no WebGL 2 here, which drawing needs');
+        }
         this.scene = new Scene();
         this.spark = new SparkRenderer({ renderer: this.renderer, ...EXACT, ...blur(settings.antialiased), onDirty: () => this.touch() });
         this.scene.add(this.spark);
