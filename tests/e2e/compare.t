@@ -66,7 +66,7 @@ must 3 kiln compare "$d/a" "$d/c"
 must 2 kiln compare "$d/a" "$KILN_TMP/a.png"
 
 # what is missing is named, whatever the other one is
-for pair in "$d/b /nope" "/nope $d/b" "/nope $KILN_TMP/a.png"; do
+for pair in "$d/b $KILN_TMP/nope" "$KILN_TMP/nope $d/b" "$KILN_TMP/nope $KILN_TMP/a.png"; do
     must 3 kiln compare $pair
-    grep -q "'/nope': No such file" "$KILN_TMP/err" || fail "kiln-compare $pair says: $(cat "$KILN_TMP/err")"
+    grep -q "'$KILN_TMP/nope': No such file" "$KILN_TMP/err" || fail "kiln-compare $pair says: $(cat "$KILN_TMP/err")"
 done
