@@ -131,8 +131,10 @@ stand_in 'ffmpeg version 9.9 (c)' 'exec sleep 60' # one that takes nothing: an i
 PATH=$PWD/fake:$PATH python3 - "$KILN_BIN/kiln-render" <<'P' || fail "an interrupt: $(cat err)"
 import os, signal, subprocess, sys, time
 p = subprocess.Popen([sys.argv[1], 'm/x.db', '--orbit', '300', '--size', '640x400', '--video', 'x.mp4'], stderr=open('err', 'w'), stdout=subprocess.DEVNULL)
-while not [f for f in os.listdir('/proc') if f.isdigit() and b'sleep' in open('/proc/%s/comm' % f, 'rb').read() and
-           open('/proc/%s/stat' % f).read().split(') ')[1].split()[1] == str(p.pid)]:
+def sleeps(child):
+    try: return 'sleep' in open('/proc/%s/comm' % child).read()
+    except OSError: return False # it has ended meanwhile
+while not any(sleeps(c) for c in open('/proc/%d/task/%d/children' % (p.pid, p.pid)).read().split()):
     assert p.poll() is None
     time.sleep(0.05)
 p.send_signal(signal.SIGINT)

@@ -28,7 +28,8 @@ older() {
     "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" "${other[@]}" 2>err || fail "$format of a chunk: $(cat err)"
     cp -a "to/$format" "old/$format"
 }
-# The target is as it was, or as it is to be; hashed files of `chunks` may stand beside an old index. `left` files may lie beside it
+# The target is as it was, or as it is to be; hashed files of `chunks` may stand beside an old index, with index.json.unfinished, which names
+# them for the next run to remove. `left` files may lie beside it
 # until the next run, where a process was killed.
 is_old_or_new() { # WHAT
     local file
@@ -36,6 +37,7 @@ is_old_or_new() { # WHAT
         case $format/$file in
         chunks/index.json | */index.json) cmp -s "to/$format/$file" "old/$format/$file" || cmp -s "to/$format/$file" "clean/$format/$file" ||
             fail "$format, $1: '$file' is neither the old one nor the new one" ;;
+        chunks/index.json.unfinished) ;;
         chunks/*) [ -e "clean/$format/$file" ] || [ -e "old/$format/$file" ] || [[ $file == *.tmp.* && $2 = left ]] || fail "$format, $1: left '$file'" ;;
         */*.tmp.*) [ "${2:-}" = left ] || fail "$format, $1: left '$file'" ;;
         *) cmp -s "to/$format/$file" "old/$format/$file" || cmp -s "to/$format/$file" "clean/$format/$file" ||
