@@ -9,7 +9,7 @@
  *       kiln::let_next_launch_begin();                   where the next is early, too, and may take places that blocks of this one
  * leave
  *
- * Behind anything but a kernel, and on older devices, it is an ordinary launch.
+ * Behind anything but a kernel, on older devices, and in code compiled for older devices, it is an ordinary launch.
  */
 #ifndef KILN_KERNELS_EARLY_CUDA_CUH
 #define KILN_KERNELS_EARLY_CUDA_CUH
@@ -43,13 +43,14 @@ __device__ inline void let_next_launch_begin()
 #endif
 }
 
+/* Early only if the kernel's code waits (launch_before_is_done), which depends on what it was compiled for and not on the device: a
+ * Hopper runs what was compiled for Ampere alone. */
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_early(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, size_t shared_bytes, cudaStream_t stream,
                          const Arguments &...arguments)
 {
-    int device = 0, major = 0;
-    cudaError_t e = cudaGetDevice(&device);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    cudaFuncAttributes code;
+    const cudaError_t e = cudaFuncGetAttributes(&code, kernel);
     if (e != cudaSuccess) return e;
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -60,7 +61,7 @@ cudaError_t launch_early(void (*kernel)(Parameters...), unsigned blocks, unsigne
     launch.dynamicSmemBytes = shared_bytes;
     launch.stream = stream;
     launch.attrs = &early;
-    launch.numAttrs = major >= 9 ? 1 : 0;
+    launch.numAttrs = code.ptxVersion >= 90 ? 1 : 0; /* a device may also run code that was compiled for an older one */
     return cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...);
 }
 
