@@ -49,7 +49,7 @@ typedef struct {
 static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, outlook *o,
                         kiln_error *err)
 {
-    double lo[3], hi[3], square = 0;
+    double lo[3], hi[3], focus[3], square = 0;
     *o = (outlook){.radius = 1};
     kiln_camera_path_up(scene ? scene->up_axis : "", views->cameras, views->n_cameras, o->up);
     background_of(scene, views, o->background);
@@ -60,6 +60,8 @@ static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const
         square += (hi[a] - lo[a]) * (hi[a] - lo[a]);
     }
     if (square > 0) o->radius = sqrt(square) / 2;
+    if (!kiln_camera_path_focus(views->cameras, views->n_cameras, focus)) return KILN_OK;
+    for (int a = 0; a < 3; a++) o->centre[a] = focus[a] - scene->origin[a]; /* what the cameras look at: a sky does not move it */
     return KILN_OK;
 }
 

@@ -29,9 +29,11 @@ export class Controls {
         this.centre = new Vector3(...centre);
         this.radius = radius > 0 ? radius : 1;
         this.distance ??= this.radius;
+        this.pace ??= this.radius;
     }
 
-    // The pivot is at the depth of the scene's centre, where that is in front of the camera.
+    // The pivot is at the depth of the scene's centre, where that is in front of the camera. Its distance is also the measure for flying:
+    // the scene's radius would not do, since a sky makes it many times as large as what is looked at.
     aim(shot) {
         this.flight = null;
         this.view.aim(shot);
@@ -40,7 +42,7 @@ export class Controls {
 
     findPivot() {
         const { position, quaternion } = this.view.camera, depth = this.centre.clone().sub(position).dot(directions(quaternion).forward);
-        this.distance = Math.max(depth, this.radius / 4);
+        this.distance = this.pace = depth > this.radius / 200 ? depth : this.radius / 4;
     }
 
     pivot() {
@@ -140,7 +142,7 @@ export class Controls {
         this.walking = this.keys.size > 0;
         if (!this.walking) return;
         requestAnimationFrame((now) => {
-            const seconds = Math.min(Math.max(now - last, 1) / 1000, 0.1), step = seconds * this.radius * KEY_SPEED * (this.fast ? 4 : 1);
+            const seconds = Math.min(Math.max(now - last, 1) / 1000, 0.1), step = seconds * this.pace * KEY_SPEED * (this.fast ? 4 : 1);
             const sum = (of, axis) => [...this.keys].reduce((total, code) => total + (of[code]?.[axis] ?? 0), 0);
             const move = [0, 1, 2].map((axis) => sum(FLY, axis) * step), turn = [0, 1].map((axis) => sum(CIRCLE, axis) * seconds * KEY_TURN);
             if (move.some(Boolean)) this.shift(...move);
