@@ -73,7 +73,7 @@ class ServePage {
     }
 
     mark() {
-        this.overlays.setCameras(this.cameras, this.data.radius, this.frame.current);
+        this.overlays.setCameras(this.cameras, this.data, this.frame.current);
     }
 
     // Through the camera, and what there is of it can be laid over.
