@@ -17,16 +17,12 @@ class ServePage {
     constructor(root) {
         this.frame = new Frame(root, {
             goTo: (i) => this.goTo(i), home: () => this.home(), look: (on) => { if (this.controls) this.controls.look = on; },
-            keys: [['F', 'cameras as frustums; a click flies there'], ['B', 'bounds of what is drawn']],
+            keys: [['F', 'cameras as frustums; a click flies there', () => this.boxes?.frustums.click()], ['B', 'bounds of what is drawn', () => this.boxes?.boxes.click()]],
             links: [element('a', { className: 'button', href: 'report.html', textContent: 'Report' })],
         });
         this.root = root;
         this.cameras = [];
         this.version = null;
-        document.addEventListener('keydown', (e) => {
-            const box = { f: this.boxes?.frustums, b: this.boxes?.boxes }[e.key];
-            if (box && !e.ctrlKey && !e.metaKey && !e.altKey && !/^(search|text)$/.test(e.target.type)) box.click();
-        });
         const page = this;
         window.splatView = {
             aim: (shot) => this.person(() => this.controls.aim(shot)),

@@ -29,7 +29,7 @@ const KEYS = [
 const isTyping = (target) => /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && !/^(range|checkbox|radio)$/.test(target.type);
 
 export class Frame {
-    // goTo(index): a camera was chosen; home(): the first view; look(on): look mode; keys: more lines for the help.
+    // goTo(index): a camera was chosen; home(): the first view; look(on): look mode; keys: more lines for the help, [key, what it does, function].
     constructor(root, { goTo, home, look, keys = [], links = [] }) {
         Object.assign(this, { cameras: [], current: -1, goTo });
         this.canvas = element('canvas', { tabIndex: 0 });
@@ -58,7 +58,7 @@ export class Frame {
             this.panel, this.message, this.help);
         document.addEventListener('keydown', (e) => {
             if (e.ctrlKey || e.metaKey || e.altKey || isTyping(e.target) || this.help.open) return;
-            const act = { '?': () => this.help.showModal(), '[': () => this.step(-1), ']': () => this.step(1), Home: home, l: () => this.lookButton.click(), c: () => this.listButton.click() }[e.key.length === 1 ? e.key.toLowerCase() : e.key];
+            const act = { ...Object.fromEntries(keys.map(([key, , run]) => [key.toLowerCase(), run])), '?': () => this.help.showModal(), '[': () => this.step(-1), ']': () => this.step(1), Home: home, l: () => this.lookButton.click(), c: () => this.listButton.click() }[e.key.length === 1 ? e.key.toLowerCase() : e.key];
             if (act) e.preventDefault(), act();
         });
     }
