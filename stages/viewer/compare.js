@@ -7,7 +7,7 @@ export class Compare {
     // fail(sentence)
     constructor(view, frame, fail) {
         Object.assign(this, { view, fail, camera: null, wanted: 'none' });
-        this.image = element('img', { alt: '', hidden: true, onload: () => this.place(), onerror: () => this.image.src && fail(`The ${this.wanted} of camera '${this.camera?.name}' cannot be loaded`) });
+        this.image = element('img', { alt: '', hidden: true, onload: () => this.tell(''), onerror: () => this.tell(`The ${this.wanted} of camera '${this.camera?.name}' cannot be loaded`) });
         this.edge = element('div', { className: 'edge', hidden: true });
         frame.stage.append(this.image, this.edge);
         this.image.className = 'layer';
@@ -25,9 +25,16 @@ export class Compare {
         view.drawn.push(() => this.place());
     }
 
-    // The camera through which one looks; null: the camera was moved.
-    setCamera(camera) {
-        this.camera = camera;
+    // Says what is wrong with the picture; '': nothing any more.
+    tell(why) {
+        if (why || this.failed) this.fail(why);
+        this.failed = Boolean(why);
+        this.place();
+    }
+
+    // The camera through which one looks; null: the camera was moved. version: of the bake, whose pictures may have been drawn again since.
+    setCamera(camera, version = this.version) {
+        Object.assign(this, { camera, version });
         this.box.hidden = !camera;
         if (camera) for (const [key, , suffix] of LAYERS) if (suffix) this.choices[key].parentElement.hidden = !camera[key];
         const has = camera && (this.wanted === 'none' || camera[this.wanted]);
@@ -40,13 +47,14 @@ export class Compare {
     }
 
     show(key) {
-        const suffix = LAYERS.find(([name]) => name === key)[2], address = suffix && this.camera ? `${key}/${this.camera.id}.${suffix}` : '';
+        const suffix = LAYERS.find(([name]) => name === key)[2], address = suffix && this.camera ? `${key}/${this.camera.id}.${suffix}${key === 'photo' ? '' : `?${this.version}`}` : '';
         this.choices[key].checked = true;
         this.sliders.hidden = !address;
         this.image.hidden = this.edge.hidden = !address;
         this.image.classList.toggle('pixels', key === 'heat');
         this.image.alt = address ? `${LAYERS.find(([name]) => name === key)[1]} of camera ${this.camera.name}` : '';
-        if (address) this.image.src = address;
+        if (!address) this.tell('');
+        else if (this.failed || this.image.getAttribute('src') !== address) this.image.src = address;
         this.place();
     }
 

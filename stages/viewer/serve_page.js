@@ -51,7 +51,7 @@ class ServePage {
         this.controls = new Controls(this.view, state, () => { if (this.frame.current >= 0 || this.compare.camera) this.person(() => this.mark()); });
         this.overlays = new Overlays(this.view);
         this.compare = new Compare(this.view, this.frame, (text) => this.frame.say(text, true));
-        this.stream = new Stream(this.view, { budget: BUDGET[isWide() ? 'wide' : 'narrow'], tell: () => this.showState(), fail: (e) => this.frame.say(`A part of the scene cannot be loaded: ${e.message}`, true) });
+        this.stream = new Stream(this.view, { budget: BUDGET[isWide() ? 'wide' : 'narrow'], tell: () => this.showState(), fail: (e) => this.failPart(e) });
         const box = (which, label) => {
             const input = element('input', { type: 'checkbox', onchange: () => { this.overlays.set(which, input.checked); this.showState(); } });
             return [input, element('label', { className: 'choice' }, input, label)];
@@ -80,15 +80,23 @@ class ServePage {
         this.compare.setCamera(null);
         this.mark();
         history.replaceState(null, '', `#camera=${camera.id}`);
-        if (await this.controls.flyTo(camera) && this.frame.current === i) this.compare.setCamera(camera);
+        if (await this.controls.flyTo(camera) && this.frame.current === i) this.compare.setCamera(camera, this.data.version);
     }
 
     home() {
+        if (!this.controls) return undefined;
         return this.cameras.length ? this.goTo(0) : this.controls.flyTo(overview(this.data));
+    }
+
+    // Said until all parts are there: one that a new layer has replaced is not wanted any more.
+    failPart(e) {
+        this.partFailed = true;
+        this.frame.say(`A part of the scene cannot be loaded: ${e.message}`, true);
     }
 
     showState() {
         const { rows, parts, left, shown } = this.stream.state();
+        if (this.partFailed && !left) this.partFailed = false, this.frame.say('');
         if (this.overlays.boxes.visible) this.overlays.setBoxes(shown, this.stream.nodes);
         this.frame.progress(left ? `loading ${count(left)} of ${count(parts)} parts` : rows < this.data.rows ? `${count(rows)} drawn` : '');
     }
@@ -115,10 +123,14 @@ class ServePage {
         if (isFirst) this.begin(data);
         this.view.set(data);
         this.controls.setWorld(data);
+        const current = cameras.findIndex(({ name }) => name === this.cameras[this.frame.current]?.name); // ids are of a version
         this.cameras = cameras;
+        this.frame.current = -1;
         this.frame.setScene(data, cameras.map((camera) => ({ ...camera, note: [camera.split, camera.psnr == null ? '' : `${camera.psnr.toFixed(1)} dB`].filter(Boolean).join(' \u00b7 ') })));
         this.stream.setTree(chunks);
         if (isFirst || (!this.hadCameras && cameras.length)) this.first();
+        else if (current >= 0) this.frame.mark(current);
+        if (!isFirst && this.compare.camera) this.compare.setCamera(cameras[this.frame.current] ?? null, data.version);
         this.hadCameras = cameras.length > 0;
         this.mark();
     }
@@ -129,7 +141,7 @@ class ServePage {
         if (!this.cameras.length) return this.controls.aim(overview(this.data));
         this.controls.aim(this.cameras[i]);
         this.frame.mark(i);
-        this.compare.setCamera(this.cameras[i]);
+        this.compare.setCamera(this.cameras[i], this.data.version);
         if (isWide()) this.frame.openList(true);
     }
 
