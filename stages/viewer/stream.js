@@ -24,6 +24,8 @@ export class Stream {
         this.refined = new Set();
         const places = new Map(nodes.flatMap((node, i) => node.details.map((detail) => [this.key(detail), i])));
         for (const part of this.parts.values()) part.node = places.get(part.key) ?? -1;
+        for (const [key, part] of this.wanted) part.node = places.get(key) ?? -1;
+        this.queue = []; // until the next cut: what was to be loaded was of the tree before
         this.chosen = null;
         this.view.touch();
     }
@@ -93,12 +95,17 @@ export class Stream {
         else this.timer ??= setTimeout(() => this.swap(), SWAP_MS);
     }
 
+    // A part of no node, as after a new tree, is in the way of all.
+    spanOf({ node }) {
+        return node < 0 ? [0, Infinity] : this.spans[node];
+    }
+
     // Shows what can be shown, hides what is replaced.
     swap() {
         clearTimeout(this.timer);
         this.timer = null;
-        const wanted = [...this.wanted.keys()].map((key) => ({ part: this.parts.get(key), span: this.spans[this.wanted.get(key).node] }));
-        const old = [...this.parts.values()].filter((part) => part.isShown && !this.wanted.has(part.key)).map((part) => ({ part, span: part.node < 0 ? [0, Infinity] : this.spans[part.node] }));
+        const wanted = [...this.wanted.keys()].map((key) => ({ part: this.parts.get(key), span: this.spanOf(this.wanted.get(key)) }));
+        const old = [...this.parts.values()].filter((part) => part.isShown && !this.wanted.has(part.key)).map((part) => ({ part, span: this.spanOf(part) }));
         const staying = old.filter(({ span }) => wanted.some((w) => overlap(w.span, span) && !w.part?.isLoaded));
         for (const one of old) if (!staying.includes(one)) this.show(one.part, false);
         for (const { part, span } of wanted)
