@@ -47,7 +47,8 @@ export class Frame {
         this.extras = element('div', { className: 'extras' });
         this.panel = element('aside', { className: 'panel', hidden: true }, this.extras, this.filter, this.list);
         this.panel.setAttribute('aria-label', 'Cameras');
-        this.help = element('dialog', { className: 'help' }, element('h2', { textContent: 'Moving around' }),
+        this.help = element('dialog', { className: 'help' },
+            element('h2', { textContent: 'Moving around', tabIndex: -1, autofocus: true }), // on the button the text would be scrolled away
             element('dl', {}, ...[...KEYS, ...keys].flatMap(([key, what]) => [element('dt', { textContent: key }), element('dd', { textContent: what })])),
             element('button', { type: 'button', textContent: 'Close', onclick: () => this.help.close() }));
         this.stage = element('main', { className: 'stage' }, this.canvas);
