@@ -1,6 +1,7 @@
 // compare -- the photo of a camera, kiln-render's picture or the heat map of its tiles, laid over the scene where one looks through that camera.
 import { element } from './ui.js';
 
+const TILE = 16; // pixels of a tile's side, which is a pixel of the heat map
 const LAYERS = [['none', 'Scene', null], ['photo', 'Photo', 'jpg'], ['picture', 'Rendered picture', 'jpg'], ['heat', 'Heat of the tiles', 'webp']];
 
 export class Compare {
@@ -60,8 +61,11 @@ export class Compare {
 
     place() {
         if (this.image.hidden) return;
-        const { left, top, width, height } = this.view.frame(), part = this.wipe.value / 100;
-        Object.assign(this.image.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px`, opacity: this.opacity.value / 100, clipPath: `inset(0 ${100 * (1 - part)}% 0 0)` });
+        const { left, top, width, height } = this.view.frame(), part = this.wipe.value / 100, { naturalWidth, naturalHeight } = this.image;
+        // The last tiles of a row and of a column may reach beyond the picture.
+        const isHeat = this.image.classList.contains('pixels') && this.image.complete && naturalWidth > 0;
+        const whole = isHeat ? { width: width * naturalWidth * TILE / this.camera.width, height: height * naturalHeight * TILE / this.camera.height } : { width, height };
+        Object.assign(this.image.style, { left: `${left}px`, top: `${top}px`, width: `${whole.width}px`, height: `${whole.height}px`, opacity: this.opacity.value / 100, clipPath: `inset(0 ${whole.width - part * width}px ${whole.height - height}px 0)` });
         Object.assign(this.edge.style, { left: `${left + part * width}px`, top: `${top}px`, height: `${height}px` });
         this.edge.hidden = part === 0 || part === 1;
     }
