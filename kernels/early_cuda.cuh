@@ -6,8 +6,7 @@
  *   __global__ void kernel(...)
  *   {
  *       kiln::launch_before_is_done();                   before anything else that concerns device memory
- *       kiln::let_next_launch_begin();                   where the next is early, too, and may take places that blocks of this one
- * leave
+ *       kiln::let_next_launch_begin();                   where the next is early, too, and may take the places of ended blocks
  *
  * Behind anything but a kernel, on older devices, and in code compiled for older devices, it is an ordinary launch.
  */

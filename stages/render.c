@@ -79,7 +79,8 @@ static const kiln_opt options[] = {
     {"crop", 0, KILN_OPT_TEXT, &o.where.crop, "WxH+X+Y", NULL, NULL,
      "draw only these pixels of each picture, counted after --scale or --size", KILN_ONCE},
     {"video", 0, KILN_OPT_PATH, &o.video, "FILE", NULL, NULL,
-     "make a video (.mp4, .mov, .mkv, .webm) of the pictures, in the order of their names, by ffmpeg, which must be installed",
+     "make a video (.mp4, .m4v, .mov, .mkv, .webm) of the pictures, in the order of their names, by ffmpeg, which must be "
+     "installed",
      KILN_ONCE},
     {"fps", 0, KILN_OPT_F64, &o.fps, "RATE", "30", "0.1..1000", "with --video and --format y4m: frames a second", KILN_ONCE},
     {"levels-against", 0, KILN_OPT_PATH, &o.against, "DIR", NULL, NULL,

@@ -67,7 +67,7 @@ void kiln_plot_add_values(kiln_plot *p, const char *name, double *values, uint64
     qsort(values, s.n, sizeof *values, ascending);
     s.least = values[0];
     s.most = values[s.n - 1];
-    s.median = values[(s.n - 1) / 2] / 2 + values[s.n / 2] / 2;
+    s.median = values[(s.n - 1) / 2]; /* of an even number the lower of the two, as kiln-prune's and kiln-chunk's */
     for (uint64_t i = 0; i < s.n; i++) s.bars[bar_of(p, values[i])]++;
     p->series[p->n_series++] = s;
 }

@@ -174,8 +174,7 @@ static unsigned refuse(const kiln_http_server *s, struct MHD_Connection *c, cons
     return ours ? 0 : MHD_HTTP_NOT_FOUND;
 }
 
-/* ---- a request ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- a request ----------------------------------------------------------------------------------------------------------- */
 /* On the lane's thread. */
 static void on_answered(kiln_job *job)
 {
@@ -262,8 +261,7 @@ static size_t leave_escaped(void *context, struct MHD_Connection *c, char *text)
     return strlen(text);
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------------------
- */
+/* ---- begin and end ------------------------------------------------------------------------------------------------------- */
 static kiln_status start_lanes(kiln_http_server *s, const kiln_http_options *o, kiln_error *err)
 {
     for (int i = 0; i < KILN_LANES; i++) {

@@ -88,6 +88,8 @@ static void borders_are_round_and_no_number_is_lost(void **state)
     assert_int_equal(p.series[0].of, 8);
     assert_int_equal(bars_sum(&p, 0), 5);
     assert_true(fabs(p.series[0].median - 33.9) < 1e-9);
+    const kiln_plot even = PLOT_OF(4, 1, 2, 3);
+    assert_true(even.series[0].median == 2); /* the lower one, as everywhere */
     assert_true(fabs(p.borders[0] - 31) < 1e-9);
     assert_true(fabs(p.borders[1] - 31.5) < 1e-9);
     assert_true(fabs(p.borders[p.n_bars] - 36.5) < 1e-9);
