@@ -189,6 +189,12 @@ static kiln_status fit(work *k, uint32_t level, kiln_error *err)
     return KILN_OK;
 }
 
+/* In both surroundings. */
+static bool is_better(const off_by *after, const off_by *before)
+{
+    return after->same < (1 - KILN_REFINE_LEAST_GAIN) * before->same && after->full < (1 - KILN_REFINE_LEAST_GAIN) * before->full;
+}
+
 /* All that draws is finite: a level that lost its way is not kept. */
 static bool is_finite(const kiln_coarsen_rows *r)
 {
@@ -214,7 +220,7 @@ static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error 
     KILN_TRY(measure(k, &k->level.rows, &after, err));
     KILN_TRY(kiln_runner_fetch(kiln_worker_runner(k->w), k->level.store,
                                kiln_lod_rows_bytes(k->level.rows.n, k->u->sh_degree, k->u->weighted), err));
-    *kept = after.same < before.same && after.full < before.full && is_finite(&k->level.rows);
+    *kept = is_better(&after, &before) && is_finite(&k->level.rows);
     drop_rows(k, &k->merged);
     drop_rows(k, &k->level);
     kiln_lod_rows *from = *kept ? &k->level : &k->merged;

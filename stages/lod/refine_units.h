@@ -15,6 +15,10 @@ enum {
     KILN_REFINE_PAIRS = 1 << 22 /* a view that lists more pairs is left out */
 };
 
+/* Share of the squared error in the views left out that a refined level must take away to be kept: views that gain less say nothing
+ * about others (DESIGN.md, where refining makes a scene worse). */
+#define KILN_REFINE_LEAST_GAIN 0.03
+
 /* A camera that may see the chunk: scene units, origin subtracted. */
 typedef struct {
     double r[9], centre[3]; /* rows: right, down, forward */

@@ -23,6 +23,12 @@ against one.db refined >refined.txt
 paste merged.txt refined.txt | awk '$4 < $2 + 0.3 { print "level " $1 ": " $2 " dB merged, " $4 " dB refined"; bad = 1 } END { exit bad || NR != 2 }' ||
     fail "refined levels are no better"
 
+# One step makes each of these levels a little better, but less than what counts: too small a gain says nothing about other cameras.
+cp base.db little.db
+must 0 kiln lod little.db --refine 1 --devices cpu --json
+[ "$(number out 'd["refined"]["kept"] == 0 < d["refined"]["levels"]')" = True ] || fail "a small gain was kept: $(number out 'd["refined"]')"
+[ "$(digest base.db | grep '^layer levels')" = "$(digest little.db | grep '^layer levels')" ] || fail "levels of a small gain were changed"
+
 # stored like other parameters; any threads, a cap, hosts
 "$KILN_BIN/kiln-lod" one.db 2>&1 | grep -q 'nothing to do' || fail "--refine was forgotten"
 cp base.db two.db
