@@ -809,6 +809,26 @@ static bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *
     return true;
 }
 
+/* All layouts; of the whole picture, and of a part of it that has odd sides. Values that are no numbers, too. */
+static bool make_pixel_bytes(const scene *s, unsigned variant, kiln_pixel_bytes_args *a, made_call *c)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
+    if (variant >= 2 * KILN_N_PIXEL_LAYOUTS || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    const uint32_t width = s->view.width, height = s->view.height, less = variant / KILN_N_PIXEL_LAYOUTS;
+    const uint64_t floats = (uint64_t)4 * width * height;
+    float *pixels = own(c, floats, sizeof *pixels);
+    fill_picture(pixels, floats, 0.3f, -0.1f);
+    for (uint64_t i = 0; i < floats; i += 13) pixels[i] = odd[i / 13 % 6];
+    *a = (kiln_pixel_bytes_args){.width = less ? (width - 1) | 1 : width,
+                                 .height = less ? (height - 1) | 1 : height,
+                                 .stride = width,
+                                 .layout = (kiln_pixel_layout)(variant % KILN_N_PIXEL_LAYOUTS),
+                                 .pixels = pixels};
+    if (less && width > 2) a->width -= 2;
+    a->bytes = own(c, kiln_pixel_bytes_size(a->layout, a->width, a->height), 1);
+    return true;
+}
+
 /* ---- by number --------------------------------------------------------------------------------------------------------- */
 
 #define OP(op)                                                                                     \
