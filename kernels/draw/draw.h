@@ -33,6 +33,7 @@
 #define KILN_KERNELS_DRAW_H
 
 #include "base/extern_c.h"
+#include "kernels/pixel_bytes/pixel_bytes.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
@@ -146,6 +147,8 @@ typedef struct {
     unsigned char *hashes; /* [kiln_pixel_pieces][KILN_PIXEL_HASH_BYTES] of rgba; only if kiln_pixel_hashes_can */
     /* The rows of a PNG of the picture: arguments of png_rows for all rows, whose `pixels` the device sets. */
     const kiln_png_rows_args *png;
+    /* The colours as bytes: arguments of pixel_bytes for a part of the picture or all of it, whose `pixels` the device sets. */
+    const kiln_pixel_bytes_args *bytes;
 } kiln_draw_outputs;
 
 /* Tries only the single pass of kiln_draw_view: no count is read back before the picture. *done is false if it cannot be used:

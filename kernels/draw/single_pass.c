@@ -4,7 +4,7 @@
  * once more with that much; if even this is too little, the caller draws it in steps.
  *
  * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
- * it takes to draw; its hashes are 2 KB, the rows of its PNG 25 MB. Both are made on the device.
+ * it takes to draw; its hashes are 2 KB, the rows of its PNG or its bytes 25 MB. They are made on the device.
  */
 #include "kernels/draw/resident.h"
 
@@ -16,7 +16,7 @@ typedef struct {
     kiln_gathered g;
     uint32_t *counts, *ids;
     float *rgba, *depth;
-    unsigned char *hashes, *rows; /* NULL: not wanted */
+    unsigned char *hashes, *rows, *colours; /* NULL: not wanted */
     uint64_t bytes;
 } block;
 
@@ -84,8 +84,21 @@ static kiln_png_rows_args rows_of(const drawing *d, const block *b)
     return a;
 }
 
+static kiln_pixel_bytes_args colours_of(const drawing *d, const block *b)
+{
+    kiln_pixel_bytes_args a = *d->to->bytes;
+    a.pixels = b->rgba;
+    a.bytes = b->colours;
+    return a;
+}
+
 static uint64_t hashes_bytes(const drawing *d) { return KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(kiln_raster_pixels(d->picture)); }
 static uint64_t rows_bytes(const drawing *d) { return d->to->png->n * kiln_png_row_bytes(d->to->png); }
+static uint64_t colours_bytes(const drawing *d)
+{
+    const kiln_pixel_bytes_args *a = d->to->bytes;
+    return kiln_pixel_bytes_size(a->layout, a->width, a->height);
+}
 
 /* Takes what is made of the picture, and the work space for it. */
 static kiln_status lay_out_outputs(const drawing *d, kiln_carve *c, block *b, kiln_error *err)
@@ -95,10 +108,15 @@ static kiln_status lay_out_outputs(const drawing *d, kiln_carve *c, block *b, ki
         const kiln_pixel_hashes_args hashes = hashes_of(d, b);
         KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_pixel_hashes, &hashes, &b->g, err));
     }
-    if (!d->to->png) return KILN_OK;
-    b->rows = kiln_take(c, rows_bytes(d), 1);
-    const kiln_png_rows_args rows = rows_of(d, b);
-    return kiln_gather_add_work(&d->v, KILN_OP_png_rows, &rows, &b->g, err);
+    if (d->to->png) {
+        b->rows = kiln_take(c, rows_bytes(d), 1);
+        const kiln_png_rows_args rows = rows_of(d, b);
+        KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_png_rows, &rows, &b->g, err));
+    }
+    if (!d->to->bytes) return KILN_OK;
+    b->colours = kiln_take(c, colours_bytes(d), 1);
+    const kiln_pixel_bytes_args colours = colours_of(d, b);
+    return kiln_gather_add_work(&d->v, KILN_OP_pixel_bytes, &colours, &b->g, err);
 }
 
 static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err)
@@ -152,8 +170,8 @@ static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------------- */
-/* Makes and copies what the caller wants. Copies to memory that is not page-locked wait, so floats and rows, which can be in locked
- * memory, come before hashes and numbers. */
+/* Makes and copies what the caller wants. Copies to memory that is not page-locked wait, so floats, rows and bytes, which can be in
+ * locked memory, come before hashes and numbers. */
 static kiln_status hand_out(const drawing *d, kiln_error *err)
 {
     const block *b = &d->b;
@@ -167,9 +185,14 @@ static kiln_status hand_out(const drawing *d, kiln_error *err)
         const kiln_png_rows_args rows = rows_of(d, b);
         KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_png_rows, &rows, err));
     }
+    if (d->to->bytes) {
+        const kiln_pixel_bytes_args colours = colours_of(d, b);
+        KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_bytes, &colours, err));
+    }
     if (d->to->rgba) KILN_TRY(kiln_device_copy_out(x, d->to->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
     if (d->to->depth) KILN_TRY(kiln_device_copy_out(x, d->to->depth, b->depth, pixels * sizeof *b->depth, err));
     if (d->to->png) KILN_TRY(kiln_device_copy_out(x, d->to->png->rows, b->rows, rows_bytes(d), err));
+    if (d->to->bytes) KILN_TRY(kiln_device_copy_out(x, d->to->bytes->bytes, b->colours, colours_bytes(d), err));
     return d->to->hashes ? kiln_device_copy_out(x, d->to->hashes, b->hashes, hashes_bytes(d), err) : KILN_OK;
 }
 
