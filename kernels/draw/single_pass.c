@@ -4,10 +4,12 @@
  * once more with that much; if even this is too little, the caller draws it in steps.
  *
  * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
- * it takes to draw; its hashes are 2 KB, the rows of its PNG or its bytes 25 MB. They are made on the device.
+ * it takes to draw; its hashes are 2 KB, the rows of its PNG or its bytes 25 MB. They are made on the device. What is large is
+ * copied in bands of tile rows: the upper ones cross the bus while the lower ones are drawn.
  */
 #include "kernels/draw/resident.h"
 
+#include "base/minmax.h"
 #include "kernels/draw/draw_gather.h"
 
 #include <string.h>
@@ -169,43 +171,134 @@ static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
     return kiln_store_reserve(s, &s->scratch, bytes, fits, err);
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------------------------------- */
-/* Makes and copies what the caller wants. Copies to memory that is not page-locked wait, so floats, rows and bytes, which can be in
- * locked memory, come before hashes and numbers. */
+/* ---- what leaves the device, band by band -------------------------------------------------------------------------------- */
+/* Some tile rows of the picture. */
+typedef struct {
+    uint32_t row0, row1, y0, y1; /* tile rows, and their pixel rows */
+} band;
+
+static band band_of(const drawing *d, uint32_t k, uint32_t n)
+{
+    const uint32_t first = d->picture->row0, rows = d->picture->row1 - first, height = d->v.scene->view->height;
+    band s = {.row0 = first + rows * k / n, .row1 = first + rows * (k + 1) / n};
+    s.y0 = (uint32_t)kiln_min_u64((uint64_t)s.row0 * KILN_TILE, height);
+    s.y1 = (uint32_t)kiln_min_u64((uint64_t)s.row1 * KILN_TILE, height);
+    return s;
+}
+
+/* Planes of YUV are no band's. */
+static bool is_cut(const drawing *d) { return d->to->bytes && d->to->bytes->layout != KILN_PIXELS_YUV420; }
+
+/* How many bands pay: a few where much is copied, else one, as each has its launches, and its last tiles leave the device idle. */
+static uint32_t count_bands(const drawing *d)
+{
+    enum { LEAST_BYTES = 4 << 20 };
+    const uint64_t pixels = kiln_raster_pixels(d->picture);
+    uint64_t bytes = d->to->rgba ? 4 * pixels * sizeof(float) : 0;
+    if (d->to->png) bytes += rows_bytes(d);
+    if (is_cut(d)) bytes += colours_bytes(d);
+    return d->v.x.side && bytes >= LEAST_BYTES && d->picture->row1 - d->picture->row0 >= KILN_STORE_BANDS ? KILN_STORE_BANDS : 1;
+}
+
+/* The bytes of a band: of those rows of it that they are made of. */
+static kiln_pixel_bytes_args colours_of_band(const drawing *d, const band *s)
+{
+    kiln_pixel_bytes_args a = colours_of(d, &d->b);
+    const uint64_t row = kiln_pixel_bytes_size(a.layout, a.width, 1);
+    const uint32_t y0 = (uint32_t)kiln_min_u64(s->y0, a.height), y1 = (uint32_t)kiln_min_u64(s->y1, a.height);
+    a.height = y1 - y0;
+    a.pixels += (uint64_t)4 * y0 * a.stride;
+    a.bytes += row * y0;
+    return a;
+}
+
+static kiln_status draw_band(const drawing *d, const band *s, kiln_error *err)
+{
+    const block *b = &d->b;
+    const uint64_t before = (uint64_t)s->y0 * d->v.scene->view->width;
+    kiln_raster_args raster = raster_of(d, b);
+    raster.part0 = s->row0;
+    raster.part1 = s->row1;
+    raster.rgba += 4 * before;
+    if (raster.depth) raster.depth += before;
+    KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_raster, &raster, err));
+    if (d->to->png) {
+        kiln_png_rows_args rows = rows_of(d, b);
+        rows.first = s->y0;
+        rows.n = s->y1 - s->y0;
+        rows.rows += s->y0 * kiln_png_row_bytes(&rows);
+        KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_png_rows, &rows, err));
+    }
+    if (!is_cut(d)) return KILN_OK;
+    const kiln_pixel_bytes_args colours = colours_of_band(d, s);
+    return colours.height > 0 ? kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_bytes, &colours, err) : KILN_OK;
+}
+
+static kiln_status copy_band(const drawing *d, const band *s, struct CUevent_st *mark, kiln_error *err)
+{
+    const block *b = &d->b;
+    const kiln_exec *x = &d->v.x;
+    const uint64_t width = d->v.scene->view->width, before = s->y0 * width, pixels = (s->y1 - s->y0) * width;
+    if (d->to->rgba)
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, d->to->rgba + 4 * before, b->rgba + 4 * before, 4 * pixels * sizeof *b->rgba,
+                                             err));
+    if (d->to->depth)
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, d->to->depth + before, b->depth + before, pixels * sizeof *b->depth, err));
+    if (d->to->png) {
+        const uint64_t row = kiln_png_row_bytes(d->to->png);
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, d->to->png->rows + s->y0 * row, b->rows + s->y0 * row, (s->y1 - s->y0) * row,
+                                             err));
+    }
+    if (!is_cut(d)) return KILN_OK;
+    const kiln_pixel_bytes_args colours = colours_of_band(d, s);
+    return kiln_device_copy_out_beside(x, mark, d->to->bytes->bytes + (colours.bytes - b->colours), colours.bytes,
+                                       kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
+}
+
+/* What is made of the whole picture. Copies to memory that is not page-locked wait, so hashes come last. */
 static kiln_status hand_out(const drawing *d, kiln_error *err)
 {
     const block *b = &d->b;
     const kiln_exec *x = &d->v.x;
-    const uint64_t pixels = kiln_raster_pixels(d->picture);
     if (d->to->hashes) {
         const kiln_pixel_hashes_args hashes = hashes_of(d, b);
         KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_hashes, &hashes, err));
     }
-    if (d->to->png) {
-        const kiln_png_rows_args rows = rows_of(d, b);
-        KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_png_rows, &rows, err));
-    }
-    if (d->to->bytes) {
+    if (d->to->bytes && !is_cut(d)) {
         const kiln_pixel_bytes_args colours = colours_of(d, b);
         KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_bytes, &colours, err));
+        KILN_TRY(kiln_device_copy_out(x, d->to->bytes->bytes, b->colours, colours_bytes(d), err));
     }
-    if (d->to->rgba) KILN_TRY(kiln_device_copy_out(x, d->to->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
-    if (d->to->depth) KILN_TRY(kiln_device_copy_out(x, d->to->depth, b->depth, pixels * sizeof *b->depth, err));
-    if (d->to->png) KILN_TRY(kiln_device_copy_out(x, d->to->png->rows, b->rows, rows_bytes(d), err));
-    if (d->to->bytes) KILN_TRY(kiln_device_copy_out(x, d->to->bytes->bytes, b->colours, colours_bytes(d), err));
     return d->to->hashes ? kiln_device_copy_out(x, d->to->hashes, b->hashes, hashes_bytes(d), err) : KILN_OK;
 }
 
+/* All bands are drawn before the first is copied: a copy to memory that is not page-locked would hold up the launches. */
+static kiln_status draw_bands(const drawing *d, kiln_error *err)
+{
+    const uint32_t n = count_bands(d);
+    struct CUevent_st **const marks = d->v.store->marks;
+    for (uint32_t k = 0; k < n; k++) {
+        const band s = band_of(d, k, n);
+        KILN_TRY(draw_band(d, &s, err));
+        if (!marks[k]) KILN_TRY(kiln_device_mark_new(d->v.x.device, &marks[k], err));
+        KILN_TRY(kiln_device_mark(&d->v.x, marks[k], err));
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const band s = band_of(d, k, n);
+        KILN_TRY(copy_band(d, &s, marks[k], err));
+    }
+    return hand_out(d, err);
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------------------------------- */
 static kiln_status run(drawing *d, kiln_error *err)
 {
     const block *b = &d->b;
     const kiln_gather *v = &d->v;
     const kiln_tile_lists_args lists = lists_of(d, b);
-    const kiln_raster_args raster = raster_of(d, b);
     KILN_TRY(kiln_gather_run(v, &b->g, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));
-    KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_raster, &raster, err));
-    KILN_TRY(hand_out(d, err));
+    KILN_TRY(draw_bands(d, err));
     return kiln_gather_read(v, &b->g, &d->numbers, err);
 }
 

@@ -289,5 +289,6 @@ void kiln_draw_store_free(kiln_draw_store *s)
     free(s->whole.loaded);
     drop(s, &s->records);
     drop(s, &s->scratch);
+    for (int i = 0; i < KILN_STORE_BANDS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
     free(s);
 }

@@ -46,6 +46,7 @@ typedef struct {
     uint64_t halves_bytes;
     bool halves_refused; /* as `refused`, for halves */
 } kiln_store_whole;
+enum { KILN_STORE_BANDS = 4 }; /* of a picture that is copied while it is drawn (single_pass.c) */
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
 /* Sizes of recent pictures of a scene, from which the next picture's buffers are estimated. The largest size is kept and fades
@@ -78,7 +79,8 @@ struct kiln_draw_store {
     uint64_t refused;      /* rows of the smallest view whose Gaussians did not fit; views with as many rows are not tried again */
     kiln_store_sizes last; /* of pictures of whole views, not of slabs */
     uint64_t picture;      /* number of the current picture */
-    uint64_t planes_bytes; /* of all planes */
+    struct CUevent_st *marks[KILN_STORE_BANDS]; /* NULL: not made yet */
+    uint64_t planes_bytes;                      /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
 };
 

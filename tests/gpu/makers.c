@@ -495,7 +495,7 @@ static kiln_raster_state *make_state(made_call *c, uint64_t pixels)
 }
 
 /* Variants as those of tile_pairs_emit; the last one's lists end before their room does. */
-static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
+static bool make_whole_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_tile_pairs_emit_args lists;
@@ -522,11 +522,23 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
     return true;
 }
 
+/* From variant WHOLE on a part of the rows that have lists: in the middle, the first, of a slab the last. */
+static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
+{
+    enum { WHOLE = 5, PARTS = 3 };
+    if (variant >= WHOLE + PARTS || !make_whole_raster(s, variant < WHOLE ? variant : variant - WHOLE, a, c)) return false;
+    const uint32_t rows = a->row1 - a->row0, part = variant - WHOLE;
+    if (variant < WHOLE || rows == 0) return true;
+    a->part0 = part == 0 ? a->row0 + rows / 3 : part == 1 ? a->row0 : a->row1 - (rows + 1) / 2;
+    a->part1 = part == 1 ? a->row0 + (rows + 1) / 2 : part == 0 ? a->row1 - rows / 4 : a->row1;
+    return true;
+}
+
 /* Variants as those of raster; sums go on from what is there. */
 static bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_args *a, made_call *c)
 {
     kiln_raster_args lists;
-    if (!make_raster(s, variant, &lists, c)) return false;
+    if (!make_whole_raster(s, variant, &lists, c)) return false;
     *a = (kiln_blend_weights_args){.n = lists.n,
                                    .splats = lists.splats,
                                    .view = lists.view,
@@ -558,7 +570,7 @@ static bool make_raster_backward(scene *s, unsigned variant, kiln_raster_backwar
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_raster_args r;
-    if (variant == 2 || !make_raster(s, variant, &r, c)) return false;
+    if (variant == 2 || !make_whole_raster(s, variant, &r, c)) return false;
     for (int k = 0; k < 3; k++) r.background[k] = 0;
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_raster, &r);
     const uint64_t floats = 4 * kiln_raster_pixels(&r), n_rows = variant == 1 ? s->n / 3 : s->n;
