@@ -5,6 +5,9 @@
 #include "kernels/violation.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(kiln_gather_numbers) <= KILN_STORE_NUMBERS, "they land in the first bytes");
 
 /* ---- what it consists of ----------------------------------------------------------------------------------------------- */
 static kiln_status read_headers(kiln_gather *v, kiln_error *err)
@@ -238,7 +241,8 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
 
 kiln_status kiln_gather_read(const kiln_gather *v, const kiln_gathered *g, kiln_gather_numbers *out, kiln_error *err)
 {
-    KILN_TRY(kiln_device_copy_out(&v->x, out, g->numbers, sizeof *out, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, v->store->landing, g->numbers, sizeof *out, err));
     KILN_TRY(kiln_device_wait(&v->x, err));
+    memcpy(out, v->store->landing, sizeof *out);
     return kiln_violation_fail(out->violation, err);
 }

@@ -86,8 +86,7 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
 kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args,
                                kiln_error *err) KILN_MUST_CHECK;
 
-/* Waits for the stream and turns a violation into an error. If this fails, the copy into *out may still be under way: *out must
- * stay valid until the stream has been waited for. */
+/* Waits for the stream and turns a violation into an error. */
 kiln_status kiln_gather_read(const kiln_gather *v, const kiln_gathered *g, kiln_gather_numbers *out,
                              kiln_error *err) KILN_MUST_CHECK;
 /* A kiln_gather.bytes: what a drawing or a count needs (resident_collect.c). */

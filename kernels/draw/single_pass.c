@@ -255,7 +255,14 @@ static kiln_status copy_band(const drawing *d, const band *s, struct CUevent_st 
                                        kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
 }
 
-/* What is made of the whole picture. Copies to memory that is not page-locked wait, so hashes come last. */
+/* Hashes land in the store's own memory; those of more than 250 MB of floats in the caller's. */
+static unsigned char *landing_of_hashes(const drawing *d)
+{
+    const bool fit = hashes_bytes(d) <= KILN_STORE_LANDING - KILN_STORE_NUMBERS;
+    return fit ? (unsigned char *)d->v.store->landing + KILN_STORE_NUMBERS : d->to->hashes;
+}
+
+/* What is made of the whole picture. */
 static kiln_status hand_out(const drawing *d, kiln_error *err)
 {
     const block *b = &d->b;
@@ -269,7 +276,7 @@ static kiln_status hand_out(const drawing *d, kiln_error *err)
         KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_bytes, &colours, err));
         KILN_TRY(kiln_device_copy_out(x, d->to->bytes->bytes, b->colours, colours_bytes(d), err));
     }
-    return d->to->hashes ? kiln_device_copy_out(x, d->to->hashes, b->hashes, hashes_bytes(d), err) : KILN_OK;
+    return d->to->hashes ? kiln_device_copy_out(x, landing_of_hashes(d), b->hashes, hashes_bytes(d), err) : KILN_OK;
 }
 
 /* All bands are drawn before the first is copied: a copy to memory that is not page-locked would hold up the launches. */
@@ -299,7 +306,9 @@ static kiln_status run(drawing *d, kiln_error *err)
     KILN_TRY(kiln_gather_run(v, &b->g, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));
     KILN_TRY(draw_bands(d, err));
-    return kiln_gather_read(v, &b->g, &d->numbers, err);
+    KILN_TRY(kiln_gather_read(v, &b->g, &d->numbers, err));
+    if (d->to->hashes && landing_of_hashes(d) != d->to->hashes) memcpy(d->to->hashes, landing_of_hashes(d), hashes_bytes(d));
+    return KILN_OK;
 }
 
 /* Draws with capacities by the sizes of the last pictures. Sets those sizes, also if the capacities were too small. */

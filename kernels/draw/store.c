@@ -269,13 +269,33 @@ static void spare(void *context, uint64_t bytes)
     if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop(s, &s->records);
 }
 
+static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
+{
+    const int device = kiln_runner_exec(s->runner).device;
+    if (device < 0) return KILN_OK;
+    s->landing = aligned_alloc(KILN_STORE_LANDING, KILN_STORE_LANDING);
+    if (!s->landing) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a store on a device");
+    s->landing_is_pinned = kiln_device_pin(device, s->landing, KILN_STORE_LANDING);
+    return KILN_OK;
+}
+
+static void free_landing(kiln_draw_store *s)
+{
+    if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
+    free(s->landing);
+}
+
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(out, 1, "a store on a device", err));
     (*out)->runner = r;
     (*out)->refused = UINT64_MAX;
     kiln_runner_on_need(r, spare, *out);
-    return KILN_OK;
+    const kiln_status st = make_landing(*out, err);
+    if (st == KILN_OK) return KILN_OK;
+    kiln_draw_store_free(*out);
+    *out = NULL;
+    return st;
 }
 
 void kiln_draw_store_free(kiln_draw_store *s)
@@ -290,5 +310,6 @@ void kiln_draw_store_free(kiln_draw_store *s)
     drop(s, &s->records);
     drop(s, &s->scratch);
     for (int i = 0; i < KILN_STORE_BANDS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
+    free_landing(s);
     free(s);
 }

@@ -46,6 +46,9 @@ typedef struct {
     uint64_t halves_bytes;
     bool halves_refused; /* as `refused`, for halves */
 } kiln_store_whole;
+/* Bytes of a place in host memory where small things land, so that their copies wait for nothing: first the numbers of
+ * draw_gather.h, then the hashes of a picture. */
+enum { KILN_STORE_LANDING = 4096, KILN_STORE_NUMBERS = 64 };
 enum { KILN_STORE_BANDS = 4 }; /* of a picture that is copied while it is drawn (single_pass.c) */
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
@@ -80,7 +83,9 @@ struct kiln_draw_store {
     kiln_store_sizes last; /* of pictures of whole views, not of slabs */
     uint64_t picture;      /* number of the current picture */
     struct CUevent_st *marks[KILN_STORE_BANDS]; /* NULL: not made yet */
-    uint64_t planes_bytes;                      /* of all planes */
+    char *landing;                              /* KILN_STORE_LANDING bytes of host memory, page-locked if that could be */
+    bool landing_is_pinned;
+    uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
 };
 
