@@ -156,6 +156,20 @@ typedef struct {
  * small. Then the outputs and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
 kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
+/* One of several pictures. */
+typedef struct {
+    const kiln_draw_scene *scene;
+    const float *background; /* [3] */
+    kiln_draw_outputs to;
+    kiln_draw_stats stats; /* out, */
+    bool done;             /* out: as of kiln_draw_single_pass */
+} kiln_draw_pass;
+
+/* Draws each as kiln_draw_single_pass does, with the same bits, but up to four at a time on a device: while one sorts, which a few
+ * blocks do, another is drawn. That is for small pictures, as a large one keeps a device busy by itself. All have one store. Device
+ * memory: as of one picture, for each of them; if there is not so much, fewer are drawn at a time. Outputs must be different
+ * memory, and page-locked (kiln_device_pin): a copy to other memory is waited for. KILN_E_USAGE: not one store, or no headers. */
+kiln_status kiln_draw_passes(kiln_draw_pass *passes, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 /* As kiln_draw_view, but draws in device memory or not at all: allocates no host memory for Gaussians or pairs, so it is for a
  * caller whose memory has no room for them. Also draws the first picture of a scene, for which there is no single pass. *done is
  * false if there is no store on a device, the store holds a drawing, or something does not fit there. Then the picture and *stats

@@ -30,6 +30,20 @@ typedef struct {
 
 typedef struct kiln_store_planes kiln_store_planes;
 
+/* Where a picture is made (lanes.h). */
+typedef struct {
+    kiln_exec x;             /* its streams */
+    kiln_store_block *block; /* device memory */
+    char *landing;           /* KILN_STORE_LANDING bytes of host memory */
+} kiln_store_lane;
+
+/* What a lane beside the store's own has. */
+typedef struct {
+    struct CUstream_st *stream, *side; /* NULL: not made yet */
+    kiln_store_block block;
+} kiln_store_beside;
+enum { KILN_STORE_LANES = 4 }; /* with the store's own */
+
 /* A scene in one piece: the planes of all chunks, one chunk after the other. Planes are copied when a camera first needs the chunk.
  */
 typedef struct {
@@ -76,6 +90,7 @@ static inline uint64_t kiln_store_bound(uint64_t last)
 struct kiln_draw_store {
     kiln_runner *runner;
     kiln_store_block records, scratch;
+    kiln_store_beside beside[KILN_STORE_LANES - 1];
     bool has_drawing;      /* in `records` */
     bool drawing_is_whole; /* its rows are rows of `whole`, not of chunks */
     kiln_store_whole whole;
@@ -83,7 +98,7 @@ struct kiln_draw_store {
     kiln_store_sizes last; /* of pictures of whole views, not of slabs */
     uint64_t picture;      /* number of the current picture */
     struct CUevent_st *marks[KILN_STORE_BANDS]; /* NULL: not made yet */
-    char *landing;                              /* KILN_STORE_LANDING bytes of host memory, page-locked if that could be */
+    char *landing; /* [KILN_STORE_LANES][KILN_STORE_LANDING] host memory, page-locked if that could be */
     bool landing_is_pinned;
     uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
@@ -126,6 +141,10 @@ kiln_draw_chunk_header kiln_store_whole_header(const kiln_draw_chunk_header *hea
 kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_header *all, const kiln_draw_chunk_header *headers,
                                  uint32_t n_chunks, uint32_t sh_degree, uint64_t beside, bool *there,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* Returns true if it is this scene, and on the device. */
+bool kiln_store_whole_is(const kiln_store_whole *w, const kiln_draw_chunk_header *all, uint32_t sh_degree);
+/* Returns true if kiln_store_whole_halve would have something to do for this chunk. */
+bool kiln_store_whole_lacks_halves(const kiln_store_whole *w, uint32_t chunk);
 /* Returns true if the planes of this chunk are loaded. */
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour);
 /* Loads the planes of this chunk and waits for the copies. `from` may be without colour. */
