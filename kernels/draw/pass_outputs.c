@@ -1,5 +1,5 @@
-/* pass_outputs -- what becomes of a picture of a single pass: it is drawn in bands of tile rows, bytes, rows and hashes are made of
- * it, and what the caller wants is copied (single_pass.h). */
+/* pass_outputs -- what becomes of a picture of a single pass: it is drawn in parts of some tile rows, bytes, rows and hashes are
+ * made of it, and what the caller wants is copied (single_pass.h). */
 #include "kernels/draw/single_pass.h"
 
 #include "base/minmax.h"
@@ -69,37 +69,37 @@ kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pa
     return kiln_gather_add_work(&p->v, KILN_OP_pixel_bytes, &colours, &b->g, err);
 }
 
-/* ---- what leaves the device, band by band -------------------------------------------------------------------------------- */
+/* ---- what leaves the device, part by part -------------------------------------------------------------------------------- */
 /* Some tile rows of the picture. */
 typedef struct {
     uint32_t row0, row1, y0, y1; /* tile rows, and their pixel rows */
-} band;
+} part;
 
-static band band_of(const kiln_pass *p, uint32_t k, uint32_t n)
+static part part_of(const kiln_pass *p, uint32_t k, uint32_t n)
 {
     const uint32_t first = p->picture->row0, rows = p->picture->row1 - first, height = p->v.scene->view->height;
-    band s = {.row0 = first + rows * k / n, .row1 = first + rows * (k + 1) / n};
+    part s = {.row0 = first + rows * k / n, .row1 = first + rows * (k + 1) / n};
     s.y0 = (uint32_t)kiln_min_u64((uint64_t)s.row0 * KILN_TILE, height);
     s.y1 = (uint32_t)kiln_min_u64((uint64_t)s.row1 * KILN_TILE, height);
     return s;
 }
 
-/* Planes of YUV are no band's. */
+/* Planes of YUV are no part's. */
 static bool is_cut(const kiln_pass *p) { return p->to->bytes && p->to->bytes->layout != KILN_PIXELS_YUV420; }
 
-/* How many bands pay: a few where much is copied, else one, as each has its launches, and its last tiles leave the device idle. */
-static uint32_t count_bands(const kiln_pass *p)
+/* How many parts pay: a few where much is copied, else one, as each has its launches, and its last tiles leave the device idle. */
+static uint32_t count_parts(const kiln_pass *p)
 {
     enum { LEAST_BYTES = 4 << 20 };
     const uint64_t pixels = kiln_raster_pixels(p->picture);
     uint64_t bytes = p->to->rgba ? 4 * pixels * sizeof(float) : 0;
     if (p->to->png) bytes += rows_bytes(p);
     if (is_cut(p)) bytes += colours_bytes(p);
-    return p->v.x.side && bytes >= LEAST_BYTES && p->picture->row1 - p->picture->row0 >= KILN_STORE_BANDS ? KILN_STORE_BANDS : 1;
+    return p->v.x.side && bytes >= LEAST_BYTES && p->picture->row1 - p->picture->row0 >= KILN_STORE_PARTS ? KILN_STORE_PARTS : 1;
 }
 
-/* The bytes of a band: of those rows of it that they are made of. */
-static kiln_pixel_bytes_args colours_of_band(const kiln_pass *p, const band *s)
+/* The bytes of a part: of those rows of it that they are made of. */
+static kiln_pixel_bytes_args colours_of_part(const kiln_pass *p, const part *s)
 {
     kiln_pixel_bytes_args a = colours_of(p, &p->b);
     const uint64_t row = kiln_pixel_bytes_size(a.layout, a.width, 1);
@@ -110,7 +110,7 @@ static kiln_pixel_bytes_args colours_of_band(const kiln_pass *p, const band *s)
     return a;
 }
 
-static kiln_status draw_band(const kiln_pass *p, const band *s, kiln_error *err)
+static kiln_status draw_part(const kiln_pass *p, const part *s, kiln_error *err)
 {
     const kiln_pass_block *b = &p->b;
     const uint64_t before = (uint64_t)s->y0 * p->v.scene->view->width;
@@ -128,11 +128,11 @@ static kiln_status draw_band(const kiln_pass *p, const band *s, kiln_error *err)
         KILN_TRY(kiln_gather_launch(&p->v, &b->g, KILN_OP_png_rows, &rows, err));
     }
     if (!is_cut(p)) return KILN_OK;
-    const kiln_pixel_bytes_args colours = colours_of_band(p, s);
+    const kiln_pixel_bytes_args colours = colours_of_part(p, s);
     return colours.height > 0 ? kiln_gather_launch(&p->v, &b->g, KILN_OP_pixel_bytes, &colours, err) : KILN_OK;
 }
 
-static kiln_status copy_band(const kiln_pass *p, const band *s, struct CUevent_st *mark, kiln_error *err)
+static kiln_status copy_part(const kiln_pass *p, const part *s, struct CUevent_st *mark, kiln_error *err)
 {
     const kiln_pass_block *b = &p->b;
     const kiln_exec *x = &p->v.x;
@@ -148,7 +148,7 @@ static kiln_status copy_band(const kiln_pass *p, const band *s, struct CUevent_s
                                              err));
     }
     if (!is_cut(p)) return KILN_OK;
-    const kiln_pixel_bytes_args colours = colours_of_band(p, s);
+    const kiln_pixel_bytes_args colours = colours_of_part(p, s);
     return kiln_device_copy_out_beside(x, mark, p->to->bytes->bytes + (colours.bytes - b->colours), colours.bytes,
                                        kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
 }
@@ -177,20 +177,20 @@ static kiln_status hand_out(const kiln_pass *p, kiln_error *err)
     return p->to->hashes ? kiln_device_copy_out(x, landing_of_hashes(p), b->hashes, hashes_bytes(p), err) : KILN_OK;
 }
 
-/* All bands are drawn before the first is copied: a copy to memory that is not page-locked would hold up the launches. */
-kiln_status kiln_pass_draw_bands(const kiln_pass *p, kiln_error *err)
+/* All parts are drawn before the first is copied: a copy to memory that is not page-locked would hold up the launches. */
+kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 {
-    const uint32_t n = count_bands(p);
+    const uint32_t n = count_parts(p);
     struct CUevent_st **const marks = p->v.store->marks;
     for (uint32_t k = 0; k < n; k++) {
-        const band s = band_of(p, k, n);
-        KILN_TRY(draw_band(p, &s, err));
+        const part s = part_of(p, k, n);
+        KILN_TRY(draw_part(p, &s, err));
         if (!marks[k]) KILN_TRY(kiln_device_mark_new(p->v.x.device, &marks[k], err));
         KILN_TRY(kiln_device_mark(&p->v.x, marks[k], err));
     }
     for (uint32_t k = 0; k < n; k++) {
-        const band s = band_of(p, k, n);
-        KILN_TRY(copy_band(p, &s, marks[k], err));
+        const part s = part_of(p, k, n);
+        KILN_TRY(copy_part(p, &s, marks[k], err));
     }
     return hand_out(p, err);
 }

@@ -5,7 +5,7 @@
  *
  * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
  * it takes to draw; its hashes are 2 KB, the rows of its PNG or its bytes 25 MB. They are made on the device. What is large is
- * copied in bands of tile rows: the upper ones cross the bus while the lower ones are drawn.
+ * copied in parts: the upper ones cross the bus while the lower ones are drawn.
  */
 #include "kernels/draw/single_pass.h"
 
@@ -104,7 +104,7 @@ static kiln_status put_on_streams(const kiln_pass *p, kiln_error *err)
     const kiln_tile_lists_args lists = lists_of(p, b);
     KILN_TRY(kiln_gather_run(v, &b->g, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));
-    KILN_TRY(kiln_pass_draw_bands(p, err));
+    KILN_TRY(kiln_pass_draw_parts(p, err));
     return kiln_gather_ask(v, &b->g, err);
 }
 

@@ -1,7 +1,7 @@
 /* single_pass -- a picture without a drawing, in two halves: its work is put on streams, and its end is waited for. In between
  * other pictures may be under way, on other streams and in other memory (lanes.c).
  *
- * pass_outputs.c has what becomes of the picture: bands, bytes, rows and hashes, and their copies.
+ * pass_outputs.c has what becomes of the picture: parts, bytes, rows and hashes, and their copies.
  */
 #ifndef KILN_KERNELS_SINGLE_PASS_H
 #define KILN_KERNELS_SINGLE_PASS_H
@@ -52,7 +52,7 @@ kiln_raster_args kiln_pass_raster(const kiln_pass *p, const kiln_pass_block *b);
 /* Takes what is made of the picture, and the work space for it. */
 kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pass_block *b, kiln_error *err) KILN_MUST_CHECK;
 /* Puts raster, what is made of its picture, and the copies on the streams. */
-kiln_status kiln_pass_draw_bands(const kiln_pass *p, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err) KILN_MUST_CHECK;
 /* Brings what has landed in the lane's own memory to the caller's, after the wait. */
 void kiln_pass_bring(const kiln_pass *p);
 

@@ -311,7 +311,7 @@ void kiln_draw_store_free(kiln_draw_store *s)
     free(s->whole.loaded);
     drop(s, &s->records);
     drop(s, &s->scratch);
-    for (int i = 0; i < KILN_STORE_BANDS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
+    for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
     kiln_lanes_free(s);
     free_landing(s);
     free(s);

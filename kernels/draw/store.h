@@ -63,7 +63,7 @@ typedef struct {
 /* Bytes of a place in host memory where small things land, so that their copies wait for nothing: first the numbers of
  * draw_gather.h, then the hashes of a picture. */
 enum { KILN_STORE_LANDING = 4096, KILN_STORE_NUMBERS = 64 };
-enum { KILN_STORE_BANDS = 4 }; /* of a picture that is copied while it is drawn (single_pass.c) */
+enum { KILN_STORE_PARTS = 4 }; /* of a picture that is copied while it is drawn (pass_outputs.c) */
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
 /* Sizes of recent pictures of a scene, from which the next picture's buffers are estimated. The largest size is kept and fades
@@ -97,7 +97,7 @@ struct kiln_draw_store {
     uint64_t refused;      /* rows of the smallest view whose Gaussians did not fit; views with as many rows are not tried again */
     kiln_store_sizes last; /* of pictures of whole views, not of slabs */
     uint64_t picture;      /* number of the current picture */
-    struct CUevent_st *marks[KILN_STORE_BANDS]; /* NULL: not made yet */
+    struct CUevent_st *marks[KILN_STORE_PARTS]; /* NULL: not made yet */
     char *landing; /* [KILN_STORE_LANES][KILN_STORE_LANDING] host memory, page-locked if that could be */
     bool landing_is_pinned;
     uint64_t planes_bytes; /* of all planes */

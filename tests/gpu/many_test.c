@@ -1,5 +1,5 @@
 /* many_test -- pictures drawn several at a time (kiln_draw_passes) on a GPU: those of one after another, which are those drawn from
- * a drawing; with all that can be made of them, small ones and ones that are copied in bands. */
+ * a drawing; with all that can be made of them, small ones and ones that are copied in parts. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/truth_scene.h"
 

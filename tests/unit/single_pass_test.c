@@ -67,7 +67,7 @@ static void a_second_picture_waits_once(void **state)
 }
 
 /* The picture stays where it is; its hashes, the rows of its PNG and its bytes come, with or without its floats. A large picture is
- * drawn and copied in bands. */
+ * drawn and copied in parts. */
 static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout layout, unsigned step)
 {
     enum { FLOATS = 1, DEPTH = 2, HASHES = 4, ROWS = 8, COLOURS = 16, ALL = 31, NUMBERS = 64 };
@@ -122,9 +122,9 @@ static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout lay
         assert_true(done && fake.waits == 1 && fake.bytes_out >= bytes && fake.bytes_out < bytes + NUMBERS);
         const bool cut = which & COLOURS && layout != KILN_PIXELS_YUV420;
         const size_t large = (which & FLOATS ? 16 * pixels : 0) + (which & ROWS ? row_bytes : 0) + (cut ? colour_bytes : 0);
-        const unsigned bands = large >= LARGE_COPY ? KILN_STORE_BANDS : 1;
-        unsigned launches = AT_ONCE - 1 + bands + !!(which & HASHES) + (which & ROWS ? bands : 0);
-        if (which & COLOURS) launches += cut && bands > 1 ? bands - 1 : 1; /* none of them are in the last band */
+        const unsigned parts = large >= LARGE_COPY ? KILN_STORE_PARTS : 1;
+        unsigned launches = AT_ONCE - 1 + parts + !!(which & HASHES) + (which & ROWS ? parts : 0);
+        if (which & COLOURS) launches += cut && parts > 1 ? parts - 1 : 1; /* none of them are in the last part */
         assert_int_equal(fake.launches, launches);
         assert_int_equal(stats.pairs, right.pairs);
         if (which & FLOATS) assert_memory_equal(rgba, right.rgba, 16 * pixels);
