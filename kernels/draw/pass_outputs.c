@@ -177,20 +177,21 @@ static kiln_status hand_out(const kiln_pass *p, kiln_error *err)
     return p->to->hashes ? kiln_device_copy_out(x, landing_of_hashes(p), b->hashes, hashes_bytes(p), err) : KILN_OK;
 }
 
-/* All parts are drawn before the first is copied: a copy to memory that is not page-locked would hold up the launches. */
+/* A part is copied when the next one is on its way: a copy to memory that is not page-locked holds up the launches behind it. */
 kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 {
     const uint32_t n = count_parts(p);
     struct CUevent_st **const marks = p->v.store->marks;
-    for (uint32_t k = 0; k < n; k++) {
-        const part s = part_of(p, k, n);
-        KILN_TRY(draw_part(p, &s, err));
-        if (!marks[k]) KILN_TRY(kiln_device_mark_new(p->v.x.device, &marks[k], err));
-        KILN_TRY(kiln_device_mark(&p->v.x, marks[k], err));
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        const part s = part_of(p, k, n);
-        KILN_TRY(copy_part(p, &s, marks[k], err));
+    for (uint32_t k = 0; k <= n; k++) {
+        if (k < n) {
+            const part s = part_of(p, k, n);
+            KILN_TRY(draw_part(p, &s, err));
+            if (!marks[k]) KILN_TRY(kiln_device_mark_new(p->v.x.device, &marks[k], err));
+            KILN_TRY(kiln_device_mark(&p->v.x, marks[k], err));
+        }
+        if (k == 0) continue;
+        const part before = part_of(p, k - 1, n);
+        KILN_TRY(copy_part(p, &before, marks[k - 1], err));
     }
     return hand_out(p, err);
 }
