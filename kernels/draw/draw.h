@@ -13,6 +13,7 @@
  *                       own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it.
  *   kiln_draw_picture   lists and blends a drawing, one band of tile rows (tile_pairs.h) after the other
  *   kiln_draw_view      does both in one call and keeps no drawing; the fastest way to a picture on a GPU
+ *   kiln_draw_passes    does both for many pictures of a scene, several at a time on a GPU: for small ones
  *   kiln_draw_on_device does both in device memory or not at all, for a caller without host memory for Gaussians
  *   kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory, one range of depth after the other
  *

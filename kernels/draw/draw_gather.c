@@ -126,8 +126,8 @@ static uint64_t live_sums(const kiln_draw_window *w)
 
 kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
 {
-    size_t bytes = 0;
-    KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
+    size_t bytes = v->work_bytes;
+    if (bytes == 0) KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
     if (bytes > g->work_bytes) g->work_bytes = bytes;
     return KILN_OK;
 }

@@ -35,6 +35,7 @@ struct kiln_gather {
     const kiln_draw_scene *scene;
     kiln_draw_store *store;
     kiln_exec x;
+    size_t work_bytes;               /* of all operations, if it is known from laying out the same before; 0: they are asked */
     char *landing;                   /* KILN_STORE_LANDING bytes of host memory */
     bool counts;                     /* only counts are wanted, and nothing is sorted */
     kiln_gather_bytes_fn *bytes;     /* used to decide whether the scene fits on the device in one piece */

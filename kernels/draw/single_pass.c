@@ -115,7 +115,9 @@ kiln_status kiln_pass_start(kiln_pass *p, kiln_pass_company company, bool *fits,
     KILN_TRY(lay_out(p, NULL, &p->b, err));
     KILN_TRY(reserve(p, company, fits, err));
     if (!*fits) return KILN_OK;
+    p->v.work_bytes = p->b.g.work_bytes;
     KILN_TRY(lay_out(p, p->lane.block->at, &p->b, err));
+    p->v.work_bytes = 0;
     return put_on_streams(p, err);
 }
 
