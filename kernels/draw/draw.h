@@ -166,7 +166,7 @@ typedef struct {
     bool done;             /* out: as of kiln_draw_single_pass */
 } kiln_draw_pass;
 
-/* Draws each as kiln_draw_single_pass does, with the same bits, but up to four at a time on a device: while one sorts, which a few
+/* Draws each as kiln_draw_single_pass does, with the same bits, but up to six at a time on a device: while one sorts, which a few
  * blocks do, another is drawn. That is for small pictures, as a large one keeps a device busy by itself. All have one store. Device
  * memory: as of one picture, for each of them; if there is not so much, fewer are drawn at a time. Outputs must be different
  * memory, and page-locked (kiln_device_pin): a copy to other memory is waited for. KILN_E_USAGE: not one store, or no headers. */

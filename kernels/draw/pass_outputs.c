@@ -87,15 +87,15 @@ static part part_of(const kiln_pass *p, uint32_t k, uint32_t n)
 /* Planes of YUV are no part's. */
 static bool is_cut(const kiln_pass *p) { return p->to->bytes && p->to->bytes->layout != KILN_PIXELS_YUV420; }
 
-/* How many parts pay: a few where much is copied, else one, as each has its launches, and its last tiles leave the device idle. */
+/* How many parts pay: more where more is copied. Each has its launches, and its last tiles leave the device idle. */
 static uint32_t count_parts(const kiln_pass *p)
 {
-    enum { LEAST_BYTES = 4 << 20 };
-    const uint64_t pixels = kiln_raster_pixels(p->picture);
+    enum { BYTES = 4000000 };
+    const uint64_t pixels = kiln_raster_pixels(p->picture), rows = p->picture->row1 - p->picture->row0;
     uint64_t bytes = p->to->rgba ? 4 * pixels * sizeof(float) : 0;
     if (p->to->png) bytes += rows_bytes(p);
     if (is_cut(p)) bytes += colours_bytes(p);
-    return p->v.x.side && bytes >= LEAST_BYTES && p->picture->row1 - p->picture->row0 >= KILN_STORE_PARTS ? KILN_STORE_PARTS : 1;
+    return p->v.x.side ? (uint32_t)kiln_min_u64(kiln_min_u64(1 + bytes / BYTES, KILN_STORE_PARTS), kiln_max_u64(rows, 1)) : 1;
 }
 
 /* The bytes of a part: of those rows of it that they are made of. */

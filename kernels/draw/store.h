@@ -42,7 +42,7 @@ typedef struct {
     struct CUstream_st *stream, *side; /* NULL: not made yet */
     kiln_store_block block;
 } kiln_store_beside;
-enum { KILN_STORE_LANES = 4 }; /* with the store's own */
+enum { KILN_STORE_LANES = 6 }; /* with the store's own */
 
 /* A scene in one piece: the planes of all chunks, one chunk after the other. Planes are copied when a camera first needs the chunk.
  */
@@ -63,7 +63,7 @@ typedef struct {
 /* Bytes of a place in host memory where small things land, so that their copies wait for nothing: first the numbers of
  * draw_gather.h, then the hashes of a picture. */
 enum { KILN_STORE_LANDING = 4096, KILN_STORE_NUMBERS = 64 };
-enum { KILN_STORE_PARTS = 4 }; /* of a picture that is copied while it is drawn (pass_outputs.c) */
+enum { KILN_STORE_PARTS = 4 }; /* at most, of a picture that is copied while it is drawn (pass_outputs.c) */
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
 /* Sizes of recent pictures of a scene, from which the next picture's buffers are estimated. The largest size is kept and fades
