@@ -159,10 +159,10 @@ static void what_is_missing_is_made_up_for(void **state)
     kiln_status st;
     (void)state;
     work_make(&w);
-    for (unsigned which = 0; which < 4; which++) {
+    for (unsigned which = 0; which < 5; which++) {
         device d = device_open(LARGE);
         use(&w, &d);
-        w.of[1].last_hidden = which == 3;
+        w.of[1].last_hidden = which == 4;
         draw_first(&w, &d, 1);
         w.of[1].last_hidden = false;
         if (which & 1) d.store->last.visible = 1;
