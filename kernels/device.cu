@@ -257,6 +257,41 @@ extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, c
                 err);
 }
 
+extern "C" kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to,
+                                                   const void *device_from, size_t bytes, kiln_error *err)
+{
+    if (bytes == 0) return KILN_OK;
+    if (!x->side) return kiln_device_copy_out(x, host_to, device_from, bytes, err);
+    const kiln::device_guard guard(x->device);
+    CUDA_ENTER(guard);
+    CUDA_TRY(cudaStreamWaitEvent(x->side, mark, 0));
+    return tell(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->side), "cudaMemcpyAsync", __LINE__, err);
+}
+
+extern "C" kiln_status kiln_device_mark_new(int device, struct CUevent_st **out, kiln_error *err)
+{
+    const kiln_exec exec = only(device), *x = &exec;
+    const kiln::device_guard guard(device);
+    CUDA_ENTER(guard);
+    CUDA_TRY(cudaEventCreateWithFlags(out, cudaEventDisableTiming));
+    return KILN_OK;
+}
+
+extern "C" void kiln_device_mark_free(int device, struct CUevent_st *mark)
+{
+    if (!mark) return;
+    const kiln::device_guard guard(device);
+    if (cudaEventDestroy(mark) != cudaSuccess) (void)cudaGetLastError(); /* as of a stream that cannot be freed */
+}
+
+extern "C" kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_error *err)
+{
+    const kiln::device_guard guard(x->device);
+    CUDA_ENTER(guard);
+    CUDA_TRY(cudaEventRecord(mark, x->stream));
+    return KILN_OK;
+}
+
 extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
 {
     if (bytes == 0) return KILN_OK;

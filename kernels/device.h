@@ -39,6 +39,8 @@ uint32_t kiln_device_built_arch(void);
 /* All compute capabilities of this build: "80 90"; "" without CUDA. Touches no CUDA. */
 const char *kiln_device_built_archs(void);
 
+struct CUevent_st; /* a mark in a stream, below */
+
 /* Opens a device and describes it in *out. Compares the CUDA versions of build and driver first. The message says so if the driver
  * is too old, or if this build has no code for the device. */
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err) KILN_MUST_CHECK;
@@ -58,6 +60,15 @@ kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void 
                                 kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* As kiln_device_copy_out, but beside what x->stream gets from now on: on x->side, behind what x->stream had when `mark` was set.
+ * Without a side it is put on x->stream. kiln_device_wait waits for both. */
+kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to, const void *device_from,
+                                        size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* A place in a stream, which can be set again and again. */
+kiln_status kiln_device_mark_new(int device, struct CUevent_st **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_device_mark_free(int device, struct CUevent_st *mark); /* NULL: does nothing */
+/* Sets it behind what x->stream has so far. */
+kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
 /* Fills the first `width` of every `pitch` bytes, `height` times. */

@@ -20,6 +20,7 @@
 #include "kernels/lens/lens.h"
 #include "kernels/metrics/metrics.h"
 #include "kernels/palette/palette.h"
+#include "kernels/pixel_bytes/pixel_bytes.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
@@ -48,6 +49,7 @@ KILN_C_BEGIN
     OP(palette_assign)   \
     OP(palette_index)    \
     OP(palette_train)    \
+    OP(pixel_bytes)      \
     OP(pixel_hashes)     \
     OP(png_rows)         \
     OP(project)          \

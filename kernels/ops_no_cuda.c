@@ -66,6 +66,33 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
     return absent(err);
 }
 
+kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to, const void *device_from,
+                                        size_t bytes, kiln_error *err)
+{
+    (void)mark;
+    return kiln_device_copy_out(x, host_to, device_from, bytes, err);
+}
+
+kiln_status kiln_device_mark_new(int device, struct CUevent_st **out, kiln_error *err)
+{
+    (void)device;
+    *out = NULL;
+    return absent(err);
+}
+
+void kiln_device_mark_free(int device, struct CUevent_st *mark)
+{
+    (void)device;
+    (void)mark;
+}
+
+kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_error *err)
+{
+    (void)x;
+    (void)mark;
+    return absent(err);
+}
+
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
 {
     (void)x;

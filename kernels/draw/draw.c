@@ -320,7 +320,7 @@ done:
 }
 
 /* Arguments of raster for a whole view, without lists and Gaussians. */
-static kiln_raster_args whole_of(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth)
+kiln_raster_args kiln_draw_whole(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth)
 {
     kiln_raster_args a = {
         .view = s->view, .profile = s->profile, .fast = s->fast, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
@@ -332,7 +332,7 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
                               float *depth, uint64_t *pairs, kiln_error *err)
 {
     uint64_t listed = 0;
-    const kiln_raster_args a = whole_of(s, background, rgba, depth);
+    const kiln_raster_args a = kiln_draw_whole(s, background, rgba, depth);
     KILN_TRY(kiln_draw_rows(r, d, &a, NULL, &listed, err));
     if (pairs) *pairs = listed;
     return KILN_OK;
@@ -342,7 +342,7 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
-    const kiln_raster_args a = whole_of(s, background, to->rgba, to->depth);
+    const kiln_raster_args a = kiln_draw_whole(s, background, to->rgba, to->depth);
     *done = false;
     return s->store && s->header ? kiln_resident_picture(s, &a, to, stats, done, err) : KILN_OK;
 }

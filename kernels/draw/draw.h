@@ -13,6 +13,7 @@
  *                       own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it.
  *   kiln_draw_picture   lists and blends a drawing, one band of tile rows (tile_pairs.h) after the other
  *   kiln_draw_view      does both in one call and keeps no drawing; the fastest way to a picture on a GPU
+ *   kiln_draw_passes    does both for many pictures of a scene, several at a time on a GPU: for small ones
  *   kiln_draw_on_device does both in device memory or not at all, for a caller without host memory for Gaussians
  *   kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory, one range of depth after the other
  *
@@ -33,6 +34,7 @@
 #define KILN_KERNELS_DRAW_H
 
 #include "base/extern_c.h"
+#include "kernels/pixel_bytes/pixel_bytes.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
@@ -146,6 +148,8 @@ typedef struct {
     unsigned char *hashes; /* [kiln_pixel_pieces][KILN_PIXEL_HASH_BYTES] of rgba; only if kiln_pixel_hashes_can */
     /* The rows of a PNG of the picture: arguments of png_rows for all rows, whose `pixels` the device sets. */
     const kiln_png_rows_args *png;
+    /* The colours as bytes: arguments of pixel_bytes for a part of the picture or all of it, whose `pixels` the device sets. */
+    const kiln_pixel_bytes_args *bytes;
 } kiln_draw_outputs;
 
 /* Tries only the single pass of kiln_draw_view: no count is read back before the picture. *done is false if it cannot be used:
@@ -153,6 +157,20 @@ typedef struct {
  * small. Then the outputs and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
 kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
+/* One of several pictures. */
+typedef struct {
+    const kiln_draw_scene *scene;
+    const float *background; /* [3] */
+    kiln_draw_outputs to;
+    kiln_draw_stats stats; /* out, */
+    bool done;             /* out: as of kiln_draw_single_pass */
+} kiln_draw_pass;
+
+/* Draws each as kiln_draw_single_pass does, with the same bits, but up to six at a time on a device: while one sorts, which a few
+ * blocks do, another is drawn. That is for small pictures, as a large one keeps a device busy by itself. All have one store. Device
+ * memory: as of one picture, for each of them; if there is not so much, fewer are drawn at a time. Outputs must be different
+ * memory, and page-locked (kiln_device_pin): a copy to other memory is waited for. KILN_E_USAGE: not one store, or no headers. */
+kiln_status kiln_draw_passes(kiln_draw_pass *passes, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 /* As kiln_draw_view, but draws in device memory or not at all: allocates no host memory for Gaussians or pairs, so it is for a
  * caller whose memory has no room for them. Also draws the first picture of a scene, for which there is no single pass. *done is
  * false if there is no store on a device, the store holds a drawing, or something does not fit there. Then the picture and *stats

@@ -5,6 +5,9 @@
 #include "kernels/violation.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(kiln_gather_numbers) <= KILN_STORE_NUMBERS, "they land in the first bytes");
 
 /* ---- what it consists of ----------------------------------------------------------------------------------------------- */
 static kiln_status read_headers(kiln_gather *v, kiln_error *err)
@@ -45,6 +48,29 @@ kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err)
     KILN_TRY(read_headers(v, err));
     *may = v->scene->window || v->rows < v->store->refused;
     return *may ? try_whole(v, err) : KILN_OK;
+}
+
+/* As planes_of_whole and kiln_store_whole_halve would leave it. */
+static bool is_loaded(const kiln_gather *v)
+{
+    const kiln_store_whole *w = &v->store->whole;
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
+        if (v->scene->fast && kiln_store_whole_lacks_halves(w, i)) return false;
+        if (!v->headers[i].hidden && !kiln_store_whole_has(w, i, v->headers[i].colour)) return false;
+    }
+    return true;
+}
+
+kiln_status kiln_gather_open_ready(kiln_gather *v, bool *ready, kiln_error *err)
+{
+    const kiln_draw_scene *s = v->scene;
+    *ready = false;
+    KILN_TRY(read_headers(v, err));
+    if (s->window || s->apart || v->rows == 0 || !kiln_store_whole_is(&v->store->whole, &v->all, s->sh_degree)) return KILN_OK;
+    *ready = is_loaded(v);
+    v->whole = true;
+    v->largest = v->all;
+    return KILN_OK;
 }
 
 void kiln_gather_close(kiln_gather *v)
@@ -100,8 +126,8 @@ static uint64_t live_sums(const kiln_draw_window *w)
 
 kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
 {
-    size_t bytes = 0;
-    KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
+    size_t bytes = v->work_bytes;
+    if (bytes == 0) KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
     if (bytes > g->work_bytes) g->work_bytes = bytes;
     return KILN_OK;
 }
@@ -182,7 +208,7 @@ static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, k
 /* ---- gathering --------------------------------------------------------------------------------------------------------- */
 kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
 {
-    return kiln_runner_launch(v->store->runner, op, args, g->work, g->work_bytes, g->violation, err);
+    return kiln_runner_launch_on(v->store->runner, &v->x, op, args, g->work, g->work_bytes, g->violation, err);
 }
 
 /* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible Gaussians. A projection of all
@@ -236,9 +262,14 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
     return gather_chunks(v, g, err);
 }
 
-kiln_status kiln_gather_read(const kiln_gather *v, const kiln_gathered *g, kiln_gather_numbers *out, kiln_error *err)
+kiln_status kiln_gather_ask(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
 {
-    KILN_TRY(kiln_device_copy_out(&v->x, out, g->numbers, sizeof *out, err));
+    return kiln_device_copy_out(&v->x, v->landing, g->numbers, sizeof *g->numbers, err);
+}
+
+kiln_status kiln_gather_read(const kiln_gather *v, kiln_gather_numbers *out, kiln_error *err)
+{
     KILN_TRY(kiln_device_wait(&v->x, err));
+    memcpy(out, v->landing, sizeof *out);
     return kiln_violation_fail(out->violation, err);
 }

@@ -14,7 +14,8 @@
  *   kiln_gather_open      asks for the chunk headers
  *   kiln_gather_lay_out   takes its arrays from the caller's block; called with a block at NULL first, to measure
  *   kiln_gather_run       puts the work on the stream
- *   kiln_gather_read      waits and copies the counters to the host
+ *   kiln_gather_ask       has the counters copied to the host
+ *   kiln_gather_read      waits for them
  *   kiln_gather_close     after every kiln_gather_open, after a failure, too
  */
 #ifndef KILN_KERNELS_GATHER_H
@@ -34,6 +35,8 @@ struct kiln_gather {
     const kiln_draw_scene *scene;
     kiln_draw_store *store;
     kiln_exec x;
+    size_t work_bytes;               /* of all operations, if it is known from laying out the same before; 0: they are asked */
+    char *landing;                   /* KILN_STORE_LANDING bytes of host memory */
     bool counts;                     /* only counts are wanted, and nothing is sorted */
     kiln_gather_bytes_fn *bytes;     /* used to decide whether the scene fits on the device in one piece */
     kiln_draw_chunk_header *headers; /* [n_chunks] */
@@ -72,6 +75,9 @@ typedef struct {
 /* Asks for the headers and decides whether the scene is, or can be, on the device in one piece. *may is false if a view with no
  * more rows has failed to fit before. Call kiln_gather_close in any case. */
 kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err) KILN_MUST_CHECK;
+/* The same beside other pictures that are under way: changes nothing in the store. *ready is false if the scene is not on the
+ * device in one piece, with all that this picture needs of it. */
+kiln_status kiln_gather_open_ready(kiln_gather *v, bool *ready, kiln_error *err) KILN_MUST_CHECK;
 void kiln_gather_close(kiln_gather *v);
 /* Takes the arrays of *g from the block c. The work space is taken last: the caller names its own operations with
  * kiln_gather_add_work, then calls kiln_gather_take_work. */
@@ -86,10 +92,10 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
 kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args,
                                kiln_error *err) KILN_MUST_CHECK;
 
-/* Waits for the stream and turns a violation into an error. If this fails, the copy into *out may still be under way: *out must
- * stay valid until the stream has been waited for. */
-kiln_status kiln_gather_read(const kiln_gather *v, const kiln_gathered *g, kiln_gather_numbers *out,
-                             kiln_error *err) KILN_MUST_CHECK;
+/* Has the counters copied to the first bytes of v->landing. */
+kiln_status kiln_gather_ask(const kiln_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
+/* Waits for the streams, takes the counters from there, and turns a violation into an error. */
+kiln_status kiln_gather_read(const kiln_gather *v, kiln_gather_numbers *out, kiln_error *err) KILN_MUST_CHECK;
 /* A kiln_gather.bytes: what a drawing or a count needs (resident_collect.c). */
 kiln_gather_bytes_fn kiln_resident_bytes;
 

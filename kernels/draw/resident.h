@@ -42,6 +42,8 @@ kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args 
  * work space; 4 bytes for each pair; the picture and what is made of it. */
 kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
+/* Returns the arguments of raster for the whole picture of a scene, without lists and Gaussians (draw.c). */
+kiln_raster_args kiln_draw_whole(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth);
 /* Copies parts of a drawing to host memory, [d->n] each. Any of them may be NULL, but chunks needs splats or rows. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,
                                kiln_error *err) KILN_MUST_CHECK;

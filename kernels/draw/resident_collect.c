@@ -85,6 +85,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
     return (collecting){.v = {.scene = s,
                               .store = s->store,
                               .x = kiln_runner_exec(s->store->runner),
+                              .landing = s->store->landing,
                               .counts = counts,
                               .bytes = kiln_resident_bytes}};
 }
@@ -96,7 +97,8 @@ static kiln_status gather_all(collecting *c, kiln_error *err)
     const kiln_gather *v = &c->v;
     KILN_TRY(lay_out(v, v->store->scratch.at, c->capacity, &c->b, err));
     KILN_TRY(kiln_gather_run(v, &c->b.g, err));
-    KILN_TRY(kiln_gather_read(v, &c->b.g, &c->numbers, err));
+    KILN_TRY(kiln_gather_ask(v, &c->b.g, err));
+    KILN_TRY(kiln_gather_read(v, &c->numbers, err));
     c->n = c->numbers.total;
     return c->n > UINT32_MAX - 1 ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible") : KILN_OK;
 }
@@ -116,7 +118,8 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
                                           .ordered_rows = o.rows};
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_depth_order, &order, err));
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_visible_order, &move, err));
-    return kiln_gather_read(v, g, &c->numbers, err);
+    KILN_TRY(kiln_gather_ask(v, g, err));
+    return kiln_gather_read(v, &c->numbers, err);
 }
 
 /* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
@@ -225,7 +228,8 @@ static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, boo
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_tile_pairs_count, &a, err));
     KILN_TRY(kiln_device_copy_out(&v->x, t->row_pairs, c->b.row_pairs, a.row1 * sizeof *t->row_pairs, err));
     KILN_TRY(kiln_device_copy_out(&v->x, boxes, g->boxes, v->scene->n_chunks * sizeof *boxes, err));
-    KILN_TRY(kiln_gather_read(v, g, &c->numbers, err));
+    KILN_TRY(kiln_gather_ask(v, g, err));
+    KILN_TRY(kiln_gather_read(v, &c->numbers, err));
     t->visible = c->n;
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) t->box_pairs += has_boxes(v, i) ? boxes[i] : 0;
     return KILN_OK;

@@ -5,6 +5,7 @@
 #include "base/carve.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
+#include "kernels/draw/lanes.h"
 #include "kernels/violation.h"
 
 #include <assert.h>
@@ -64,6 +65,7 @@ static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
 /* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one piece, stay. */
 static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
 {
+    if (kiln_runner_left(s->runner) < bytes) kiln_lanes_drop(s);
     for (kiln_store_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
         next = p->newer;
         if (!keep || p->picture != s->picture) drop_planes(s, p);
@@ -194,7 +196,7 @@ void kiln_store_drop_records(kiln_draw_store *s) { drop(s, &s->records); }
 
 uint64_t kiln_store_most(const kiln_draw_store *s)
 {
-    return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes;
+    return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes + kiln_lanes_bytes(s);
 }
 
 void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
@@ -269,13 +271,33 @@ static void spare(void *context, uint64_t bytes)
     if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop(s, &s->records);
 }
 
+static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
+{
+    const int device = kiln_runner_exec(s->runner).device;
+    if (device < 0) return KILN_OK;
+    s->landing = aligned_alloc(KILN_STORE_LANDING, KILN_STORE_LANES * KILN_STORE_LANDING);
+    if (!s->landing) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a store on a device");
+    s->landing_is_pinned = kiln_device_pin(device, s->landing, KILN_STORE_LANES * KILN_STORE_LANDING);
+    return KILN_OK;
+}
+
+static void free_landing(kiln_draw_store *s)
+{
+    if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
+    free(s->landing);
+}
+
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(out, 1, "a store on a device", err));
     (*out)->runner = r;
     (*out)->refused = UINT64_MAX;
     kiln_runner_on_need(r, spare, *out);
-    return KILN_OK;
+    const kiln_status st = make_landing(*out, err);
+    if (st == KILN_OK) return KILN_OK;
+    kiln_draw_store_free(*out);
+    *out = NULL;
+    return st;
 }
 
 void kiln_draw_store_free(kiln_draw_store *s)
@@ -289,5 +311,8 @@ void kiln_draw_store_free(kiln_draw_store *s)
     free(s->whole.loaded);
     drop(s, &s->records);
     drop(s, &s->scratch);
+    for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
+    kiln_lanes_free(s);
+    free_landing(s);
     free(s);
 }

@@ -30,6 +30,20 @@ typedef struct {
 
 typedef struct kiln_store_planes kiln_store_planes;
 
+/* Where a picture is made (lanes.h). */
+typedef struct {
+    kiln_exec x;             /* its streams */
+    kiln_store_block *block; /* device memory */
+    char *landing;           /* KILN_STORE_LANDING bytes of host memory */
+} kiln_store_lane;
+
+/* What a lane beside the store's own has. */
+typedef struct {
+    struct CUstream_st *stream, *side; /* NULL: not made yet */
+    kiln_store_block block;
+} kiln_store_beside;
+enum { KILN_STORE_LANES = 6 }; /* with the store's own */
+
 /* A scene in one piece: the planes of all chunks, one chunk after the other. Planes are copied when a camera first needs the chunk.
  */
 typedef struct {
@@ -46,6 +60,10 @@ typedef struct {
     uint64_t halves_bytes;
     bool halves_refused; /* as `refused`, for halves */
 } kiln_store_whole;
+/* Bytes of a place in host memory where small things land, so that their copies wait for nothing: first the numbers of
+ * draw_gather.h, then the hashes of a picture. */
+enum { KILN_STORE_LANDING = 4096, KILN_STORE_NUMBERS = 64 };
+enum { KILN_STORE_PARTS = 4 }; /* at most, of a picture that is copied while it is drawn (pass_outputs.c) */
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
 /* Sizes of recent pictures of a scene, from which the next picture's buffers are estimated. The largest size is kept and fades
@@ -72,12 +90,16 @@ static inline uint64_t kiln_store_bound(uint64_t last)
 struct kiln_draw_store {
     kiln_runner *runner;
     kiln_store_block records, scratch;
+    kiln_store_beside beside[KILN_STORE_LANES - 1];
     bool has_drawing;      /* in `records` */
     bool drawing_is_whole; /* its rows are rows of `whole`, not of chunks */
     kiln_store_whole whole;
     uint64_t refused;      /* rows of the smallest view whose Gaussians did not fit; views with as many rows are not tried again */
     kiln_store_sizes last; /* of pictures of whole views, not of slabs */
     uint64_t picture;      /* number of the current picture */
+    struct CUevent_st *marks[KILN_STORE_PARTS]; /* NULL: not made yet */
+    char *landing; /* [KILN_STORE_LANES][KILN_STORE_LANDING] host memory, page-locked if that could be */
+    bool landing_is_pinned;
     uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
 };
@@ -119,6 +141,10 @@ kiln_draw_chunk_header kiln_store_whole_header(const kiln_draw_chunk_header *hea
 kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_header *all, const kiln_draw_chunk_header *headers,
                                  uint32_t n_chunks, uint32_t sh_degree, uint64_t beside, bool *there,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* Returns true if it is this scene, and on the device. */
+bool kiln_store_whole_is(const kiln_store_whole *w, const kiln_draw_chunk_header *all, uint32_t sh_degree);
+/* Returns true if kiln_store_whole_halve would have something to do for this chunk. */
+bool kiln_store_whole_lacks_halves(const kiln_store_whole *w, uint32_t chunk);
 /* Returns true if the planes of this chunk are loaded. */
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour);
 /* Loads the planes of this chunk and waits for the copies. `from` may be without colour. */

@@ -149,6 +149,16 @@ kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln
     return KILN_OK;
 }
 
+bool kiln_store_whole_is(const kiln_store_whole *w, const kiln_draw_chunk_header *all, uint32_t sh_degree)
+{
+    return w->at && is_it(w, all, sh_degree);
+}
+
+bool kiln_store_whole_lacks_halves(const kiln_store_whole *w, uint32_t chunk)
+{
+    return w->planes.shN && !w->halves_refused && w->loaded[chunk] == KILN_STORE_ALL;
+}
+
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour)
 {
     return w->loaded[chunk] >= (colour ? KILN_STORE_ALL : KILN_STORE_GEOMETRY);

@@ -14,6 +14,9 @@ kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err)
     if (a->row0 > a->row1 || a->row1 > kiln_view_tiles_y(v) || a->profile >= KILN_PROFILE_COUNT)
         return kiln_fail(err, KILN_E_BUG, "raster: tile rows %u to %u of %u, profile %d", a->row0, a->row1, kiln_view_tiles_y(v),
                          (int)a->profile);
+    if (kiln_raster_from(a) > kiln_raster_to(a) || kiln_raster_from(a) < a->row0 || kiln_raster_to(a) > a->row1)
+        return kiln_fail(err, KILN_E_BUG, "raster: tile rows %u to %u are no part of %u to %u", a->part0, a->part1, a->row0,
+                         a->row1);
     if (a->state && (a->rgba || a->depth)) return kiln_fail(err, KILN_E_BUG, "raster: a slab makes no picture");
     return KILN_OK;
 }

@@ -4,13 +4,17 @@
  *   tile_counts [tiles]   in     list lengths of the tiles in tile rows [row0, row1)
  *   ranks [n_pairs]       in     tile after tile, positions in splats, nearest first (tile_pairs_emit, tile_lists). n_pairs may be
  *                                more than the sum of tile_counts; elements beyond the sum are not read
- *   rgba [rows][width][4] out    rows: the pixel rows of those tile rows inside the image. Red, green, blue over the background,
- *                                and alpha = 1 - T; float32, not clamped
+ *   rgba [rows][width][4] out    rows: the pixel rows of the tile rows that are drawn, inside the image. Red, green, blue over the
+ *                                background, and alpha = 1 - T; float32, not clamped
  *   depth [rows][width]   out    or NULL: the expected depth, sum(w z) / max(sum(w), 1e-10), gsplat's "ED"
  *   state [rows][width]   inout  or NULL: each pixel's state after nearer Gaussians, updated by these; rgba and depth must be
  *                                NULL then
  *
  * The bits of the picture depend only on the inputs, not on threads, bands or the origin of the lists.
+ *
+ * A part. Of the tile rows that have lists all are drawn, or [part0, part1): so a picture can be drawn in several calls with the
+ * same lists, of which only the device knows where those of a row begin, and its upper rows be copied while the lower ones are
+ * drawn.
  *
  * Slabs. Gaussians may come in slabs of ascending depth, one call for each with the same state, which is all zero before the first.
  * kiln_raster_finish then turns the state into the picture, with the bits of a single call for all Gaussians.
@@ -44,6 +48,7 @@ typedef struct {
     kiln_profile_id profile;
     bool fast;
     uint32_t row0, row1;
+    uint32_t part0, part1; /* part1 is 0: all of these rows */
     const uint32_t *tile_counts;
     const uint32_t *ranks;
     uint64_t n_pairs; /* at least the sum of tile_counts */
@@ -62,10 +67,14 @@ kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err) KILN_M
 void kiln_raster_finish(const kiln_raster_state *state, uint64_t n, const float background[3], unsigned threads, float *rgba,
                         float *depth);
 
-/* Returns the number of pixels of tile rows [row0, row1) inside the image. */
+/* Return the first tile row that is drawn, and the one behind the last. */
+static inline uint32_t kiln_raster_from(const kiln_raster_args *a) { return a->part1 ? a->part0 : a->row0; }
+static inline uint32_t kiln_raster_to(const kiln_raster_args *a) { return a->part1 ? a->part1 : a->row1; }
+
+/* Returns the number of pixels of the tile rows that are drawn, inside the image. */
 static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
 {
-    const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE;
+    const uint64_t from = (uint64_t)kiln_raster_from(a) * KILN_TILE, end = (uint64_t)kiln_raster_to(a) * KILN_TILE;
     const uint64_t height = a->view->height;
     return ((end < height ? end : height) - (from < height ? from : height)) * a->view->width;
 }

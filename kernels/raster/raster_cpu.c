@@ -123,10 +123,10 @@ static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e
     return true;
 }
 
-/* The pixel of the picture, counted from the first one of these tile rows. */
+/* The pixel of the picture, counted from the first one of the tile rows that are drawn. */
 static size_t place_of(const kiln_raster_args *a, uint32_t px, uint32_t py)
 {
-    return (size_t)(py - a->row0 * KILN_TILE) * a->view->width + px;
+    return (size_t)(py - kiln_raster_from(a) * KILN_TILE) * a->view->width + px;
 }
 
 /* A pixel of a tile that has started goes on where the slab before left it. */
@@ -242,7 +242,9 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
     if (pairs > a->n_pairs) return kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile);
+    const int64_t tiles_x = kiln_view_tiles_x(a->view), first = (kiln_raster_from(a) - a->row0) * tiles_x,
+                  end = (kiln_raster_to(a) - a->row0) * tiles_x;
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
-    for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
+    for (int64_t i = first; i < end; i++) draw_tile(&j, (uint64_t)i);
     return j.bad == UINT64_MAX ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, j.bad), err);
 }

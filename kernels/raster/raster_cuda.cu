@@ -137,8 +137,15 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__
     __shared__ entry entries[WARPS][LANES];
     kiln::launch_before_is_done();
     if (!lists_are_given(j)) return;
-    for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
+    for (uint64_t turn = blockIdx.x; turn < j.drawn; turn += gridDim.x)
         draw_quarter<DEPTH, VECTORS, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
+}
+
+/* Counted as the lists are. */
+tile_range drawn_tiles(const kiln_raster_args *a)
+{
+    const uint64_t tiles_x = kiln_view_tiles_x(a->view);
+    return {(kiln_raster_from(a) - a->row0) * tiles_x, (kiln_raster_to(a) - a->row0) * tiles_x};
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -172,9 +179,11 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     }
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
-    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles, a->tile_counts, ends, order);
+    const tile_range drawn = drawn_tiles(a);
+    if (drawn.from == drawn.to) return KILN_OK;
+    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles, drawn, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
     void (*const draw)(job) = a->fast ? fast_kernel_for(a) : j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
-    LAUNCH_EARLY(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, j);
+    LAUNCH_EARLY(draw, kiln::blocks_for(j.drawn, 1, INT32_MAX), BLOCK, j);
     return KILN_OK;
 }

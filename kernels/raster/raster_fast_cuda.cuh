@@ -187,7 +187,7 @@ template <bool DEPTH, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS
     __shared__ entry entries[WARPS][LANES];
     kiln::launch_before_is_done();
     if (!lists_are_given(j)) return;
-    for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
+    for (uint64_t turn = blockIdx.x; turn < j.drawn; turn += gridDim.x)
         draw_quarter<DEPTH, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
 }
 

@@ -30,9 +30,10 @@ struct job {
     const uint32_t *order; /* of drawing */
     uint64_t *violation;
     float *rgba, *depth;
-    kiln_raster_state *state; /* of a slab, instead of a picture */
-    uint64_t n, n_pairs, tiles;
+    kiln_raster_state *state;          /* of a slab, instead of a picture */
+    uint64_t n, n_pairs, tiles, drawn; /* tiles: that have lists */
     uint32_t width, height, tiles_x, row0;
+    uint32_t y0; /* pixel row that rgba, depth and state begin with */
     float background[3];
     kiln_blend_rule rule;
     bool rgba_as_vectors, splats_as_vectors; /* they are aligned so */
@@ -204,7 +205,7 @@ template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &r
         const pixel &p = row.pixels[k];
         const uint32_t x = row.x + k * ACROSS;
         if (x >= j.width || row.y >= j.height) continue;
-        const uint64_t at = uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x;
+        const uint64_t at = uint64_t(row.y - j.y0) * j.width + x;
         const float4 c = {p.red + p.t * j.background[0], p.green + p.t * j.background[1], p.blue + p.t * j.background[2],
                           1.0f - p.t};
         if (j.rgba_as_vectors) {
@@ -227,7 +228,7 @@ __device__ void resume_row(const job &j, pixel_row *row)
         pixel *const p = &row->pixels[k];
         const uint32_t x = row->x + k * ACROSS;
         if (x >= j.width || row->y >= j.height) continue;
-        const kiln_raster_state s = j.state[uint64_t(row->y - j.row0 * KILN_TILE) * j.width + x];
+        const kiln_raster_state s = j.state[uint64_t(row->y - j.y0) * j.width + x];
         if (kiln_state_stopped(s.left)) p->x = NAN;
         p->t = kiln_state_left(s.left);
         p->red = s.red;
@@ -245,8 +246,7 @@ __device__ void leave_row(const job &j, const pixel_row &row)
         const pixel &p = row.pixels[k];
         const uint32_t x = row.x + k * ACROSS;
         if (x >= j.width || row.y >= j.height) continue;
-        j.state[uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x] = {p.red,    p.green, p.blue, kiln_state_of(p.t, isnan(p.x)),
-                                                                       p.weight, p.depth};
+        j.state[uint64_t(row.y - j.y0) * j.width + x] = {p.red, p.green, p.blue, kiln_state_of(p.t, isnan(p.x)), p.weight, p.depth};
     }
 }
 
@@ -272,7 +272,9 @@ inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles,
     j.width = a->view->width;
     j.height = a->view->height;
     j.tiles_x = kiln_view_tiles_x(a->view);
+    j.drawn = uint64_t(kiln_raster_to(a) - kiln_raster_from(a)) * j.tiles_x;
     j.row0 = a->row0;
+    j.y0 = kiln_raster_from(a) * KILN_TILE;
     for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
     j.rgba_as_vectors = is_aligned(a->rgba);
     j.splats_as_vectors = is_aligned(a->splats);

@@ -36,9 +36,16 @@ __device__ uint32_t class_of(uint32_t count)
 /* A tile's counter, whichever block asks. */
 __device__ uint32_t counter_of(uint64_t tile, uint32_t count) { return class_of(count) * COPIES + tile / RUN % COPIES; }
 
-/* ends [tiles]: sums of the counts so far; order [tiles]: every tile once. A block of PLAN_BLOCK threads for as many tiles.
- * Tiles have numbers of 32 bits, and so have places. */
-__global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const uint32_t *counts, uint64_t *ends, uint32_t *order)
+/* Tiles that are drawn. */
+struct tile_range {
+    uint64_t from, to;
+    __device__ bool has(uint64_t tile) const { return tile >= from && tile < to; }
+};
+
+/* ends [tiles]: sums of the counts so far; order [tiles]: every tile that is drawn once. A block of PLAN_BLOCK threads for as many
+ * tiles. Tiles have numbers of 32 bits, and so have places. */
+__global__ void __launch_bounds__(PLAN_BLOCK)
+    plan_tiles(uint64_t tiles, tile_range drawn, const uint32_t *counts, uint64_t *ends, uint32_t *order)
 {
     using sum_ends = kiln_cub::cub::BlockScan<uint64_t, PLAN_BLOCK, kiln_cub::cub::BLOCK_SCAN_WARP_SCANS>;
     using sum_before = kiln_cub::cub::BlockReduce<uint64_t, PLAN_BLOCK>;
@@ -58,9 +65,10 @@ __global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const u
 #pragma unroll 8
     for (uint64_t tile = threadIdx.x; tile < tiles; tile += PLAN_BLOCK) {
         const uint32_t count = counts[tile], counter = counter_of(tile, count);
-        atomicAdd(&all[counter], 1u);
+        const bool counts_here = drawn.has(tile);
+        if (counts_here) atomicAdd(&all[counter], 1u);
         if (tile >= first) continue;
-        atomicAdd(&places[counter], 1u);
+        if (counts_here) atomicAdd(&places[counter], 1u);
         sum += count;
     }
     sum = sum_before(before_scratch).Sum(sum);
@@ -74,7 +82,7 @@ __global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const u
     sum_counters(scratch.counters).ExclusiveSum(all[threadIdx.x], place);
     places[threadIdx.x] += place;
     __syncthreads();
-    if (own < tiles) order[atomicAdd(&places[counter_of(own, count)], 1u)] = static_cast<uint32_t>(own);
+    if (drawn.has(own)) order[atomicAdd(&places[counter_of(own, count)], 1u)] = static_cast<uint32_t>(own);
 }
 
 } // namespace

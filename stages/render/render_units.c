@@ -29,6 +29,7 @@ typedef struct {
     float *depth;        /* NULL: not asked for */
     /* What a GPU has made of the pixels: */
     unsigned char *rows;   /* those of the PNG, in the canvas; NULL: the host makes them */
+    unsigned char *frame;  /* that of a video, without its line, in the canvas; NULL: the host makes it */
     unsigned char *hashes; /* of the picture's pieces (pixels.h); owned; NULL: the host makes them */
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: not drawn in slabs */
@@ -164,7 +165,7 @@ static void give_canvas(picture *p)
     kiln_canvas_give(p->canvas);
     p->canvas = NULL;
     p->rgba = NULL;
-    p->rows = NULL;
+    p->rows = p->frame = NULL;
 }
 
 static void drop_hashes(picture *p)
@@ -188,7 +189,7 @@ static kiln_picture_job job_of(const kiln_render_unit *u, const picture *p)
 }
 
 /* What a single pass copies to the host, besides hashes and depth. */
-typedef enum { FLOATS, PNG_ROWS, NOTHING } wanted;
+typedef enum { FLOATS, PNG_ROWS, FRAME, NOTHING } wanted;
 
 /* Says whether the GPU hashes the picture: not if a part of it is cut out on the host. */
 static bool is_hashed_there(const kiln_render_unit *u, const picture *p)
@@ -200,8 +201,8 @@ static bool is_hashed_there(const kiln_render_unit *u, const picture *p)
 static wanted wanted_of(const kiln_render_unit *u, const picture *p)
 {
     const bool hashed = is_hashed_there(u, p);
-    if (!hashed || u->photo[0] || u->frame.kind != KILN_VIDEO_NONE || kiln_render_is_compared(u) || u->format == KILN_NPY)
-        return FLOATS;
+    if (!hashed || u->photo[0] || kiln_render_is_compared(u) || u->format == KILN_NPY) return FLOATS;
+    if (u->frame.kind != KILN_VIDEO_NONE) return FRAME;
     return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
 
@@ -221,13 +222,18 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
         KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
     const kiln_picture_job job = job_of(u, p);
     kiln_png_rows_args png = kiln_picture_png_rows(&job);
-    png.rows = (unsigned char *)p->rgba;
-    const kiln_draw_outputs to = {
-        .rgba = what == FLOATS ? p->rgba : NULL, .depth = p->depth, .hashes = p->hashes, .png = what == PNG_ROWS ? &png : NULL};
+    kiln_pixel_bytes_args frame = kiln_video_frame_args(u->frame.kind, p->width, u->frame.width, u->frame.height);
+    png.rows = frame.bytes = (unsigned char *)p->rgba;
+    const kiln_draw_outputs to = {.rgba = what == FLOATS ? p->rgba : NULL,
+                                  .depth = p->depth,
+                                  .hashes = p->hashes,
+                                  .png = what == PNG_ROWS ? &png : NULL,
+                                  .bytes = what == FRAME ? &frame : NULL};
     KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, &to, &stats, done, err));
     if (*done) {
         take_stats(p, &stats);
         p->rows = what == PNG_ROWS ? png.rows : NULL;
+        p->frame = what == FRAME ? frame.bytes : NULL;
         p->rgba = to.rgba;
         return KILN_OK;
     }
@@ -431,19 +437,33 @@ static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, 
     return kiln_depth_write(&job, &p->depth_step, err);
 }
 
-/* Nobody else reads or writes this file until the unit is answered. */
-static kiln_status write_frame(const kiln_video_frame *f, const picture *p, kiln_error *err)
+/* Writes a frame of the picture's floats. */
+static kiln_status write_floats(int fd, const kiln_worker *w, const kiln_video_frame *f, const picture *p, kiln_error *err)
 {
     unsigned char *bytes;
     const size_t n = kiln_video_frame_bytes(f->kind, f->width, f->height);
+    KILN_TRY(KILN_ALLOC_UNSET(&bytes, n, "a frame", err));
+    kiln_status st = kiln_video_frame_write(f->kind, p->rgba, p->width, f->width, f->height, kiln_worker_threads(w), bytes, err);
+    if (st == KILN_OK) st = kiln_file_write_at(fd, "a frame", 0, bytes, n, err);
+    free(bytes);
+    return st;
+}
+
+/* Writes a frame that the GPU has made. */
+static kiln_status write_made(int fd, const kiln_video_frame *f, const picture *p, kiln_error *err)
+{
+    const char *const line = kiln_video_frame_line(f->kind);
+    const size_t n = strlen(line);
+    if (n > 0) KILN_TRY(kiln_file_write_at(fd, "a frame", 0, line, n, err));
+    return kiln_file_write_at(fd, "a frame", n, p->frame, kiln_video_frame_bytes(f->kind, f->width, f->height) - n, err);
+}
+
+/* Nobody else reads or writes this file until the unit is answered. */
+static kiln_status write_frame(const kiln_worker *w, const kiln_video_frame *f, const picture *p, kiln_error *err)
+{
     const int fd = open(f->path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open the memory for frames: %s", strerror(errno));
-    kiln_status st = KILN_ALLOC_UNSET(&bytes, n, "a frame", err);
-    if (st == KILN_OK) {
-        kiln_video_frame_write(f->kind, p->rgba, p->width, f->width, f->height, bytes);
-        st = kiln_file_write_at(fd, "a frame", 0, bytes, n, err);
-        free(bytes);
-    }
+    const kiln_status st = p->frame ? write_made(fd, f, p, err) : write_floats(fd, w, f, p, err);
     (void)close(fd);
     return st;
 }
@@ -452,7 +472,7 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
 {
     const uint64_t start_ns = kiln_now_ns();
     if (u->frame.kind != KILN_VIDEO_NONE) {
-        KILN_TRY(write_frame(&u->frame, p, err));
+        KILN_TRY(write_frame(w, &u->frame, p, err));
         p->encode_s = seconds_since(start_ns);
     }
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;

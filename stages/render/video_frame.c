@@ -1,15 +1,12 @@
 /* video_frame -- see video_frame.h. */
 #include "stages/render/video_frame.h"
 
-#include "kernels/png_rows/png_rows_math.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char frame_line[] = "FRAME\n";
-enum { FRAME_LINE = sizeof frame_line - 1 };
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
@@ -31,19 +28,14 @@ kiln_video_rate kiln_video_rate_of(double fps)
     return (kiln_video_rate){thousandths / by, 1000 / by};
 }
 
-static uint32_t half(uint32_t pixels) { return pixels / 2 + pixels % 2; }
+static kiln_pixel_layout layout_of(kiln_video_kind kind) { return kind == KILN_VIDEO_Y4M ? KILN_PIXELS_YUV420 : KILN_PIXELS_RGB; }
+
+const char *kiln_video_frame_line(kiln_video_kind kind) { return kind == KILN_VIDEO_Y4M ? "FRAME\n" : ""; }
 
 size_t kiln_video_frame_bytes(kiln_video_kind kind, uint32_t width, uint32_t height)
 {
-    const size_t pixels = (size_t)width * height;
-    switch (kind) {
-    case KILN_VIDEO_Y4M:
-        return FRAME_LINE + pixels + 2 * (size_t)half(width) * half(height);
-    case KILN_VIDEO_RGB:
-        return 3 * pixels;
-    default:
-        return 0;
-    }
+    if (kind == KILN_VIDEO_NONE) return 0;
+    return strlen(kiln_video_frame_line(kind)) + (size_t)kiln_pixel_bytes_size(layout_of(kind), width, height);
 }
 
 size_t kiln_video_head(kiln_video_kind kind, uint32_t width, uint32_t height, kiln_video_rate rate, char out[128])
@@ -54,64 +46,20 @@ size_t kiln_video_head(kiln_video_kind kind, uint32_t width, uint32_t height, ki
                             height, rate.num, rate.den);
 }
 
-static unsigned char byte_of(float v) { return (unsigned char)kiln_png_code(v, 255.f); }
-
-/* Luma is 16 + 219 (kr r + kg g + kb b), chroma 128 + 224 (b - luma) / (2 (1 - kb)), of colours from 0 to 1. Here they are of
- * bytes, in 2^-20. */
-typedef struct {
-    int32_t y[3], cb[3], cr[3];
-} matrix;
-
-static int32_t fixed(double v) { return (int32_t)floor(v * (1 << 20) / 255 + 0.5); }
-
-static matrix matrix_of(uint32_t width, uint32_t height)
+kiln_pixel_bytes_args kiln_video_frame_args(kiln_video_kind kind, uint32_t stride, uint32_t width, uint32_t height)
 {
-    const bool high = width >= 1280 || height > 576;
-    const double kr = high ? 0.2126 : 0.299, kb = high ? 0.0722 : 0.114, kg = 1 - kr - kb;
-    const double b = 112 / (1 - kb), r = 112 / (1 - kr);
-    return (matrix){.y = {fixed(219 * kr), fixed(219 * kg), fixed(219 * kb)},
-                    .cb = {fixed(-b * kr), fixed(-b * kg), fixed(112)},
-                    .cr = {fixed(112), fixed(-r * kg), fixed(-r * kb)}};
+    return (kiln_pixel_bytes_args){.layout = layout_of(kind), .stride = stride, .width = width, .height = height};
 }
 
-/* sum: of `count` pixels, a power of two; at most 4 * 255 * 2^20 in size. */
-static unsigned char value_of(const int32_t weights[3], const int32_t sum[3], int shift, int32_t offset)
+kiln_status kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
+                                   unsigned threads, unsigned char *out, kiln_error *err)
 {
-    const int64_t v = (int64_t)weights[0] * sum[0] + (int64_t)weights[1] * sum[1] + (int64_t)weights[2] * sum[2];
-    return (unsigned char)(((v + ((int64_t)offset << (20 + shift))) + ((int64_t)1 << (19 + shift))) >> (20 + shift));
-}
-
-static void write_rgb(const float *rgba, uint32_t stride, uint32_t width, uint32_t height, unsigned char *out)
-{
-    for (uint32_t y = 0; y < height; y++)
-        for (uint32_t x = 0; x < width; x++)
-            for (uint32_t c = 0; c < 3; c++) *out++ = byte_of(rgba[4 * ((size_t)y * stride + x) + c]);
-}
-
-/* The pixels beyond an odd edge are those at the edge. */
-static void write_y4m(const float *rgba, uint32_t stride, uint32_t width, uint32_t height, unsigned char *out)
-{
-    const matrix m = matrix_of(width, height);
-    unsigned char *luma = out + FRAME_LINE, *cb = luma + (size_t)width * height, *cr = cb + (size_t)half(width) * half(height);
-    memcpy(out, frame_line, FRAME_LINE);
-    for (uint32_t y = 0; y < height; y += 2)
-        for (uint32_t x = 0; x < width; x += 2) {
-            int32_t sum[3] = {0};
-            for (uint32_t k = 0; k < 4; k++) {
-                const uint32_t at_x = x + k % 2 < width ? x + k % 2 : x, at_y = y + k / 2 < height ? y + k / 2 : y;
-                const float *p = rgba + 4 * ((size_t)at_y * stride + at_x);
-                const int32_t rgb[3] = {byte_of(p[0]), byte_of(p[1]), byte_of(p[2])};
-                for (int c = 0; c < 3; c++) sum[c] += rgb[c];
-                luma[(size_t)at_y * width + at_x] = value_of(m.y, rgb, 0, 16);
-            }
-            *cb++ = value_of(m.cb, sum, 2, 128);
-            *cr++ = value_of(m.cr, sum, 2, 128);
-        }
-}
-
-void kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
-                            unsigned char *out)
-{
-    if (kind == KILN_VIDEO_Y4M) write_y4m(rgba, stride, width, height, out);
-    if (kind == KILN_VIDEO_RGB) write_rgb(rgba, stride, width, height, out);
+    const char *const line = kiln_video_frame_line(kind);
+    const kiln_exec x = {.device = -1, .threads = threads};
+    kiln_pixel_bytes_args a = kiln_video_frame_args(kind, stride, width, height);
+    size_t work_bytes = 0;
+    memcpy(out, line, strlen(line));
+    a.pixels = rgba;
+    a.bytes = out + strlen(line);
+    return kiln_ops_cpu()->pixel_bytes(&x, &a, out, &work_bytes, err); /* needs no work space; the pointer only must not be NULL */
 }

@@ -1,15 +1,16 @@
 /* video_frame -- pictures as a stream of frames of one size, as encoders of video read them.
  *
  *   Y4M   YUV4MPEG2: a header line, then each frame behind the line FRAME: 8 bits, 4:2:0 with chroma in the middle of four
- *         pixels (C420jpeg), limited range (16 to 235, chroma 16 to 240), by the matrix that players assume where a file
- *         names none: BT.709 from 1280 pixels in width or more than 576 in height, else BT.601
+ *         pixels (C420jpeg), limited range
  *   RGB   8 bits each of red, green and blue, row by row, nothing else: ffmpeg's rawvideo rgb24
  *
- * 8-bit colours are those of a PNG: clamped to 0 to 1, half rounded up. Luma and chroma are made of them in integers, within one
- * step of the exact value. Pure functions, for any thread.
- * Sources: the manual page yuv4mpeg(5) of mjpegtools; ITU-R BT.601-7 and BT.709-6. */
+ * Bytes are those of kernels/pixel_bytes, which a GPU that has drawn the picture makes itself. Pure functions, for any thread.
+ * Source: the manual page yuv4mpeg(5) of mjpegtools. */
 #ifndef KILN_STAGES_RENDER_VIDEO_FRAME_H
 #define KILN_STAGES_RENDER_VIDEO_FRAME_H
+
+#include "base/status.h"
+#include "kernels/pixel_bytes/pixel_bytes.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,13 +31,18 @@ typedef struct {
 
 /* Returns the fraction for frames a second: N, N * 1000 / 1001 (23.976, 29.97, 59.94) or thousandths. fps: 0.001 to 1000. */
 kiln_video_rate kiln_video_rate_of(double fps);
+/* Returns the line in front of each frame; "": there is none. */
+const char *kiln_video_frame_line(kiln_video_kind kind);
 /* Returns the bytes of a frame, with the line in front of it. */
 size_t kiln_video_frame_bytes(kiln_video_kind kind, uint32_t width, uint32_t height);
 /* Writes the text in front of the first frame, which may be empty, and returns its length, below 128. */
 size_t kiln_video_head(kiln_video_kind kind, uint32_t width, uint32_t height, kiln_video_rate rate, char out[128]);
+/* Returns the arguments of pixel_bytes, without its arrays, for what stands behind that line. The picture's rows have `stride`
+ * pixels. */
+kiln_pixel_bytes_args kiln_video_frame_args(kiln_video_kind kind, uint32_t stride, uint32_t width, uint32_t height);
 /* Writes the frame of a picture of width x height out of rgba, whose rows have `stride` pixels of 4 floats, to
- * out[kiln_video_frame_bytes]. */
-void kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
-                            unsigned char *out);
+ * out[kiln_video_frame_bytes]. Fails as pixel_bytes. */
+kiln_status kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
+                                   unsigned threads, unsigned char *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -96,7 +96,7 @@ class artist
 {
   public:
     artist(const kiln_exec *x, const scene &s, const kiln_view &view)
-        : host_(s), canvas_(uint64_t(4) * view.width * view.height), device_(x->device)
+        : view_(view), host_(s), canvas_(uint64_t(4) * view.width * view.height), device_(x->device)
     {
         kiln_runner_options o = {};
         o.device = x->device;
@@ -104,7 +104,7 @@ class artist
         check(kiln_runner_new(&o, &runner_, &err));
         check(kiln_draw_store_new(runner_, &store_, &err));
         pinned_ = kiln_device_pin(device_, canvas_.data(), canvas_.size() * sizeof canvas_[0]);
-        scene_.view = &view;
+        scene_.view = &view_;
         scene_.profile = PROFILE;
         scene_.sh_degree = SH_DEGREE;
         scene_.n_chunks = host_.n_chunks();
@@ -127,11 +127,48 @@ class artist
         const float black[3] = {0, 0, 0};
         check(kiln_draw_view(runner_, &scene_, black, canvas_.data(), nullptr, nullptr, &err));
     }
+    /* Once a picture was drawn: the same as RGBA bytes, in the first quarter of the canvas. */
+    void draw_bytes()
+    {
+        const float black[3] = {0, 0, 0};
+        const kiln_pixel_bytes_args bytes = bytes_of(nullptr, reinterpret_cast<unsigned char *>(canvas_.data()));
+        kiln_draw_outputs to = {};
+        kiln_draw_stats stats;
+        bool done;
+        to.bytes = &bytes;
+        check(kiln_draw_single_pass(&scene_, black, &to, &stats, &done, &err));
+        if (!done) die(70, "a picture that was drawn before does not fit into its own size");
+    }
+    void draw_passes(std::vector<kiln_draw_pass> *passes)
+    {
+        check(kiln_draw_passes(passes->data(), static_cast<uint32_t>(passes->size()), &err));
+        for (const kiln_draw_pass &p : *passes)
+            if (!p.done) die(70, "a picture that was drawn before does not fit into its own size");
+    }
+    const kiln_draw_scene &scene_drawn() const { return scene_; }
     std::vector<float> &canvas() { return canvas_; }
+    /* The bytes that stand for these floats. */
+    std::vector<unsigned char> as_bytes(const std::vector<float> &rgba) const
+    {
+        std::vector<unsigned char> out(rgba.size());
+        const kiln_pixel_bytes_args a = bytes_of(rgba.data(), out.data());
+        kiln_exec x = {};
+        size_t work_bytes = 0;
+        x.device = KILN_RUNNER_CPU;
+        x.threads = 1;
+        check(kiln_ops_cpu()->pixel_bytes(&x, &a, out.data(), &work_bytes, &err));
+        return out;
+    }
     /* Most device memory so far beside the planes. */
     uint64_t memory() const { return kiln_runner_get_info(runner_).peak_bytes - host_.n() * ROW_BYTES; }
 
   private:
+    kiln_pixel_bytes_args bytes_of(const float *rgba, unsigned char *out) const
+    {
+        return {view_.width, view_.height, view_.width, KILN_PIXELS_RGBA, rgba, out};
+    }
+
+    const kiln_view view_;
     host_scene host_;
     std::vector<float> canvas_;
     int device_;
@@ -142,6 +179,107 @@ class artist
 };
 
 } // namespace
+
+namespace
+{
+
+void bench_bytes(runner *b, const std::string &name, uint64_t rows, artist *a, const std::vector<float> &floats)
+{
+    const std::vector<unsigned char> want = a->as_bytes(floats);
+    finding same = {name, "bytes differ from the frame's floats", want.size(), 0};
+    b->table()->add(b->measure_host(name, rows, [&] { a->draw_bytes(); }));
+    std::fill(a->canvas().begin(), a->canvas().end(), -1.0f);
+    a->draw_bytes();
+    const unsigned char *const got = reinterpret_cast<const unsigned char *>(a->canvas().data());
+    for (size_t i = 0; i < want.size(); i++) same.wrong += want[i] != got[i];
+    b->table()->add(same);
+}
+
+/* Page-locked. */
+class locked_bytes
+{
+  public:
+    explicit locked_bytes(size_t n) { BENCH_CUDA(cudaMallocHost(&at_, n)); }
+    ~locked_bytes() { (void)cudaFreeHost(at_); }
+    locked_bytes(const locked_bytes &) = delete;
+    locked_bytes &operator=(const locked_bytes &) = delete;
+    unsigned char *get() const { return at_; }
+
+  private:
+    unsigned char *at_ = nullptr;
+};
+
+/* Many small pictures of a scene from cameras of its orbit in turn, to RGBA bytes. */
+class many
+{
+  public:
+    enum : uint32_t { WIDTH = 640, HEIGHT = 400, CAMERAS = 16, PICTURES = 64, BYTES = 4 * WIDTH * HEIGHT };
+
+    many(const kiln_exec *x, const scene &s)
+        : artist_(x, s, make_view(0, WIDTH, HEIGHT)), bytes_(PICTURES * BYTES), views_(CAMERAS),
+          scenes_(CAMERAS, artist_.scene_drawn()), outputs_(PICTURES), passes_(PICTURES)
+    {
+        static const float black[3] = {0, 0, 0};
+        for (uint32_t k = 0; k < CAMERAS; k++) {
+            views_[k] = make_view(static_cast<int>(k), WIDTH, HEIGHT);
+            scenes_[k].view = &views_[k];
+        }
+        for (uint32_t i = 0; i < PICTURES; i++) {
+            outputs_[i] = {WIDTH, HEIGHT, WIDTH, KILN_PIXELS_RGBA, nullptr, bytes_.get() + i * BYTES};
+            passes_[i].scene = &scenes_[i % CAMERAS];
+            passes_[i].background = black;
+            passes_[i].to.bytes = &outputs_[i];
+        }
+        artist_.draw();
+    }
+    void draw() { artist_.draw_passes(&passes_); }
+    void draw_one_by_one()
+    {
+        for (const kiln_draw_pass &p : passes_) {
+            std::vector<kiln_draw_pass> alone = {p};
+            artist_.draw_passes(&alone);
+        }
+    }
+    void clear() { memset(bytes_.get(), 0xA5, PICTURES * BYTES); }
+    std::vector<unsigned char> pictures() const { return {bytes_.get(), bytes_.get() + PICTURES * BYTES}; }
+    uint64_t memory() const { return artist_.memory(); }
+
+  private:
+    artist artist_;
+    locked_bytes bytes_;
+    std::vector<kiln_view> views_;
+    std::vector<kiln_draw_scene> scenes_;
+    std::vector<kiln_pixel_bytes_args> outputs_;
+    std::vector<kiln_draw_pass> passes_;
+};
+
+row of_each(row r, uint32_t n)
+{
+    r.gpu /= n;
+    r.gpu_least /= n;
+    return r;
+}
+
+} // namespace
+
+void bench_many(runner *b, const std::string &name, const scene &s)
+{
+    many m(b->exec(), s);
+    row alone = b->measure_host(name + ", one by one", many::PICTURES, [&] { m.draw_one_by_one(); });
+    m.clear();
+    m.draw_one_by_one();
+    const std::vector<unsigned char> want = m.pictures();
+    row together = b->measure_host(name, many::PICTURES, [&] { m.draw(); });
+    together.memory = m.memory();
+    m.clear();
+    m.draw();
+    const std::vector<unsigned char> got = m.pictures();
+    finding same = {name, "bytes differ from those of pictures drawn one by one", want.size(), 0};
+    for (size_t i = 0; i < want.size(); i++) same.wrong += want[i] != got[i];
+    b->table()->add(of_each(alone, many::PICTURES));
+    b->table()->add(of_each(together, many::PICTURES));
+    b->table()->add(same);
+}
 
 void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_view &view, const float *rgba)
 {
@@ -157,6 +295,7 @@ void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_
     for (uint64_t i = 0; i < floats; i++) same.wrong += memcmp(&want[i], &a.canvas()[i], sizeof want[i]) != 0;
     b->table()->add(r);
     b->table()->add(same);
+    bench_bytes(b, "drawn " + name + " as 8-bit", s.n, &a, want);
 }
 
 } // namespace bench

@@ -41,7 +41,15 @@ void bench_metrics(runner *b)
     b->operation({"metrics 1080p", values / 3, KILN_OP_metrics, &a, c});
 }
 
-/* What a frame of a path leaves the GPU as: hashes, and the rows of a PNG. */
+void bench_pixel_bytes(runner *b, const char *what, kiln_pixel_layout layout, const array<float> &rgba,
+                       const array<unsigned char> &bytes)
+{
+    const kiln_pixel_bytes_args a = {2 * WIDTH, 2 * HEIGHT, 2 * WIDTH, layout, rgba.get(), bytes.get()};
+    const double written = static_cast<double>(kiln_pixel_bytes_size(layout, a.width, a.height));
+    b->operation({what, rgba.size() / 4, KILN_OP_pixel_bytes, &a, bytes_only(4.0 * static_cast<double>(rgba.size()) + written)});
+}
+
+/* What a frame of a path leaves the GPU as: hashes, the rows of a PNG, and bytes. */
 void bench_frame_outputs(runner *b)
 {
     const uint64_t pixels = 4ull * WIDTH * HEIGHT;
@@ -63,6 +71,9 @@ void bench_frame_outputs(runner *b)
     p.pixels = rgba.get();
     p.rows = rows.get();
     b->operation({"png_rows 4K", pixels, KILN_OP_png_rows, &p, bytes_only(19.0 * static_cast<double>(pixels))});
+    bench_pixel_bytes(b, "pixel_bytes 4K RGBA", KILN_PIXELS_RGBA, rgba, rows);
+    bench_pixel_bytes(b, "pixel_bytes 4K RGB", KILN_PIXELS_RGB, rgba, rows);
+    bench_pixel_bytes(b, "pixel_bytes 4K YUV420", KILN_PIXELS_YUV420, rgba, rows);
 }
 
 void bench_ranks(runner *b, const scene &s)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Frames of a path: what a GPU hashes and filters itself is what the host makes of the CPU's floats. Digests with and without files,
 # PNG files byte by byte, with and without alpha, of 8 and 16 bits; a size whose last piece the GPU does not hash (2 pixels); and
-# pictures that are drawn chunk by chunk or fast.
+# pictures that are drawn chunk by chunk or fast. The same for
+# the frames of streams.
 . tests/gpu/lib.sh
 cd "$KILN_TMP" || exit 1
 pixels() { sed -n 's/.*"pixels": "\([0-9a-f]*\)".*/\1/p' report.json; }
@@ -38,6 +39,13 @@ for size in 645x401 331x198; do
         # machine with many more processes than cores, 2026-11-23; the cause is not known). Rows that differ do so every time.
         # shellcheck disable=SC2086
         forms $form || { echo "$size: files of $form differ; once more"; forms $form; } || fail "$size: files of $form differ twice"
+    done
+    for stream in raw y4m 'raw --crop 101x77+30+20' 'raw --background white'; do # whose bytes the GPU makes, where nothing is cut out
+        for devices in cpu cuda; do
+            # shellcheck disable=SC2086
+            on "$devices" render x.db --cameras s/cameras.json -o "$devices.stream" --format $stream
+        done
+        [ "$(stat -c %s cpu.stream)" -ge $((9 * 101 * 77 * 3 / 2)) ] && cmp cpu.stream cuda.stream || fail "$size: streams of $stream differ"
     done
     # Fast pictures have digests of their own: those of the floats in the files. The first is measured, so its floats are copied.
     draw cuda cuda_fast --fast --format npy

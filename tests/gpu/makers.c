@@ -495,7 +495,7 @@ static kiln_raster_state *make_state(made_call *c, uint64_t pixels)
 }
 
 /* Variants as those of tile_pairs_emit; the last one's lists end before their room does. */
-static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
+static bool make_whole_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_tile_pairs_emit_args lists;
@@ -522,11 +522,23 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
     return true;
 }
 
+/* From variant WHOLE on a part of the rows that have lists: in the middle, the first, of a slab the last. */
+static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
+{
+    enum { WHOLE = 5, PARTS = 3 };
+    if (variant >= WHOLE + PARTS || !make_whole_raster(s, variant < WHOLE ? variant : variant - WHOLE, a, c)) return false;
+    const uint32_t rows = a->row1 - a->row0, part = variant - WHOLE;
+    if (variant < WHOLE || rows == 0) return true;
+    a->part0 = part == 0 ? a->row0 + rows / 3 : part == 1 ? a->row0 : a->row1 - (rows + 1) / 2;
+    a->part1 = part == 1 ? a->row0 + (rows + 1) / 2 : part == 0 ? a->row1 - rows / 4 : a->row1;
+    return true;
+}
+
 /* Variants as those of raster; sums go on from what is there. */
 static bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_args *a, made_call *c)
 {
     kiln_raster_args lists;
-    if (!make_raster(s, variant, &lists, c)) return false;
+    if (!make_whole_raster(s, variant, &lists, c)) return false;
     *a = (kiln_blend_weights_args){.n = lists.n,
                                    .splats = lists.splats,
                                    .view = lists.view,
@@ -558,7 +570,7 @@ static bool make_raster_backward(scene *s, unsigned variant, kiln_raster_backwar
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_raster_args r;
-    if (variant == 2 || !make_raster(s, variant, &r, c)) return false;
+    if (variant == 2 || !make_whole_raster(s, variant, &r, c)) return false;
     for (int k = 0; k < 3; k++) r.background[k] = 0;
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_raster, &r);
     const uint64_t floats = 4 * kiln_raster_pixels(&r), n_rows = variant == 1 ? s->n / 3 : s->n;
@@ -806,6 +818,26 @@ static bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *
                               .pixels = pixels};
     a->n = kinds[variant].some ? height / 2 : height;
     a->rows = own(c, a->n * kiln_png_row_bytes(a), 1);
+    return true;
+}
+
+/* All layouts; of the whole picture, and of a part of it that has odd sides. Values that are no numbers, too. */
+static bool make_pixel_bytes(const scene *s, unsigned variant, kiln_pixel_bytes_args *a, made_call *c)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
+    if (variant >= 2 * KILN_N_PIXEL_LAYOUTS || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    const uint32_t width = s->view.width, height = s->view.height, less = variant / KILN_N_PIXEL_LAYOUTS;
+    const uint64_t floats = (uint64_t)4 * width * height;
+    float *pixels = own(c, floats, sizeof *pixels);
+    fill_picture(pixels, floats, 0.3f, -0.1f);
+    for (uint64_t i = 0; i < floats; i += 13) pixels[i] = odd[i / 13 % 6];
+    *a = (kiln_pixel_bytes_args){.width = less ? (width - 1) | 1 : width,
+                                 .height = less ? (height - 1) | 1 : height,
+                                 .stride = width,
+                                 .layout = (kiln_pixel_layout)(variant % KILN_N_PIXEL_LAYOUTS),
+                                 .pixels = pixels};
+    if (less && width > 2) a->width -= 2;
+    a->bytes = own(c, kiln_pixel_bytes_size(a->layout, a->width, a->height), 1);
     return true;
 }
 

@@ -51,7 +51,7 @@ static struct {
     uint64_t violation; /* left by the next operation; 0: none */
     /* what it sees */
     uint64_t held, peak;
-    unsigned streams, launches, waits;
+    unsigned streams, marks, launches, waits;
     uint64_t bytes_in, bytes_out; /* copied */
     unsigned in_flight;           /* copies and operations that nobody has waited for */
     /* what the device keeps */
@@ -64,11 +64,12 @@ static struct {
 static inline void fake_reset(void)
 {
     const uint64_t held = fake.held;
-    const unsigned streams = fake.streams;
+    const unsigned streams = fake.streams, marks = fake.marks;
     memset(&fake, 0, sizeof fake); /* also when that fails: it is told once */
     fake.room = UINT64_MAX;
     assert_int_equal(held, 0);
     assert_int_equal(streams, 0);
+    assert_int_equal(marks, 0);
 }
 
 /* For before and after a group of tests. */
@@ -220,6 +221,40 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
     fake.bytes_out += bytes;
     fake.copies[fake.n_copies++] = (fake_copy){host_to, device_from, bytes};
     fake.in_flight++;
+    return KILN_OK;
+}
+
+/* What is copied beside a stream is as due at the wait as what is copied on it. */
+kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to, const void *device_from,
+                                        size_t bytes, kiln_error *err)
+{
+    assert_non_null(mark);
+    return kiln_device_copy_out(x, host_to, device_from, bytes, err);
+}
+
+kiln_status kiln_device_mark_new(int device, struct CUevent_st **out, kiln_error *err)
+{
+    (void)err;
+    assert_int_equal(device, FAKE_DEVICE);
+    *out = malloc(1); /* as a stream */
+    assert_non_null(*out);
+    fake.marks++;
+    return KILN_OK;
+}
+
+void kiln_device_mark_free(int device, struct CUevent_st *mark)
+{
+    if (!mark) return;
+    assert_int_equal(device, FAKE_DEVICE);
+    fake.marks--;
+    free(mark);
+}
+
+kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_error *err)
+{
+    (void)err;
+    assert_int_equal(x->device, FAKE_DEVICE);
+    assert_non_null(mark);
     return KILN_OK;
 }
 

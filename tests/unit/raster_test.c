@@ -238,6 +238,62 @@ static void pictures_do_not_depend_on_threads_instructions_or_bands(void **unuse
     scene_free(&other);
 }
 
+/* Parts of the rows that have lists, with the lists of all of them. */
+static void parts_are_those_of_the_picture(void **unused)
+{
+    (void)unused;
+    scene s = scene_make(203, 150, 4000);
+    const uint32_t rows = kiln_view_tiles_y(&s.view);
+    draw_splats(&s, 40, 0.1);
+    make_lists(&s);
+    draw(kiln_ops_cpu_baseline(), 1, &s);
+    float *const rgba = malloc(4 * pixels_of(&s) * sizeof *rgba), *const depth = malloc(pixels_of(&s) * sizeof *depth);
+    assert_true(rgba && depth);
+    for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
+        const uint32_t end = row + step < rows ? row + step : rows;
+        const size_t pixel = (size_t)row * KILN_TILE * s.view.width;
+        const kiln_raster_args a = {.n = s.n,
+                                    .splats = s.splats,
+                                    .view = &s.view,
+                                    .profile = s.profile,
+                                    .row1 = rows,
+                                    .part0 = row,
+                                    .part1 = end,
+                                    .tile_counts = s.tile_counts,
+                                    .ranks = s.ranks,
+                                    .n_pairs = s.room,
+                                    .background = {s.background[0], s.background[1], s.background[2]},
+                                    .rgba = rgba + 4 * pixel,
+                                    .depth = depth + pixel};
+        const kiln_exec x = {.device = -1, .threads = 2};
+        kiln_error err = {0};
+        size_t bytes = 0;
+        assert_int_equal(kiln_ops_cpu()->raster(&x, &a, NULL, &bytes, &err), KILN_OK);
+        void *work = malloc(bytes);
+        assert_int_equal(kiln_ops_cpu()->raster(&x, &a, work, &bytes, &err), KILN_OK);
+        free(work);
+        assert_int_equal(kiln_raster_pixels(&a),
+                         ((uint64_t)(end * KILN_TILE < 150 ? end * KILN_TILE : 150) - row * KILN_TILE) * 203);
+    }
+    assert_memory_equal(rgba, s.rgba, 4 * pixels_of(&s) * sizeof *rgba);
+    assert_memory_equal(depth, s.depth, pixels_of(&s) * sizeof *depth);
+    free(depth);
+    free(rgba);
+    scene_free(&s);
+}
+
+static void a_part_outside_of_the_lists_is_a_bug(void **unused)
+{
+    static const uint32_t parts[][2] = {{0, 3}, {4, 11}, {7, 6}};
+    const kiln_view view = {.width = 160, .height = 160};
+    (void)unused;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const kiln_raster_args a = {.view = &view, .row0 = 2, .row1 = 10, .part0 = parts[i][0], .part1 = parts[i][1]};
+        kiln_error err = {0};
+        assert_int_equal(kiln_raster_check(&a, &err), KILN_E_BUG);
+    }
+}
+
 /* The Gaussians [first, end) of s, on top of what `between` holds. */
 static void draw_slab(const kiln_ops *ops, const scene *s, uint64_t first, uint64_t end, kiln_raster_state *between)
 {
@@ -507,6 +563,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_equal_the_plain_blend),
         cmocka_unit_test(pictures_do_not_depend_on_threads_instructions_or_bands),
+        cmocka_unit_test(parts_are_those_of_the_picture),
+        cmocka_unit_test(a_part_outside_of_the_lists_is_a_bug),
         cmocka_unit_test(slabs_leave_what_one_pass_draws),
         cmocka_unit_test(a_slab_that_should_make_a_picture_is_a_bug),
         cmocka_unit_test(a_cpu_refuses_to_draw_fast),

@@ -66,19 +66,23 @@ static void a_second_picture_waits_once(void **state)
     scene_free(&s);
 }
 
-/* The picture stays where it is; its hashes and the rows of its PNG come, with or without its floats. */
-static void what_is_not_wanted_stays_on_the_device(void **state)
+/* The picture stays where it is; its hashes, the rows of its PNG and its bytes come, with or without its floats. A large picture is
+ * drawn and copied in parts. */
+static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout layout, unsigned step)
 {
-    enum { FLOATS = 1, DEPTH = 2, HASHES = 4, ROWS = 8, ALL = 15, NUMBERS = 64 };
+    enum { FLOATS = 1, DEPTH = 2, HASHES = 4, ROWS = 8, COLOURS = 16, ALL = 31, NUMBERS = 64 };
+    enum { BYTES_OF_A_PART = 4000000 };
     scene s;
     picture right;
-    (void)state;
-    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
+    scene_make(&s, width, height, KILN_PROFILE_INRIA, 14);
     draw_on_cpu(&right, &s);
-    kiln_png_rows_args png = {.width = 333, .height = 217, .n = 217, .step = 4, .channels = 4, .bits = 8, .straight = true};
+    kiln_png_rows_args png = {.width = width, .height = height, .n = height, .step = 4, .channels = 4, .bits = 8, .straight = true};
     const size_t pixels = right.pixels, hash_bytes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
     const size_t row_bytes = png.n * kiln_png_row_bytes(&png);
-    unsigned char *const want = memory(hash_bytes + row_bytes, 1), *const got = memory(hash_bytes + row_bytes, 1);
+    kiln_pixel_bytes_args colours = {.width = width - 2, .height = height / 2, .stride = width, .layout = layout};
+    const size_t colour_bytes = kiln_pixel_bytes_size(colours.layout, colours.width, colours.height);
+    const size_t all_bytes = hash_bytes + row_bytes + colour_bytes;
+    unsigned char *const want = memory(all_bytes, 1), *const got = memory(all_bytes, 1);
     unsigned char *const work = memory(2 * row_bytes, 1);
     const kiln_exec cpu = {.device = -1, .threads = 1};
     const kiln_pixel_hashes_args hashes = {.pixels = pixels, .rgba = right.rgba, .hashes = want};
@@ -89,32 +93,45 @@ static void what_is_not_wanted_stays_on_the_device(void **state)
     png.rows = want + hash_bytes;
     assert_int_equal(kiln_ops_cpu()->pixel_hashes(&cpu, &hashes, work, &work_bytes, &err), KILN_OK);
     assert_int_equal(kiln_ops_cpu()->png_rows(&cpu, &png, work, &work_bytes, &err), KILN_OK);
+    colours.pixels = right.rgba;
+    colours.bytes = want + hash_bytes + row_bytes;
+    assert_int_equal(kiln_ops_cpu()->pixel_bytes(&cpu, &colours, work, &work_bytes, &err), KILN_OK);
     png.pixels = NULL;
     png.rows = got + hash_bytes;
+    colours.pixels = NULL;
+    colours.bytes = got + hash_bytes + row_bytes;
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
     s.draw.store = d.store;
-    for (unsigned which = 0; which <= ALL; which++) {
+    for (unsigned which = 0; which <= ALL; which += step) {
         float *const rgba = memory(pixels, 16), *const depth = memory(pixels, 4);
         const kiln_draw_outputs to = {.rgba = which & FLOATS ? rgba : NULL,
                                       .depth = which & DEPTH ? depth : NULL,
                                       .hashes = which & HASHES ? got : NULL,
-                                      .png = which & ROWS ? &png : NULL};
+                                      .png = which & ROWS ? &png : NULL,
+                                      .bytes = which & COLOURS ? &colours : NULL};
         const size_t bytes = (which & FLOATS ? 16 * pixels : 0) + (which & DEPTH ? 4 * pixels : 0) +
-                             (which & HASHES ? hash_bytes : 0) + (which & ROWS ? row_bytes : 0);
+                             (which & HASHES ? hash_bytes : 0) + (which & ROWS ? row_bytes : 0) +
+                             (which & COLOURS ? colour_bytes : 0);
         kiln_draw_stats stats;
         bool done;
-        memset(got, 0, hash_bytes + row_bytes);
+        memset(got, 0, all_bytes);
         fake.launches = fake.waits = 0;
         fake.bytes_out = 0;
         assert_int_equal(kiln_draw_single_pass(&s.draw, background, &to, &stats, &done, &err), KILN_OK);
         assert_true(done && fake.waits == 1 && fake.bytes_out >= bytes && fake.bytes_out < bytes + NUMBERS);
-        assert_int_equal(fake.launches, AT_ONCE + !!(which & HASHES) + !!(which & ROWS));
+        const bool cut = which & COLOURS && layout != KILN_PIXELS_YUV420;
+        const size_t large = (which & FLOATS ? 16 * pixels : 0) + (which & ROWS ? row_bytes : 0) + (cut ? colour_bytes : 0);
+        const unsigned parts = 1 + (unsigned)(large / BYTES_OF_A_PART);
+        unsigned launches = AT_ONCE - 1 + parts + !!(which & HASHES) + (which & ROWS ? parts : 0);
+        if (which & COLOURS) launches += cut && parts > 1 ? parts - 1 : 1; /* none of them are in the last part */
+        assert_int_equal(fake.launches, launches);
         assert_int_equal(stats.pairs, right.pairs);
         if (which & FLOATS) assert_memory_equal(rgba, right.rgba, 16 * pixels);
         if (which & DEPTH) assert_memory_equal(depth, right.depth, 4 * pixels);
         if (which & HASHES) assert_memory_equal(got, want, hash_bytes);
         if (which & ROWS) assert_memory_equal(got + hash_bytes, want + hash_bytes, row_bytes);
+        if (which & COLOURS) assert_memory_equal(colours.bytes, want + hash_bytes + row_bytes, colour_bytes);
         free(depth);
         free(rgba);
     }
@@ -125,6 +142,13 @@ static void what_is_not_wanted_stays_on_the_device(void **state)
     free(want);
     picture_free(&right);
     scene_free(&s);
+}
+
+static void what_is_not_wanted_stays_on_the_device(void **state)
+{
+    (void)state;
+    check_outputs(333, 217, KILN_PIXELS_YUV420, 1);
+    check_outputs(1030, 531, KILN_PIXELS_RGB, 5);
 }
 
 /* At every cap the right picture; and planes that are there are not thrown out for the room of one. */
