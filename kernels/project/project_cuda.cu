@@ -19,6 +19,7 @@ namespace
 namespace cg = cooperative_groups;
 
 enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4 };
+enum { PATIENCE = 300 }; /* ns before a block looks back: the blocks before it, which began with it, are then further on */
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
 /* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
@@ -245,6 +246,7 @@ __device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before,
 /* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
 __device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
 {
+    if (block > 0) __nanosleep(PATIENCE);
     const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
     if (threadIdx.x > 0) return;
     m->first = first;
