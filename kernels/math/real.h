@@ -106,6 +106,14 @@ static inline KILN_HD float kiln_log_core(float f, float e)
     return hi + lo;
 }
 
+/* The bits of kiln_logf for a normal number above 0; anything else gives nonsense. */
+static inline KILN_HD float kiln_logf_normal(float x)
+{
+    const uint32_t u = kiln_bits_of(x);
+    const int32_t e = (int32_t)(u - 0x3f2aaaabu) >> 23; /* m = x / 2^e in [2/3, 4/3) */
+    return kiln_log_core(kiln_float_of(u - ((uint32_t)e << 23)) - 1.0f, (float)e);
+}
+
 static inline KILN_HD float kiln_logf(float x)
 {
     const int tiny = x < 1.17549435e-38f; /* denormal, zero or negative */

@@ -85,10 +85,10 @@ static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_spl
     o->b = -g->xy * inv_det;
     o->c = xx * inv_det;
     o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
-    o->power_min = kiln_power_min(o->opacity);
 
     const int regular = (det > 0.0f) & (o->opacity >= KILN_GSPLAT_MIN_OPACITY); /* det infinite: as for inria */
-    const float reach = sqrtf(2.0f * kiln_logf(255.0f * o->opacity));
+    o->power_min = kiln_power_min_normal(o->opacity); /* of the least opacity and more: any other is not visible */
+    const float reach = sqrtf(2.0f * kiln_logf_normal(255.0f * o->opacity));
     const float sigmas = reach < KILN_GSPLAT_SIGMAS ? reach : KILN_GSPLAT_SIGMAS;
     const float rx = ceilf(sigmas * sqrtf(xx)), ry = ceilf(sigmas * sqrtf(yy));
     const int on_screen = (o->x + rx > 0.0f) & (o->x - rx < l->width) & (o->y + ry > 0.0f) & (o->y - ry < l->height);

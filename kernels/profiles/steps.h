@@ -57,9 +57,9 @@ static inline KILN_HD float kiln_det2(float xx, float xy, float yy) { return kil
  * determinants before and after dilation. */
 static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float det)
 {
+    if (!l->antialiased) return 1.0f;
     const float ratio = det0 / det;
-    const float factor = sqrtf(ratio > l->aa_floor ? ratio : l->aa_floor);
-    return l->antialiased ? factor : 1.0f;
+    return sqrtf(ratio > l->aa_floor ? ratio : l->aa_floor);
 }
 
 /* Where a Gaussian of one scale and opacity can reach, whatever its rotation: a circle or box of half width reach / z + flat

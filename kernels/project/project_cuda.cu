@@ -19,6 +19,7 @@ namespace
 namespace cg = cooperative_groups;
 
 enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4 };
+enum { PATIENCE = 300 }; /* ns before a block looks back: the blocks before it, which began with it, are then further on */
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
 /* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
@@ -245,6 +246,7 @@ __device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before,
 /* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
 __device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
 {
+    if (block > 0) __nanosleep(PATIENCE);
     const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
     if (threadIdx.x > 0) return;
     m->first = first;
@@ -252,7 +254,8 @@ __device__ void find_place(const kiln_project_args &a, const workspace &w, uint3
     if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
 }
 
-template <kiln_family F, harmonics FROM>
+/* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at run time. */
+template <kiln_family F, harmonics FROM, bool BOXES>
 __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
 {
     __shared__ block_memory m;
@@ -275,7 +278,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     if (warp == 0) find_place(a, w, block, count, &m);
     __syncthreads();
     write_splats(a, m.stage[warp], __popc(visible), m.first + before);
-    if (a.box_pairs) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
+    if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -288,10 +291,17 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
     w->bytes = c.used;
 }
 
-template <kiln_family F> auto kernel_for(const kiln_project_args *a) -> void (*)(kiln_project_args, kiln_lens, workspace)
+using project_kernel = void (*)(kiln_project_args, kiln_lens, workspace);
+
+template <kiln_family F, bool BOXES> project_kernel kernel_with(const kiln_project_args *a)
 {
-    if (!a->half_sh) return project<F, harmonics::FLOATS>;
-    return a->sh_halves ? project<F, harmonics::HALVES> : project<F, harmonics::ROUNDED>;
+    if (!a->half_sh) return project<F, harmonics::FLOATS, BOXES>;
+    return a->sh_halves ? project<F, harmonics::HALVES, BOXES> : project<F, harmonics::ROUNDED, BOXES>;
+}
+
+template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
+{
+    return a->box_pairs ? kernel_with<F, true>(a) : kernel_with<F, false>(a);
 }
 
 template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
@@ -299,7 +309,7 @@ template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
     CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
-    void (*const project_rows)(kiln_project_args, kiln_lens, workspace) = kernel_for<F>(a);
+    const project_kernel project_rows = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
 }

@@ -112,6 +112,19 @@ static void the_narrow_exp_has_the_bits_of_the_wide_one(void **state)
     }
 }
 
+static void the_narrow_log_has_the_bits_of_the_wide_one(void **state)
+{
+    (void)state;
+    for (uint32_t u = kiln_bits_of(1.17549435e-38f); u < kiln_bits_of(INFINITY); u += 101) {
+        const float x = kiln_float_of(u);
+        assert_int_equal(kiln_bits_of(kiln_logf(x)), kiln_bits_of(kiln_logf_normal(x)));
+    }
+    for (uint32_t u = kiln_bits_of(1.0f / 255); u <= kiln_bits_of(1.0f); u += 101) {
+        const float opacity = kiln_float_of(u);
+        assert_int_equal(kiln_bits_of(kiln_power_min(opacity)), kiln_bits_of(kiln_power_min_normal(opacity)));
+    }
+}
+
 /* FNV-1a over the bits of all functions at x = every 1023rd float; NaNs alike. */
 enum { PIECE = 256 };
 static inline __attribute__((always_inline)) uint64_t sweep(void)
@@ -188,6 +201,7 @@ int main(void)
         cmocka_unit_test(logit_is_within_four_ulp),
         cmocka_unit_test(limits_are_those_of_the_exact_functions),
         cmocka_unit_test(the_narrow_exp_has_the_bits_of_the_wide_one),
+        cmocka_unit_test(the_narrow_log_has_the_bits_of_the_wide_one),
         cmocka_unit_test(bits_are_those_of_the_first_release),
         cmocka_unit_test(scalar_and_vector_code_give_the_same_bits),
         cmocka_unit_test(power_is_its_hoisted_form),
