@@ -38,6 +38,7 @@ enum {
     KILN_HITS_ENOUGH = 96, /* from so many on a caller takes them: 4 KiB with what comes with them */
     KILN_HITS = KILN_HITS_ENOUGH + KILN_GROUPS,
 };
+#define KILN_POWER_UNDRAWN (-32.0f)
 _Static_assert(KILN_GROUPS == 32, "the groups of a tile are the bits of a word");
 
 /* Transmittances of eight pixels side by side. Not above 0: the pixel has stopped, or lies outside of the picture. Powers and
@@ -163,8 +164,8 @@ static inline bool kiln_group_form_of(const kiln_splat2d *s, int32_t px0, int32_
     return true;
 }
 
-/* Powers of eight pixels. One that is not drawn gets -32: far too little to show, as opacities are at most 1, and not so little
- * that alpha becomes denormal, which processors are slow with. False when none is drawn. */
+/* Powers of eight pixels. One that is not drawn gets KILN_POWER_UNDRAWN: far too little to show, as opacities are at most 1, and
+ * not so little that alpha becomes denormal, which processors are slow with. False when none is drawn. */
 static inline __attribute__((always_inline)) bool kiln_group_powers(const kiln_group_form *restrict f, bool proven,
                                                                     const float *restrict dx, float slope, float base,
                                                                     float *restrict power)
@@ -175,7 +176,7 @@ static inline __attribute__((always_inline)) bool kiln_group_powers(const kiln_g
     for (int i = 0; i < KILN_LANES; i++) {
         const float p = kiln_power_at(half_a, slope, base, dx[i]);
         const uint32_t drawn = kiln_mask_of(p >= power_min) & (proven ? UINT32_MAX : kiln_mask_of(p <= 0.0f));
-        power[i] = drawn ? p : -32.0f; /* one instruction with AVX, where kiln_where is three */
+        power[i] = drawn ? p : KILN_POWER_UNDRAWN; /* one instruction with AVX, where kiln_where is three */
         masks[i] = drawn;
     }
     return kiln_any_of(masks);
