@@ -24,32 +24,32 @@ typedef struct {
     uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
 } job;
 
-/* Blends eight pixels and adds their shares; pixels that stop leave their sign in `stopped`. */
-static inline void blend(float opacity, kiln_blend_rule rule, const float *restrict power, kiln_group *restrict g,
-                         int32_t *restrict units, uint32_t *restrict stopped)
+/* Blends eight pixels and adds their shares; pixels that stop leave a sign in `stopped`. As in raster_cpu.c. */
+static inline void blend(kiln_blend_rule rule, const float *restrict alphas, float *restrict left_of, int32_t *restrict units,
+                         uint32_t *restrict stopped)
 {
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
-        const float alpha = kiln_alpha(opacity, power[i], rule.max_alpha);
-        const uint32_t shows = kiln_mask_of(kiln_alpha_shows(alpha));
-        const float t = g->t[i], left = t * (1.0f - alpha);
-        const uint32_t ends = kiln_mask_of(left < rule.stop_below), draws = shows & ~ends, sign = shows & ends & 0x80000000u;
-        units[i] += kiln_blend_units(kiln_where(draws, alpha * t, 0.0f));
-        g->t[i] = kiln_float_of(kiln_bits_of(kiln_where(draws, left, t)) | sign);
-        stopped[i] |= sign;
+        const float alpha = alphas[i], t = left_of[i], left = t * (1.0f - alpha);
+        const uint32_t ends = kiln_mask_of(left < rule.stop_below);
+        units[i] += kiln_blend_units(kiln_float_of(kiln_bits_of(alpha * t) & ~ends));
+        left_of[i] = ends ? -fabsf(t) : left;
+        stopped[i] |= ends & ~kiln_bits_of(t);
     }
 }
 
 /* Blends a Gaussian into its tile. Returns its share: a lane has at most 32 pixels, less than 2^29. */
-static uint32_t draw_form(const kiln_group_form *f, float opacity, kiln_blend_rule rule, kiln_group_tile *t)
+static uint32_t draw_form(const kiln_group_form *f, kiln_blend_rule rule, kiln_group_tile *t)
 {
-    kiln_group_hit hits[KILN_GROUPS];
+    kiln_group_hits hits;
     int32_t units[KILN_LANES] = {0};
     uint32_t stopped[KILN_LANES] = {0}, any = 0, sum = 0;
-    const uint32_t n = kiln_group_hits(f, t, hits);
-    for (uint32_t i = 0; i < n; i++) blend(opacity, rule, hits[i].power, &t->groups[hits[i].group], units, stopped);
+    hits.n = 0;
+    kiln_group_find(f, t, 0, &hits);
+    kiln_group_alphas(rule.max_alpha, &hits);
+    for (uint32_t h = 0; h < hits.n; h++) blend(rule, hits.power[h], t->groups[hits.group[h]].t, units, stopped);
     for (int i = 0; i < KILN_LANES; i++) any |= stopped[i], sum += (uint32_t)units[i];
-    if (any) kiln_group_end_rows(t, f->rows);
+    if (any & 0x80000000u) kiln_group_end(t);
     return sum;
 }
 
@@ -72,7 +72,7 @@ static void resume_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
             const float left = row_of(a, py)[px].left;
             *left_of(t, px, py) = kiln_state_stopped(left) ? left : kiln_state_left(left);
         }
-    kiln_group_end_rows(t, UINT32_MAX);
+    kiln_group_end(t);
 }
 
 static void leave_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
@@ -109,7 +109,7 @@ static void draw_tile(job *j, uint64_t index)
         const kiln_splat2d *s = &a->splats[a->ranks[i]];
         if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
         if (!kiln_group_form_of(s, (int32_t)px0, (int32_t)py0, &f)) continue;
-        const uint32_t units = draw_form(&f, s->opacity, j->rule, &t);
+        const uint32_t units = draw_form(&f, j->rule, &t);
         if (units) add(&a->weights[a->ranks[i]], units);
     }
     if (a->state) leave_tile(a, &t);

@@ -26,13 +26,15 @@ static inline KILN_HD double kiln_half_reach(float a, float b, float c, float t)
 }
 
 /* Both in float, in a third of the time, for less flat ones alone: det, as computed, is within 2^-13 of itself here, for which
- * the factor has room. */
-static inline KILN_HD void kiln_half_reaches(float a, float b, float c, float t, float *half_x, float *half_y)
+ * the factor has room. Without a branch, so that loops become vectors. Returns whether they are finite. */
+static inline KILN_HD int kiln_half_reaches(float a, float b, float c, float t, float *half_x, float *half_y)
 {
     const float all = a * c, det = all - b * b, k = 2.0f * fabsf(t) / det;
-    const int proven = a >= 1e-15f && c >= 1e-15f && a <= 1e15f && c <= 1e15f && fabsf(t) <= 1e30f && det >= 0.0009765625f * all;
+    const int proven =
+        (a >= 1e-15f) & (c >= 1e-15f) & (a <= 1e15f) & (c <= 1e15f) & (fabsf(t) <= 1e30f) & (det >= 0.0009765625f * all);
     *half_x = proven ? sqrtf(k * c) * 1.00390625f + 1e-3f : INFINITY; /* 1 + 2^-8 */
     *half_y = proven ? sqrtf(k * a) * 1.00390625f + 1e-3f : INFINITY;
+    return proven;
 }
 
 /* The whole numbers p in [first, last] with |mean - (p + 0.5)| <= half; none: *from > *to. mean is finite, or half is

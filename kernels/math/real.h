@@ -68,7 +68,8 @@ static inline KILN_HD float kiln_expf_normal_with(float magic, float fourth, flo
 {
     uint32_t n;
     const float p = kiln_exp_reduce_with(magic, fourth, x, &n);
-    return kiln_float_of(kiln_bits_of(p) + (n << 23));
+    /* What n lacks of `shifted` is a multiple of 2^9: added again it shifts to nothing, and gcc takes neither. */
+    return kiln_float_of(kiln_bits_of(p) + ((n + kiln_bits_of(KILN_EXP_MAGIC)) << 23));
 }
 
 static inline KILN_HD float kiln_expf_normal(float x) { return kiln_expf_normal_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x); }

@@ -1,11 +1,15 @@
 /* project_cpu -- blocks of rows, each in structure-of-arrays form so that the compiler turns its loops into vector code:
- * cull by depth, gather what is left, outline it as the profile says, gather what is visible, colour that.
+ * cull by depth, gather what is left, outline it as the profile says, gather what is visible, colour that. Where most rows of a
+ * block are visible all are coloured: planes are then read as they lie, in vectors, and the others' lines are fetched anyway.
  *
- * A block writes its visible splats to the place of its first row (room >= n), then the blocks are moved together: the
- * output is in row order whatever the number of threads. work holds one count for each block.
+ * The rows are cut into pieces, one for one thread. A piece writes its visible splats one after the other from the place of its
+ * first row on (room >= n), then the pieces are moved together: the output is in row order whatever the number of threads.
+ * work holds one count for each piece.
  */
 #include "base/carve.h"
+#include "base/checked.h"
 #include "base/harmonics.h"
+#include "base/minmax.h"
 #include "kernels/project/project.h"
 #include "kernels/project/project_math.h"
 #include "kernels/math/half_math.h"
@@ -13,12 +17,16 @@
 
 #include <string.h>
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, LINE = 16 /* floats of a cache line */, PIECES_PER_THREAD = 8 };
 
 /* One block while it is worked on: about 60 KiB, of the thread's stack. */
 typedef struct {
-    uint32_t n; /* rows that are still in */
+    uint64_t first;           /* its rows */
+    uint32_t rows, rows_next; /* and how many the next one has */
+    uint32_t n;               /* rows that are still in */
     uint32_t row[BLOCK];
+    uint32_t place[BLOCK]; /* of the visible ones, among those that are coloured */
+    bool dense;            /* row[i] is first + i */
     float depth[BLOCK];
     float mean[3][BLOCK], log_scale[3][BLOCK], quat[4][BLOCK], opacity_logit[BLOCK];
     float x[BLOCK], y[BLOCK], a[BLOCK], b[BLOCK], c[BLOCK], opacity[BLOCK], power_min[BLOCK];
@@ -35,6 +43,10 @@ static void cull_depth(const kiln_project_args *a, const kiln_lens *lens, uint64
     const float *x = a->means + first, *y = x + a->n, *z = y + a->n;
     float depth[BLOCK];
     for (uint32_t i = 0; i < n; i++) depth[i] = kiln_project_depth(&l, x[i], y[i], z[i]);
+    k->first = first;
+    k->rows = n;
+    k->rows_next = (uint32_t)(a->n - first - n < BLOCK ? a->n - first - n : BLOCK);
+    k->dense = false;
     k->n = 0;
     for (uint32_t i = 0; i < n; i++) {
         k->row[k->n] = (uint32_t)(first + i);
@@ -43,8 +55,20 @@ static void cull_depth(const kiln_project_args *a, const kiln_lens *lens, uint64
     }
 }
 
+/* Asks for the rows of the next block: a plane is left after 1 KiB, too soon for the processor to see that it is being read on. */
+static void fetch_next(const float *plane, const block *k)
+{
+    const float *const next = plane + k->first + k->rows;
+    for (uint32_t i = 0; i < k->rows_next; i += LINE) __builtin_prefetch(next + i);
+}
+
 static void gather(const float *plane, const block *k, float *restrict out)
 {
+    fetch_next(plane, k);
+    if (k->dense) {
+        memcpy(out, plane + k->first, k->n * sizeof *out);
+        return;
+    }
     for (uint32_t i = 0; i < k->n; i++) out[i] = plane[k->row[i]];
 }
 
@@ -165,6 +189,12 @@ static void add_plane(const float *plane, const uint32_t *restrict row, const fl
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
+/* The same for n rows one after the other. */
+static void add_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
+{
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
+}
+
 /* The same of a plane rounded to halves. */
 static void add_rounded(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
                         float *restrict sum)
@@ -188,15 +218,30 @@ static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t
         add_halves(a->sh_halves + column / 2, words, column % 2, k->row, basis, k->n, sum);
     else if (a->half_sh)
         add_rounded(a->shN + column * a->n, k->row, basis, k->n, sum);
-    else
+    else if (k->dense) {
+        fetch_next(a->shN + column * a->n, k);
+        add_rows(a->shN + column * a->n + k->first, basis, k->n, sum);
+    } else
         add_plane(a->shN + column * a->n, k->row, basis, k->n, sum);
+}
+
+/* Colours all rows of the block where at least half of them are visible. */
+static void choose_coloured(const kiln_project_args *a, block *k)
+{
+    k->dense = !a->half_sh && 2 * k->n >= k->rows;
+    for (uint32_t i = 0; i < k->n; i++) k->place[i] = k->dense ? (uint32_t)(k->row[i] - k->first) : i;
+    if (!k->dense) return;
+    k->n = k->rows;
+    for (uint32_t i = 0; i < k->n; i++) k->row[i] = (uint32_t)k->first + i;
+    for (uint32_t c = 0; c < 3; c++) gather(a->means + c * a->n, k, k->mean[c]);
 }
 
 /* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
 static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kiln_splat2d *out)
 {
     const uint32_t degree = a->shN || a->sh_halves ? a->sh_degree : 0;
-    const uint32_t coefficients = (degree + 1) * (degree + 1);
+    const uint32_t coefficients = (degree + 1) * (degree + 1), visible = k->n;
+    choose_coloured(a, k);
     if (degree > 0) directions(l, degree, k);
     for (uint32_t c = 0; c < 3; c++) {
         gather(a->sh0 + c * a->n, k, k->rgb[c]);
@@ -204,30 +249,55 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
     }
     for (uint32_t j = 1; j < coefficients; j++)
         for (uint32_t c = 0; c < 3; c++) add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
-    for (uint32_t i = 0; i < k->n; i++)
-        for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][i]);
+    for (uint32_t i = 0; i < visible; i++)
+        for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][k->place[i]]);
 }
 
-static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n, uint64_t *box_pairs)
+/* Writes the block's visible splats to out. Returns how many. */
+static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n, kiln_splat2d *out,
+                              uint64_t *box_pairs)
 {
     block k;
-    kiln_splat2d *out = a->splats + first;
     cull_depth(a, l, first, n, &k);
     if (k.n == 0) return 0;
     gather_raw(a, &k);
     outlines[kiln_profiles[a->profile].family](l, &k);
     if (a->box_pairs) *box_pairs += box_pairs_of(&k);
     keep_visible(&k, out);
-    if (a->sh0 && k.n > 0) colour(a, l, &k, out);
-    return k.n;
+    const uint32_t visible = k.n;
+    if (a->sh0 && visible > 0) colour(a, l, &k, out);
+    return visible;
 }
 
-static uint64_t close_gaps(kiln_splat2d *splats, const uint32_t *counts, uint64_t blocks)
+/* Pieces have whole blocks, all but the last as many. */
+typedef struct {
+    uint64_t n, rows, most; /* pieces, rows of each; most: not below n, and never less for more rows, as work space must be */
+} pieces;
+
+static pieces cut(const kiln_exec *x, const kiln_project_args *a)
+{
+    const uint64_t blocks = kiln_div_up(a->n, BLOCK), wanted = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
+    const uint64_t most = kiln_min_u64(blocks, wanted);
+    if (most == 0) return (pieces){0};
+    const uint64_t each = kiln_div_up(blocks, most);
+    return (pieces){.n = kiln_div_up(blocks, each), .rows = each * BLOCK, .most = most};
+}
+
+static uint64_t project_piece(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint64_t n, uint64_t *box_pairs)
+{
+    kiln_splat2d *const out = a->splats + first;
+    uint64_t kept = 0;
+    for (uint64_t done = 0; done < n; done += BLOCK)
+        kept += project_block(a, l, first + done, (uint32_t)(n - done < BLOCK ? n - done : BLOCK), out + kept, box_pairs);
+    return kept;
+}
+
+static uint64_t close_gaps(kiln_splat2d *splats, const uint64_t *counts, const pieces *p)
 {
     uint64_t n = 0;
-    for (uint64_t b = 0; b < blocks; b++) {
-        if (n != b * BLOCK && counts[b] > 0) memmove(splats + n, splats + b * BLOCK, counts[b] * sizeof *splats);
-        n += counts[b];
+    for (uint64_t i = 0; i < p->n; i++) {
+        if (n != i * p->rows && counts[i] > 0) memmove(splats + n, splats + i * p->rows, counts[i] * sizeof *splats);
+        n += counts[i];
     }
     return n;
 }
@@ -246,9 +316,9 @@ kiln_project_fn KILN_CPU(project);
 /* kiln_project_cpu, kiln_project_cpu_avx2 */
 kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
-    const uint64_t blocks = a->n / BLOCK + (a->n % BLOCK != 0);
+    const pieces p = cut(x, a);
     kiln_carve carve = {.base = work};
-    uint32_t *counts = kiln_take(&carve, blocks, sizeof *counts);
+    uint64_t *counts = kiln_take(&carve, p.most, sizeof *counts);
     KILN_TRY(kiln_project_check(a, err));
     if (!work) {
         *work_bytes = carve.used;
@@ -260,13 +330,13 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
     kiln_lens lens;
     kiln_project_lens(&lens, a->view, a->profile, a->antialiased);
     uint64_t box_pairs = 0;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(x->threads) reduction(+ : box_pairs)
-    for (uint64_t b = 0; b < blocks; b++) {
-        const uint64_t first = b * BLOCK, left = a->n - first;
-        counts[b] = project_block(a, &lens, first, (uint32_t)(left < BLOCK ? left : BLOCK), &box_pairs);
+#pragma omp parallel for schedule(dynamic) num_threads(x->threads) reduction(+ : box_pairs)
+    for (uint64_t i = 0; i < p.n; i++) {
+        const uint64_t first = i * p.rows, left = a->n - first;
+        counts[i] = project_piece(a, &lens, first, left < p.rows ? left : p.rows, &box_pairs);
     }
     if (a->box_pairs) *a->box_pairs = box_pairs;
-    *a->n_visible = close_gaps(a->splats, counts, blocks);
+    *a->n_visible = close_gaps(a->splats, counts, &p);
     if (a->depths) tell_order(x, a);
     return KILN_OK;
 }

@@ -1,10 +1,12 @@
 /* raster_cpu -- blends tile by tile on the CPU: the definition.
  *
- * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its list in batches: a
- * batch gathers what the pixels need of each Gaussian into a compact array, with the rows and the half rows of the
- * tile that it can reach at all. Then, Gaussian by Gaussian, half a pixel row is one vector of eight, in two passes
- * (raster_group_cpu.h): the powers of all of them, keeping those that reach the threshold somewhere, then their
- * exponentials and blends. Rows of which every pixel has stopped are not visited, and a tile ends with its last row.
+ * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its list in batches. A batch copies
+ * what pixels need of each Gaussian side by side and finds, for all of them in vectors, the half rows of the tile that they can
+ * reach at all. Half a pixel row is one vector of eight (raster_group_cpu.h). Gaussian by Gaussian the powers of these groups are
+ * found; those in which it is drawn, the hits, are kept one behind the other, whichever Gaussian they are of. Whenever there are
+ * enough, their exponentials are made and then they are blended, in order: two long loops, whose ends the processor seldom
+ * guesses wrong. Groups of which every pixel has stopped are not visited, and a tile ends with its last group. That is asked after
+ * each of the long loops; a Gaussian that finds a stopped pixel before leaves it as it is.
  *
  * A pixel's arithmetic is the same whatever is skipped around it, so neither the vector width, nor the threads, nor the
  * bands show in the picture.
@@ -19,29 +21,31 @@
 #include <string.h>
 
 enum {
-    BATCH = 128,
+    BATCH = 32, /* a tile often ends within one, and what was prepared of the rest is lost */
     TILES_AT_A_TIME = 4,
     AHEAD = 16, /* pairs whose Gaussians are fetched before they are asked for: ranks lie anywhere in memory */
 };
 
-/* What a tile needs of one Gaussian. */
+/* What a tile needs of some Gaussians. */
 typedef struct {
-    kiln_group_form form;
-    float opacity, depth, rgb[3];
-    bool finite; /* rgb is */
-} entry;
+    _Alignas(kiln_group) float x[BATCH], y[BATCH], a[BATCH], b[BATCH], c[BATCH], power_min[BATCH];
+    float opacity[BATCH], depth[BATCH], rgb[BATCH][3];
+    uint32_t groups[BATCH], proven[BATCH]; /* as in kiln_group_form */
+    uint32_t n;
+    bool finite; /* rgb of all are */
+} batch;
 
-/* What is drawn of eight pixels side by side. */
+/* What is drawn, by groups. */
 typedef struct {
-    _Alignas(kiln_group) float red[KILN_LANES];
-    float green[KILN_LANES], blue[KILN_LANES];
-    float weight[KILN_LANES], depth[KILN_LANES]; /* sum(w), sum(w z) */
+    _Alignas(kiln_group) float red[KILN_GROUPS][KILN_LANES];
+    float green[KILN_GROUPS][KILN_LANES], blue[KILN_GROUPS][KILN_LANES];
+    float weight[KILN_GROUPS][KILN_LANES], depth[KILN_GROUPS][KILN_LANES]; /* sum(w), sum(w z) */
 } colours;
 
 /* A transmittance is never 0; one that is negative is that of a pixel that has stopped. */
 typedef struct {
     kiln_group_tile pixels;
-    colours colours[KILN_GROUPS];
+    colours colours;
 } tile;
 
 typedef struct {
@@ -51,76 +55,108 @@ typedef struct {
     uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
 } job;
 
-/* weight is alpha T where the Gaussian is drawn, else 0; pixels that stop leave their sign in `stopped`. An infinite colour must
- * not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0 instead of 0 is the same.
- */
-static inline __attribute__((always_inline)) void blend(const entry *restrict e, kiln_blend_rule rule, bool finite,
-                                                        const float *restrict power, kiln_group *restrict g, colours *restrict c,
-                                                        float *restrict weight, uint32_t *restrict stopped)
+/* Blends a Gaussian into group `at`. weight is alpha T where it is drawn, else 0 or -0; pixels that stop leave a sign in `stopped`.
+ * An infinite colour must not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0
+ * instead of 0 is the same. */
+static inline __attribute__((always_inline)) void blend(const float *restrict rgb, kiln_blend_rule rule, bool finite,
+                                                        const float *restrict alphas, float *restrict left_of, colours *restrict c,
+                                                        uint32_t at, float *restrict weight, uint32_t *restrict stopped)
 {
-    const float opacity = e->opacity, red_of = e->rgb[0], green_of = e->rgb[1], blue_of = e->rgb[2];
+    const float red_of = rgb[0], green_of = rgb[1], blue_of = rgb[2];
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
-        const float alpha = kiln_alpha(opacity, power[i], rule.max_alpha);
-        const uint32_t shows = kiln_mask_of(kiln_alpha_shows(alpha));
-        const float t = g->t[i], left = t * (1.0f - alpha);
-        const uint32_t ends = kiln_mask_of(left < rule.stop_below), draws = shows & ~ends, sign = shows & ends & 0x80000000u;
-        const float w = kiln_where(draws, alpha * t, 0.0f), red = red_of * w, green = green_of * w, blue = blue_of * w;
-        c->red[i] += finite ? red : kiln_where(draws, red, 0.0f);
-        c->green[i] += finite ? green : kiln_where(draws, green, 0.0f);
-        c->blue[i] += finite ? blue : kiln_where(draws, blue, 0.0f);
-        g->t[i] = kiln_float_of(kiln_bits_of(kiln_where(draws, left, t)) | sign);
+        const float alpha = alphas[i], t = left_of[i], left = t * (1.0f - alpha);
+        const uint32_t ends = kiln_mask_of(left < rule.stop_below); /* also that of a pixel that has stopped, which is negative */
+        const float w = kiln_float_of(kiln_bits_of(alpha * t) & ~ends), red = red_of * w, green = green_of * w, blue = blue_of * w;
+        const uint32_t drawn = finite ? UINT32_MAX : kiln_mask_of(w > 0.0f);
+        c->red[at][i] += kiln_float_of(kiln_bits_of(red) & drawn);
+        c->green[at][i] += kiln_float_of(kiln_bits_of(green) & drawn);
+        c->blue[at][i] += kiln_float_of(kiln_bits_of(blue) & drawn);
+        left_of[i] = ends ? -fabsf(t) : left;
         weight[i] = w;
-        stopped[i] |= sign;
+        stopped[i] |= ends & ~kiln_bits_of(t);
     }
 }
 
-static void blend_depth(float depth, const float *restrict weight, colours *restrict c)
+static void blend_depth(float depth, const float *restrict weight, colours *restrict c, uint32_t at)
 {
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
         const float d = depth * weight[i];
-        c->weight[i] += weight[i];
-        c->depth[i] += weight[i] > 0.0f ? d : 0.0f;
+        c->weight[at][i] += weight[i];
+        c->depth[at][i] += weight[i] > 0.0f ? d : 0.0f;
     }
 }
 
-/* Draws into each hit. Returns whether a pixel has stopped. */
-static inline __attribute__((always_inline)) bool draw_hits(const entry *e, kiln_blend_rule rule, bool finite, bool with_depth,
-                                                            const kiln_group_hit *hits, uint32_t n, tile *t)
+/* Blends all hits and forgets them. */
+static inline __attribute__((always_inline)) void blend_hits(const batch *b, kiln_blend_rule rule, bool finite, bool with_depth,
+                                                             kiln_group_hits *hits, tile *t)
 {
     uint32_t stopped[KILN_LANES] = {0}, any = 0;
     float weight[KILN_LANES];
-    for (uint32_t i = 0; i < n; i++) {
-        colours *c = &t->colours[hits[i].group];
-        blend(e, rule, finite, hits[i].power, &t->pixels.groups[hits[i].group], c, weight, stopped);
-        if (with_depth) blend_depth(e->depth, weight, c);
+    for (uint32_t h = 0; h < hits->n; h++) {
+        const uint32_t at = hits->group[h], of = hits->of[h];
+        blend(b->rgb[of], rule, finite, hits->power[h], t->pixels.groups[at].t, &t->colours, at, weight, stopped);
+        if (with_depth) blend_depth(b->depth[of], weight, &t->colours, at);
     }
+    hits->n = 0;
     for (int i = 0; i < KILN_LANES; i++) any |= stopped[i];
-    return any != 0;
+    if (any & 0x80000000u) kiln_group_end(&t->pixels);
 }
 
-static inline void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+static void draw_hits(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits, tile *t)
 {
-    kiln_group_hit hits[KILN_GROUPS];
-    bool stopped;
-    const uint32_t n = kiln_group_hits(&e->form, &t->pixels, hits);
-    if (e->finite && !with_depth)
-        stopped = draw_hits(e, rule, true, false, hits, n, t);
+    kiln_group_alphas(rule.max_alpha, hits);
+    if (b->finite && !with_depth)
+        blend_hits(b, rule, true, false, hits, t);
     else
-        stopped = draw_hits(e, rule, false, with_depth, hits, n, t);
-    if (stopped) kiln_group_end_rows(&t->pixels, e->form.rows);
+        blend_hits(b, rule, false, with_depth, hits, t);
 }
 
-/* False when the Gaussian cannot reach the tile. */
-static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e)
+static void draw_batch(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits, tile *t)
 {
-    if (!kiln_group_form_of(s, px0, py0, &e->form)) return false;
-    e->opacity = s->opacity;
-    e->depth = s->depth;
-    for (int k = 0; k < 3; k++) e->rgb[k] = s->rgb[k];
-    e->finite = fabsf(s->rgb[0]) < INFINITY && fabsf(s->rgb[1]) < INFINITY && fabsf(s->rgb[2]) < INFINITY;
-    return true;
+    for (uint32_t k = 0; k < b->n; k++) {
+        if (!(b->groups[k] & t->pixels.live)) continue;
+        const kiln_group_form f = {.x = b->x[k],
+                                   .y = b->y[k],
+                                   .half_a = kiln_power_half(b->a[k]),
+                                   .b = b->b[k],
+                                   .half_c = kiln_power_half(b->c[k]),
+                                   .power_min = kiln_least_power(b->power_min[k]),
+                                   .opacity = b->opacity[k],
+                                   .groups = b->groups[k],
+                                   .proven = b->proven[k]};
+        kiln_group_find(&f, &t->pixels, k, hits);
+        if (hits->n >= KILN_HITS_ENOUGH) draw_hits(b, rule, with_depth, hits, t);
+    }
+    draw_hits(b, rule, with_depth, hits, t);
+}
+
+static void add_to_batch(const kiln_splat2d *s, batch *b)
+{
+    const uint32_t k = b->n++;
+    b->x[k] = s->x;
+    b->y[k] = s->y;
+    b->a[k] = s->conic[0];
+    b->b[k] = s->conic[1];
+    b->c[k] = s->conic[2];
+    b->power_min[k] = s->power_min;
+    b->opacity[k] = s->opacity;
+    b->depth[k] = s->depth;
+    for (int c = 0; c < 3; c++) b->rgb[k][c] = s->rgb[c];
+}
+
+/* Finds what follows from the batch's Gaussians. What is behind the last one is computed, too, and not looked at. */
+static void prepare_batch(batch *b, int32_t px0, int32_t py0)
+{
+    const float *const rgb = b->rgb[0];
+    uint32_t finite = UINT32_MAX;
+#pragma omp simd
+    for (uint32_t k = 0; k < BATCH; k++)
+        b->groups[k] = kiln_group_reach(b->x[k], b->y[k], b->a[k], b->b[k], b->c[k], b->power_min[k], px0, py0, &b->proven[k]);
+#pragma omp simd reduction(& : finite)
+    for (uint32_t k = 0; k < 3 * b->n; k++) finite &= kiln_mask_of(fabsf(rgb[k]) < INFINITY);
+    b->finite = finite != 0;
 }
 
 /* The pixel of the picture, counted from the first one of the tile rows that are drawn. */
@@ -137,15 +173,15 @@ static void resume_tile(const kiln_raster_args *a, tile *t)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const kiln_raster_state *s = &a->state[place_of(a, px, py)];
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
-            colours *c = &t->colours[group];
+            colours *c = &t->colours;
             t->pixels.groups[group].t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
-            c->red[i] = s->red;
-            c->green[i] = s->green;
-            c->blue[i] = s->blue;
-            c->weight[i] = s->weight;
-            c->depth[i] = s->depth;
+            c->red[group][i] = s->red;
+            c->green[group][i] = s->green;
+            c->blue[group][i] = s->blue;
+            c->weight[group][i] = s->weight;
+            c->depth[group][i] = s->depth;
         }
-    kiln_group_end_rows(&t->pixels, UINT32_MAX);
+    kiln_group_end(&t->pixels);
 }
 
 static void leave_tile(const kiln_raster_args *a, const tile *t)
@@ -154,13 +190,13 @@ static void leave_tile(const kiln_raster_args *a, const tile *t)
     for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
-            const colours *c = &t->colours[group];
-            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = c->red[i],
-                                                                .green = c->green[i],
-                                                                .blue = c->blue[i],
+            const colours *c = &t->colours;
+            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = c->red[group][i],
+                                                                .green = c->green[group][i],
+                                                                .blue = c->blue[group][i],
                                                                 .left = t->pixels.groups[group].t[i], /* as kiln_state_of */
-                                                                .weight = c->weight[i],
-                                                                .depth = c->depth[i]};
+                                                                .weight = c->weight[group][i],
+                                                                .depth = c->depth[group][i]};
         }
 }
 
@@ -170,14 +206,14 @@ static void write_tile(const kiln_raster_args *a, const tile *t)
     for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
-            const colours *c = &t->colours[group];
+            const colours *c = &t->colours;
             const size_t at = place_of(a, px, py);
             const float left = fabsf(t->pixels.groups[group].t[i]);
-            a->rgba[4 * at] = c->red[i] + left * a->background[0];
-            a->rgba[4 * at + 1] = c->green[i] + left * a->background[1];
-            a->rgba[4 * at + 2] = c->blue[i] + left * a->background[2];
+            a->rgba[4 * at] = c->red[group][i] + left * a->background[0];
+            a->rgba[4 * at + 1] = c->green[group][i] + left * a->background[1];
+            a->rgba[4 * at + 2] = c->blue[group][i] + left * a->background[2];
             a->rgba[4 * at + 3] = 1.0f - left;
-            if (a->depth) a->depth[at] = kiln_expected_depth(c->weight[i], c->depth[i]);
+            if (a->depth) a->depth[at] = kiln_expected_depth(c->weight[group][i], c->depth[group][i]);
         }
 }
 
@@ -195,22 +231,25 @@ static void draw_tile(job *j, uint64_t index)
     const uint64_t end = j->starts[index] + a->tile_counts[index];
     uint64_t i = j->starts[index];
     tile t;
-    entry batch[BATCH];
+    batch b;
+    kiln_group_hits hits;
     const bool with_depth = a->depth || a->state;
     kiln_group_start(&t.pixels, a->view, px0, py0);
-    memset(t.colours, 0, sizeof t.colours);
+    memset(&t.colours, 0, sizeof t.colours);
+    memset(&b, 0, sizeof b);
+    hits.n = 0;
     if (a->state) resume_tile(a, &t);
     while (i < end && kiln_group_live(&t.pixels)) {
-        uint32_t n = 0;
-        for (; i < end && n < BATCH; i++) {
+        for (b.n = 0; i < end && b.n < BATCH; i++) {
             if (a->ranks[i] >= a->n) {
                 note_bad_rank(j, i);
                 return;
             }
             if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
-            n += fill_entry(&a->splats[a->ranks[i]], (int32_t)px0, (int32_t)py0, &batch[n]);
+            add_to_batch(&a->splats[a->ranks[i]], &b);
         }
-        for (uint32_t k = 0; k < n && kiln_group_live(&t.pixels); k++) draw_entry(&batch[k], j->rule, &t, with_depth);
+        prepare_batch(&b, (int32_t)px0, (int32_t)py0);
+        draw_batch(&b, j->rule, with_depth, &hits, &t);
     }
     if (a->state)
         leave_tile(a, &t);

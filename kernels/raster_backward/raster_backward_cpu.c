@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) bool blend(entry *restrict e, kiln_
         }
         of->rest[i] = draws ? rest : of->rest[i];
         g->t[i] = draws ? left : shows ? 0.0f : t;
-        stopped |= (uint32_t)(shows & ends);
+        stopped |= (uint32_t)(shows & ends & (t > 0.0f));
     }
     if (!wanted) return stopped != 0;
     for (int k = 0; k < KILN_BACKWARD_PLANES; k++) {
@@ -134,28 +134,40 @@ static void add_sums(const job *j, const entry *e)
     }
 }
 
+/* Does a live pixel of the group have a power? Where none has, the Gaussian changes nothing, and a blend here costs a hundred times
+ * this question. */
+static bool is_drawn(const kiln_group *restrict g, const float *restrict power)
+{
+    _Alignas(kiln_group) uint32_t masks[KILN_LANES];
+#pragma omp simd
+    for (int i = 0; i < KILN_LANES; i++) masks[i] = kiln_mask_of(g->t[i] > 0.0f) & kiln_mask_of(power[i] > KILN_POWER_UNDRAWN);
+    return kiln_any_of(masks);
+}
+
 static void take_splat(const job *j, const kiln_splat2d *s, uint32_t px0, uint32_t py0, tile *t)
 {
     const bool wanted = s->row < j->a->n_rows;
-    kiln_group_hit hits[KILN_GROUPS];
+    kiln_group_hits hits;
     bool stopped = false;
     entry e;
     if (!kiln_group_form_of(s, (int32_t)px0, (int32_t)py0, &e.form)) return;
-    const uint32_t n = kiln_group_hits(&e.form, &t->pixels, hits);
-    if (n == 0) return;
+    hits.n = 0;
+    kiln_group_find(&e.form, &t->pixels, 0, &hits);
+    if (hits.n == 0) return;
     e.s = s;
     if (wanted) {
         kiln_backward_factors(kiln_backward_units_of(s->conic, s->power_min, j->most), e.factors);
         memset(e.sums, 0, sizeof e.sums);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t at = hits[i].group;
+    for (uint32_t i = 0; i < hits.n; i++) {
+        const uint32_t at = hits.group[i];
         kiln_group *g = &t->pixels.groups[at];
+        if (!is_drawn(g, hits.power[i])) continue;
         const float dy = s->y + t->pixels.minus_y[at % KILN_TILE], *minus_x = t->pixels.minus_x[at / KILN_TILE];
-        stopped |= wanted ? blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits[i].power, true)
-                          : blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits[i].power, false);
+        stopped |= wanted ? blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], true)
+                          : blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], false);
     }
-    if (stopped) kiln_group_end_rows(&t->pixels, e.form.rows);
+    if (stopped) kiln_group_end(&t->pixels);
     if (wanted) add_sums(j, &e);
 }
 

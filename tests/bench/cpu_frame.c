@@ -1,7 +1,9 @@
-/* cpu_frame -- each operation of a frame, and the raster beside the plain loop. */
+/* cpu_frame -- each operation of a frame beside its plain loop. */
 #include "tests/bench/cpu_bench.h"
 #include "tests/bench/cpu_plain.h"
 #include "tests/bench/cpu_scene.h"
+
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,20 +29,120 @@ static kiln_status run_plain(void *context, kiln_error *err)
     return KILN_OK;
 }
 
-/* One operation with one thread and with all. */
-static kiln_status bench_op(cpu_bench *b, const char *name, uint64_t n, uint64_t items, kiln_op_id op, const void *args,
-                            cpu_cost least, kiln_error *err)
+/* The plain loops before the raster, with arrays of their own for what they find. */
+typedef struct {
+    const cpu_frame *frame;
+    unsigned threads;
+    kiln_splat2d *splats;
+    uint64_t n_visible, *row_pairs;
+    uint8_t *seen;
+    cpu_plain_item *items;
+    uint32_t *order, *tile_counts, *ranks, *columns, *mine;
+} plain_lists;
+
+static void plain_lists_release(plain_lists *p)
+{
+    void *const owned[] = {p->splats, p->row_pairs, p->seen, p->items, p->order, p->tile_counts, p->ranks, p->columns, p->mine};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
+}
+
+/* plain_lists_release also after a failure. */
+static kiln_status plain_lists_init(plain_lists *p, const cpu_frame *f, kiln_error *err)
+{
+    const uint64_t n = f->project.n, rows = f->count.row1, tiles = rows * kiln_view_tiles_x(&f->view);
+    *p = (plain_lists){.frame = f};
+    KILN_TRY(KILN_ALLOC(&p->splats, n, "splats", err));
+    KILN_TRY(KILN_ALLOC(&p->seen, n, "marks of rows", err));
+    KILN_TRY(KILN_ALLOC(&p->items, f->n_visible, "depths", err));
+    KILN_TRY(KILN_ALLOC(&p->order, f->n_visible, "order", err));
+    KILN_TRY(KILN_ALLOC(&p->row_pairs, rows, "pairs of rows", err));
+    KILN_TRY(KILN_ALLOC(&p->tile_counts, tiles, "pairs of tiles", err));
+    KILN_TRY(KILN_ALLOC(&p->ranks, f->n_pairs, "pairs", err));
+    KILN_TRY(KILN_ALLOC(&p->columns, f->n_pairs, "columns of pairs", err));
+    return KILN_ALLOC(&p->mine, f->n_pairs, "pairs of rows", err);
+}
+
+static kiln_status plain_project(void *context, kiln_error *err)
+{
+    plain_lists *p = context;
+    kiln_project_args a = p->frame->project;
+    (void)err;
+    a.splats = p->splats;
+    a.n_visible = &p->n_visible;
+    cpu_plain_project(&a, p->threads, p->seen);
+    return KILN_OK;
+}
+
+static kiln_status plain_order(void *context, kiln_error *err)
+{
+    plain_lists *p = context;
+    kiln_depth_order_args a = p->frame->depth_order;
+    (void)err;
+    a.order = p->order;
+    cpu_plain_order(&a, p->items);
+    return KILN_OK;
+}
+
+static kiln_status plain_count(void *context, kiln_error *err)
+{
+    plain_lists *p = context;
+    kiln_tile_pairs_count_args a = p->frame->count;
+    (void)err;
+    a.row_pairs = p->row_pairs;
+    cpu_plain_count(&a, p->threads);
+    return KILN_OK;
+}
+
+static kiln_status plain_emit(void *context, kiln_error *err)
+{
+    plain_lists *p = context;
+    kiln_tile_pairs_emit_args a = p->frame->emit;
+    (void)err;
+    a.tile_counts = p->tile_counts;
+    a.ranks = p->ranks;
+    cpu_plain_emit(&a, p->frame->row_pairs, p->threads, p->columns, p->mine);
+    return KILN_OK;
+}
+
+/* One operation, its plain loop, and what both must have written alike. */
+typedef struct {
+    const char *name;
+    kiln_op_id op;
+    const void *args;
+    uint64_t items;
+    cpu_cost least;
+    const char *peer;
+    cpu_work_fn *plain;
+    const void *found, *expected;
+    uint64_t n;
+    size_t size;
+    const char *complaint;
+} frame_op;
+
+static void compare_results(cpu_bench *b, const frame_op *o, const cpu_row *r)
+{
+    cpu_finding found = {.complaint = o->complaint, .checked = o->n};
+    const char *const x = o->found, *const y = o->expected;
+    for (uint64_t i = 0; i < o->n; i++) found.wrong += memcmp(x + i * o->size, y + i * o->size, o->size) != 0;
+    memcpy(found.what, r->what, sizeof found.what);
+    cpu_keep_finding(b, &found);
+}
+
+/* With one thread and with all. */
+static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_lists *p, kiln_error *err)
 {
     char size[24];
     cpu_size_name(n, size);
     for (unsigned threads = 1; threads > 0; threads = cpu_next_threads(b, threads)) {
-        cpu_op o = {.op = op, .args = args, .threads = threads};
-        cpu_row r = {.threads = threads, .items = items, .least = least};
-        snprintf(r.what, sizeof r.what, "%s %s", name, size);
-        kiln_status st = cpu_prepare_op(&o, err);
-        if (st == KILN_OK) st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &o}, (cpu_work){0}, err);
-        free(o.work);
+        cpu_op op = {.op = o->op, .args = o->args, .threads = threads};
+        cpu_row r = {.threads = threads, .items = o->items, .least = o->least, .peer = o->peer};
+        p->threads = threads;
+        snprintf(r.what, sizeof r.what, "%s %s", o->name, size);
+        kiln_status st = cpu_prepare_op(&op, err);
+        if (st == KILN_OK) st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &op}, (cpu_work){o->plain, p}, err);
+        free(op.work);
         KILN_TRY(st);
+        compare_results(b, o, &r);
     }
     return KILN_OK;
 }
@@ -50,12 +152,63 @@ static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err
 {
     const uint64_t n = f->project.n, visible = f->n_visible;
     const double seen = (double)visible, pairs = (double)f->n_pairs;
-    KILN_TRY(bench_op(b, "project", n, n, KILN_OP_project, &f->project,
-                      (cpu_cost){.bytes = 12 * (double)n + (32 + 192 + 64) * seen}, err));
-    KILN_TRY(bench_op(b, "depth_order", n, visible, KILN_OP_depth_order, &f->depth_order, (cpu_cost){.bytes = 12 * seen}, err));
-    KILN_TRY(bench_op(b, "tile_pairs_count", n, visible, KILN_OP_tile_pairs_count, &f->count, (cpu_cost){.bytes = 40 * seen}, err));
-    return bench_op(b, "tile_pairs_emit", n, f->n_pairs, KILN_OP_tile_pairs_emit, &f->emit,
-                    (cpu_cost){.bytes = 40 * seen + 4 * pairs}, err);
+    plain_lists p;
+    kiln_status st;
+    KILN_GO(plain_lists_init(&p, f, err));
+    const frame_op ops[] = {
+        {"project",
+         KILN_OP_project,
+         &f->project,
+         n,
+         {.bytes = 12 * (double)n + (32 + 192 + 64) * seen},
+         "plain loop",
+         plain_project,
+         f->found,
+         p.splats,
+         visible,
+         sizeof *p.splats,
+         "splats differ from the plain loop's"},
+        {"depth_order",
+         KILN_OP_depth_order,
+         &f->depth_order,
+         visible,
+         {.bytes = 12 * seen},
+         "qsort",
+         plain_order,
+         f->order,
+         p.order,
+         visible,
+         sizeof *p.order,
+         "places differ from qsort's"},
+        {"tile_pairs_count",
+         KILN_OP_tile_pairs_count,
+         &f->count,
+         visible,
+         {.bytes = 40 * seen},
+         "plain loop",
+         plain_count,
+         f->row_pairs,
+         p.row_pairs,
+         f->count.row1,
+         sizeof *p.row_pairs,
+         "rows have other sums than the plain loop's"},
+        {"tile_pairs_emit",
+         KILN_OP_tile_pairs_emit,
+         &f->emit,
+         f->n_pairs,
+         {.bytes = 40 * seen + 4 * pairs},
+         "plain loop",
+         plain_emit,
+         f->ranks,
+         p.ranks,
+         f->n_pairs,
+         sizeof *p.ranks,
+         "pairs differ from the plain loop's"},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) KILN_GO(bench_op(b, n, &ops[i], &p, err));
+done:
+    plain_lists_release(&p);
+    return st;
 }
 
 static void tell_raster(cpu_bench *b, const cpu_row *r, const cpu_plain_counts *c)
