@@ -45,7 +45,7 @@ __device__ inline void let_next_launch_begin()
 /* Early only if the kernel's code waits (launch_before_is_done), which depends on what it was compiled for and not on the device: a
  * Hopper runs what was compiled for Ampere alone. */
 template <typename... Parameters, typename... Arguments>
-cudaError_t launch_early(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, size_t shared_bytes, cudaStream_t stream,
+cudaError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, size_t shared_bytes, cudaStream_t stream,
                          const Arguments &...arguments)
 {
     cudaFuncAttributes code;
@@ -55,7 +55,7 @@ cudaError_t launch_early(void (*kernel)(Parameters...), unsigned blocks, unsigne
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(blocks);
+    launch.gridDim = blocks;
     launch.blockDim = dim3(threads);
     launch.dynamicSmemBytes = shared_bytes;
     launch.stream = stream;

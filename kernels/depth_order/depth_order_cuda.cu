@@ -12,10 +12,9 @@ extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_dept
     const kiln::entry entry(x, "depth_order");
     CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
-    uint32_t *const spare = kiln::take<uint32_t>(&c, a->n);
     kiln::radix_state *const state = kiln::take<kiln::radix_state>(&c, 1);
     depth_sort s;
-    lay_out_depth_sort(&s, &c, {{a->n, nullptr}, a->depths, a->source_rows}, a->order, spare, state);
+    lay_out_depth_sort(&s, &c, &c, {{a->n, nullptr}, a->depths, a->source_rows}, a->order, state);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;

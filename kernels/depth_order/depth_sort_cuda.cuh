@@ -162,15 +162,16 @@ struct depth_sort {
     uint32_t *order, *spare; /* [n] */
 };
 
-/* order [n]: where the order is to be; spare [n]. Their contents behind the last Gaussian are undefined. state: cleared by the
- * caller before the sort. */
-inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths_of &d, uint32_t *order, uint32_t *spare,
+/* order [n]: where the order is to be. Its contents behind the last Gaussian are undefined. state: cleared by the caller before the
+ * sort. loose: where 8 bytes a Gaussian are taken that need not be aligned to more than their elements; may be c itself. */
+inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, kiln_carve *loose, const depths_of &d, uint32_t *order,
                                kiln::radix_state *state)
 {
-    *s = {d, {}, order, spare};
+    *s = {d, {}, order, kiln::take<uint32_t>(loose, d.count.n)};
     kiln::lay_out_radix(&s->radix, c, d.count.n, DEPTH_BITS, state);
-    for (uint32_t *&keys : s->radix.keys) keys = kiln::take<uint32_t>(c, d.count.n);
-    s->radix.values[0] = spare;
+    s->radix.keys[0] = kiln::take<uint32_t>(loose, d.count.n);
+    s->radix.keys[1] = kiln::take<uint32_t>(c, d.count.n);
+    s->radix.values[0] = s->spare;
     s->radix.values[1] = order;
 }
 static_assert(DEPTH_BITS / kiln::RADIX_BITS % 2 == 0, "the last pass writes to [1]");

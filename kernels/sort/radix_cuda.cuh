@@ -16,6 +16,15 @@
  *       __device__ uint32_t value(uint64_t i) const;
  *   };
  *
+ * Each pass has an Output, which may keep less than the pair where less is needed afterwards:
+ *
+ *   struct Output {
+ *       __device__ void put(uint64_t i, Key key, uint32_t value) const;
+ *   };
+ *
+ * Where a pair is one word, an Input derived from radix_words gives it as the key and says with which bit the pass's digit begins,
+ * unsigned first_bit() const; no values are moved, and put has no value.
+ *
  * Small launches wait for each other longer than they work. From Hopper on a pass is put on the device while the one before runs,
  * and waits there for its end. Tiles are small where there are few pairs, so that all multiprocessors have some.
  *
@@ -29,6 +38,7 @@
 
 #include <cuda/atomic>
 #include <stdint.h>
+#include <type_traits>
 
 namespace kiln
 {
@@ -59,6 +69,10 @@ struct radix_state {
     uint32_t tickets[RADIX_PASSES];
     uint32_t callers[RADIX_CALLERS]; /* the caller's, cleared with the rest */
 };
+
+struct radix_words {
+};
+template <typename Input> constexpr bool RADIX_HAS_VALUES = !std::is_base_of<radix_words, Input>::value;
 
 /* How a pass is cut: few large tiles look back less, many small ones keep all multiprocessors busy. */
 template <int Threads, int Items> struct radix_cut {
@@ -136,10 +150,10 @@ template <typename Word> __device__ Word radix_look_back(Word *look_back, uint64
 
 /* ---- a pass ---------------------------------------------------------------------------------------------------------- */
 /* Shared memory of a block. */
-template <typename Key, typename Word, int THREADS, int ITEMS> struct radix_room {
+template <typename Key, typename Word, int THREADS, int ITEMS, bool VALUES = true> struct radix_room {
     static constexpr unsigned TILE = ITEMS * THREADS, WARPS = THREADS / 32;
     Key keys[TILE];
-    uint32_t values[TILE];
+    uint32_t values[VALUES ? TILE : 1];
     Word places[RADIX_DIGITS];            /* where a digit's pairs go, less their place within the tile */
     uint32_t counts[WARPS][RADIX_DIGITS]; /* of a warp; then where its next pair of the digit goes within the tile */
     Word all_sums[RADIX_DIGITS / 32];
@@ -177,23 +191,25 @@ __device__ inline unsigned radix_alike(unsigned digit)
 }
 
 /* Of a multiprocessor, at least: else the compiler takes so many registers that too few threads fit. */
-template <typename Key> constexpr int RADIX_THREADS_AT_ONCE = sizeof(Key) == sizeof(uint64_t) ? 768 : 1024;
+template <typename Key, bool VALUES>
+constexpr int RADIX_THREADS_AT_ONCE = sizeof(Key) == sizeof(uint64_t) ? 768
+                                      : VALUES                        ? 1024
+                                                                      : 1536;
 
-/* What a pass reads and writes beside its input. */
-template <typename Key, typename Word> struct radix_job {
+/* What a pass reads and writes beside its pairs. */
+template <typename Word> struct radix_job {
     unsigned first, width; /* of the digit */
-    Key *keys;
-    uint32_t *values;
     const uint64_t *counts;
     uint32_t *ticket;
     Word *look_back, *next; /* next: the other pass's, to be cleared; NULL behind the last pass */
 };
 
-template <typename Key, typename Word, int THREADS, int ITEMS, typename Input>
-__global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key> / THREADS)
-    radix_pass(const Input in, const radix_job<Key, Word> j)
+template <typename Key, typename Word, int THREADS, int ITEMS, typename Input, typename Output>
+__global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / THREADS)
+    radix_pass(const Input in, const Output out, const radix_job<Word> j)
 {
-    using room = radix_room<Key, Word, THREADS, ITEMS>;
+    constexpr bool VALUES = RADIX_HAS_VALUES<Input>;
+    using room = radix_room<Key, Word, THREADS, ITEMS, VALUES>;
     using word = radix_word<Word>;
     extern __shared__ uint4 radix_shared[];
     room &r = *reinterpret_cast<room *>(radix_shared);
@@ -214,11 +230,13 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key> / THREADS)
     /* A warp has neighbouring pairs, 32 at a time. What is behind the end has the highest digit and comes last. */
     const unsigned own = warp * 32 * ITEMS + t % 32;
     Key keys[ITEMS];
-    uint32_t values[ITEMS];
+    uint32_t values[VALUES ? ITEMS : 1];
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) keys[k] = own + k * 32 < valid ? in.key(begin + own + k * 32) : static_cast<Key>(~Key(0));
+    if constexpr (VALUES) {
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) values[k] = own + k * 32 < valid ? in.value(begin + own + k * 32) : 0;
+        for (int k = 0; k < ITEMS; k++) values[k] = own + k * 32 < valid ? in.value(begin + own + k * 32) : 0;
+    }
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) atomicAdd(&r.counts[warp][radix_digit(keys[k], j.first, j.width)], 1u);
     __syncthreads();
@@ -251,7 +269,7 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key> / THREADS)
         if (below == 0) *place = to + __popc(alike);
         __syncwarp();
         r.keys[to] = keys[k];
-        r.values[to] = values[k];
+        if constexpr (VALUES) r.values[to] = values[k];
     }
     if (is_digit) {
         const Word before = radix_look_back(j.look_back, tile);
@@ -265,131 +283,11 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key> / THREADS)
         if (i >= valid) break;
         const Key key = r.keys[i];
         const Word to = r.places[radix_digit(key, j.first, j.width)] + i;
-        j.keys[to] = key;
-        j.values[to] = r.values[i];
-    }
-}
-
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
-/* Pairs that an earlier pass has written. */
-template <typename Key, typename Input> struct radix_arrays {
-    Input in;
-    const Key *keys;
-    const uint32_t *values;
-
-    __device__ uint64_t count() const { return in.count(); }
-    __device__ Key key(uint64_t i) const { return keys[i]; }
-    __device__ uint32_t value(uint64_t i) const { return values[i]; }
-};
-
-template <typename Key> struct radix_sort {
-    uint64_t n; /* at most so many pairs */
-    radix_plan plan;
-    Key *keys[2];
-    uint32_t *values[2];
-    radix_state *state;
-    void *look_back[2];
-    radix_size cut;
-    uint64_t tiles;
-    bool wide; /* words of 64 bits */
-
-    uint64_t word_bytes() const { return wide ? sizeof(uint64_t) : sizeof(uint32_t); }
-};
-
-/* Bytes of shared memory that a block of this device can have. */
-inline size_t radix_shared_most()
-{
-    int device = 0, bytes = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) return 0;
-    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) return 0;
-    return static_cast<size_t>(bytes);
-}
-
-/* The cut for so many pairs, or the largest below it whose tiles fit the device: of long keys they take 116 KB, where Hopper has
- * 227 and graphics GPUs have 64 to 99. */
-template <typename Key> radix_size radix_size_for(uint64_t n, bool wide)
-{
-    constexpr uint64_t SOME = 200000, MANY = 2000000;
-    const size_t most = radix_shared_most();
-    if ((wide || n >= MANY) && sizeof(radix_room<Key, uint64_t, radix_many::THREADS, radix_many::ITEMS>) <= most)
-        return radix_size::MANY;
-    if ((wide || n >= SOME) && sizeof(radix_room<Key, uint64_t, radix_some::THREADS, radix_some::ITEMS>) <= most)
-        return radix_size::SOME;
-    return radix_size::FEW;
-}
-
-inline uint64_t radix_tile(radix_size cut)
-{
-    return cut == radix_size::MANY ? radix_many::TILE : cut == radix_size::SOME ? radix_some::TILE : radix_few::TILE;
-}
-
-/* What a sort of at most n pairs needs beside keys and values, on the current device. The state must be 0 when the sort begins: the
- * caller takes it from where it clears more, and clears it. */
-template <typename Key> void lay_out_radix(radix_sort<Key> *s, kiln_carve *c, uint64_t n, unsigned bits, radix_state *state)
-{
-    s->n = n;
-    s->plan = radix_plan_of(bits);
-    s->state = state;
-    s->wide = s->wide || n >= RADIX_NARROW; /* a test may ask for it */
-    s->cut = radix_size_for<Key>(n, s->wide);
-    s->tiles = (n + radix_tile(s->cut) - 1) / radix_tile(s->cut);
-    for (void *&l : s->look_back) l = kiln_take(c, s->tiles * RADIX_DIGITS, s->word_bytes());
-}
-
-template <typename Cut, typename Word, typename Key, typename Input>
-cudaError_t run_radix_cut(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
-{
-    constexpr size_t shared = sizeof(radix_room<Key, Word, Cut::THREADS, Cut::ITEMS>);
-    const auto kernel = radix_pass<Key, Word, Cut::THREADS, Cut::ITEMS, Input>;
-    const unsigned to = pass % 2;
-    const radix_job<Key, Word> j = {s.plan.first(pass),
-                                    s.plan.width(pass),
-                                    s.keys[to],
-                                    s.values[to],
-                                    s.state->counts[pass],
-                                    &s.state->tickets[pass],
-                                    static_cast<Word *>(s.look_back[to]),
-                                    pass + 1 < s.plan.passes ? static_cast<Word *>(s.look_back[1 - to]) : nullptr};
-    if (shared > 48 * 1024) {
-        const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-        if (e != cudaSuccess) return e;
-    }
-    return launch_early(kernel, static_cast<unsigned>(s.tiles), Cut::THREADS, shared, stream, in, j);
-}
-
-template <typename Word, typename Key, typename Input>
-cudaError_t run_radix_words(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
-{
-    if (s.cut == radix_size::MANY) return run_radix_cut<radix_many, Word>(s, in, pass, stream);
-    if (s.cut == radix_size::SOME) return run_radix_cut<radix_some, Word>(s, in, pass, stream);
-    return run_radix_cut<radix_few, Word>(s, in, pass, stream);
-}
-
-template <typename Key, typename Input>
-cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, unsigned pass, cudaStream_t stream)
-{
-    return s.wide ? run_radix_words<uint64_t>(s, in, pass, stream) : run_radix_words<uint32_t>(s, in, pass, stream);
-}
-
-/* Pass p writes to keys[p % 2] and values[p % 2]: `in` may read from [1], not from [0]. Sets *result to the place where the sorted
- * pairs are. The state must be 0. */
-template <typename Key, typename Input>
-cudaError_t run_radix(const radix_sort<Key> &s, const Input &in, cudaStream_t stream, unsigned *result)
-{
-    *result = (s.plan.passes - 1) % 2;
-    if (s.n == 0) return cudaSuccess;
-    const uint64_t look_back_words = s.tiles * RADIX_DIGITS * s.word_bytes() / sizeof(uint32_t);
-    cudaError_t e =
-        launch_early(radix_count<Key, Input>, blocks_for(s.n, RADIX_COUNT_BLOCK * RADIX_COUNT_EACH, RADIX_COUNT_BLOCKS),
-                     RADIX_COUNT_BLOCK, 0, stream, in, s.plan, s.state, static_cast<uint32_t *>(s.look_back[0]), look_back_words);
-    for (unsigned pass = 0; pass < s.plan.passes && e == cudaSuccess; pass++) {
-        const unsigned from = 1 - pass % 2;
-        if (pass == 0)
-            e = run_radix_pass(s, in, pass, stream);
+        if constexpr (VALUES)
+            out.put(to, key, r.values[i]);
         else
-            e = run_radix_pass(s, radix_arrays<Key, Input>{in, s.keys[from], s.values[from]}, pass, stream);
+            out.put(to, key);
     }
-    return e;
 }
 
 } // namespace kiln

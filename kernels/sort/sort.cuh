@@ -7,7 +7,7 @@
 #ifndef KILN_KERNELS_SORT_CUH
 #define KILN_KERNELS_SORT_CUH
 
-#include "kernels/sort/radix_cuda.cuh"
+#include "kernels/sort/radix_run_cuda.cuh"
 
 namespace kiln
 {

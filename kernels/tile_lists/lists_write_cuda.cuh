@@ -19,10 +19,9 @@ struct places {
     uint32_t *ticket;
 };
 
-/* Called by the first warp: publishes this group's pairs and returns the sum of all groups before. */
+/* Called by the first warp after the group's pairs were published: returns the sum of all groups before. */
 __device__ inline uint64_t find_place(const places &p, uint64_t group, uint64_t pairs)
 {
-    if (group > 0 && threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_COUNT, pairs);
     const uint64_t before = group > 0 ? kiln::place_look_back<uint64_t>(p.words, group) : 0;
     if (threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_SUM, before + pairs);
     return before;
@@ -53,18 +52,23 @@ __global__ void __launch_bounds__(GROUP)
     const uint32_t id = i < n ? order[i] : 0;
     const record r = i < n ? f.r.words[id] : record{};
     const uint64_t mask = f.r.mask(id, r), before = sum_in_group(f.r.pairs(r, mask), sums);
-    if (threadIdx.x < WARP) {
-        uint64_t total = 0;
+    uint64_t total = 0; /* the first warp's to know */
+    if (threadIdx.x < WARP)
         for (unsigned w = 0; w < GROUP / WARP; w++) total += sums[w];
-        const uint64_t place = find_place(p, group, total);
-        if (threadIdx.x == 0) {
-            first = place;
-            if ((group + 1) * GROUP >= n) tell(stats, place + total, out.rule.capacity, *j.count.known);
+    if (group > 0 && threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_COUNT, total);
+    const auto first_of_group = [&] {
+        if (threadIdx.x < WARP) {
+            const uint64_t place = find_place(p, group, total);
+            if (threadIdx.x == 0) {
+                first = place;
+                if ((group + 1) * GROUP >= n) tell(stats, place + total, out.rule.capacity, *j.count.known);
+            }
         }
-    }
-    __syncthreads();
+        __syncthreads();
+        return first;
+    };
+    write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, before, first_of_group, out);
     if (r.is_listed()) f.r.words[id] = record::of_listed(first + before);
-    write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, first + before, out);
 }
 
 /* Writes the pairs of listed Gaussians. */

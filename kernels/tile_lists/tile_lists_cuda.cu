@@ -12,7 +12,7 @@
 namespace
 {
 
-enum { KEPT_OF = 8 }; /* one kept slice for so many Gaussians: 7 bytes for each of them */
+enum { KEPT_OF = 16 }; /* room for at least one kept run for so many Gaussians: 0.75 bytes for each of them */
 
 template <typename Tile> struct workspace {
     job j;
@@ -26,14 +26,6 @@ template <typename Tile> struct workspace {
 };
 
 uint64_t tiles_of(const kiln_tile_lists_args *a) { return static_cast<uint64_t>(a->row1 - a->row0) * kiln_view_tiles_x(a->view); }
-
-template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n)
-{
-    w->f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
-    w->f.listed = kiln::take<uint32_t>(c, n);
-    w->f.kept_capacity = n / KEPT_OF;
-    w->f.kept = kiln::take<kept_slice>(c, w->f.kept_capacity);
-}
 
 /* states: of the depth sort and of the sort by tile. */
 template <typename Tile> void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_state *(&states)[2])
@@ -51,22 +43,51 @@ template <typename Tile> void take_cleared(workspace<Tile> *w, kiln_carve *c, ui
     w->p.words = counters + 4;
 }
 
-/* The depth sort's keys and the pairs share memory: only the order is needed after the sort. */
+/* Lays out one part of the work in the same memory as another, which is used at other times. */
+template <typename One, typename Other> void share(kiln_carve *c, const One &lay_out_one, const Other &lay_out_other)
+{
+    kiln_carve one = *c, other = *c;
+    lay_out_one(&one);
+    lay_out_other(&other, one.used);
+    c->used = one.used > other.used ? one.used : other.used;
+}
+
+/* What is found, and the order: until pairs are written. Runs are kept where there is room up to `end`. Returns the order. */
+template <typename Tile> uint32_t *take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
+{
+    uint32_t *const order = kiln::take<uint32_t>(c, n);
+    w->f.r.more = kiln::take<uint32_t>(c, n);
+    w->f.listed = kiln::take<uint32_t>(c, n);
+    const uint64_t room = end > c->used ? (end - c->used) / sizeof(kept_run) : 0, least = n / KEPT_OF;
+    w->f.kept_capacity = room > least ? room : least;
+    w->f.kept = kiln::take<kept_run>(c, w->f.kept_capacity);
+    return order;
+}
+
+/* First what is found and the order lie where pairs lie between the passes of the sort; and the depth sort lies where pairs are
+ * written, as far as ids have room for two of its arrays. */
 template <typename Tile> void lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
 {
     const kiln::count_within count = {a->n, a->n_visible};
     kiln_carve c = {static_cast<char *>(work), 0};
+    kiln::radix_state *states[2];
+    uint32_t *order = nullptr;
     *w = {};
     w->j = {count, a->splats, *a->view, a->row0, a->row1};
-    kiln::radix_state *states[2];
     take_cleared(w, &c, a->n, states);
-    take_found(w, &c, a->n);
-    uint32_t *const order = kiln::take<uint32_t>(&c, a->n);
-    kiln_carve shared = c;
-    uint32_t *const spare = kiln::take<uint32_t>(&shared, a->n);
-    lay_out_depth_sort(&w->depths, &shared, {count, a->depths, a->source_rows}, order, spare, states[0]);
-    lay_out_tile_sort(&w->tiles, &c, a->capacity, tiles_of(a), a->ids, states[1]);
-    w->bytes = c.used > shared.used ? c.used : shared.used;
+    w->f.r.words = kiln::take<record>(&c, a->n);
+    share(
+        &c, [&](kiln_carve *one) { lay_out_between(&w->tiles, one, a->capacity, tiles_of(a), a->n, a->ids); },
+        [&](kiln_carve *other, size_t end) { order = take_found(w, other, a->n, end); });
+    share(
+        &c, [&](kiln_carve *one) { lay_out_tile_sort(&w->tiles, one, a->capacity, states[1]); },
+        [&](kiln_carve *other, size_t) {
+            kiln_carve ids = {reinterpret_cast<char *>(a->ids), 0};
+            const bool have_room =
+                a->capacity / 2 >= a->n + 128; /* a piece is aligned to 256 bytes, or twice that with red zones */
+            lay_out_depth_sort(&w->depths, other, have_room ? &ids : other, {count, a->depths, a->source_rows}, order, states[0]);
+        });
+    w->bytes = c.used;
 }
 
 /* Finds pairs on x->stream and sorts depths on x->side at the same time. */
@@ -74,8 +95,8 @@ template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspac
 {
     kiln::side_work side(x);
     KILN_TRY(side.begin(err));
-    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr,
-                               err)); /* two launches first: they keep the device busy while the host makes the sort's dozen */
+    /* two launches first: they keep the device busy while the host makes the sort's dozen */
+    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err));
     if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), w->depths, err));
     return side.join(err);
 }
@@ -109,5 +130,6 @@ extern "C" kiln_status kiln_tile_lists_cuda(const kiln_exec *x, const kiln_tile_
     const kiln::entry entry(x, "tile_lists");
     CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_tile_lists_check(a, err));
-    return tiles_of(a) <= NARROW_TILES ? list<uint16_t>(x, a, work, work_bytes, err) : list<uint32_t>(x, a, work, work_bytes, err);
+    return have_words(tiles_of(a), a->n) ? list<uint16_t>(x, a, work, work_bytes, err)
+                                         : list<uint32_t>(x, a, work, work_bytes, err);
 }

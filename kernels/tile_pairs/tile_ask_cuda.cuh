@@ -121,9 +121,10 @@ __device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
 }
 
 /* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)` returns the Gaussian that a lane asks
- * about. */
+ * about. missed, if given: is it proven that this lane's tile is not reached? */
 template <typename Of>
-__device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of)
+__device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of,
+                        bool *missed = nullptr)
 {
     kiln_tile_answer answer = KILN_TILE_MISSED;
     if (asks) {
@@ -132,6 +133,7 @@ __device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, i
         const float y1 = fminf(y0 + (KILN_TILE - 1), static_cast<float>(v.height - 1));
         answer = kiln_ask_tile(&mine, x0, x1, y0, y1);
     }
+    if (missed) *missed = answer == KILN_TILE_MISSED;
     unsigned reached = __ballot_sync(ALL, answer == KILN_TILE_REACHED);
     for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left; left &= left - 1) {
         const int lane = __ffs(left) - 1;

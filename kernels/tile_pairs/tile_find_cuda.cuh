@@ -6,7 +6,7 @@
  * Layout. Gaussians are divided by their box:
  *   - at most 64 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as
  *     a mask for each Gaussian (tile_record_cuda.cuh).
- *   - wider: the Gaussian is listed. Warps ask slices of 256 tiles.
+ *   - wider: the Gaussian is listed. Each of its tile rows is one lane's (tile_wide_cuda.cuh).
  *   - odd, where no bound is proven (KILN_BOX_ODD): the Gaussian is listed. Half warps take one tile row each (tile_row_cuda.cuh).
  */
 #ifndef KILN_KERNELS_TILE_FIND_CUDA_CUH
@@ -16,6 +16,7 @@
 #include "kernels/tile_pairs/tile_ask_cuda.cuh"
 #include "kernels/tile_pairs/tile_record_cuda.cuh"
 #include "kernels/tile_pairs/tile_row_cuda.cuh"
+#include "kernels/tile_pairs/tile_wide_cuda.cuh"
 
 namespace
 {
@@ -24,20 +25,9 @@ constexpr unsigned GROUP = 256; /* Gaussians of a group, whose pairs are summed 
 constexpr uint32_t MASK_TILES = 64;
 constexpr unsigned FIND_BLOCKS = 132 * 8;
 
-/* Arguments of all kernels of one call. */
-struct job {
-    kiln::count_within count;
-    const kiln_splat2d *splats;
-    kiln_view view;
-    uint32_t row0, row1;
-};
-
-/* A slice: up to 256 tiles of a wide box, row by row, starting with tile `first`. Word k has the answers for its tiles 32 k to 32 k
- * + 31. */
-constexpr uint32_t SLICE_WORDS = 8, SLICE = SLICE_WORDS * WARP;
-struct kept_slice {
-    kiln_tile_box box;
-    uint32_t id, first, words[SLICE_WORDS];
+/* Neighbouring tiles of one tile row that a wide Gaussian reaches. */
+struct kept_run {
+    uint32_t id, tile, n; /* tile: the first, as pairs have it */
 };
 
 struct found {
@@ -45,8 +35,8 @@ struct found {
     uint32_t *listed; /* [n] ids of wide Gaussians from the front, of odd ones from the back */
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1] pairs of each group, or NULL if they are not needed */
-    kept_slice *kept; /* [kept_capacity] answers of slices, or NULL. Without it, or if there are more slices, the writing kernel
-                         asks again */
+    kept_run *kept; /* [kept_capacity] what wide Gaussians reach, or NULL. Without it, or if there are more runs, the writing kernel
+                       asks again */
     uint64_t *n_kept, kept_capacity;
 };
 
@@ -188,57 +178,6 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
     if (BY_ROW) rows.finish();
 }
 
-/* ---- wide boxes ------------------------------------------------------------------------------------------------------ */
-/* A slice in the registers of a warp: lane k below 8 holds word k. */
-struct wide_slice {
-    uint32_t id, first; /* first: the tile of the box with which the slice begins */
-    kiln_tile_box box;
-    unsigned bits;
-};
-
-__device__ inline wide_slice ask_slice(const job &j, uint32_t id, const kiln_tile_box &box, uint32_t first)
-{
-    const kiln_splat2d s = load_splat(&j.splats[id]);
-    const kiln_asked g = kiln_ask_of(&s);
-    const uint32_t w = static_cast<uint32_t>(box.w);
-    const uint64_t n = static_cast<uint64_t>(w) * static_cast<uint32_t>(box.h);
-    wide_slice slice = {id, first, box, 0};
-    for (uint32_t word = 0; word < SLICE_WORDS && first + word * WARP < n; word++) {
-        const uint32_t k = first + word * WARP + lane_index(), down = k / w;
-        const unsigned reached = ask(j.view, k < n, g, box.column + static_cast<int32_t>(k - down * w),
-                                     box.row + static_cast<int32_t>(down), [&](int) { return g; });
-        if (lane_index() == word) slice.bits = reached;
-    }
-    return slice;
-}
-
-/* Called by all blocks of the grid: asks every slice and passes it to sink(slice), called by a whole warp. A block takes up to 32
- * Gaussians at a time. Each of its warps looks up all of them, one for each lane, and the warps take turns with the slices. */
-template <typename Sink> __device__ void for_wide(const job &j, const found &f, const Sink &sink)
-{
-    const uint64_t n = *f.n_wide;
-    const uint32_t warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    for (uint64_t first = blockIdx.x; first < n; first += WARP * gridDim.x) {
-        const uint64_t mine = first + static_cast<uint64_t>(lane_index()) * gridDim.x;
-        uint32_t id = 0, slices = 0, total;
-        kiln_tile_box box = {};
-        if (mine < n) {
-            id = f.listed[mine];
-            const kiln_splat2d s = load_splat(&j.splats[id]);
-            (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* KILN_BOX_PROVEN, else it would not be listed */
-            slices = static_cast<uint32_t>((static_cast<uint64_t>(box.w) * static_cast<uint32_t>(box.h) + SLICE - 1) / SLICE);
-        }
-        const uint32_t before = sum_below(slices, &total);
-        for (uint32_t at = warp; at < total; at += warps) {
-            const int lane = __popc(__ballot_sync(ALL, slices > 0 && before <= at)) - 1; /* lanes with slices come first */
-            const kiln_tile_box whose = {__shfl_sync(ALL, box.column, lane), __shfl_sync(ALL, box.row, lane),
-                                         __shfl_sync(ALL, box.w, lane), __shfl_sync(ALL, box.h, lane)};
-            const uint32_t k = at - __shfl_sync(ALL, before, lane);
-            sink(ask_slice(j, __shfl_sync(ALL, id, lane), whose, k * SLICE));
-        }
-    }
-}
-
 /* ---- what no proof covers -------------------------------------------------------------------------------------------- */
 /* Called by all half warps of the grid: asks every tile row of the odd Gaussians and passes it to sink(group, id, tile row, column,
  * bits of the 64 columns from there). */
@@ -265,41 +204,24 @@ __device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
     if (f.group_pairs) kiln::add64(&f.group_pairs[id / GROUP], pairs);
 }
 
-__device__ inline void keep_slice(const found &f, const wide_slice &slice)
+/* Called by a whole warp. */
+__device__ inline void keep_run(const found &f, uint32_t id, uint32_t tile, uint32_t n)
 {
+    const unsigned keeps = __ballot_sync(ALL, n > 0);
     unsigned long long at = 0;
-    if (lane_index() == 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), 1);
-    at = __shfl_sync(ALL, at, 0);
-    if (at >= f.kept_capacity) return;
-    kept_slice &k = f.kept[at];
-    if (lane_index() < SLICE_WORDS) k.words[lane_index()] = slice.bits;
-    if (lane_index() > 0) return;
-    k.box = slice.box;
-    k.id = slice.id;
-    k.first = slice.first;
-}
-
-/* Adds the pairs of a lane's word of a slice to their tile rows. */
-__device__ void add_word(const job &j, const wide_slice &slice, uint64_t *row_pairs)
-{
-    const uint32_t first = slice.first + lane_index() * WARP, w = static_cast<uint32_t>(slice.box.w);
-    for (unsigned left = slice.bits; left;) {
-        const uint32_t down = (first + static_cast<uint32_t>(__ffs(left) - 1)) / w;
-        const uint32_t end = (down + 1) * w - first; /* of the tile row, as a bit position */
-        const unsigned here = end < WARP ? left & ((1u << end) - 1) : left;
-        kiln::add64(&row_pairs[static_cast<uint32_t>(slice.box.row) + down - j.row0], __popc(here));
-        left &= ~here;
-    }
+    if (lane_index() == 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), __popc(keeps));
+    at = __shfl_sync(ALL, at, 0) + __popc(keeps & lanes_below());
+    if (n > 0 && at < f.kept_capacity) f.kept[at] = {id, tile, n};
 }
 
 template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const job j, const found f, uint64_t *row_pairs)
 {
     kiln::launch_before_is_done();
-    for_wide(j, f, [&](const wide_slice &slice) {
-        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popc(slice.bits)));
-        if (lane_index() == 0 && pairs) add_pairs(f, slice.id, pairs);
-        if (f.kept && pairs) keep_slice(f, slice);
-        if (BY_ROW) add_word(j, slice, row_pairs);
+    for_wide(j, f, [&](const wide_run &r) {
+        if (!__any_sync(ALL, r.n() > 0)) return;
+        if (r.n() > 0) add_pairs(f, r.id, r.n());
+        if (BY_ROW && r.n() > 0) kiln::add64(&row_pairs[static_cast<uint32_t>(r.row) - j.row0], r.n());
+        if (f.kept) keep_run(f, r.id, r.tile(j), r.n());
     });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t, uint64_t bits) {
         if (g.thread_rank() != 0) return;

@@ -60,7 +60,8 @@ template <typename Tile> void lay_out_emit(emit_work<Tile> *w, const kiln_tile_p
     kiln_carve c = {static_cast<char *>(work), 0};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
     w->find = take_find(&c, w->j);
-    lay_out_tile_sort(&w->sort, &c, a->capacity, tiles_of(a), a->ranks, kiln::take<kiln::radix_state>(&c, 1));
+    lay_out_between(&w->sort, &c, a->capacity, tiles_of(a), a->n, a->ranks);
+    lay_out_tile_sort(&w->sort, &c, a->capacity, kiln::take<kiln::radix_state>(&c, 1));
     w->bytes = c.used;
 }
 
@@ -125,5 +126,6 @@ extern "C" kiln_status kiln_tile_pairs_emit_cuda(const kiln_exec *x, const kiln_
     const kiln::entry entry(x, "tile_pairs_emit");
     CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_tile_pairs_emit_check(a, err));
-    return tiles_of(a) <= NARROW_TILES ? emit<uint16_t>(x, a, work, work_bytes, err) : emit<uint32_t>(x, a, work, work_bytes, err);
+    return have_words(tiles_of(a), a->n) ? emit<uint16_t>(x, a, work, work_bytes, err)
+                                         : emit<uint32_t>(x, a, work, work_bytes, err);
 }

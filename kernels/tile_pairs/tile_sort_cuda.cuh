@@ -1,5 +1,11 @@
 /* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile (kernels/sort/radix_cuda.cuh), over the bits
- * that tile numbers need, and then the number of pairs of each tile.
+ * that tile numbers need, and the number of pairs of each tile.
+ *
+ * uint16_t tiles, two passes at most: pairs are counted by tile before they are sorted, in shared memory, and from the pairs of
+ * each tile follows what each pass of the sort would count. So the last pass writes ids alone. Between the two passes a pair is one
+ * word: what is left of the tile's number above the id. There must be bits enough for both (have_words).
+ *
+ * uint32_t tiles, for all else: the sort counts for itself and keeps the tiles, which are then counted by their borders.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
@@ -10,7 +16,52 @@
 namespace
 {
 
-enum { TILE_BLOCK = 256, NARROW_TILES = 65536 }; /* NARROW_TILES: up to so many tiles have 16-bit numbers */
+enum { TILE_BLOCK = 256, NARROW_BITS = 16, WORD_BITS = 32 };
+
+/* ---- counting -------------------------------------------------------------------------------------------------------- */
+/* COUNT_TILES: of a block, 48 KB, which every device has; a picture of 1920 x 1080 has fewer. COUNT_PAIRS: so many at least, as
+ * each block adds all its tiles. */
+constexpr unsigned COUNT_BLOCK = 1024, COUNT_BLOCKS = 132 * 2, COUNT_TILES = 12288, COUNT_PAIRS = COUNT_BLOCK * 32;
+
+/* Counts the pairs of tiles [blockIdx.y * COUNT_TILES, + COUNT_TILES) of n_tiles in shared memory and adds them to `counts`, which
+ * must be 0 before. tiles is 16-byte aligned. Clears so many words of the first pass's look-back, too. */
+__global__ void __launch_bounds__(COUNT_BLOCK) count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles,
+                                                           uint32_t *counts, uint32_t *look_back, uint64_t look_back_words)
+{
+    constexpr uint32_t EACH = sizeof(uint4) / sizeof(uint16_t);
+    extern __shared__ uint32_t own_counts[];
+    const uint32_t from = blockIdx.y * COUNT_TILES, own = min(n_tiles - from, COUNT_TILES);
+    for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK) own_counts[i] = 0;
+    kiln::launch_before_is_done();
+    for (uint64_t i = kiln::thread_index(); blockIdx.y == 0 && i < look_back_words; i += kiln::thread_count()) look_back[i] = 0;
+    __syncthreads();
+    const uint64_t n = rule.listed(), step = static_cast<uint64_t>(gridDim.x) * COUNT_BLOCK * EACH;
+    for (uint64_t first = (static_cast<uint64_t>(blockIdx.x) * COUNT_BLOCK + threadIdx.x) * EACH; first < n; first += step) {
+        alignas(uint4) uint16_t some[EACH];
+        if (first + EACH <= n)
+            *reinterpret_cast<uint4 *>(some) = *reinterpret_cast<const uint4 *>(&tiles[first]);
+        else
+            for (uint32_t k = 0; k < EACH; k++) some[k] = first + k < n ? tiles[first + k] : tiles[first];
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            if (first + k < n && some[k] - from < own) atomicAdd(&own_counts[some[k] - from], 1u);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK)
+        if (own_counts[i]) atomicAdd(&counts[from + i], own_counts[i]);
+}
+
+/* Adds up the pairs of all tiles by digit. */
+__global__ void __launch_bounds__(TILE_BLOCK)
+    add_up_tiles(const uint32_t *counts, uint32_t n_tiles, const kiln::radix_plan plan, kiln::radix_state *state)
+{
+    kiln::launch_before_is_done();
+    for (uint64_t i = kiln::thread_index(); i < n_tiles; i += kiln::thread_count()) {
+        const uint32_t count = counts[i];
+        for (unsigned p = 0; p < plan.passes && count; p++)
+            kiln::add64(&state->counts[p][kiln::radix_digit(i, plan.first(p), plan.width(p))], count);
+    }
+}
 
 /* Counts the pairs of each tile from the sorted tiles. Where a tile begins, that place is subtracted from its count; where it ends,
  * added, modulo 2^32. Elements behind the listed pairs are ignored. counts must be 0 before; sorted is 16-byte aligned. */
@@ -43,17 +94,8 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
     }
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
-template <typename Tile> struct tile_sort {
-    kiln::radix_sort<Tile> radix;
-
-    unsigned lists() const { return (radix.plan.passes - 1) % 2; } /* where the last pass writes */
-    /* [capacity] each: where pairs are written, which is where the first pass does not write. */
-    Tile *tiles() const { return radix.keys[1]; }
-    uint32_t *ids() const { return radix.values[1]; }
-};
-
-/* What the radix sort reads. */
+/* ---- what passes read and write ---------------------------------------------------------------------------------------- */
+/* The first pass reads pairs as they were written. */
 template <typename Tile> struct tile_input {
     capacity_rule rule;
     const Tile *tiles;
@@ -64,32 +106,130 @@ template <typename Tile> struct tile_input {
     __device__ uint32_t value(uint64_t i) const { return ids[i]; }
 };
 
-/* ids [capacity]: where the lists are to be. state: cleared by the caller before the sort. */
-template <typename Tile>
-void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint32_t *ids,
-                       kiln::radix_state *state)
+/* A word between two passes: the tile's number without its lowest bits, which the first pass has sorted by, above the id. */
+struct word_shape {
+    unsigned sorted_bits, id_bits;
+};
+
+struct word_output {
+    word_shape shape;
+    uint32_t *words;
+
+    __device__ void put(uint64_t i, uint16_t tile, uint32_t id) const
+    {
+        words[i] = static_cast<uint32_t>(tile) >> shape.sorted_bits << shape.id_bits | id;
+    }
+};
+
+struct word_input : kiln::radix_words {
+    capacity_rule rule;
+    word_shape shape;
+    const uint32_t *words;
+
+    word_input(const capacity_rule &r, const word_shape &s, const uint32_t *w) : rule(r), shape(s), words(w) {}
+    unsigned first_bit() const { return shape.id_bits; }
+    __device__ uint64_t count() const { return rule.listed(); }
+    __device__ uint32_t key(uint64_t i) const { return words[i]; }
+};
+
+/* The last pass writes ids. */
+struct ids_output {
+    word_shape shape;
+    uint32_t *ids;
+
+    __device__ void put(uint64_t i, uint32_t, uint32_t id) const { ids[i] = id; }
+    __device__ void put(uint64_t i, uint32_t word) const { ids[i] = word & ((1u << shape.id_bits) - 1); }
+};
+
+/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+template <typename Tile> struct tile_sort {
+    kiln::radix_sort<Tile> radix;
+    uint64_t n_tiles;
+    word_shape shape; /* of uint16_t tiles */
+
+    unsigned lists() const { return (radix.plan.passes - 1) % 2; } /* where the last pass writes */
+    /* [capacity] each: where pairs are written, which is where the first pass does not write. */
+    Tile *tiles() const { return radix.keys[1]; }
+    uint32_t *ids() const { return radix.values[1]; }
+};
+
+inline unsigned bits_below(uint64_t end)
 {
     unsigned bits = 1;
-    while (n_tiles > 1ull << bits) bits++;
-    *s = {};
-    kiln::lay_out_radix(&s->radix, c, capacity, bits, state);
-    for (Tile *&tiles : s->radix.keys) tiles = kiln::take<Tile>(c, capacity);
-    s->radix.values[s->lists()] = ids;
-    s->radix.values[1 - s->lists()] = kiln::take<uint32_t>(c, capacity);
+    while (end > 1ull << bits) bits++;
+    return bits;
 }
 
-/* Sorts the pairs and counts them in tile_counts, which must be 0. */
-template <typename Tile>
-kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const capacity_rule &rule, uint32_t *tile_counts,
-                       kiln_error *err)
+/* Do uint16_t tiles do? */
+inline bool have_words(uint64_t n_tiles, uint64_t n_ids)
 {
-    unsigned at;
-    CUDA_RUN(kiln::run_radix(s.radix, tile_input<Tile>{rule, s.tiles(), s.ids()}, x->stream, &at));
-    LAUNCH_EARLY(count_by_tile<Tile>, kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK,
-                 s.radix.keys[at], rule, tile_counts);
+    const kiln::radix_plan plan = kiln::radix_plan_of(bits_below(n_tiles));
+    return plan.bits <= NARROW_BITS && (plan.passes == 1 || bits_below(n_ids) + plan.width(1) <= WORD_BITS);
+}
+static_assert(NARROW_BITS <= 2 * static_cast<int>(kiln::RADIX_BITS), "two passes at most");
+
+/* Lays out what nothing uses before the first pass ends its reading of pairs. Ids are below n_ids; ids [capacity]: where the lists
+ * are to be. */
+template <typename Tile>
+void lay_out_between(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint64_t n_ids, uint32_t *ids)
+{
+    *s = {};
+    s->n_tiles = n_tiles;
+    s->radix.plan = kiln::radix_plan_of(bits_below(n_tiles));
+    s->shape = {s->radix.plan.first(1), bits_below(n_ids)};
+    s->radix.values[s->lists()] = ids;
+    if (s->lists() == 1) s->radix.values[0] = kiln::take<uint32_t>(c, capacity); /* else pairs are written there */
+    if (sizeof(Tile) > sizeof(uint16_t)) s->radix.keys[0] = kiln::take<Tile>(c, capacity);
+}
+
+/* Lays out the rest, which is used from when pairs are written. state: cleared by the caller before tiles are added up. */
+template <typename Tile> void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, kiln::radix_state *state)
+{
+    kiln::lay_out_radix(&s->radix, c, capacity, s->radix.plan.bits, state);
+    s->radix.keys[1] = kiln::take<Tile>(c, capacity);
+    if (s->lists() == 0) s->radix.values[1] = kiln::take<uint32_t>(c, capacity);
+}
+
+/* Counts the pairs of each tile, and by digit. */
+inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
+                               kiln_error *err)
+{
+    const uint32_t n_tiles = static_cast<uint32_t>(s.n_tiles), own = n_tiles < COUNT_TILES ? n_tiles : COUNT_TILES;
+    const size_t shared = own * sizeof(uint32_t);
+    const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, COUNT_BLOCKS), (n_tiles + COUNT_TILES - 1) / COUNT_TILES);
+    CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule, n_tiles, tile_counts,
+                                static_cast<uint32_t *>(s.radix.look_back[0]), s.radix.look_back_words()));
+    LAUNCH_EARLY(add_up_tiles, kiln::blocks_for(n_tiles, TILE_BLOCK), TILE_BLOCK, tile_counts, n_tiles, s.radix.plan,
+                 s.radix.state);
     return KILN_OK;
 }
 
+/* Sorts the pairs and counts them in tile_counts, which must be 0. */
+inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
+                              kiln_error *err)
+{
+    const kiln::radix_sort<uint16_t> &r = s.radix;
+    const tile_input<uint16_t> written = {rule, s.tiles(), s.ids()};
+    if (r.n == 0 || s.n_tiles == 0) return KILN_OK;
+    KILN_TRY(count_first(x, s, rule, tile_counts, err));
+    if (r.plan.passes == 1) {
+        CUDA_RUN(kiln::run_radix_pass(r, written, ids_output{s.shape, r.values[0]}, 0, x->stream));
+        return KILN_OK;
+    }
+    CUDA_RUN(kiln::run_radix_pass(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
+    CUDA_RUN(kiln::run_radix_pass(r, word_input{rule, s.shape, r.values[0]}, ids_output{s.shape, r.values[1]}, 1, x->stream));
+    return KILN_OK;
+}
+
+inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
+                              kiln_error *err)
+{
+    unsigned at;
+    CUDA_RUN(kiln::run_radix(s.radix, tile_input<uint32_t>{rule, s.tiles(), s.ids()}, x->stream, &at));
+    LAUNCH_EARLY(count_by_tile<uint32_t>, kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(uint32_t)), TILE_BLOCK,
+                 s.radix.keys[at], rule, tile_counts);
+    return KILN_OK;
+}
 } // namespace
 
 #endif

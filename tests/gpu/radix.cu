@@ -1,7 +1,7 @@
 #include "tests/gpu/radix.h"
 
 #include "kernels/device.h"
-#include "kernels/sort/radix_cuda.cuh"
+#include "kernels/sort/radix_run_cuda.cuh"
 
 #include <string.h>
 #include <vector>
