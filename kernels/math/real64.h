@@ -29,7 +29,7 @@ static inline double kiln_exp_f64(double x)
 /* log(m 2^k), m in [sqrt 1/2, sqrt 2): 2 artanh(t) with t = (m - 1) / (m + 1), |t| < 0.172, by its series to t^21 */
 static inline double kiln_log_f64(double x)
 {
-    if (x != x || x < 0) return (x - x) / 0.0;
+    if (x != x || x < 0) return (x - x) / (x - x); /* NaN */
     if (x == 0) return -HUGE_VAL;
     if (x > 1.7976931348623157e308) return x;
     int k;
