@@ -268,19 +268,28 @@ static void wrong_arguments_are_refused(void **state)
     float none[1] = {0};
     const kiln_exec x = {.device = -1, .threads = 1};
     view_front(&view, 0.2f, 100);
-    kiln_project_args a = {
-        .n = 0, .means = none, .log_scales = none, .quats = none, .opacity_logits = none, .view = &view, .n_visible = &visible};
-    assert_int_equal(kiln_ops_cpu()->project(&x, &a, none, &bytes, &err), KILN_OK);
+    kiln_project_args a = {.n = 100000,
+                           .means = none,
+                           .log_scales = none,
+                           .quats = none,
+                           .opacity_logits = none,
+                           .view = &view,
+                           .n_visible = &visible};
+    assert_int_equal(kiln_ops_cpu()->project(&x, &a, NULL, &bytes, &err), KILN_OK);
+    void *work = malloc(bytes);
+    assert_non_null(work);
+    a.n = 0;
+    assert_int_equal(kiln_ops_cpu()->project(&x, &a, work, &bytes, &err), KILN_OK);
     assert_int_equal(visible, 0);
-    a.sh_degree = 5;
-    assert_int_equal(kiln_ops_cpu()->project(&x, &a, NULL, &bytes, &err), KILN_E_INPUT);
-    a.sh_degree = 0;
+    a.n = 100000;
+    bytes--;
+    assert_int_equal(kiln_ops_cpu()->project(&x, &a, work, &bytes, &err), KILN_E_CAP);
     a.n = UINT32_MAX;
     assert_int_equal(kiln_ops_cpu()->project(&x, &a, NULL, &bytes, &err), KILN_E_INPUT);
-    a.n = 100000;
-    assert_int_equal(kiln_ops_cpu()->project(&x, &a, NULL, &bytes, &err), KILN_OK);
-    bytes--;
-    assert_int_equal(kiln_ops_cpu()->project(&x, &a, none, &bytes, &err), KILN_E_CAP);
+    a.n = 0;
+    a.sh_degree = 5;
+    assert_int_equal(kiln_ops_cpu()->project(&x, &a, NULL, &bytes, &err), KILN_E_INPUT);
+    free(work);
 }
 
 int main(void)
