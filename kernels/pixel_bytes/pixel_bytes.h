@@ -1,7 +1,7 @@
 /* pixel_bytes -- a picture's colours as bytes, in the orders in which screens and encoders of video take them.
  *
  *   pixels  [height][stride][4]  f32  in   of each row the first `width` pixels are read; 16-byte aligned
- *   bytes   [kiln_pixel_bytes_size]   u8   out  16-byte aligned, by `layout`:
+ *   bytes   [kiln_pixel_bytes_size]   u8   out  16-byte aligned on a GPU, by `layout`:
  *     RGBA    [height][width][4]
  *     RGB     [height][width][3]
  *     YUV420  [height][width] luma, then [ceil(height / 2)][ceil(width / 2)] blue and as many red differences: those of the mean of

@@ -3,7 +3,8 @@
  *
  * A level of a chunk is moved by Adam (kernels/adam) so that pictures of it, with its neighbours' merged rows of the same level
  * around it, look like pictures of level 0 of the chunk and its neighbours. Rows keep their number, ancestry and weights. A level
- * is kept as refined only if its squared error in views that it was not fitted to is KILN_REFINE_LEAST_GAIN below the merged one's.
+ * is kept as refined only if it takes the share KILN_REFINE_LEAST_GAIN of the merged one's squared error away, in views that it was
+ * not fitted to.
  *
  * Views are the cameras that have the middle of the chunk in their picture (of the box that holds all but the outermost rows), at
  * most KILN_REFINE_CAMERAS, evenly spread. A view stands where the camera stands and looks at a point of the chunk, at most
