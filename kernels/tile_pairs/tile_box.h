@@ -7,19 +7,21 @@
 #include "kernels/tile_pairs/tile_ask_math.h"
 
 enum {
-    KILN_TILE_BATCH = 1008,  /* Gaussians at once */
+    KILN_TILE_BATCH = 1008, /* Gaussians at once */
+    KILN_TILE_SORTED = KILN_TILE_BATCH + 8,
     KILN_TILE_BOX_FEW = 16,  /* a box of so many tiles is answered with the batch, */
-    KILN_TILE_BOX_WIDE = 64, /* one of so many in a row when its rows are asked for */
+    KILN_TILE_BOX_WIDE = 64, /* one of so many in a row when its rows are asked for, */
+    KILN_TILE_BOX_ROWS = 32, /* of which so many are at once */
 };
 
 /* How the tiles of a Gaussian are found. Anything below is KILN_TILES_FEW: a box of that shape, answered. */
 typedef enum {
     KILN_TILES_NONE = KILN_TILE_BOX_FEW * KILN_TILE_BOX_FEW,
-    KILN_TILES_ROWS, /* a proven box that is at most KILN_TILE_BOX_WIDE wide: kiln_tile_box_row */
+    KILN_TILES_ROWS, /* a proven box that is at most KILN_TILE_BOX_WIDE wide: kiln_tile_box_rows */
     KILN_TILES_ODD,  /* no proven box, or a wider one: tile_rows.h */
 } kiln_tile_way;
 
-/* Up to KILN_TILE_BATCH Gaussians; 80 KiB. */
+/* Up to KILN_TILE_BATCH Gaussians; 100 KiB. */
 typedef struct {
     uint32_t n, id[KILN_TILE_BATCH];                                  /* in: which splats */
     uint16_t way[KILN_TILE_BATCH];                                    /* kiln_tile_way */
@@ -29,15 +31,19 @@ typedef struct {
     float x[KILN_TILE_BATCH], y[KILN_TILE_BATCH], t[KILN_TILE_BATCH]; /* of the splats */
     float a[KILN_TILE_BATCH], b[KILN_TILE_BATCH], c[KILN_TILE_BATCH];
     uint16_t sorted[KILN_TILE_BATCH]; /* by way */
+    struct {
+        float x[KILN_TILE_SORTED], y[KILN_TILE_SORTED], half_a[KILN_TILE_SORTED], b[KILN_TILE_SORTED], half_c[KILN_TILE_SORTED];
+        float t[KILN_TILE_SORTED], px0[KILN_TILE_SORTED], py0[KILN_TILE_SORTED];
+        float minus_b_a[KILN_TILE_SORTED], minus_b_c[KILN_TILE_SORTED], limit[KILN_TILE_SORTED];
+    } few;
 } kiln_tile_batch;
 
 static inline bool kiln_tiles_are_few(uint16_t way) { return way < KILN_TILES_NONE; }
 
 /* kiln_tile_box_find_cpu: finds the boxes within rows [row0, row1) of the splats k->id, and asks the tiles of the small ones. */
 void KILN_CPU(tile_box_find)(const kiln_splat2d *splats, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_tile_batch *k);
-/* kiln_tile_box_row_cpu: for a box that is at most KILN_TILE_BOX_WIDE wide and one of its rows of tiles. Returns bit column of the
- * box. */
-uint64_t KILN_CPU(tile_box_row)(const kiln_splat2d *s, const kiln_asked *g, const kiln_view *v, const kiln_tile_box *b,
-                                int32_t row);
+/* kiln_tile_box_rows_cpu: for a box that is at most KILN_TILE_BOX_WIDE wide and KILN_TILE_BOX_ROWS high. Sets bit column of
+ * tiles[row]. */
+void KILN_CPU(tile_box_rows)(const kiln_splat2d *s, const kiln_view *v, const kiln_tile_box *b, uint64_t *tiles);
 
 #endif

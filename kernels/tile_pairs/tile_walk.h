@@ -30,10 +30,14 @@ static inline __attribute__((always_inline)) void kiln_tile_walk_rows(const kiln
 {
     const kiln_splat2d *s = &w->splats[k->id[i]];
     if (k->way[i] == KILN_TILES_ROWS) {
-        const kiln_asked g = kiln_ask_of(s);
-        const kiln_tile_box b = {k->column[i], k->row[i], k->w[i], k->h[i]};
-        for (int32_t row = b.row; row < b.row + b.h; row++)
-            sink(to, (uint32_t)row, (uint32_t)b.column, KILN_CPU(tile_box_row)(s, &g, w->view, &b, row));
+        const int32_t end = k->row[i] + k->h[i];
+        for (int32_t row = k->row[i]; row < end; row += KILN_TILE_BOX_ROWS) {
+            const int32_t left = end - row, h = left < KILN_TILE_BOX_ROWS ? left : KILN_TILE_BOX_ROWS;
+            const kiln_tile_box b = {k->column[i], row, k->w[i], h};
+            uint64_t tiles[KILN_TILE_BOX_ROWS];
+            KILN_CPU(tile_box_rows)(s, w->view, &b, tiles);
+            for (int32_t r = 0; r < h; r++) sink(to, (uint32_t)(row + r), (uint32_t)b.column, tiles[r]);
+        }
     } else if (k->way[i] == KILN_TILES_ODD) {
         kiln_splat_extent e;
         kiln_tile_set t;
