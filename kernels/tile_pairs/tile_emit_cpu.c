@@ -78,10 +78,17 @@ static void clear_streams(piece *p)
     for (uint64_t r = 0; r < p->rows; r++) p->streams[r] = (stream){0, NO_LINK};
 }
 
+/* Asks for the memory of a link. */
+static void fetch_link(const piece *p, uint64_t link)
+{
+    for (uint32_t i = 0; i < LINK; i += 8) __builtin_prefetch(p->run + link * LINK + i, 1);
+}
+
 static void add_link(piece *p, stream *s)
 {
     const uint32_t added = (uint32_t)p->used++;
     p->next[added] = NO_LINK;
+    fetch_link(p, p->used + 2);
     if (s->first == NO_LINK)
         s->first = added;
     else
@@ -119,17 +126,20 @@ static inline __attribute__((always_inline)) void keep_run(piece *p, uint64_t ro
 
 static void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits) { for_runs(to, row, column, bits, keep_run); }
 
-/* As few branches as there can be: how many tiles a run has cannot be foreseen. */
+/* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: of the first few that it has
+ * not, the first one is written again. */
 static inline __attribute__((always_inline)) void write_run(uint64_t *cursor, uint32_t *ranks, uint32_t id, uint32_t first,
                                                             uint32_t n)
 {
-    uint32_t nowhere;
     uint64_t *const at = cursor + first;
-    for (uint32_t i = 0; i < UNROLLED; i++) {
-        const uint64_t place = at[i];
-        uint32_t *const to = i < n ? ranks + place : &nowhere;
-        *to = id;
-        at[i] = place + (i < n);
+    const uint64_t place = at[0]++;
+    ranks[place] = id;
+    __builtin_prefetch(ranks + place + 16, 1);
+    for (uint32_t i = 1; i < UNROLLED; i++) {
+        const uint64_t has = i < n, other = at[i];
+        __builtin_prefetch(ranks + other + 16, 1);
+        ranks[place + ((other - place) & (0 - has))] = id;
+        at[i] = other + has;
     }
     for (uint32_t i = UNROLLED; i < n; i++) ranks[at[i]++] = id;
 }
@@ -184,6 +194,7 @@ static void write_kept(piece *p)
         uint64_t *const cursor = p->cursor + row * p->tiles_x;
         for (uint32_t link = s->first; link != NO_LINK; link = p->next[link]) {
             const uint64_t *const run = p->run + (uint64_t)link * LINK;
+            if (p->next[link] != NO_LINK) fetch_link(p, p->next[link]);
             const uint32_t n = p->next[link] == NO_LINK ? (uint32_t)(s->at - (uint64_t)link * LINK) : LINK;
             for (uint32_t i = 0; i < n; i++)
                 write_run(cursor, p->ranks, (uint32_t)run[i], (uint32_t)(run[i] >> 32 & 0xffff), (uint32_t)(run[i] >> 48) + 1);
