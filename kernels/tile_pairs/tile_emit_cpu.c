@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) void keep_run(piece *p, uint64_t ro
     p->run[s->at++] = p->id | (uint64_t)first << 32 | (uint64_t)(n - 1) << 48;
 }
 
-static void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits) { for_runs(to, row, column, bits, keep_run); }
+static inline __attribute__((always_inline)) void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits) { for_runs(to, row, column, bits, keep_run); }
 
 /* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: of the first few that it has
  * not, the first one is written again. */
