@@ -5,7 +5,7 @@
 
 #include "kernels/math/reach_math.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, AHEAD = 32 };
 
 /* Is a pixel of this tile reached? By definition: by looking at all of them. */
 static bool is_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t px0, uint32_t py0)
@@ -114,6 +114,7 @@ static void load(const kiln_splat2d *splats, kiln_tile_batch *k)
 {
     for (uint32_t i = 0; i < k->n; i++) {
         const kiln_splat2d *s = &splats[k->id[i]];
+        __builtin_prefetch(&splats[k->id[i + AHEAD < k->n ? i + AHEAD : i]]);
         k->x[i] = s->x;
         k->y[i] = s->y;
         k->a[i] = s->conic[0];
