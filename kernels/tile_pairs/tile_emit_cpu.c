@@ -27,20 +27,15 @@ enum {
 };
 #define NO_LINK UINT32_MAX
 
-/* Runs of one tile row, in links of a piece's room. */
-typedef struct {
-    uint64_t at;    /* where the next run goes; a multiple of LINK: in a new link */
-    uint32_t first; /* link */
-} stream;
-
-/* The work space. cursor[piece][tile] is first a count, then the next place to write. A run: its Gaussian (32 bits), first tile
- * column (16), tiles less one (16). */
+/* The work space. cursor[piece][tile] is first a count, then the next place to write. Runs of a tile row
+ * are a stream: in links, of which the first has the number of the row. A run: its Gaussian (32 bits), first tile column (16),
+ * tiles less one (16). */
 typedef struct {
     uint64_t pieces, rows, tiles, cursors, links; /* cursors, links: of a piece */
     uint64_t *cursor, *run;
     uint64_t *kept; /* for each piece the first Gaussian that is not kept */
+    uint64_t *end;  /* of each stream, where the next run goes */
     uint32_t *next; /* behind each link */
-    stream *streams;
 } emit_plan;
 
 static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, kiln_carve *c)
@@ -50,12 +45,12 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
     p.tiles = p.rows * tiles_x;
     p.cursors = p.tiles + UNROLLED;
     p.pieces = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
-    while (p.pieces > 1 && p.pieces * (p.cursors + p.rows * LINK) > CURSORS_MAX) p.pieces /= 2;
-    p.links = a->capacity / KEPT_PAIRS / p.pieces / LINK + p.rows;
+    while (p.pieces > 1 && p.pieces * (p.cursors + 2 * p.rows * LINK) > CURSORS_MAX) p.pieces /= 2;
+    p.links = a->capacity / KEPT_PAIRS / p.pieces / LINK + 2 * p.rows;
     if (p.links >= NO_LINK) p.links = NO_LINK - 1;
     p.cursor = kiln_take(c, p.pieces * p.cursors, sizeof *p.cursor);
     p.kept = kiln_take(c, p.pieces, sizeof *p.kept);
-    p.streams = kiln_take(c, p.pieces * p.rows, sizeof *p.streams);
+    p.end = kiln_take(c, p.pieces * p.rows, sizeof *p.end);
     p.next = kiln_take(c, p.pieces * p.links, sizeof *p.next);
     p.run = kiln_take(c, p.pieces * p.links * LINK, sizeof *p.run);
     return p;
@@ -65,17 +60,19 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
 typedef struct {
     kiln_tile_walk walk;
     uint64_t tiles_x, rows, links, used;
-    uint64_t *cursor, *run;
+    uint64_t *cursor, *run, *end;
     uint32_t *next, *ranks;
-    stream *streams;
     uint32_t id; /* of the Gaussian that is walked through */
     bool counts, keeps;
 } piece;
 
 static void clear_streams(piece *p)
 {
-    p->used = 0;
-    for (uint64_t r = 0; r < p->rows; r++) p->streams[r] = (stream){0, NO_LINK};
+    p->used = p->rows;
+    for (uint64_t r = 0; r < p->rows; r++) {
+        p->end[r] = r * LINK;
+        p->next[r] = NO_LINK;
+    }
 }
 
 /* Asks for the memory of a link. */
@@ -84,50 +81,54 @@ static void fetch_link(const piece *p, uint64_t link)
     for (uint32_t i = 0; i < LINK; i += 8) __builtin_prefetch(p->run + link * LINK + i, 1);
 }
 
-static void add_link(piece *p, stream *s)
+/* Behind a link that is full. */
+static void add_link(piece *p, uint64_t row)
 {
     const uint32_t added = (uint32_t)p->used++;
-    p->next[added] = NO_LINK;
     fetch_link(p, p->used + 2);
-    if (s->first == NO_LINK)
-        s->first = added;
-    else
-        p->next[s->at / LINK - 1] = added;
-    s->at = (uint64_t)added * LINK;
+    p->next[added] = NO_LINK;
+    p->next[p->end[row] / LINK - 1] = added;
+    p->end[row] = (uint64_t)added * LINK;
 }
 
-/* Calls put(p, row of the piece, first column, tiles) for each run of bits. */
+/* Calls put(p, row of the piece, first column, tiles) for each run of bits; n may be 0. That the bits are one run is foreseen, and
+ * that they are one at all is not. */
 typedef void run_sink(piece *p, uint64_t row, uint32_t first, uint32_t n);
 
 static inline __attribute__((always_inline)) void for_runs(piece *p, uint32_t row, uint32_t column, uint64_t bits, run_sink *put)
 {
-    while (bits) {
-        const uint32_t from = (uint32_t)__builtin_ctzll(bits);
+    do {
+        const uint32_t from = (uint32_t)__builtin_ctzll(bits | 1ull << 63) & (0 - (uint32_t)(bits != 0));
         const uint64_t ended = ~(bits >> from); /* 0: all of a word */
         const uint32_t n = ended ? (uint32_t)__builtin_ctzll(ended) : 64;
         put(p, row - p->walk.row0, column + from, n);
         bits &= bits + (1ull << from); /* the run's bits become 0, and carry into a 0 */
-    }
+    } while (bits);
 }
 
 /* Counts are the running sum: one more from the first tile on, one less behind the last. */
 static inline __attribute__((always_inline)) void keep_run(piece *p, uint64_t row, uint32_t first, uint32_t n)
 {
+    const uint64_t some = n > 0;
     if (p->counts) {
         uint64_t *const count = p->cursor + row * p->tiles_x + first;
-        count[0]++;
-        count[n]--;
+        count[0] += some;
+        count[n] -= some;
     }
     if (!p->keeps) return;
-    stream *const s = &p->streams[row];
-    if (s->at % LINK == 0) add_link(p, s);
-    p->run[s->at++] = p->id | (uint64_t)first << 32 | (uint64_t)(n - 1) << 48;
+    uint64_t *const end = &p->end[row];
+    p->run[*end] = p->id | (uint64_t)first << 32 | (uint64_t)(n - 1) << 48;
+    *end += some;
+    if (*end % LINK + 1 - some == 0) add_link(p, row);
 }
 
-static inline __attribute__((always_inline)) void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits) { for_runs(to, row, column, bits, keep_run); }
+static inline __attribute__((always_inline)) void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits)
+{
+    for_runs(to, row, column, bits, keep_run);
+}
 
-/* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: of the first few that it has
- * not, the first one is written again. */
+/* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: of the first few that it
+ * has not, the first one is written again. */
 static inline __attribute__((always_inline)) void write_run(uint64_t *cursor, uint32_t *ranks, uint32_t id, uint32_t first,
                                                             uint32_t n)
 {
@@ -146,7 +147,7 @@ static inline __attribute__((always_inline)) void write_run(uint64_t *cursor, ui
 
 static void put_run(piece *p, uint64_t row, uint32_t first, uint32_t n)
 {
-    write_run(p->cursor + row * p->tiles_x, p->ranks, p->id, first, n);
+    if (n > 0) write_run(p->cursor + row * p->tiles_x, p->ranks, p->id, first, n);
 }
 
 static void put_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits) { for_runs(to, row, column, bits, put_run); }
@@ -190,12 +191,11 @@ static void sum_counts(piece *p)
 static void write_kept(piece *p)
 {
     for (uint64_t row = 0; row < p->rows; row++) {
-        const stream *s = &p->streams[row];
         uint64_t *const cursor = p->cursor + row * p->tiles_x;
-        for (uint32_t link = s->first; link != NO_LINK; link = p->next[link]) {
+        for (uint32_t link = (uint32_t)row; link != NO_LINK; link = p->next[link]) {
             const uint64_t *const run = p->run + (uint64_t)link * LINK;
             if (p->next[link] != NO_LINK) fetch_link(p, p->next[link]);
-            const uint32_t n = p->next[link] == NO_LINK ? (uint32_t)(s->at - (uint64_t)link * LINK) : LINK;
+            const uint32_t n = p->next[link] == NO_LINK ? (uint32_t)(p->end[row] - (uint64_t)link * LINK) : LINK;
             for (uint32_t i = 0; i < n; i++)
                 write_run(cursor, p->ranks, (uint32_t)run[i], (uint32_t)(run[i] >> 32 & 0xffff), (uint32_t)(run[i] >> 48) + 1);
         }
@@ -222,7 +222,7 @@ static piece piece_of(const kiln_tile_walk *w, const emit_plan *p, uint64_t i, u
                    .cursor = p->cursor + i * p->cursors,
                    .run = p->run + i * p->links * LINK,
                    .next = p->next + i * p->links,
-                   .streams = p->streams + i * p->rows,
+                   .end = p->end + i * p->rows,
                    .ranks = ranks,
                    .counts = !ranks};
 }

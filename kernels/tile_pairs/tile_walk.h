@@ -57,9 +57,11 @@ static inline __attribute__((always_inline)) void kiln_tile_walk_one(const kiln_
         kiln_tile_walk_rows(w, k, i, sink, to);
         return;
     }
-    const uint32_t width = (uint32_t)k->w[i], column = (uint32_t)k->column[i];
-    uint32_t tiles = k->tiles[i];
-    for (uint32_t row = (uint32_t)k->row[i]; tiles; row++, tiles >>= width) sink(to, row, column, tiles & ((1u << width) - 1));
+    const uint32_t tiles = k->tiles[i], width = (uint32_t)k->w[i], height = (uint32_t)k->h[i], all = (1u << width) - 1;
+    const uint32_t row = (uint32_t)k->row[i], column = (uint32_t)k->column[i];
+    sink(to, row, column, tiles & all);
+    sink(to, row + (height > 1), column, tiles >> width & all); /* without a branch, as it could not be foreseen */
+    for (uint32_t r = 2; r < height; r++) sink(to, row + r, column, tiles >> r * width & all);
 }
 
 #endif
