@@ -215,22 +215,28 @@ static void ask_boxes(const kiln_splat2d *splats, const kiln_view *v, uint32_t f
     uint32_t bit = 1;
     for (uint32_t i = 0; i < w; i++) {
         lanes at;
+#pragma omp simd
         for (uint32_t j = 0; j < LANES; j++) at[j] = k->few.px0[first + j] + (float)(i * KILN_TILE);
         find_columns(&g, at, right, &column[i]);
     }
     for (uint32_t r = 0; r < h; r++) {
         lanes at;
+#pragma omp simd
         for (uint32_t j = 0; j < LANES; j++) at[j] = k->few.py0[first + j] + (float)(r * KILN_TILE);
         find_rows(&g, at, bottom, &row);
         for (uint32_t i = 0; i < w; i++, bit <<= 1) {
             uint32_t bits[LANES];
+#pragma omp simd
             for (uint32_t j = 0; j < LANES; j++) bits[j] = bit;
             ask(&g, &column[i], &row, bits, &found);
         }
     }
+    uint32_t open = 0;
+#pragma omp simd reduction(| : open)
+    for (uint32_t i = 0; i < LANES; i++) open |= found.open[i];
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t at = k->sorted[first + i];
-        if (found.open[i]) found.reached[i] |= settle(splats, v, k, at, found.open[i]);
+        if (open && found.open[i]) found.reached[i] |= settle(splats, v, k, at, found.open[i]);
         k->tiles[at] = found.reached[i];
     }
 }
@@ -302,12 +308,14 @@ void KILN_CPU(tile_box_rows)(const kiln_splat2d *s, const kiln_view *v, const ki
     spread(s, &e);
     const gaussians g = {e.x, e.y, e.half_a, e.b, e.half_c, e.t, e.minus_b_a, e.minus_b_c, e.limit};
     for (uint32_t k = 0; k < groups; k++) {
+#pragma omp simd
         for (uint32_t i = 0; i < LANES; i++) at[i] = (float)((uint32_t)b->column * KILN_TILE + (k * LANES + i) * KILN_TILE);
         find_columns(&g, at, right, &column[k]);
     }
     for (uint32_t r = 0; r < (uint32_t)b->h; r++) {
         uint64_t open = 0;
         const uint32_t py0 = ((uint32_t)b->row + r) * KILN_TILE;
+#pragma omp simd
         for (uint32_t i = 0; i < LANES; i++) at[i] = (float)py0;
         find_rows(&g, at, bottom, &row);
         tiles[r] = 0;
