@@ -241,18 +241,38 @@ static void ask_boxes(const kiln_splat2d *splats, const kiln_view *v, uint32_t f
     }
 }
 
+/* Sets k->sorted. Fills end: where each way ends in it. Neighbours often have the same way, and counts of the same one wait for
+ * each other; so the batch is cut into parts with counts of their own. */
+static void sort_by_way(kiln_tile_batch *k, uint32_t *end)
+{
+    enum { PARTS = 4, PART = KILN_TILE_BATCH / PARTS };
+    _Static_assert(KILN_TILE_BATCH % PARTS == 0, "whole parts");
+    uint32_t next[PARTS][WAYS] = {{0}};
+    for (uint32_t i = k->n; i < KILN_TILE_BATCH; i++) k->way[i] = KILN_TILES_NONE;
+    for (uint32_t i = 0; i < PART; i++)
+        for (uint32_t part = 0; part < PARTS; part++) next[part][k->way[part * PART + i]]++;
+    for (uint32_t way = 0, at = 0; way < WAYS; way++) {
+        for (uint32_t part = 0; part < PARTS; part++) {
+            const uint32_t n = next[part][way];
+            next[part][way] = at;
+            at += n;
+        }
+        end[way] = at;
+    }
+    for (uint32_t i = 0; i < PART; i++)
+        for (uint32_t part = 0; part < PARTS; part++) {
+            const uint32_t at = part * PART + i;
+            k->sorted[next[part][k->way[at]]++] = (uint16_t)at;
+        }
+}
+
+/* kiln_tile_box_find_cpu, kiln_tile_box_find_cpu_avx2 */
 void KILN_CPU(tile_box_find)(const kiln_splat2d *splats, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_tile_batch *k)
 {
-    uint32_t end[WAYS] = {0}; /* of each way in `sorted` */
+    uint32_t end[WAYS];
     load(splats, k);
     find_boxes(v, row0, row1, k);
-    for (uint32_t i = 0; i < k->n; i++) end[k->way[i]]++;
-    for (uint32_t way = 0, at = 0; way < WAYS; way++) {
-        const uint32_t n = end[way];
-        end[way] = at;
-        at += n;
-    }
-    for (uint32_t i = 0; i < k->n; i++) k->sorted[end[k->way[i]]++] = (uint16_t)i;
+    sort_by_way(k, end);
     gather(k, end[KILN_TILES_NONE - 1]);
     for (uint32_t way = 0, first = 0; way < KILN_TILES_NONE; first = end[way++])
         for (; first < end[way]; first += LANES) {
