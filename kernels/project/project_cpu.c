@@ -132,26 +132,30 @@ static uint64_t box_pairs_of(const block *k)
     return pairs;
 }
 
-/* Visible ones to `out`; k keeps their rows and means for the colour. */
-static void keep_visible(block *k, kiln_splat2d *out)
+/* Visible ones to `out`; k keeps their rows and means for the colour. First a list of them: which rows are visible cannot be
+ * foreseen, so that a branch on it would cost more than what it leaves out. */
+static void keep_visible(block *k, kiln_splat2d *restrict out)
 {
-    uint32_t kept = 0;
+    uint32_t list[BLOCK], kept = 0;
     for (uint32_t i = 0; i < k->n; i++) {
-        if (!k->visible[i]) continue;
-        out[kept] = (kiln_splat2d){.x = k->x[i],
-                                   .y = k->y[i],
-                                   .conic = {k->a[i], k->b[i], k->c[i]},
-                                   .opacity = k->opacity[i],
-                                   .power_min = k->power_min[i],
-                                   .depth = k->depth[i],
-                                   .row = k->row[i],
-                                   .tile_x0 = k->tile_x0[i],
-                                   .tile_y0 = k->tile_y0[i],
-                                   .tile_x1 = k->tile_x1[i],
-                                   .tile_y1 = k->tile_y1[i]};
-        k->row[kept] = k->row[i];
-        for (int c = 0; c < 3; c++) k->mean[c][kept] = k->mean[c][i];
-        kept++;
+        list[kept] = i;
+        kept += (uint32_t)(k->visible[i] != 0);
+    }
+    for (uint32_t j = 0; j < kept; j++) {
+        const uint32_t i = list[j];
+        out[j] = (kiln_splat2d){.x = k->x[i],
+                                .y = k->y[i],
+                                .conic = {k->a[i], k->b[i], k->c[i]},
+                                .opacity = k->opacity[i],
+                                .power_min = k->power_min[i],
+                                .depth = k->depth[i],
+                                .row = k->row[i],
+                                .tile_x0 = k->tile_x0[i],
+                                .tile_y0 = k->tile_y0[i],
+                                .tile_x1 = k->tile_x1[i],
+                                .tile_y1 = k->tile_y1[i]};
+        k->row[j] = k->row[i];
+        for (int c = 0; c < 3; c++) k->mean[c][j] = k->mean[c][i];
     }
     k->n = kept;
 }
