@@ -23,7 +23,7 @@ enum {
     KEPT_PAIRS = 2,        /* there is room for a run (8 B) for so many pairs, and a link of streams more for each row */
     LINK = 32,             /* runs in a link; any 64 tiles have no more */
     CURSORS_MAX = 1 << 22, /* of all pieces: 32 MiB, more only where one piece has more */
-    UNROLLED = 4,          /* tiles of a run that are written without a branch */
+    UNROLLED = 3,          /* tiles of a run that are written without a branch */
 };
 #define NO_LINK UINT32_MAX
 
