@@ -152,7 +152,7 @@ static void find_boxes(const kiln_view *v, uint32_t row0, uint32_t row1, kiln_ti
         const int32_t column = px0 / KILN_TILE, row = py0 / KILN_TILE;
         const int32_t w = px1 / KILN_TILE - column + 1, h = py1 / KILN_TILE - row + 1;
         const int outside = (x0 >= x1) | (y0 >= y1), nothing = proven & ((px0 > px1) | (py0 > py1));
-        const int few = (w <= KILN_TILE_BOX_FEW) & (h <= KILN_TILE_BOX_FEW) & (w * h <= KILN_TILE_BOX_FEW);
+        const int few = (w <= KILN_TILE_BOX_FEW) & (h <= KILN_TILE_BOX_FEW) & ((uint32_t)w * (uint32_t)h <= KILN_TILE_BOX_FEW);
         int32_t way = few ? (h - 1) * KILN_TILE_BOX_FEW + w - 1 : w <= KILN_TILE_BOX_WIDE ? KILN_TILES_ROWS : KILN_TILES_ODD;
         way = proven ? way : KILN_TILES_ODD;
         k->column[i] = column;
