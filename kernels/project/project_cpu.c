@@ -234,19 +234,26 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
 static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
                       float *restrict sum)
 {
+#pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
-/* The same of the block's rows, which are one after the other, for `many` planes at once, each `step` floats behind the one before:
- * so sums stay in registers. Inlined with a constant `many`. */
-static inline __attribute__((always_inline)) void add_rows(const float *restrict plane, uint64_t step, uint32_t many,
-                                                           const float (*restrict basis)[BLOCK], uint32_t n, float *restrict sum)
+/* The same for n rows one after the other; */
+static void add_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        float s = sum[i];
-        for (uint32_t m = 0; m < many; m++) s = kiln_fmaf(basis[m][i], plane[m * step + i], s);
-        sum[i] = s;
-    }
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
+}
+
+/* of three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a third as
+ * often. */
+static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
+                              float *restrict sum)
+{
+    const float *const second = plane + step, *const third = second + step;
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++)
+        sum[i] = kiln_fmaf(basis[2][i], third[i], kiln_fmaf(basis[1][i], second[i], kiln_fmaf(basis[0][i], plane[i], sum[i])));
 }
 
 /* The same of a plane rounded to halves. */
@@ -276,22 +283,13 @@ static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t
         add_plane(a->shN + column * a->n, k->row, basis, k->n, sum);
 }
 
-/* The coefficients of one degree and one colour, of rows that are one after the other. */
-static void add_degree(const kiln_project_args *a, block *k, uint32_t degree, uint32_t c)
+/* All coefficients of one colour, of rows that are one after the other. */
+static void add_dense(const kiln_project_args *a, block *k, uint32_t coefficients, uint32_t c)
 {
-    const uint32_t first = degree * degree;
-    const float *const plane = a->shN + (3 * (uint64_t)(first - 1) + c) * a->n;
-    switch (degree) {
-#define DEGREE(l)                                                                                 \
-    case l:                                                                                       \
-        add_rows(plane + k->first, 3 * a->n, 2 * (l) + 1, k->basis + (l) * (l), k->n, k->rgb[c]); \
-        break;
-        DEGREE(1)
-        DEGREE(2)
-        DEGREE(3)
-        DEGREE(4)
-#undef DEGREE
-    }
+    const float *plane = a->shN + c * a->n + k->first;
+    uint32_t j = 1;
+    for (; j + 3 <= coefficients; j += 3, plane += 9 * a->n) add_rows_of_three(plane, 3 * a->n, k->basis + j, k->n, k->rgb[c]);
+    for (; j < coefficients; j++, plane += 3 * a->n) add_rows(plane, k->basis[j], k->n, k->rgb[c]);
 }
 
 /* Colours all rows of the block where at least half of them are visible. */
@@ -316,8 +314,7 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
         gather(a->sh0 + c * a->n, k, k->rgb[c]);
         for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
     }
-    for (uint32_t d = 1; k->dense && d <= degree; d++)
-        for (uint32_t c = 0; c < 3; c++) add_degree(a, k, d, c);
+    for (uint32_t c = 0; k->dense && c < 3; c++) add_dense(a, k, coefficients, c);
     for (uint32_t j = 1; !k->dense && j < coefficients; j++)
         for (uint32_t c = 0; c < 3; c++) add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
     for (uint32_t i = 0; i < visible; i++)
