@@ -90,10 +90,10 @@ static void gather_raw(const kiln_project_args *a, block *k)
 /* Lines that are wanted later, asked for some at a time: a processor waits for the first ones once it has asked for some dozens,
  * and while it calculates it need not wait. */
 typedef struct {
-    const float *rows; /* of the first plane */
-    uint64_t step;     /* floats from plane to plane */
-    uint32_t lines;    /* of each plane, */
-    uint32_t at, end;  /* of all */
+    const float *rows;    /* of the plane that is next */
+    uint64_t step;        /* floats from plane to plane */
+    uint32_t line, lines; /* that is next, and how many a plane has */
+    uint32_t left;        /* lines of all planes */
 } wish;
 
 /* The block's rows of shN. None unless they will be read as they lie; a guess. */
@@ -101,13 +101,19 @@ static wish want_colours(const kiln_project_args *a, const block *k, bool dense)
 {
     const uint32_t lines = (k->rows + LINE - 1) / LINE, planes = kiln_sh_components(a->sh_degree);
     if (!dense) return (wish){0};
-    return (wish){.rows = a->shN + k->first, .step = a->n, .lines = lines, .end = lines * planes};
+    return (wish){.rows = a->shN + k->first, .step = a->n, .lines = lines, .left = lines * planes};
 }
 
 static inline void fetch(wish *w, uint32_t n)
 {
-    const uint32_t end = w->end - w->at < n ? w->end : w->at + n;
-    for (; w->at < end; w->at++) __builtin_prefetch(w->rows + w->at / w->lines * w->step + w->at % w->lines * LINE);
+    wish now = *w;
+    for (n = n < now.left ? n : now.left; n > 0; n--, now.left--) {
+        __builtin_prefetch(now.rows + now.line * LINE);
+        if (++now.line < now.lines) continue;
+        now.line = 0;
+        now.rows += now.step;
+    }
+    *w = now;
 }
 
 typedef int outline_fn(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o);
@@ -118,7 +124,7 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
                                                                block *restrict k)
 {
     kiln_lens l = *lens;
-    const uint32_t n = whole_vectors(k->n), lines = (w->end * LANES + n - 1) / n;
+    const uint32_t n = whole_vectors(k->n), lines = (w->left * LANES + n - 1) / n;
     if (plain) l.antialiased = 0;
     for (uint32_t first = 0; first < n; first += LANES) {
         fetch(w, lines);
