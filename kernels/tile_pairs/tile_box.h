@@ -7,31 +7,31 @@
 #include "kernels/tile_pairs/tile_ask_math.h"
 
 enum {
-    KILN_TILE_BATCH = 1008, /* Gaussians at once */
-    KILN_TILE_SORTED = KILN_TILE_BATCH + 8,
-    KILN_TILE_BOX_FEW = 16,  /* a box of so many tiles is answered with the batch, */
-    KILN_TILE_BOX_WIDE = 64, /* one of so many in a row when its rows are asked for, */
-    KILN_TILE_BOX_ROWS = 32, /* of which so many are at once */
+    KILN_TILE_BATCH = 1008, /* Gaussians at once; of 1,024 all arrays would begin in the same set of the first cache */
+    KILN_TILE_SORTED = KILN_TILE_BATCH + 8, /* the last vector may reach beyond them */
+    KILN_TILE_BOX_FEW = 16,                 /* a box of so many tiles is answered with the batch, */
+    KILN_TILE_BOX_WIDE = 64,                /* one of so many in a row when its rows are asked for, */
+    KILN_TILE_BOX_ROWS = 32,                /* of which so many are at once */
 };
 
-/* How the tiles of a Gaussian are found. Anything below is KILN_TILES_FEW: a box of that shape, answered. */
+/* How the tiles of a Gaussian are found. Anything below: a box of few tiles, which is answered; the number is its shape. */
 typedef enum {
     KILN_TILES_NONE = KILN_TILE_BOX_FEW * KILN_TILE_BOX_FEW,
     KILN_TILES_ROWS, /* a proven box that is at most KILN_TILE_BOX_WIDE wide: kiln_tile_box_rows */
     KILN_TILES_ODD,  /* no proven box, or a wider one: tile_rows.h */
 } kiln_tile_way;
 
-/* Up to KILN_TILE_BATCH Gaussians; 100 KiB. */
+/* Up to KILN_TILE_BATCH Gaussians; 100 KiB, of the thread's stack. The caller sets n and id and reads way, boxes and tiles. */
 typedef struct {
-    uint32_t n, id[KILN_TILE_BATCH];                                  /* in: which splats */
+    uint32_t n, id[KILN_TILE_BATCH];                                  /* which splats */
     uint16_t way[KILN_TILE_BATCH];                                    /* kiln_tile_way */
     int32_t column[KILN_TILE_BATCH], row[KILN_TILE_BATCH];            /* of the box, the first */
     int32_t w[KILN_TILE_BATCH], h[KILN_TILE_BATCH];                   /* how many */
     uint32_t tiles[KILN_TILE_BATCH];                                  /* of few: bit row * w + column */
     float x[KILN_TILE_BATCH], y[KILN_TILE_BATCH], t[KILN_TILE_BATCH]; /* of the splats */
     float a[KILN_TILE_BATCH], b[KILN_TILE_BATCH], c[KILN_TILE_BATCH];
-    uint16_t sorted[KILN_TILE_BATCH]; /* by way */
-    struct {
+    uint16_t sorted[KILN_TILE_BATCH]; /* by way; */
+    struct {                          /* those with few tiles, in that order */
         float x[KILN_TILE_SORTED], y[KILN_TILE_SORTED], half_a[KILN_TILE_SORTED], b[KILN_TILE_SORTED], half_c[KILN_TILE_SORTED];
         float t[KILN_TILE_SORTED], px0[KILN_TILE_SORTED], py0[KILN_TILE_SORTED];
         float minus_b_a[KILN_TILE_SORTED], minus_b_c[KILN_TILE_SORTED], limit[KILN_TILE_SORTED];

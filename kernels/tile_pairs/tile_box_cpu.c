@@ -5,7 +5,7 @@
 
 #include "kernels/math/reach_math.h"
 
-enum { LANES = 8, AHEAD = 32 };
+enum { LANES = 8, AHEAD = 32 /* splats are asked for so long before they are read: in an order they lie anywhere */ };
 
 /* Is a pixel of this tile reached? By definition: by looking at all of them. */
 static bool is_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t px0, uint32_t py0)
@@ -39,7 +39,7 @@ typedef struct {
     const float *minus_b_a, *minus_b_c, *limit; /* -B / A, -B / C; a form above it is missed */
 } gaussians;
 
-static inline float limit_of(float t) { return (fabsf(t) + 1e-30f) * 1.0078741f; } /* above 1 / (1 - 2^-7) */
+static inline float limit_of(float t) { return (fabsf(t) + 1e-30f) * 1.008f; } /* above 1 / (1 - 2^-7) */
 
 /* Of columns of tiles along x, of rows of tiles along y. */
 typedef struct {
@@ -166,11 +166,13 @@ static void find_boxes(const kiln_view *v, uint32_t row0, uint32_t row1, kiln_ti
 /* ---- small boxes ---------------------------------------------------------------------------------------------------------- */
 enum { WAYS = KILN_TILES_ODD + 1 };
 
-/* Puts side by side what has boxes of the same shape. */
-static void gather(kiln_tile_batch *restrict k, uint32_t n)
+/* Puts side by side what has boxes of the same shape: the first `few` that are sorted, and one of them again as often as the last
+ * vector may reach beyond. */
+static void gather(kiln_tile_batch *restrict k, uint32_t few)
 {
+    const uint32_t n = few > 0 ? few + LANES : 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t at = k->sorted[i];
+        const uint32_t at = k->sorted[i < few ? i : 0];
         k->few.x[i] = k->x[at];
         k->few.y[i] = k->y[at];
         k->few.half_a[i] = k->a[at];
