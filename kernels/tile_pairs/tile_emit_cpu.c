@@ -20,16 +20,17 @@
 
 enum {
     PIECES_PER_THREAD = 4,
-    KEPT_PAIRS = 2,        /* there is room for a run (8 B) for so many pairs, and a link of streams more for each row */
-    LINK = 32,             /* runs in a link; any 64 tiles have no more */
+    KEPT_PAIRS = 2,        /* there is room for a run (8 B) for so many pairs, and for two links more for each tile row */
+    LINK = 32,             /* runs in a link; any 64 tiles of a row have no more */
     CURSORS_MAX = 1 << 22, /* of all pieces: 32 MiB, more only where one piece has more */
     UNROLLED = 3,          /* tiles of a run that are written without a branch */
+    LINE = 16,             /* ranks in a line of a cache */
 };
 #define NO_LINK UINT32_MAX
 
-/* The work space. cursor[piece][tile] is first a count, then the next place to write. Runs of a tile row
- * are a stream: in links, of which the first has the number of the row. A run: its Gaussian (32 bits), first tile column (16),
- * tiles less one (16). */
+/* The work space. cursor[piece][tile] is first a count, then the next place to write. The runs of a tile row are a stream: in
+ * links, the first of which has the number of the row. A run: its Gaussian (32 bits), first tile column (16), tiles less one (16).
+ */
 typedef struct {
     uint64_t pieces, rows, tiles, cursors, links; /* cursors, links: of a piece */
     uint64_t *cursor, *run;
@@ -81,7 +82,7 @@ static void fetch_link(const piece *p, uint64_t link)
     for (uint32_t i = 0; i < LINK; i += 8) __builtin_prefetch(p->run + link * LINK + i, 1);
 }
 
-/* Behind a link that is full. */
+/* Behind a link that is full. Some row will soon begin the link after the next two: asked for now, its lines are there by then. */
 static void add_link(piece *p, uint64_t row)
 {
     const uint32_t added = (uint32_t)p->used++;
@@ -119,7 +120,7 @@ static inline __attribute__((always_inline)) void keep_run(piece *p, uint64_t ro
     uint64_t *const end = &p->end[row];
     p->run[*end] = p->id | (uint64_t)first << 32 | (uint64_t)(n - 1) << 48;
     *end += some;
-    if (*end % LINK + 1 - some == 0) add_link(p, row);
+    if (*end % LINK + 1 - some == 0) add_link(p, row); /* the last place was taken */
 }
 
 static inline __attribute__((always_inline)) void keep_tiles(void *to, uint32_t row, uint32_t column, uint64_t bits)
@@ -127,18 +128,19 @@ static inline __attribute__((always_inline)) void keep_tiles(void *to, uint32_t 
     for_runs(to, row, column, bits, keep_run);
 }
 
-/* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: of the first few that it
- * has not, the first one is written again. */
+/* How many tiles a run has cannot be foreseen, so that a branch on it would cost more than some writes: in place of those of the
+ * first three that it does not have, the first one is written again. The line that a list goes on with is asked for early: a store
+ * to a line that is not there yet holds up all that follow. */
 static inline __attribute__((always_inline)) void write_run(uint64_t *cursor, uint32_t *ranks, uint32_t id, uint32_t first,
                                                             uint32_t n)
 {
     uint64_t *const at = cursor + first;
     const uint64_t place = at[0]++;
     ranks[place] = id;
-    __builtin_prefetch(ranks + place + 16, 1);
+    __builtin_prefetch(ranks + place + LINE, 1);
     for (uint32_t i = 1; i < UNROLLED; i++) {
         const uint64_t has = i < n, other = at[i];
-        __builtin_prefetch(ranks + other + 16, 1);
+        __builtin_prefetch(ranks + other + LINE, 1);
         ranks[place + ((other - place) & (0 - has))] = id;
         at[i] = other + has;
     }
