@@ -7,7 +7,7 @@
 #include "kernels/tile_pairs/tile_ask_math.h"
 
 enum {
-    KILN_TILE_BATCH = 1008, /* Gaussians at once; of 1,024 all arrays would begin in the same set of the first cache */
+    KILN_TILE_BATCH = 752, /* Gaussians at once; of 1,024 all arrays would begin in the same set of the first cache */
     KILN_TILE_SORTED = KILN_TILE_BATCH + 8, /* the last vector may reach beyond them */
     KILN_TILE_BOX_FEW = 16,                 /* a box of so many tiles is answered with the batch, */
     KILN_TILE_BOX_WIDE = 64,                /* one of so many in a row when its rows are asked for, */
@@ -21,7 +21,7 @@ typedef enum {
     KILN_TILES_ODD,  /* no proven box, or a wider one: tile_rows.h */
 } kiln_tile_way;
 
-/* Up to KILN_TILE_BATCH Gaussians; 100 KiB, of the thread's stack. The caller sets n and id and reads way, boxes and tiles. */
+/* Up to KILN_TILE_BATCH Gaussians; 75 KiB, of the thread's stack. The caller sets n and id and reads way, boxes and tiles. */
 typedef struct {
     uint32_t n, id[KILN_TILE_BATCH];                                  /* which splats */
     uint16_t way[KILN_TILE_BATCH];                                    /* kiln_tile_way */

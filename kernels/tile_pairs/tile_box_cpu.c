@@ -236,11 +236,9 @@ static void ask_boxes(const kiln_splat2d *splats, const kiln_view *v, uint32_t f
     uint32_t open = 0;
 #pragma omp simd reduction(| : open)
     for (uint32_t i = 0; i < LANES; i++) open |= found.open[i];
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t at = k->sorted[first + i];
-        if (open && found.open[i]) found.reached[i] |= settle(splats, v, k, at, found.open[i]);
-        k->tiles[at] = found.reached[i];
-    }
+    for (uint32_t i = 0; open && i < n; i++)
+        if (found.open[i]) found.reached[i] |= settle(splats, v, k, k->sorted[first + i], found.open[i]);
+    for (uint32_t i = 0; i < n; i++) k->tiles[k->sorted[first + i]] = found.reached[i];
 }
 
 /* Sets k->sorted. Fills end: where each way ends in it. Neighbours often have the same way, and counts of the same one wait for
