@@ -17,7 +17,8 @@
 
 #include <string.h>
 
-enum { BLOCK = 256, LINE = 16 /* floats of a cache line */, PIECES_PER_THREAD = 8 };
+enum { BLOCK = 256, LANES = 8 /* rows that are outlined at once */, LINE = 16 /* floats of a cache line */, PIECES_PER_THREAD = 8 };
+_Static_assert(BLOCK % LANES == 0, "whole vectors");
 
 /* One block while it is worked on: about 60 KiB, of the thread's stack. */
 typedef struct {
@@ -53,7 +54,10 @@ static void cull_depth(const kiln_project_args *a, const kiln_lens *lens, uint64
         k->depth[k->n] = depth[i];
         k->n += (uint32_t)kiln_project_in_depth(&l, depth[i]);
     }
+    for (uint32_t i = k->n; i % LANES != 0; i++) k->row[i] = (uint32_t)first; /* outlined with the others, not looked at */
 }
+
+static uint32_t whole_vectors(uint32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 /* Asks for the rows of the next block: a plane is left after 1 KiB, too soon for the processor to see that it is being read on. */
 static void fetch_next(const float *plane, const block *k)
@@ -69,7 +73,8 @@ static void gather(const float *plane, const block *k, float *restrict out)
         memcpy(out, plane + k->first, k->n * sizeof *out);
         return;
     }
-    for (uint32_t i = 0; i < k->n; i++) out[i] = plane[k->row[i]];
+    const uint32_t n = whole_vectors(k->n);
+    for (uint32_t i = 0; i < n; i++) out[i] = plane[k->row[i]];
 }
 
 static void gather_raw(const kiln_project_args *a, block *k)
@@ -82,45 +87,90 @@ static void gather_raw(const kiln_project_args *a, block *k)
     gather(a->opacity_logits, k, k->opacity_logit);
 }
 
+/* Lines that are wanted later, asked for some at a time: a processor waits for the first ones once it has asked for some dozens,
+ * and while it calculates it need not wait. */
+typedef struct {
+    const float *rows;    /* of the plane that is next */
+    uint64_t step;        /* floats from plane to plane */
+    uint32_t line, lines; /* that is next, and how many a plane has */
+    uint32_t left;        /* lines of all planes */
+} wish;
+
+/* The block's rows of shN. None unless they will be read as they lie; a guess. */
+static wish want_colours(const kiln_project_args *a, const block *k, bool dense)
+{
+    const uint32_t lines = (k->rows + LINE - 1) / LINE, planes = kiln_sh_components(a->sh_degree);
+    if (!dense) return (wish){0};
+    return (wish){.rows = a->shN + k->first, .step = a->n, .lines = lines, .left = lines * planes};
+}
+
+static inline void fetch(wish *w, uint32_t n)
+{
+    wish now = *w;
+    for (n = n < now.left ? n : now.left; n > 0; n--, now.left--) {
+        __builtin_prefetch(now.rows + now.line * LINE);
+        if (++now.line < now.lines) continue;
+        now.line = 0;
+        now.rows += now.step;
+    }
+    *w = now;
+}
+
 typedef int outline_fn(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o);
 
-/* Always inlined with a constant `outline`, so that each profile gets a loop of its own. */
-static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_lens *lens, block *restrict k)
+/* Always inlined with constants `outline` and `plain`, so that each profile gets loops of its own. plain: not antialiased, and
+ * nobody wants the renderer's boxes. */
+static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_lens *lens, bool plain, wish *w,
+                                                               block *restrict k)
 {
-    const kiln_lens l = *lens;
-    const uint32_t n = k->n;
-    for (uint32_t i = 0; i < n; i++) {
-        const kiln_raw raw = {.mean = {k->mean[0][i], k->mean[1][i], k->mean[2][i]},
-                              .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
-                              .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
-                              .opacity_logit = k->opacity_logit[i]};
-        kiln_splat3d splat;
-        kiln_outline o;
-        kiln_project_splat3d(&l, &raw, &splat);
-        k->visible[i] = outline(&l, &splat, &o);
-        k->x[i] = o.x;
-        k->y[i] = o.y;
-        k->a[i] = o.a;
-        k->b[i] = o.b;
-        k->c[i] = o.c;
-        k->opacity[i] = o.opacity;
-        k->power_min[i] = o.power_min;
-        k->tile_x0[i] = o.tile_x0;
-        k->tile_y0[i] = o.tile_y0;
-        k->tile_x1[i] = o.tile_x1;
-        k->tile_y1[i] = o.tile_y1;
-        k->box_x[i] = o.box_x;
-        k->box_y[i] = o.box_y;
+    kiln_lens l = *lens;
+    const uint32_t n = whole_vectors(k->n), lines = (w->left * LANES + n - 1) / n;
+    if (plain) l.antialiased = 0;
+    for (uint32_t first = 0; first < n; first += LANES) {
+        fetch(w, lines);
+        const uint32_t end = first + LANES < n ? first + LANES : n; /* a loop of a known length gcc writes out instead */
+        for (uint32_t i = first; i < end; i++) {
+            const kiln_raw raw = {.mean = {k->mean[0][i], k->mean[1][i], k->mean[2][i]},
+                                  .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
+                                  .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
+                                  .opacity_logit = k->opacity_logit[i]};
+            kiln_splat3d splat;
+            kiln_outline o;
+            kiln_project_splat3d(&l, &raw, &splat);
+            k->visible[i] = outline(&l, &splat, &o);
+            k->x[i] = o.x;
+            k->y[i] = o.y;
+            k->a[i] = o.a;
+            k->b[i] = o.b;
+            k->c[i] = o.c;
+            k->opacity[i] = o.opacity;
+            k->power_min[i] = o.power_min;
+            k->tile_x0[i] = o.tile_x0;
+            k->tile_y0[i] = o.tile_y0;
+            k->tile_x1[i] = o.tile_x1;
+            k->tile_y1[i] = o.tile_y1;
+            if (plain) continue;
+            k->box_x[i] = o.box_x;
+            k->box_y[i] = o.box_y;
+        }
     }
 }
 
-/* outline_inria calls kiln_inria_outline, outline_gsplat kiln_gsplat_outline: one for each family of profiles. */
-#define FAMILY(id) \
-    static __attribute__((flatten)) void outline_##id(const kiln_lens *l, block *k) { outline_with(kiln_##id##_outline, l, k); }
+/* outline_inria, outline_inria_plain call kiln_inria_outline; outline_gsplat, outline_gsplat_plain kiln_gsplat_outline: two for
+ * each family of profiles. */
+#define FAMILY(id)                                                                                   \
+    static __attribute__((flatten)) void outline_##id(const kiln_lens *l, wish *w, block *k)         \
+    {                                                                                                \
+        outline_with(kiln_##id##_outline, l, false, w, k);                                           \
+    }                                                                                                \
+    static __attribute__((flatten)) void outline_##id##_plain(const kiln_lens *l, wish *w, block *k) \
+    {                                                                                                \
+        outline_with(kiln_##id##_outline, l, true, w, k);                                            \
+    }
 #include "kernels/profiles/profiles.def"
 
-static void (*const outlines[KILN_FAMILY_COUNT])(const kiln_lens *l, block *k) = {
-#define FAMILY(id) [KILN_FAMILY_##id] = outline_##id,
+static void (*const outlines[KILN_FAMILY_COUNT][2])(const kiln_lens *l, wish *w, block *k) = {
+#define FAMILY(id) [KILN_FAMILY_##id] = {outline_##id, outline_##id##_plain},
 #include "kernels/profiles/profiles.def"
 };
 
@@ -132,26 +182,30 @@ static uint64_t box_pairs_of(const block *k)
     return pairs;
 }
 
-/* Visible ones to `out`; k keeps their rows and means for the colour. */
-static void keep_visible(block *k, kiln_splat2d *out)
+/* Visible ones to `out`; k keeps their rows and means for the colour. First a list of them: which rows are visible cannot be
+ * foreseen, so that a branch on it would cost more than what it leaves out. */
+static void keep_visible(block *k, kiln_splat2d *restrict out)
 {
-    uint32_t kept = 0;
+    uint32_t list[BLOCK], kept = 0;
     for (uint32_t i = 0; i < k->n; i++) {
-        if (!k->visible[i]) continue;
-        out[kept] = (kiln_splat2d){.x = k->x[i],
-                                   .y = k->y[i],
-                                   .conic = {k->a[i], k->b[i], k->c[i]},
-                                   .opacity = k->opacity[i],
-                                   .power_min = k->power_min[i],
-                                   .depth = k->depth[i],
-                                   .row = k->row[i],
-                                   .tile_x0 = k->tile_x0[i],
-                                   .tile_y0 = k->tile_y0[i],
-                                   .tile_x1 = k->tile_x1[i],
-                                   .tile_y1 = k->tile_y1[i]};
-        k->row[kept] = k->row[i];
-        for (int c = 0; c < 3; c++) k->mean[c][kept] = k->mean[c][i];
-        kept++;
+        list[kept] = i;
+        kept += (uint32_t)(k->visible[i] != 0);
+    }
+    for (uint32_t j = 0; j < kept; j++) {
+        const uint32_t i = list[j];
+        out[j] = (kiln_splat2d){.x = k->x[i],
+                                .y = k->y[i],
+                                .conic = {k->a[i], k->b[i], k->c[i]},
+                                .opacity = k->opacity[i],
+                                .power_min = k->power_min[i],
+                                .depth = k->depth[i],
+                                .row = k->row[i],
+                                .tile_x0 = k->tile_x0[i],
+                                .tile_y0 = k->tile_y0[i],
+                                .tile_x1 = k->tile_x1[i],
+                                .tile_y1 = k->tile_y1[i]};
+        k->row[j] = k->row[i];
+        for (int c = 0; c < 3; c++) k->mean[c][j] = k->mean[c][i];
     }
     k->n = kept;
 }
@@ -186,13 +240,26 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
 static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
                       float *restrict sum)
 {
+#pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
-/* The same for n rows one after the other. */
+/* The same for n rows one after the other; */
 static void add_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
 {
+#pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
+}
+
+/* of three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a third as
+ * often. */
+static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
+                              float *restrict sum)
+{
+    const float *const second = plane + step, *const third = second + step;
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++)
+        sum[i] = kiln_fmaf(basis[2][i], third[i], kiln_fmaf(basis[1][i], second[i], kiln_fmaf(basis[0][i], plane[i], sum[i])));
 }
 
 /* The same of a plane rounded to halves. */
@@ -218,11 +285,17 @@ static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t
         add_halves(a->sh_halves + column / 2, words, column % 2, k->row, basis, k->n, sum);
     else if (a->half_sh)
         add_rounded(a->shN + column * a->n, k->row, basis, k->n, sum);
-    else if (k->dense) {
-        fetch_next(a->shN + column * a->n, k);
-        add_rows(a->shN + column * a->n + k->first, basis, k->n, sum);
-    } else
+    else
         add_plane(a->shN + column * a->n, k->row, basis, k->n, sum);
+}
+
+/* All coefficients of one colour, of rows that are one after the other. */
+static void add_dense(const kiln_project_args *a, block *k, uint32_t coefficients, uint32_t c)
+{
+    const float *plane = a->shN + c * a->n + k->first;
+    uint32_t j = 1;
+    for (; j + 3 <= coefficients; j += 3, plane += 9 * a->n) add_rows_of_three(plane, 3 * a->n, k->basis + j, k->n, k->rgb[c]);
+    for (; j < coefficients; j++, plane += 3 * a->n) add_rows(plane, k->basis[j], k->n, k->rgb[c]);
 }
 
 /* Colours all rows of the block where at least half of them are visible. */
@@ -247,25 +320,29 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
         gather(a->sh0 + c * a->n, k, k->rgb[c]);
         for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
     }
-    for (uint32_t j = 1; j < coefficients; j++)
+    for (uint32_t c = 0; k->dense && c < 3; c++) add_dense(a, k, coefficients, c);
+    for (uint32_t j = 1; !k->dense && j < coefficients; j++)
         for (uint32_t c = 0; c < 3; c++) add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
     for (uint32_t i = 0; i < visible; i++)
         for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][k->place[i]]);
 }
 
-/* Writes the block's visible splats to out. Returns how many. */
+/* Writes the block's visible splats to out. Returns how many. *dense: in: a guess whether all will be coloured; out: whether they
+ * were. */
 static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n, kiln_splat2d *out,
-                              uint64_t *box_pairs)
+                              bool *dense, uint64_t *box_pairs)
 {
     block k;
     cull_depth(a, l, first, n, &k);
     if (k.n == 0) return 0;
     gather_raw(a, &k);
-    outlines[kiln_profiles[a->profile].family](l, &k);
+    wish w = want_colours(a, &k, *dense);
+    outlines[kiln_profiles[a->profile].family][!a->box_pairs && !a->antialiased](l, &w, &k);
     if (a->box_pairs) *box_pairs += box_pairs_of(&k);
     keep_visible(&k, out);
     const uint32_t visible = k.n;
     if (a->sh0 && visible > 0) colour(a, l, &k, out);
+    *dense = k.dense && a->shN;
     return visible;
 }
 
@@ -287,8 +364,9 @@ static uint64_t project_piece(const kiln_project_args *a, const kiln_lens *l, ui
 {
     kiln_splat2d *const out = a->splats + first;
     uint64_t kept = 0;
+    bool dense = false;
     for (uint64_t done = 0; done < n; done += BLOCK)
-        kept += project_block(a, l, first + done, (uint32_t)(n - done < BLOCK ? n - done : BLOCK), out + kept, box_pairs);
+        kept += project_block(a, l, first + done, (uint32_t)(n - done < BLOCK ? n - done : BLOCK), out + kept, &dense, box_pairs);
     return kept;
 }
 

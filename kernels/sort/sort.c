@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, MAX_PIECES = 256, SMALL = 64 };
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, MAX_PIECES = 256, SMALL = 64, WORD_DIGIT_BITS = 11 };
 
 typedef struct {
     uint64_t *keys;
@@ -69,10 +69,10 @@ static void insertion_sort(uint64_t n, uint64_t *keys, uint32_t *values)
 
 typedef struct {
     uint64_t *keys, *out_keys;
-    uint32_t *values, *out_values;
+    uint32_t *values, *out_values; /* NULL: keys alone are sorted */
     uint64_t n;
-    unsigned shift, pieces;
-    uint64_t (*counts)[DIGITS];
+    unsigned shift, bits, pieces; /* of the digit; pieces */
+    uint64_t *counts;             /* a row of 2^bits for each piece */
 } pass;
 
 static inline uint64_t piece_start(const pass *p, unsigned piece)
@@ -83,32 +83,36 @@ static inline uint64_t piece_start(const pass *p, unsigned piece)
 
 static void count_piece(const pass *p, unsigned piece)
 {
-    uint64_t *count = p->counts[piece];
-    const uint64_t end = piece_start(p, piece + 1);
-    memset(count, 0, sizeof p->counts[piece]);
-    for (uint64_t i = piece_start(p, piece); i < end; i++) count[p->keys[i] >> p->shift & (DIGITS - 1)]++;
+    uint64_t *const count = p->counts + ((size_t)piece << p->bits);
+    const uint64_t end = piece_start(p, piece + 1), mask = (1u << p->bits) - 1;
+    memset(count, 0, sizeof *count << p->bits);
+    for (uint64_t i = piece_start(p, piece); i < end; i++) count[p->keys[i] >> p->shift & mask]++;
 }
 
 /* counts become the first place of each (digit, piece) */
 static void place(const pass *p)
 {
     uint64_t at = 0;
-    for (unsigned d = 0; d < DIGITS; d++) {
-        for (unsigned t = 0; t < p->pieces; t++) {
-            const uint64_t count = p->counts[t][d];
-            p->counts[t][d] = at;
-            at += count;
+    for (size_t d = 0; d < (size_t)1 << p->bits; d++) {
+        for (size_t t = 0; t < p->pieces; t++) {
+            uint64_t *const count = &p->counts[(t << p->bits) + d], n = *count;
+            *count = at;
+            at += n;
         }
     }
 }
 
 static void scatter_piece(const pass *p, unsigned piece)
 {
-    uint64_t *next = p->counts[piece];
-    const uint64_t end = piece_start(p, piece + 1);
+    uint64_t *const next = p->counts + ((size_t)piece << p->bits);
+    const uint64_t end = piece_start(p, piece + 1), mask = (1u << p->bits) - 1;
+    if (!p->values) {
+        for (uint64_t i = piece_start(p, piece); i < end; i++) p->out_keys[next[p->keys[i] >> p->shift & mask]++] = p->keys[i];
+        return;
+    }
     for (uint64_t i = piece_start(p, piece); i < end; i++) {
         const uint64_t key = p->keys[i];
-        const uint64_t to = next[key >> p->shift & (DIGITS - 1)]++;
+        const uint64_t to = next[key >> p->shift & mask]++;
         p->out_keys[to] = key;
         p->out_values[to] = p->values[i];
     }
@@ -124,6 +128,21 @@ static void run_pass(const pass *p)
     for (int t = 0; t < pieces; t++) scatter_piece(p, (unsigned)t);
 }
 
+/* Sorts by all digits in which keys differ; `diff` has the bits that differ. p->keys, p->values get the result. */
+static void run_passes(pass *p, uint64_t diff)
+{
+    for (; p->shift < 64 && diff >> p->shift != 0; p->shift += p->bits) {
+        if ((diff >> p->shift & ((1u << p->bits) - 1)) == 0) continue;
+        run_pass(p);
+        uint64_t *const k = p->keys;
+        uint32_t *const v = p->values;
+        p->keys = p->out_keys;
+        p->values = p->out_values;
+        p->out_keys = k;
+        p->out_values = v;
+    }
+}
+
 void kiln_sort_pairs(uint64_t n, uint64_t *keys, uint32_t *values, unsigned threads, void *work)
 {
     if (n <= SMALL) {
@@ -137,20 +156,35 @@ void kiln_sort_pairs(uint64_t n, uint64_t *keys, uint32_t *values, unsigned thre
               .out_keys = l.keys,
               .out_values = l.values,
               .n = n,
+              .bits = DIGIT_BITS,
               .pieces = piece_count(n, threads),
-              .counts = l.counts};
-    for (p.shift = 0; p.shift < 64; p.shift += DIGIT_BITS) {
-        if ((diff >> p.shift & (DIGITS - 1)) == 0) continue;
-        run_pass(&p);
-        uint64_t *k = p.keys;
-        uint32_t *v = p.values;
-        p.keys = p.out_keys;
-        p.values = p.out_values;
-        p.out_keys = k;
-        p.out_values = v;
-    }
+              .counts = l.counts[0]};
+    run_passes(&p, diff);
     if (p.keys != keys) {
         memcpy(keys, p.keys, n * sizeof *keys);
         memcpy(values, p.values, n * sizeof *values);
     }
+}
+
+size_t kiln_sort_words_bytes(uint64_t n, unsigned threads)
+{
+    return (size_t)piece_count(n, threads) * sizeof(uint64_t) << WORD_DIGIT_BITS;
+}
+
+uint64_t *kiln_sort_words(uint64_t n, uint64_t *words, uint64_t *spare, unsigned from, unsigned threads, void *work)
+{
+    const uint64_t diff = differing_bits(n, words);
+    if (diff >> from == 0) return words;
+    const unsigned bits = 64 - from - (unsigned)__builtin_clzll(diff), log2_n = 63 - (unsigned)__builtin_clzll(n);
+    const unsigned most = log2_n < WORD_DIGIT_BITS ? log2_n : WORD_DIGIT_BITS; /* no more digits than words: they are counted */
+    const unsigned passes = (bits + most - 1) / most;
+    pass p = {.keys = words,
+              .out_keys = spare,
+              .n = n,
+              .shift = from,
+              .bits = (bits + passes - 1) / passes,
+              .pieces = piece_count(n, threads),
+              .counts = work};
+    run_passes(&p, diff);
+    return p.keys;
 }

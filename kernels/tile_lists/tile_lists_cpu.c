@@ -1,22 +1,18 @@
-/* tile_lists on the CPU: the definition. It runs depth_order, copies the splats into that order, runs tile_pairs_emit, and turns
- * ranks back into positions in splats.
- */
+/* tile_lists on the CPU: the definition. It runs depth_order, then tile_pairs_emit on the splats where they lie, in that order. */
 #include "kernels/tile_lists/tile_lists.h"
 
 #include "base/carve.h"
 #include "kernels/depth_order/depth_order.h"
-#include "kernels/tile_pairs/tile_pairs.h"
+#include "kernels/tile_pairs/tile_emit.h"
 
 #include <string.h>
 
 kiln_tile_lists_fn KILN_CPU(tile_lists);
-kiln_depth_order_fn KILN_CPU(depth_order);         /* kiln_depth_order_cpu, kiln_depth_order_cpu_avx2 */
-kiln_tile_pairs_emit_fn KILN_CPU(tile_pairs_emit); /* kiln_tile_pairs_emit_cpu, kiln_tile_pairs_emit_cpu_avx2 */
+kiln_depth_order_fn KILN_CPU(depth_order); /* kiln_depth_order_cpu, kiln_depth_order_cpu_avx2 */
 
 typedef struct {
-    uint32_t *order;       /* [n] */
-    kiln_splat2d *ordered; /* [n] */
-    void *step;            /* work space of both operations */
+    uint32_t *order; /* [n] */
+    void *step;      /* work space of both operations */
     size_t step_bytes, bytes;
 } workspace;
 
@@ -26,10 +22,10 @@ static kiln_depth_order_args order_of(const kiln_tile_lists_args *a, const works
     return (kiln_depth_order_args){.n = n, .depths = a->depths, .source_rows = a->source_rows, .order = w->order};
 }
 
-static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, const workspace *w, uint64_t n)
+static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, uint64_t n)
 {
     return (kiln_tile_pairs_emit_args){.n = n,
-                                       .splats = w->ordered,
+                                       .splats = a->splats,
                                        .view = a->view,
                                        .row0 = a->row0,
                                        .row1 = a->row1,
@@ -45,11 +41,10 @@ static kiln_status lay_out(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     size_t order_bytes = 0, pairs_bytes = 0;
     *w = (workspace){0};
     w->order = kiln_take(&c, a->n, sizeof *w->order);
-    w->ordered = kiln_take(&c, a->n, sizeof *w->ordered);
     const kiln_depth_order_args order = order_of(a, w, a->n);
-    const kiln_tile_pairs_emit_args pairs = pairs_of(a, w, a->n);
+    const kiln_tile_pairs_emit_args pairs = pairs_of(a, a->n);
     KILN_TRY(KILN_CPU(depth_order)(x, &order, NULL, &order_bytes, err));
-    KILN_TRY(KILN_CPU(tile_pairs_emit)(x, &pairs, NULL, &pairs_bytes, err));
+    KILN_TRY(KILN_CPU(tile_emit)(x, &pairs, w->order, NULL, &pairs_bytes, err));
     w->step_bytes = order_bytes > pairs_bytes ? order_bytes : pairs_bytes;
     w->step = kiln_take(&c, w->step_bytes, 1);
     w->bytes = c.used;
@@ -60,12 +55,9 @@ static kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, works
 {
     const uint64_t n = *a->n_visible;
     const kiln_depth_order_args order = order_of(a, w, n);
-    const kiln_tile_pairs_emit_args pairs = pairs_of(a, w, n);
+    const kiln_tile_pairs_emit_args pairs = pairs_of(a, n);
     KILN_TRY(KILN_CPU(depth_order)(x, &order, w->step, &w->step_bytes, err));
-    for (uint64_t i = 0; i < n; i++) w->ordered[i] = a->splats[w->order[i]];
-    KILN_TRY(KILN_CPU(tile_pairs_emit)(x, &pairs, w->step, &w->step_bytes, err));
-    for (uint64_t i = 0; i < a->stats[0]; i++) a->ids[i] = w->order[a->ids[i]];
-    return KILN_OK;
+    return KILN_CPU(tile_emit)(x, &pairs, w->order, w->step, &w->step_bytes, err);
 }
 
 /* kiln_tile_lists_cpu, kiln_tile_lists_cpu_avx2 */

@@ -4,6 +4,7 @@
 #include "tests/bench/cpu_scene.h"
 
 #include "base/memory.h"
+#include "kernels/tile_pairs/tile_ask_math.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,11 @@
 /* What draws one Gaussian to one pixel in float32 instructions: power 3 and its test, exponential 10, alpha 2 and its test,
  * transmittance 2 and its test, weight 1, colour 6, less what a row shares (raster_math.h, real.h). */
 static const double blend_fp32 = 26;
+
+/* What lists take in float32 instructions. Of a Gaussian: determinant and its tests 12, half width and height 9, first and last
+ * pixels 26, ratios 3. Of a tile of its box: least values on two edges 14, the lesser one and its test 5, the pixel nearest to it
+ * 12, power 5 and its test; what tiles of a column or row share is not counted (tile_box_cpu.c). */
+static const double box_fp32 = 50, tile_fp32 = 37;
 
 typedef struct {
     const cpu_frame *frame;
@@ -147,11 +153,34 @@ static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_l
     return KILN_OK;
 }
 
+/* Tiles of the boxes that hold what is listed: each must be asked, or proven in some other way. */
+static uint64_t tiles_of_boxes(const cpu_frame *f)
+{
+    uint64_t tiles = 0;
+    for (uint64_t i = 0; i < f->n_visible; i++) {
+        kiln_tile_box b;
+        if (kiln_find_box(&f->splats[i], &f->view, 0, f->count.row1, &b) == KILN_BOX_PROVEN) tiles += (uint64_t)b.w * (uint64_t)b.h;
+    }
+    return tiles;
+}
+
+static void tell_lists(cpu_bench *b, double tiles, double pairs, double fp32, double bytes)
+{
+    const cpu_figure figures[] = {
+        {"lists: tiles that boxes have", tiles * 1e-6, "M"},
+        {"lists: of those are listed", 100 * pairs / tiles, "%"},
+        {"lists: their float32 instructions, one thread", 1e3 * fp32 / b->one.fp32, "ms"},
+        {"lists: their bytes, one thread", 1e3 * bytes / b->one.copy_bytes, "ms"},
+    };
+    for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) cpu_keep_figure(b, &figures[i]);
+}
+
 /* The same least work as the GPU's table counts (frame_suite.cu). */
 static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err)
 {
     const uint64_t n = f->project.n, visible = f->n_visible;
-    const double seen = (double)visible, pairs = (double)f->n_pairs;
+    const double seen = (double)visible, pairs = (double)f->n_pairs, tiles = (double)tiles_of_boxes(f);
+    const double asked = box_fp32 * seen + tile_fp32 * tiles;
     plain_lists p;
     kiln_status st;
     KILN_GO(plain_lists_init(&p, f, err));
@@ -184,7 +213,7 @@ static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err
          KILN_OP_tile_pairs_count,
          &f->count,
          visible,
-         {.bytes = 40 * seen},
+         {.bytes = 40 * seen, .fp32 = asked},
          "plain loop",
          plain_count,
          f->row_pairs,
@@ -196,7 +225,7 @@ static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err
          KILN_OP_tile_pairs_emit,
          &f->emit,
          f->n_pairs,
-         {.bytes = 40 * seen + 4 * pairs},
+         {.bytes = 40 * seen + 4 * pairs, .fp32 = asked},
          "plain loop",
          plain_emit,
          f->ranks,
@@ -206,6 +235,7 @@ static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err
          "pairs differ from the plain loop's"},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) KILN_GO(bench_op(b, n, &ops[i], &p, err));
+    tell_lists(b, tiles, pairs, asked, 40 * seen + 4 * pairs);
 done:
     plain_lists_release(&p);
     return st;

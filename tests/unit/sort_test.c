@@ -58,17 +58,51 @@ static void equals_a_stable_comparison_sort(void **state)
             for (unsigned threads = 1; threads < 9; threads += 7) check(sizes[s], masks[m], threads);
 }
 
-static void drawing_order_is_by_depth_then_source_row(void **state)
+/* By the bits from `from` on; those below count up. */
+static void check_words(uint64_t n, uint64_t mask, unsigned from, unsigned threads)
+{
+    uint64_t *words = calloc(n + 1, sizeof *words), *spare = calloc(n + 1, sizeof *spare);
+    pair *want = calloc(n + 1, sizeof *want);
+    void *work = malloc(kiln_sort_words_bytes(n, threads) + 1);
+    assert_true(words && spare && want && work);
+    for (uint64_t i = 0; i < n; i++) {
+        want[i].key = (kg_at(kg_stream(n, 37), i) & mask) >> from << from;
+        want[i].value = (uint32_t)i;
+        words[i] = want[i].key | i;
+    }
+    qsort(want, n, sizeof *want, by_key_then_value);
+    const uint64_t *const sorted = kiln_sort_words(n, words, spare, from, threads, work);
+    for (uint64_t i = 0; i < n; i++) assert_true(sorted[i] == (want[i].key | want[i].value));
+    free(work);
+    free(want);
+    free(spare);
+    free(words);
+}
+
+static void words_are_sorted_by_their_upper_bits(void **state)
 {
     (void)state;
+    static const uint64_t sizes[] = {0, 1, 2, 3, 33, 2047, 2048, 50021};
+    static const uint64_t masks[] = {UINT64_MAX, 0, 0xff00000000000000ull, 0x00000f0f00000000ull, 1ull << 32, 1ull << 63};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
+            for (unsigned threads = 1; threads < 9; threads += 7) {
+                check_words(sizes[s], masks[m], 32, threads);
+                check_words(sizes[s], masks[m], 17, threads);
+            }
+}
+
+/* Of so many depths, so that runs of equal ones are short or long. */
+static void check_drawing_order(uint32_t n_depths, bool rows_ascend)
+{
     enum { N = 70000 };
     static float depths[N];
     static uint32_t rows[N], order[N];
     kiln_error err;
     size_t bytes = 0;
     for (uint32_t i = 0; i < N; i++) {
-        depths[i] = 0.25f + (float)(kg_at(9, i) % 1000) * 0.37f; /* many ties */
-        rows[i] = (i * 7919u) % N;                               /* a permutation */
+        depths[i] = 0.25f + (float)(kg_at(9, i) % n_depths) * 0.37f;
+        rows[i] = rows_ascend ? i : (i * 7919u) % N; /* a permutation */
     }
     const kiln_exec x = {.device = -1, .threads = 3};
     const kiln_depth_order_args a = {.n = N, .depths = depths, .source_rows = rows, .order = order};
@@ -83,10 +117,21 @@ static void drawing_order_is_by_depth_then_source_row(void **state)
     free(work);
 }
 
+static void drawing_order_is_by_depth_then_source_row(void **state)
+{
+    (void)state;
+    static const uint32_t n_depths[] = {1, 3, 1000, 20000, 60000};
+    for (size_t i = 0; i < sizeof n_depths / sizeof *n_depths; i++) {
+        check_drawing_order(n_depths[i], false);
+        check_drawing_order(n_depths[i], true);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_a_stable_comparison_sort),
+        cmocka_unit_test(words_are_sorted_by_their_upper_bits),
         cmocka_unit_test(drawing_order_is_by_depth_then_source_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,28 @@ static void lists_of_odd_numbers_are_exact(void **s)
     for (int i = 0; i < SIZES; i++) check_draws(draw_odd, sizes[i][0], sizes[i][1]);
 }
 
+/* Nothing bounds a needle's tiles but its own bounds, here the picture: many rows of more than 64 tiles, of which it reaches few.
+ * The CPU has no room to keep what such a row could have. */
+static void needles_across_a_wide_picture_are_exact(void **state_)
+{
+    (void)state_;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        lists l = lists_make(1100, 640, 12);
+        for (uint64_t i = 0; i < l.n; i++) {
+            kiln_splat2d *s = &l.splats[i];
+            draw_ordinary(s, &l.view);
+            s->x = (float)(550 + 20 * uniform());
+            s->y = (float)(320 + 20 * uniform());
+            if (i % 3 == 0) set_shape(s, 150, 0.02, (double)i, 0);
+            s->power_min = -3;
+            set_bounds(s, &l.view, true);
+        }
+        make_lists(kiln_ops_cpu(), threads, &l);
+        assert_lists_are_the_definition(&l);
+        lists_free(&l);
+    }
+}
+
 static void what_is_not_a_number_is_never_listed(void **s)
 {
     (void)s;
@@ -370,6 +392,7 @@ int main(void)
         cmocka_unit_test(lists_of_cameras_gaussians_are_exact),
         cmocka_unit_test(lists_at_ties_are_exact),
         cmocka_unit_test(lists_of_odd_numbers_are_exact),
+        cmocka_unit_test(needles_across_a_wide_picture_are_exact),
         cmocka_unit_test(what_is_not_a_number_is_never_listed),
         cmocka_unit_test(lists_do_not_depend_on_threads_instructions_or_bands),
         cmocka_unit_test(a_wrong_room_is_a_bug_and_writes_no_rank),
