@@ -28,6 +28,10 @@ ask begun "$T/new.db"
 for s in knn prune chunk; do must 0 kiln $s "$T/new.db"; done
 ask changing "$T/new.db" "$KILN_BIN/kiln-tiles"
 
+# there are other cameras from one request to the next
+cp "$M" "$T/demo/bake/first.db"
+ask moved "$T/demo/bake/first.db"
+
 # a stranger's: names are markup, photos and pictures lead elsewhere
 cp "$T/demo/images/view_00.png" "$T/secret.png"
 printf 'TOP SECRET' >>"$T/secret.png"
