@@ -244,6 +244,58 @@ def begun(program, manifest):
         assert s.get(f"picture/{key}.jpg")[0] == s.get(f"heat/{key}.webp")[0] == 404 and s.get("report.html")[0] == 200
 
 
+WRITER = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA wal_autocheckpoint = 0")
+db.execute("UPDATE scene SET name = 'former'")
+db.commit()
+os._exit(0)  # as if it was killed: the log stays"""
+
+
+def replaced(program, manifest, other):
+    """Another file in the manifest's place: what the log has of the former one is not mixed into it."""
+    at, content = manifest + ".served", {path: open(path, "rb").read() for path in (manifest, other)}
+
+    def put(path, name=at):
+        with open(name, "wb") as f:
+            f.write(content[path])
+
+    def replace():
+        put(other, at + ".new")
+        os.rename(at + ".new", at)
+
+    for log in ("empty", "seen", "filled later"):
+        put(manifest)
+        with Server(program, at) as s:
+            first = s.json("state.json")
+            assert s.get("report.html")[0] == 200
+            if log != "empty":
+                subprocess.run([sys.executable, "-c", WRITER, at], check=True)
+            if log == "seen":
+                assert s.json("state.json")["name"] == "former" and s.get("report.html")[0] == 200
+            replace()
+            for _ in range(2):
+                for path in ("state.json", "report.html") if log != "empty" else ():
+                    code, _, body = s.get(path)
+                    assert code == 500 and b"-wal' holds changes of the one before" in body and b"remove" in body, (log, code, body)
+            if log != "empty":
+                os.unlink(at + "-wal")
+                os.unlink(at + "-shm")
+            after = s.json("state.json")
+            assert after["version"] > first["version"] and after["layer"] != first["layer"] and s.get("report.html")[0] == 200
+            assert after["name"] not in ("former", first["name"]), after["name"]
+        assert open(at, "rb").read() == content[other], f"{log}: the file was changed"
+    put(manifest)
+    with Server(program, at) as s:  # copied over it: no connection can notice
+        s.json("state.json")
+        put(other)
+        code, _, body = s.get("state.json")
+        assert code == 500 and b"malformed" in body and b"if another file was copied over it, end kiln-serve" in body, (code, body)
+    with Server(program, at) as s:
+        assert s.json("state.json")["layer"] == after["layer"]
+
+
 def moved(program, manifest):
     """A page that asks for a camera's photo after the cameras have changed gets that one's or none."""
     import sqlite3
