@@ -49,13 +49,6 @@ static json_t *append(json_t *list, double v)
     return NULL;
 }
 
-json_t *kiln_json_reals(const double *v, uint32_t n)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < n; i++) list = append(list, v[i]);
-    return list;
-}
-
 json_t *kiln_json_floats(const float *v, uint32_t n)
 {
     json_t *list = json_array();
