@@ -69,9 +69,15 @@ $(STAGE_NAMES:%=$O/bin/kiln-%): $O/bin/kiln
 $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
-$O/libstages.a: $(PART_SRC:%=$O/%.o)
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
-$O/libsplatkiln.a: $(LIB_OBJ) $(CUDA_STATE)
+# Which objects a library has; changes when a source file comes or goes. .SECONDARY leaves a missing object unmade, so without this
+# the object of a new file would be missing in a library that was made before.
+OBJ_stages    := $(PART_SRC:%=$O/%.o)
+OBJ_splatkiln := $(LIB_OBJ)
+$O/libstages.list $O/libsplatkiln.list: $O/lib%.list: FORCE
+	$(if $(call same,$(OBJ_$*),$(file <$@)),,@mkdir -p $(@D) && echo '$(OBJ_$*)' > $@)
+$O/libstages.a: $(OBJ_stages) $O/libstages.list
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_stages)
+$O/libsplatkiln.a: $(LIB_OBJ) $O/libsplatkiln.list $(CUDA_STATE)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 $O/%.c.o: %.c | $(READY) $O/cuda-archs
 	@mkdir -p $(@D)

@@ -12,7 +12,7 @@ LIBDIR ?= $(PREFIX)/lib
 
 ## lib: libsplatkiln, static and shared, into build
 lib: $O/libsplatkiln.a $O/$(SONAME) $O/splatkiln.pc
-$O/$(SONAME): $(LIB_OBJ) $(CUDA_STATE) pipelines/library.map
+$O/$(SONAME): $(LIB_OBJ) $O/libsplatkiln.list $(CUDA_STATE) pipelines/library.map
 	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=pipelines/library.map -Wl,--no-undefined \
 	    -Wl,--as-needed $(CFLAGS) -fopenmp $(LDFLAGS) $(LIB_OBJ) $(LIB_LDLIBS) -o $@
 # Requires.private would make pkg-config ask for the -dev packages of SQLite and others also where nobody links statically.

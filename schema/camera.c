@@ -148,7 +148,7 @@ static kiln_status read_mask(kiln_query *q, kiln_camera *cameras, uint32_t n, ki
 {
     char name[sizeof cameras->name];
     kiln_column_text(q, name, sizeof name);
-    kiln_camera *c = bsearch(name, cameras, n, sizeof *cameras, by_name);
+    kiln_camera *c = n ? bsearch(name, cameras, n, sizeof *cameras, by_name) : NULL; /* cameras: NULL if there are none */
     kiln_camera *const to = c && !c->mask[0] ? c : &(kiln_camera){0};
     kiln_column_text(q, to->mask, sizeof to->mask);
     to->mask_width = kiln_column_u32(q);

@@ -41,7 +41,10 @@ kiln_layer_kind kiln_layer_kind_find(const char *name) { return find(name, strle
 kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i)
 {
     const char *name = names + 1; /* each begins with '|' */
-    for (; i > 0 && *name; i--) name += strcspn(name, "|") + 1;
+    for (; i > 0 && *name; i--) {
+        name += strcspn(name, "|");
+        if (*name) name++;
+    }
     return find(name, strcspn(name, "|"));
 }
 

@@ -11,9 +11,19 @@ static const kiln_plane spacing_plane = {.name = "spacing2", .type = KILN_TYPE_F
 
 static void add_part(kiln_row_parts *p, const kiln_layer *l, const kiln_plane *plane)
 {
-    const uint32_t size = kiln_type_size(plane->type);
-    p->items[p->n++] = (kiln_row_part){.layer = l, .plane = plane, .size = size, .at = p->row_bytes};
-    p->row_bytes += (uint64_t)plane->components * size;
+    p->items[p->n++] = (kiln_row_part){.layer = l, .plane = plane, .size = kiln_type_size(plane->type)};
+}
+
+/* Planes of wide elements come first, so that each begins at a multiple of its element's size, however many rows there are. */
+static void place_parts(kiln_row_parts *p)
+{
+    enum { WIDEST = 8 };
+    for (uint32_t size = WIDEST; size > 0; size /= 2)
+        for (uint32_t i = 0; i < p->n; i++) {
+            if (p->items[i].size != size) continue;
+            p->items[i].at = p->row_bytes;
+            p->row_bytes += (uint64_t)p->items[i].plane->components * size;
+        }
 }
 
 kiln_status kiln_row_parts_make(const kiln_layer *layer, const kiln_layer *spacing, kiln_row_parts *out, kiln_error *err)
@@ -24,6 +34,7 @@ kiln_status kiln_row_parts_make(const kiln_layer *layer, const kiln_layer *spaci
     KILN_TRY(KILN_ALLOC(&out->items, (uint64_t)n + 1, "the planes of a chunk", err));
     for (uint32_t i = 0; i < n; i++) add_part(out, layer, &model->planes[i]);
     if (model && spacing) add_part(out, spacing, &spacing_plane);
+    place_parts(out);
     return KILN_OK;
 }
 

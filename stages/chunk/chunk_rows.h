@@ -9,7 +9,7 @@ typedef struct {
     const kiln_layer *layer; /* where it is: the input, or the layer `spacing` */
     const kiln_plane *plane; /* name, type and components, as in every block */
     uint32_t size;           /* bytes of an element */
-    uint64_t at;             /* bytes of a row in the parts before this one */
+    uint64_t at;             /* bytes of a row in the parts that lie before this one: those of wider elements first */
 } kiln_row_part;
 
 typedef struct {

@@ -63,3 +63,14 @@ json_t *kiln_json_string(const char *text)
 }
 
 json_t *kiln_json_real(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+json_t *kiln_json_reals(const double *v, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < n; i++) {
+        if (json_array_append_new(list, kiln_json_real(v[i])) == 0) continue;
+        json_decref(list);
+        list = NULL;
+    }
+    return list;
+}

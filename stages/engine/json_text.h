@@ -30,5 +30,7 @@ json_t *kiln_json_string(const char *text);
  * own json_real, and the "f" of json_pack, return NULL in both cases. So no other code makes numbers of reals
  * (tests/unit/layers.t). */
 json_t *kiln_json_real(double v);
+/* A new array of such numbers; NULL if there is no memory, so that json_pack fails with it. */
+json_t *kiln_json_reals(const double *v, size_t n);
 
 #endif

@@ -22,17 +22,7 @@ void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
 /* 63 bits: more than the numbers of JavaScript hold, so text. */
 static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
 static json_t *integer(uint64_t v) { return json_integer((json_int_t)v); }
-static json_t *numbers(const double *v, size_t n)
-{
-    json_t *all = json_array();
-    for (size_t i = 0; i < n && all; i++)
-        if (json_array_append_new(all, kiln_json_real(v[i])) != 0) {
-            json_decref(all);
-            all = NULL;
-        }
-    return all;
-}
-static json_t *vector(const float *v) { return numbers((const double[3]){(double)v[0], (double)v[1], (double)v[2]}, 3); }
+static json_t *vector(const float *v) { return kiln_json_reals((const double[3]){(double)v[0], (double)v[1], (double)v[2]}, 3); }
 
 /* Sets a member; a value that was not made makes the object NULL, as json_pack does. */
 static void set(json_t **object, const char *key, json_t *value)
@@ -113,12 +103,12 @@ static json_t *bounds_json(const kiln_export *e)
 static json_t *scene_json(const kiln_export *e)
 {
     const kiln_scene *s = kiln_export_scene(e);
-    json_t *scene =
-        json_pack("{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
-                  (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre",
-                  numbers(s->root_centre, 3), "root_half", kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
+    json_t *scene = json_pack("{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
+                              (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin",
+                              kiln_json_reals(s->origin, 3), "root_centre", kiln_json_reals(s->root_centre, 3), "root_half",
+                              kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
     set(&scene, "unit", kiln_json_string(s->unit));
-    set(&scene, "background", s->has_background ? numbers(s->background, 3) : json_null());
+    set(&scene, "background", s->has_background ? kiln_json_reals(s->background, 3) : json_null());
     set(&scene, "bounds", bounds_json(e));
     return scene;
 }
@@ -173,8 +163,8 @@ static json_t *camera_json(const kiln_camera *c)
 {
     json_t *o = json_object();
     set(&o, "name", kiln_json_string(c->name));
-    set(&o, "rotation", numbers(c->r, 9));
-    set(&o, "translation", numbers(c->t, 3));
+    set(&o, "rotation", kiln_json_reals(c->r, 9));
+    set(&o, "translation", kiln_json_reals(c->t, 3));
     set(&o, "width", integer(c->width));
     set(&o, "height", integer(c->height));
     set(&o, "fx", kiln_json_real(c->fx));
@@ -182,7 +172,7 @@ static json_t *camera_json(const kiln_camera *c)
     set(&o, "cx", kiln_json_real(c->cx));
     set(&o, "cy", kiln_json_real(c->cy));
     set(&o, "model", kiln_json_string(c->model));
-    set(&o, "params", numbers(c->params, c->n_params));
+    set(&o, "params", kiln_json_reals(c->params, c->n_params));
     set(&o, "distorted", json_boolean(c->distorted));
     set(&o, "synthetic", json_boolean(c->synthetic));
     set(&o, "split", kiln_json_string(c->split));

@@ -19,17 +19,6 @@ typedef struct {
     double up[3], centre[3], radius;
 } placed;
 
-static json_t *numbers(const double *v, size_t n)
-{
-    json_t *all = json_array();
-    for (size_t i = 0; i < n && all; i++)
-        if (json_array_append_new(all, kiln_json_real(v[i])) != 0) {
-            json_decref(all);
-            all = NULL;
-        }
-    return all;
-}
-
 /* Quoted as for a terminal: nothing reorders what is read. */
 static json_t *shown(const char *text)
 {
@@ -80,8 +69,8 @@ static json_t *camera_json(const kiln_camera *c)
 {
     return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", shown(c->name), "split", shown(c->split),
                      "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy",
-                     kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", numbers(c->r, 9), "t",
-                     numbers(c->t, 3));
+                     kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9),
+                     "t", kiln_json_reals(c->t, 3));
 }
 
 static json_t *cameras_json(const kiln_camera *cameras, uint32_t n)
@@ -109,9 +98,9 @@ static json_t *scene_json(const kiln_export *e, uint64_t bytes, const kiln_camer
     return json_pack("{s:i, s:o, s:I, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "version", KILN_HTML_SCENE_VERSION, "name",
                      shown(name), "rows", (json_int_t)e->n_rows, "sh_degree", (int)kiln_export_degree(e, 3), "antialiased",
                      (int)is_antialiased(e), "near", kiln_json_real(e->views->n_tables ? e->views->tables[0].near_m : NEAR),
-                     "background", numbers(s->has_background ? s->background : black, 3), "up", numbers(at->up, 3), "centre",
-                     numbers(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes, "cameras",
-                     cameras_json(cameras, e->views->n_cameras));
+                     "background", kiln_json_reals(s->has_background ? s->background : black, 3), "up", kiln_json_reals(at->up, 3),
+                     "centre", kiln_json_reals(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes,
+                     "cameras", cameras_json(cameras, e->views->n_cameras));
 }
 
 static kiln_status put_escaped(const char *text, kiln_buffer *out, kiln_error *err)

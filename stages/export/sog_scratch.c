@@ -33,7 +33,13 @@ typedef struct {
 static const uint64_t BINS_MAX = (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS;
 static const uint64_t COUNTS_MAX = sizeof(counts_head) + (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS * sizeof(full_bin);
 
-uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sh_components(kiln_export_degree(e, KILN_SOG_DEGREE_MAX)); }
+const kiln_sog_plan *kiln_sog_plan_of(const kiln_export *e) { return e->plan; }
+
+kiln_sog_plan *kiln_sog_plan_to_fill(kiln_export_parent *p) { return (kiln_sog_plan *)(void *)p->plan->data; }
+
+uint32_t kiln_sog_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
+
+uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sh_components(kiln_sog_degree(e)); }
 
 uint32_t kiln_sog_p(const kiln_export *e) { return (uint32_t)kiln_min_u64(e->n_rows, KILN_SOG_PALETTE_MAX); }
 

@@ -19,11 +19,15 @@ typedef struct {
     uint64_t bytes[KILN_SOG_IMAGES]; /* of the WebP files, after the last round */
 } kiln_sog_plan;
 
+const kiln_sog_plan *kiln_sog_plan_of(const kiln_export *e);
+kiln_sog_plan *kiln_sog_plan_to_fill(kiln_export_parent *p);
+
 enum { KILN_SOG_SCALES_BOOK, KILN_SOG_SH0_BOOK, KILN_SOG_SHN_BOOK, KILN_SOG_BOOKS };
 enum { KILN_SOG_SEED = 20 }; /* of the palette */
 
-/* d: values of a row of shN; p: most entries that a palette may have, for which there are places; sample: rows that the palette is
- * made of */
+/* degree: of the harmonics that are written; d: values of a row of shN; p: most entries that a palette may have, for which there
+ * are places; sample: rows that the palette is made of */
+uint32_t kiln_sog_degree(const kiln_export *e);
 uint32_t kiln_sog_d(const kiln_export *e);
 uint32_t kiln_sog_p(const kiln_export *e);
 uint64_t kiln_sog_sample(const kiln_export *e);

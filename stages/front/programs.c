@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/own_program.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/stage_graph.h"
 
@@ -25,21 +26,10 @@ enum { ANSWER_MAX = 4 << 20, EXEC_FAILED = 127, HEAD = 4096 };
 
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
-static kiln_status own_folder(char out[KILN_PATH_MAX], kiln_error *err)
-{
-    const ssize_t n = readlink(SELF, out, KILN_PATH_MAX - 1);
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read " SELF ": %s", strerror(errno));
-    out[n] = '\0';
-    char *slash = strrchr(out, '/');
-    if (!slash) return kiln_fail(err, KILN_E_IO, "cannot find the folder of '%s'", out);
-    *slash = '\0';
-    return KILN_OK;
-}
-
 kiln_status kiln_program_path(const char *name, char *out, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], file[KILN_PROGRAM_NAME_MAX + sizeof PREFIX];
-    KILN_TRY(own_folder(folder, err));
+    KILN_TRY(kiln_own_folder(folder, err));
     (void)snprintf(file, sizeof file, PREFIX "%.63s", name);
     return kiln_path_join(out, KILN_PATH_MAX, folder, file, err);
 }
@@ -66,7 +56,7 @@ kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
     struct dirent **found = NULL;
     *out = (kiln_program_list){0};
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) add(out, s->name, true);
-    KILN_TRY(own_folder(folder, err));
+    KILN_TRY(kiln_own_folder(folder, err));
     const int n = scandir(folder, &found, is_program, alphasort);
     if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno));
     for (int i = 0; i < n; i++) {
@@ -161,10 +151,8 @@ kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err)
 kiln_status kiln_script_become(const char *name, char **argv, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], self[KILN_PATH_MAX], share[KILN_PATH_MAX], path[KILN_PATH_MAX];
-    KILN_TRY(own_folder(folder, err));
-    const ssize_t n = readlink(SELF, self, sizeof self - 1);
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read " SELF ": %s", strerror(errno));
-    self[n] = '\0';
+    KILN_TRY(kiln_own_folder(folder, err));
+    KILN_TRY(kiln_own_program(self, err));
     KILN_TRY(kiln_path_join(share, sizeof share, folder, "../share/splatkiln", err));
     KILN_TRY(kiln_path_join(path, sizeof path, share, name, err));
     KILN_TRY(check_there(path, err));

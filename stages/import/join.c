@@ -233,16 +233,11 @@ void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *al
 
 /* ---- what is written of it --------------------------------------------------------------------------------------- */
 
-static json_t *numbers(const double v[3])
-{
-    return json_pack("[o, o, o]", kiln_json_real(v[0]), kiln_json_real(v[1]), kiln_json_real(v[2]));
-}
-
 /* file < 0: of all. */
 static int put_move(json_t *list, const kiln_move *m, json_int_t file)
 {
-    json_t *o = json_pack("{s:o, s:o, s:o}", "translate", numbers(m->translate), "rotate", numbers(m->rotate), "scale",
-                          kiln_json_real(m->scale));
+    json_t *o = json_pack("{s:o, s:o, s:o}", "translate", kiln_json_reals(m->translate, 3), "rotate", kiln_json_reals(m->rotate, 3),
+                          "scale", kiln_json_real(m->scale));
     if (o && file >= 0 && json_object_set_new(o, "file", json_integer(file)) != 0) {
         json_decref(o);
         o = NULL;

@@ -84,17 +84,6 @@ failed:
     return NULL;
 }
 
-static json_t *reals_json(const double *values, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        if (json_array_append_new(list, kiln_json_real(values[i])) != 0) goto failed;
-    return list;
-failed:
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *series_json(const kiln_plot_series *s, int n_bars)
 {
     return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "counted", (json_int_t)s->n, "of",
@@ -111,7 +100,7 @@ json_t *kiln_plot_json(const kiln_plot *p)
             return NULL;
         }
     return json_pack("{s:s, s:s, s:s, s:o, s:o}", "title", p->title, "unit", p->unit, "what", p->what, "borders",
-                     reals_json(p->borders, p->n_bars + 1), "series", series);
+                     kiln_json_reals(p->borders, p->n_bars + 1), "series", series);
 }
 
 /* JSON has no NAN: null is one. */

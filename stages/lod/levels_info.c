@@ -8,6 +8,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/frame/level_choice.h"
 #include "stages/frame/level_cost.h"
+#include "stages/frame/scene_box.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -20,7 +21,8 @@ typedef struct {
     kiln_layer *baked, *levels;
     kiln_level_tree tree;
     bool current;  /* the tree is made */
-    double pixels; /* of a picture; 0: there are no cameras */
+    double pixels; /* of a camera's picture; 0: there are no cameras */
+    double area;   /* of the scene as a picture shows it, in scene units squared */
     double footprints[FOOTPRINTS];
     uint32_t n_footprints; /* 0: no errors were measured */
     uint32_t n;            /* levels, with level 0 */
@@ -79,6 +81,22 @@ static kiln_status count_pixels(kiln_manifest *m, survey *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* A box seen from all sides shows about a face. */
+static kiln_status measure_area(kiln_manifest *m, survey *s, kiln_error *err)
+{
+    kiln_scene *scene;
+    double lo[3], hi[3];
+    KILN_TRY(KILN_ALLOC(&scene, 1, "the scene", err));
+    kiln_status st = kiln_scene_get(m, scene, err);
+    if (st == KILN_OK) st = kiln_scene_box(scene, s->baked, lo, hi, err);
+    for (int a = 0; a < 3 && st == KILN_OK; a++) {
+        const int b = (a + 1) % 3;
+        s->area += (hi[a] - lo[a]) * (hi[b] - lo[b]) / 3;
+    }
+    free(scene);
+    return st;
+}
+
 static void choose_footprints(survey *s)
 {
     int32_t first = INT32_MAX;
@@ -91,15 +109,18 @@ static void choose_footprints(survey *s)
     for (int i = 0; i < FOOTPRINTS; i++) s->footprints[i] = ldexp(1, first + i * FOOTPRINT_STEP);
 }
 
+/* Errors are areas, and those of all chunks are spread over one picture. Where pixels are small the scene takes more of them than a
+ * camera has, and is more than one picture would show: then it is spread over the scene's own area. */
 static json_t *decibels(const survey *s, const kiln_level_cut *cut)
 {
     json_t *list = json_array();
     for (uint32_t f = 0; f < s->n_footprints; f++) {
+        const double picture = fmax(s->pixels * s->footprints[f] * s->footprints[f], s->area);
         double sum = 0;
         for (uint32_t i = 0; i < cut->n; i++)
             if (cut->picks[i].level > 0)
                 sum += kiln_level_error_at(&s->levels->chunks[cut->picks[i].chunk - s->baked->n_chunks], s->footprints[f]);
-        (void)json_array_append_new(list, kiln_json_real(10 * log10(s->pixels * s->footprints[f] * s->footprints[f] / sum)));
+        (void)json_array_append_new(list, kiln_json_real(10 * log10(picture / sum)));
     }
     return list;
 }
@@ -134,10 +155,10 @@ static kiln_status write(const survey *s, json_t **out, kiln_error *err)
 {
     json_t *rows = json_array(), *footprints = json_array();
     for (uint32_t i = 0; i < s->n_footprints; i++) (void)json_array_append_new(footprints, kiln_json_real(s->footprints[i]));
-    *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o, s:o}", "current", s->current, "profile",
+    *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "current", s->current, "profile",
                      kiln_json_string(s->levels->origin_profile), "antialiased", s->levels->origin_antialiased, "near",
-                     kiln_json_real(s->levels->origin_near), "pixels", kiln_json_real(s->pixels), "footprints", footprints, "rows",
-                     rows);
+                     kiln_json_real(s->levels->origin_near), "pixels", kiln_json_real(s->pixels), "area", kiln_json_real(s->area),
+                     "footprints", footprints, "rows", rows);
     if (*out) return write_rows(s, rows, err);
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
 }
@@ -150,6 +171,7 @@ static kiln_status look(kiln_manifest *m, survey *s, kiln_error *err)
     KILN_TRY(add_bytes(m, s, "baked", err));
     KILN_TRY(add_bytes(m, s, "levels", err));
     KILN_TRY(count_pixels(m, s, err));
+    KILN_TRY(measure_area(m, s, err));
     KILN_TRY(kiln_level_tree_make(s->baked, s->levels, &s->tree, err));
     choose_footprints(s);
     return KILN_OK;
@@ -229,7 +251,7 @@ void kiln_levels_info_print(const json_t *info)
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print("right: PSNR of %.0f pixels that show the whole scene, where a pixel is so wide; profile %s%s",
+        kiln_print("right: PSNR of the whole scene where a pixel is so wide, in a picture of %.0f pixels or more; profile %s%s",
                    number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
                    json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
 }

@@ -4,6 +4,7 @@
 #ifndef KILN_STAGES_RENDER_PLAN_H
 #define KILN_STAGES_RENDER_PLAN_H
 
+#include "stages/render/render_options.h"
 #include "stages/render/render_units.h"
 #include "stages/render/video.h"
 #include "stages/render/viewpoints.h"
@@ -22,6 +23,8 @@ typedef struct {
 } kiln_render_job;
 
 typedef struct {
+    kiln_render_options *o; /* borrowed, as cli is, whose table has them */
+    const kiln_cli *cli;
     kiln_scene scene;
     kiln_layer_kind kind;
     const char *level_text; /* of --level */

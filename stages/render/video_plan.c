@@ -16,8 +16,27 @@ static void frame_size(const kiln_render_plan *s, const kiln_render_job *j, uint
     size[1] = c->width ? c->height : j->camera->height;
 }
 
-/* Begins the stream. H.264 and VP9 have a chroma value for 2 x 2 pixels, so a video's size is even: an odd picture loses its last
- * column or row. */
+/* H.264 and VP9 have a chroma value for 2 x 2 pixels, so a video's size is even. Pixels that were asked for by number are made or
+ * refused; photos have whatever size they have, and theirs loses the last column or row. */
+static kiln_status make_even(const kiln_viewpoints *v, uint32_t size[2], kiln_error *err)
+{
+    const uint32_t width = size[0] & ~1u, height = size[1] & ~1u;
+    if (width == 0 || height == 0)
+        return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", size[0], size[1]);
+    if (width == size[0] && height == size[1]) return KILN_OK;
+    if (v->sized_by)
+        return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do",
+                         v->sized_by, size[0], size[1], width, height);
+    kiln_warn("the pictures have %ux%u pixels, but the size of a video must be even: it shows %ux%u of them, without the last %s",
+              size[0], size[1], width, height,
+              height == size[1]  ? "column"
+              : width == size[0] ? "row"
+                                 : "column and row");
+    size[0] = width;
+    size[1] = height;
+    return KILN_OK;
+}
+
 kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     uint32_t first[2] = {0}, size[2];
@@ -31,14 +50,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
                 "the frames of a video are of one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
                 s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0], first[1]);
     }
-    if (s->stream.encodes && (first[0] < 2 || first[1] < 2))
-        return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", first[0], first[1]);
-    if (s->stream.encodes && (first[0] % 2 || first[1] % 2)) {
-        kiln_say("the video has %ux%u of the %ux%u pixels, because its size must be even", first[0] & ~1u, first[1] & ~1u, first[0],
-                 first[1]);
-        first[0] &= ~1u;
-        first[1] &= ~1u;
-    }
+    if (s->stream.encodes) KILN_TRY(make_even(&s->viewpoints, first, err));
     KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));
     KILN_TRY(kiln_video_open(r, &s->stream, first[0], first[1], s->n_jobs, s->video, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {

@@ -5,8 +5,8 @@
 
 #include "stages/render/render_plan.h"
 
-/* Begins s->stream and gives each unit its place in it. Before memory is planned. KILN_E_USAGE: no pictures, or of several sizes.
- * Else as kiln_video_open. */
+/* Begins s->stream and gives each unit its place in it. Before memory is planned. KILN_E_USAGE: no pictures, or of several sizes,
+ * or an odd size was asked for and the stream is to be encoded. Else as kiln_video_open. */
 kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
 /* Draws all frames and ends the stream. As kiln_run_units and kiln_video_finish. */
 kiln_status kiln_video_plan_draw(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;

@@ -367,6 +367,7 @@ static kiln_status set_sizes(const kiln_viewpoint_options *o, kiln_viewpoints *v
             return kiln_fail(err, KILN_E_USAGE, "camera '%s' would have %ux%u pixels; a picture has at most %llu", c->name,
                              c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
     }
+    v->sized_by = o->crop ? "--crop" : o->size ? "--size" : NULL;
     v->own = v->own && !o->size && !o->crop && isnan(o->scale);
     return KILN_OK;
 }

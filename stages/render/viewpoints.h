@@ -24,6 +24,7 @@ typedef struct {
     kiln_camera *cameras; /* [n], in the order of their names; owned */
     uint32_t n;
     kiln_render_crop crop; /* what is kept of each picture; width 0: all of it */
+    const char *sized_by;  /* the option that gives their size in pixels; NULL: none does */
     bool own;              /* they are those of the bake, in the size that they have there */
 } kiln_viewpoints;
 void kiln_viewpoints_release(kiln_viewpoints *v);

@@ -58,8 +58,8 @@ static void write_numbers(kiln_html *h, const kiln_report *r)
     if (json_is_false(json_object_get(r->levels, "current")))
         KILN_HTML(h, "<p class=\"note\">They are of other chunks than the bake has now, so they are not drawn; kiln-lod makes new "
                      "ones.</p>");
-    KILN_HTML(h, "<p class=\"note\">Drawn: Gaussians of the whole scene at this level. Decibels: measured error of such a picture "
-                 "where a pixel is as wide as the column says, in scene units.</p>");
+    KILN_HTML(h, "<p class=\"note\">Drawn: Gaussians of the whole scene at this level. Decibels: measured error of a picture "
+                 "of all of it where a pixel is as wide as the column says, in scene units.</p>");
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,11 +54,24 @@ void kiln_bake_state_release(kiln_bake_state *s)
 }
 
 /* ---- a request ------------------------------------------------------------------------------------------------------------ */
+static kiln_status refuse_former_log(const kiln_bake_state *s, kiln_error *err)
+{
+    if (!kiln_log_is_former(s->path, &s->log)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "another file has taken the place of '%s', but '%s-wal' holds changes of the one before, and SQLite would "
+                     "write them into it; end the stage that still runs, if there is one, then remove '%s-wal' and '%s-shm'",
+                     s->path, s->path, s->path, s->path);
+}
+
 static kiln_status follow_file(kiln_bake_state *s, kiln_error *err)
 {
     struct stat now;
     if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", s->path, strerror(errno));
-    if (s->m && now.st_dev == s->device && now.st_ino == s->inode) return KILN_OK;
+    if (s->m && now.st_dev == s->device && now.st_ino == s->inode) {
+        kiln_log_look(s->path, &s->log);
+        return KILN_OK;
+    }
+    if (s->m) KILN_TRY(refuse_former_log(s, err));
     forget_all(s);
     kiln_manifest_close(s->m);
     s->m = NULL;
@@ -65,6 +79,8 @@ static kiln_status follow_file(kiln_bake_state *s, kiln_error *err)
     KILN_TRY(kiln_manifest_open(s->path, KILN_OPEN_READ, "serve", s->allow_network, &s->m, err));
     s->device = now.st_dev;
     s->inode = now.st_ino;
+    s->opened = now.st_mtim;
+    kiln_log_look(s->path, &s->log);
     return KILN_OK;
 }
 
@@ -81,6 +97,20 @@ kiln_status kiln_bake_state_enter(kiln_bake_state *s, kiln_error *err)
     s->written = written;
     memcpy(s->written_by, stage, sizeof s->written_by);
     return KILN_OK;
+}
+
+/* A file that is copied over another one keeps its number: no connection notices, and each goes on with what SQLite keeps in
+ * NAME-shm of the former content. */
+void kiln_bake_state_explain(const kiln_bake_state *s, kiln_error *err)
+{
+    struct stat now;
+    if ((err->status != KILN_E_INPUT && err->status != KILN_E_IO) || !s->m || stat(s->path, &now) != 0) return;
+    if (now.st_ino != s->inode || (now.st_mtim.tv_sec == s->opened.tv_sec && now.st_mtim.tv_nsec == s->opened.tv_nsec)) return;
+    const size_t n = strlen(err->msg);
+    (void)snprintf(err->msg + n, sizeof err->msg - n,
+                   "; if another file was copied over it, end kiln-serve and all that has it open, remove '%s-wal' and '%s-shm' if "
+                   "they are still there, and start kiln-serve again",
+                   s->path, s->path);
 }
 
 void kiln_bake_state_leave(kiln_bake_state *s) { kiln_manifest_rollback(s->m); }

@@ -2,7 +2,8 @@
  * change.
  *
  * Between _enter and _leave there is one transaction, so all that is read is of one state, whatever a stage writes meanwhile; it
- * lasts as long as one answer is made. Nothing is ever written. If another file has taken the manifest's place, it is opened.
+ * lasts as long as one answer is made. Nothing is ever written. If another file has taken the manifest's place, it is
+ * opened, unless the log beside it is of the former one (former_log.h).
  *
  * For one thread. Getters give what the state owns, until the next _enter; they read it when it is first asked for. Failures as
  * manifest.h; KILN_E_STALE: the bake has not come so far. */
@@ -13,6 +14,7 @@
 #include "schema/layers.h"
 #include "schema/levels.h"
 #include "schema/manifest.h"
+#include "stages/serve/former_log.h"
 #include "stages/survey/bake_views.h"
 
 #include <sys/types.h>
@@ -25,6 +27,8 @@ typedef struct {
     kiln_manifest *m; /* NULL: not open */
     dev_t device;     /* of the file that is open */
     ino_t inode;
+    struct timespec opened; /* when it had last been written before it was opened */
+    kiln_seen_log log;      /* beside it at the last request */
     int64_t data_version;
     uint64_t version;    /* rises whenever anything below, or a row of the manifest, may have changed */
     bool written;        /* a program writes the manifest at present */
@@ -42,6 +46,8 @@ typedef struct {
 kiln_status kiln_bake_state_init(kiln_bake_state *s, const char *path, bool allow_network, kiln_error *err) KILN_MUST_CHECK;
 void kiln_bake_state_release(kiln_bake_state *s);
 kiln_status kiln_bake_state_enter(kiln_bake_state *s, kiln_error *err) KILN_MUST_CHECK;
+/* Adds to a failure that is of the file what may have happened to it meanwhile. */
+void kiln_bake_state_explain(const kiln_bake_state *s, kiln_error *err);
 /* Ends the transaction; may be called before the answer is made, from where on only what a getter has given is read. Twice does
  * nothing. */
 void kiln_bake_state_leave(kiln_bake_state *s);

@@ -1,5 +1,5 @@
 /* cameras_answer -- cameras.json: each camera as kiln-render draws it, and what there is to compare. An id is the place in the list
- * by name: of one version of the state. */
+ * by name: of one version of the state. A key stays the camera's, and addresses have it. */
 #include "stages/engine/json_text.h"
 #include "stages/serve/routes.h"
 
@@ -36,14 +36,15 @@ static json_t *pack(const kiln_bake_views *v, uint32_t id, const double origin[3
     const kiln_camera *c = &v->cameras[id];
     const kiln_image *image = kiln_bake_view_image(v, c->name);
     double t[3];
+    char key[33];
     translation(c, origin, t);
-    return json_pack("{s:I, s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:o}", "id", (json_int_t)id,
-                     "name", kiln_json_string(c->name), "split", kiln_json_string(c->split), "synthetic", c->synthetic, "width",
-                     (json_int_t)c->width, "height", (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy",
-                     kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9),
-                     "t", kiln_json_reals(t, 3), "photo", has_photo, "picture", image && image->path[0], "heat",
-                     kiln_bake_view_table(v, c->name) != NULL, "psnr", image ? kiln_json_real(image->psnr) : json_null(), "ssim",
-                     image ? kiln_json_real(image->ssim) : json_null());
+    return json_pack("{s:I, s:s, s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:o}", "id",
+                     (json_int_t)id, "key", kiln_camera_key(c, key), "name", kiln_json_string(c->name), "split",
+                     kiln_json_string(c->split), "synthetic", c->synthetic, "width", (json_int_t)c->width, "height",
+                     (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx", kiln_json_real(c->cx),
+                     "cy", kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9), "t", kiln_json_reals(t, 3), "photo", has_photo,
+                     "picture", image && image->path[0], "heat", kiln_bake_view_table(v, c->name) != NULL, "psnr",
+                     image ? kiln_json_real(image->psnr) : json_null(), "ssim", image ? kiln_json_real(image->ssim) : json_null());
 }
 
 static kiln_status list_cameras(kiln_bake_state *s, json_t *list, kiln_error *err)

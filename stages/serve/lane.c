@@ -107,7 +107,9 @@ static kiln_answer *answer(kiln_lane *l, const kiln_job *job)
         if (!a) st = make(l, job, key, &a, &err);
         kiln_bake_state_leave(&l->state);
     }
-    return st == KILN_OK ? a : answer_failure(l, st, &err);
+    if (st == KILN_OK) return a;
+    kiln_bake_state_explain(&l->state, &err);
+    return answer_failure(l, st, &err);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------------------------------------- */

@@ -10,13 +10,17 @@
 
 enum { SIDE_MAX = 2048 /* of what is sent, pixels */, QUALITY = 88 };
 
-static kiln_status find_camera(kiln_bake_state *s, uint32_t id, const kiln_bake_views **views, const kiln_camera **out,
+/* By its key, because the cameras may be others than those of which the page was told. */
+static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_bake_views **views, const kiln_camera **out,
                                kiln_error *err)
 {
+    char hex[33];
     KILN_TRY(kiln_bake_state_views(s, views, err));
-    if (id >= (*views)->n_cameras) return kiln_fail(err, KILN_E_STALE, "the bake has no camera %u", id);
-    *out = &(*views)->cameras[id];
-    return KILN_OK;
+    for (uint32_t i = 0; i < (*views)->n_cameras; i++) {
+        *out = &(*views)->cameras[i];
+        if (strncmp(kiln_camera_key(*out, hex), key, sizeof hex - 1) == 0) return KILN_OK;
+    }
+    return kiln_fail(err, KILN_E_STALE, "the bake has no such camera now; cameras.json has those that it has");
 }
 
 static kiln_status background_of(kiln_bake_state *s, const kiln_image *image, double out[3], kiln_error *err)
@@ -54,7 +58,7 @@ kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_re
     double background[3];
     kiln_picture p = {0};
     const char *why = NULL;
-    KILN_TRY(find_camera(s, q->path.number, &views, &c, err));
+    KILN_TRY(find_camera(s, q->path.digest, &views, &c, err));
     KILN_TRY(kiln_bake_state_sources(s, &sources, &n_sources, err));
     KILN_TRY(background_of(s, kiln_bake_view_image(views, c->name), background, err));
     kiln_bake_state_leave(s); /* decoding takes long, and needs no more of the manifest */
@@ -71,7 +75,7 @@ kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_
     double background[3];
     kiln_picture p = {0};
     const char *why = NULL;
-    KILN_TRY(find_camera(s, q->path.number, &views, &c, err));
+    KILN_TRY(find_camera(s, q->path.digest, &views, &c, err));
     const kiln_image *image = kiln_bake_view_image(views, c->name);
     if (!image) return kiln_fail(err, KILN_E_STALE, "the camera has no picture yet");
     KILN_TRY(background_of(s, image, background, err));
@@ -86,7 +90,7 @@ kiln_status kiln_answer_heat(kiln_bake_state *s, const kiln_request *q, kiln_rep
 {
     const kiln_bake_views *views;
     kiln_view_pictures v = {.camera = NULL};
-    KILN_TRY(find_camera(s, q->path.number, &views, &v.camera, err));
+    KILN_TRY(find_camera(s, q->path.digest, &views, &v.camera, err));
     const kiln_status st = kiln_view_heat_make(s->m, views, &v, err);
     out->type = "image/webp";
     out->body = v.heat;

@@ -12,9 +12,9 @@ const kiln_route kiln_routes[] = {
     {"chunks.json", KILN_LANE_DATA, kiln_answer_chunks},
     {"splats/@/#.ply", KILN_LANE_DATA, kiln_answer_splats},
     {"report.html", KILN_LANE_PAINT, kiln_answer_report},
-    {"photo/#.jpg", KILN_LANE_PAINT, kiln_answer_photo},
-    {"picture/#.jpg", KILN_LANE_PAINT, kiln_answer_picture},
-    {"heat/#.webp", KILN_LANE_PAINT, kiln_answer_heat},
+    {"photo/@.jpg", KILN_LANE_PAINT, kiln_answer_photo},
+    {"picture/@.jpg", KILN_LANE_PAINT, kiln_answer_picture},
+    {"heat/@.webp", KILN_LANE_PAINT, kiln_answer_heat},
     {NULL, KILN_LANES, NULL},
 };
 
@@ -23,6 +23,11 @@ const kiln_route *kiln_route_find(const char *path, kiln_path_parts *parts)
     for (const kiln_route *r = kiln_routes; r->pattern; r++)
         if (kiln_path_matches(r->pattern, path, parts)) return r;
     return NULL;
+}
+
+const char *kiln_camera_key(const kiln_camera *c, char hex[33])
+{
+    return kiln_hash_hex(kiln_hash_of(c->name, strlen(c->name)), hex);
 }
 
 kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err)
@@ -42,13 +47,6 @@ static json_t *append(json_t *list, double v)
     if (!list || json_array_append_new(list, kiln_json_real(v)) == 0) return list;
     json_decref(list);
     return NULL;
-}
-
-json_t *kiln_json_reals(const double *v, uint32_t n)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < n; i++) list = append(list, v[i]);
-    return list;
 }
 
 json_t *kiln_json_floats(const float *v, uint32_t n)

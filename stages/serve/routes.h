@@ -54,11 +54,11 @@ kiln_route_fn kiln_answer_report;
     "'self' data: blob:; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* ---- for those functions ------------------------------------------------------------------------------------------------ */
+/* What names a camera in an address: a hash of its name, which stays the camera's when others come and go; returns hex. */
+const char *kiln_camera_key(const kiln_camera *c, char hex[33]);
 /* Writes JSON as the reply's body and releases it. v NULL, or any failure: KILN_E_NOMEM. */
-
 kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err) KILN_MUST_CHECK;
-/* A new JSON array of numbers; NULL: no memory. */
-json_t *kiln_json_reals(const double *v, uint32_t n);
+/* kiln_json_reals of floats. */
 json_t *kiln_json_floats(const float *v, uint32_t n);
 /* A layer's digest as JSON; null of NULL. */
 json_t *kiln_json_layer(const kiln_layer *l);

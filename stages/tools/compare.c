@@ -52,17 +52,6 @@ static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_
 
 /* ---- two pictures ------------------------------------------------------------------------------------------------------------ */
 
-static json_t *numbers(const double *v, uint32_t n)
-{
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < n; i++)
-        if (json_array_append_new(array, kiln_json_real(v[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    return array;
-}
-
 static kiln_status print_document(json_t *doc, kiln_error *err)
 {
     char *text = kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
@@ -77,7 +66,7 @@ static json_t *comparison_json(const kiln_comparison *c)
     json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)c->width, "height",
                             (int)c->height, "psnr", kiln_json_real(c->colour.psnr), "mse", kiln_json_real(c->colour.mse),
                             "ssim_same", kiln_json_real(c->colour.ssim_same), "ssim_valid", kiln_json_real(c->colour.ssim_valid),
-                            "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
+                            "mean_a", kiln_json_reals(c->mean_a, c->n_a), "mean_b", kiln_json_reals(c->mean_b, c->n_b));
     if (doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", kiln_json_real(c->psnr_rgba)) == 0)) return doc;
     json_decref(doc);
     return NULL;

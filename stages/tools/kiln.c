@@ -5,13 +5,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/option.h"
+#include "base/own_program.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static kiln_error overview_error;
 static kiln_status overview_status;
@@ -67,10 +67,7 @@ static const kiln_stage_program *called(const char *by)
     char file[KILN_PATH_MAX];
     const kiln_stage_program *p = by ? named(by) : NULL;
     if (p || (by && !strcmp(kiln_path_base(by), "kiln"))) return p;
-    const ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
-    if (n < 0) return NULL;
-    file[n] = '\0';
-    return named(file);
+    return kiln_own_program(file, NULL) == KILN_OK ? named(file) : NULL;
 }
 
 int main(int argc, char **argv)

@@ -48,7 +48,7 @@ export class Compare {
     }
 
     show(key) {
-        const suffix = LAYERS.find(([name]) => name === key)[2], address = suffix && this.camera ? `${key}/${this.camera.id}.${suffix}${key === 'photo' ? '' : `?${this.version}`}` : '';
+        const suffix = LAYERS.find(([name]) => name === key)[2], address = suffix && this.camera ? `${key}/${this.camera.key}.${suffix}${key === 'photo' ? '' : `?${this.version}`}` : '';
         this.choices[key].checked = true;
         this.sliders.hidden = !address;
         this.image.hidden = this.edge.hidden = !address;

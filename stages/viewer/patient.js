@@ -6,7 +6,7 @@ export async function ask(name, options = {}) {
     for (let tries = 1; ; tries++) {
         const answer = await fetch(name, options);
         if (answer.ok) return answer;
-        if (answer.status !== BUSY || tries === TRIES) throw new Error(`kiln-serve says ${answer.status} to ${name}`);
+        if (answer.status !== BUSY || tries === TRIES) throw new Error(`${(await answer.text()).trim() || name} (kiln-serve, ${answer.status})`);
         await new Promise((done) => setTimeout(done, PAUSE_MS));
         options.signal?.throwIfAborted();
     }

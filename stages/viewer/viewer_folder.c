@@ -1,24 +1,19 @@
 /* viewer_folder -- see the header. */
 #include "stages/viewer/viewer_folder.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include "base/own_program.h"
+
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { FILE_MAX = 16 << 20 };
 
 static kiln_status folder_of_viewer(char out[KILN_PATH_MAX], kiln_error *err)
 {
-    char program[KILN_PATH_MAX];
+    char folder[KILN_PATH_MAX];
     const char *given = getenv("KILN_VIEWER");
     if (given && given[0]) return kiln_path_join(out, KILN_PATH_MAX, given, "", err);
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read /proc/self/exe: %s", strerror(errno));
-    program[n] = '\0';
-    *strrchr(program, '/') = '\0'; /* the system gives an absolute path */
-    return kiln_path_join(out, KILN_PATH_MAX, program, "../share/splatkiln/viewer", err);
+    KILN_TRY(kiln_own_folder(folder, err));
+    return kiln_path_join(out, KILN_PATH_MAX, folder, "../share/splatkiln/viewer", err);
 }
 
 kiln_status kiln_viewer_path(const char *name, char out[KILN_PATH_MAX], kiln_error *err)

@@ -40,6 +40,8 @@ rows, made = json.load(open(sys.argv[1]))["levels"]["rows"], json.load(open(sys.
 assert [(r["level"], r["nodes"], r["gaussians"]) for r in rows[1:]] == [(l["level"], l["nodes"], l["gaussians"]) for l in made]
 assert rows[0]["drawn"] == rows[0]["gaussians"] == 6000 and rows[-1]["drawn"] == rows[-1]["gaussians"]
 assert all(a["drawn"] >= b["drawn"] and a["bytes"] > 0 for a, b in zip(rows, rows[1:]))
+for row in rows[1:]: # also where pixels are so small that a picture shows a part of the scene
+    assert all(a > 10 and b > a - 0.1 for a, b in zip(row["psnr"], row["psnr"][1:])), row
 E0
 
 # two threads on a CPU without AVX2; a cap; killed again and again; over hosts

@@ -99,7 +99,7 @@ def rules(program, manifest):
         other = s.token[:-1] + ("0" if s.token[-1] != "0" else "1")
         for path in ("/", "/state.json", f"/{other}/state.json", f"/{s.token[:-1]}/state.json", f"/{s.token}0/state.json", f"/{s.token.upper()}x/state.json", f"/{s.token}", f"//{s.token}/state.json", "/favicon.ico"):
             assert status(path) == 404, path
-        bad = ["../state.json", "../../etc/passwd", "viewer/../state.json", "viewer/../../../../etc/passwd", "viewer/..", "viewer/.", "viewer//etc/passwd", "./state.json", "/state.json", "%73tate.json", "..%2fstate.json", "%2e%2e/state.json", "state.json%00", "state.json/", "state.json;a", "State.json", "photo/0", "photo/00.jpg", "photo/-1.jpg", "photo/99999999999.jpg", "photo/4294967296.jpg", "photo/0.jpg/x", "splats/0/0.ply", "splats/" + "0" * 32 + "/0.ply", "splats/" + "f" * 31 + "/0.ply", "x" * 600, "\xe9", "viewer/serve.html\xff"]
+        bad = ["../state.json", "../../etc/passwd", "viewer/../state.json", "viewer/../../../../etc/passwd", "viewer/..", "viewer/.", "viewer//etc/passwd", "./state.json", "/state.json", "%73tate.json", "..%2fstate.json", "%2e%2e/state.json", "state.json%00", "state.json/", "state.json;a", "State.json", "photo/" + "0" * 32, "photo/0.jpg", "photo/" + "0" * 33 + ".jpg", "photo/" + "F" * 32 + ".jpg", "photo/" + "0" * 32 + ".jpg/x", "splats/0/0.ply", "splats/" + "0" * 32 + "/00.ply", "splats/" + "0" * 32 + "/-1.ply", "splats/" + "0" * 32 + "/4294967296.ply", "splats/" + "0" * 32 + "/0.ply", "splats/" + "f" * 31 + "/0.ply", "x" * 600, "\xe9", "viewer/serve.html\xff"]
         for path in bad:
             assert status(s.root + path) == 404, path
         for data in (b"GET " + state.encode() + b"\x00.html HTTP/1.1\r\nHost: " + own.encode() + b"\r\n\r\n", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET " + state.encode() + b" HTTP/1.1\r\n\r\n", b"GET " + state.encode() + b" HTTP/1.0\r\n\r\n",
@@ -152,9 +152,9 @@ def data(program, manifest, exported):
             assert finite(c["R"], 9) and finite(c["t"], 3) and finite([c["fx"], c["fy"], c["cx"], c["cy"]], 4)
             assert c["picture"] and c["heat"] and c["photo"] == (c["psnr"] is not None), c
             for kind, suffix, start in (("photo", "jpg", b"\xff\xd8\xff"), ("picture", "jpg", b"\xff\xd8\xff"), ("heat", "webp", b"RIFF")):
-                code, headers, body = s.get(f"{kind}/{i}.{suffix}")
+                code, headers, body = s.get(f"{kind}/{c['key']}.{suffix}")
                 assert code == (200 if c[kind] else 404) and (not c[kind] or body.startswith(start)), (kind, i, code)
-        assert s.get(f"picture/{len(cameras['cameras'])}.jpg")[0] == 404
+        assert len({c["key"] for c in cameras["cameras"]}) == len(cameras["cameras"]) and s.get(f"picture/{'0' * 32}.jpg")[0] == 404
         nodes, rows = chunks["nodes"], 0
         assert sum(n["parent"] == -1 for n in nodes) == 1
         for i, n in enumerate(nodes):
@@ -197,7 +197,7 @@ def stranger(program, manifest, secret):
         codes = {}
         for c in cameras:
             for kind in ("photo", "picture"):
-                code, _, body = s.get(f"{kind}/{c['id']}.jpg")
+                code, _, body = s.get(f"{kind}/{c['key']}.jpg")
                 assert code in (200, 404) and secret.encode() not in body, (c["name"], kind, code)
                 codes[c["name"][:7], kind] = code
         for name, kind in (("view_00", "photo"), ("view_01", "photo"), ("view_02", "photo"), ("view_03", "photo"), ("view_00", "picture"), ("view_01", "picture")):
@@ -238,8 +238,80 @@ def begun(program, manifest):
     with Server(program, manifest) as s:
         state = s.json("state.json")
         assert state["layer"] is None and state["levels"] is None and state["rows"] == 0
-        assert s.json("chunks.json")["nodes"] == [] and len(s.json("cameras.json")["cameras"]) == state["cameras"]
-        assert s.get("picture/0.jpg")[0] == s.get("heat/0.webp")[0] == 404 and s.get("report.html")[0] == 200
+        cameras = s.json("cameras.json")["cameras"]
+        key = cameras[0]["key"]
+        assert s.json("chunks.json")["nodes"] == [] and len(cameras) == state["cameras"]
+        assert s.get(f"picture/{key}.jpg")[0] == s.get(f"heat/{key}.webp")[0] == 404 and s.get("report.html")[0] == 200
+
+
+WRITER = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA wal_autocheckpoint = 0")
+db.execute("UPDATE scene SET name = 'former'")
+db.commit()
+os._exit(0)  # as if it was killed: the log stays"""
+
+
+def replaced(program, manifest, other):
+    """Another file in the manifest's place: what the log has of the former one is not mixed into it."""
+    at, content = manifest + ".served", {path: open(path, "rb").read() for path in (manifest, other)}
+
+    def put(path, name=at):
+        with open(name, "wb") as f:
+            f.write(content[path])
+
+    def replace():
+        put(other, at + ".new")
+        os.rename(at + ".new", at)
+
+    for log in ("empty", "seen", "filled later"):
+        put(manifest)
+        with Server(program, at) as s:
+            first = s.json("state.json")
+            assert s.get("report.html")[0] == 200
+            if log != "empty":
+                subprocess.run([sys.executable, "-c", WRITER, at], check=True)
+            if log == "seen":
+                assert s.json("state.json")["name"] == "former" and s.get("report.html")[0] == 200
+            replace()
+            for _ in range(2):
+                for path in ("state.json", "report.html") if log != "empty" else ():
+                    code, _, body = s.get(path)
+                    assert code == 500 and b"-wal' holds changes of the one before" in body and b"remove" in body, (log, code, body)
+            if log != "empty":
+                os.unlink(at + "-wal")
+                os.unlink(at + "-shm")
+            after = s.json("state.json")
+            assert after["version"] > first["version"] and after["layer"] != first["layer"] and s.get("report.html")[0] == 200
+            assert after["name"] not in ("former", first["name"]), after["name"]
+        assert open(at, "rb").read() == content[other], f"{log}: the file was changed"
+    put(manifest)
+    with Server(program, at) as s:  # copied over it: no connection can notice
+        s.json("state.json")
+        put(other)
+        code, _, body = s.get("state.json")
+        assert code == 500 and b"malformed" in body and b"if another file was copied over it, end kiln-serve" in body, (code, body)
+    with Server(program, at) as s:
+        assert s.json("state.json")["layer"] == after["layer"]
+
+
+def moved(program, manifest):
+    """A page that asks for a camera's photo after the cameras have changed gets that one's or none."""
+    import sqlite3
+    with Server(program, manifest) as s:
+        first, *_, last = s.json("cameras.json")["cameras"]
+        before = [s.get(f"photo/{c['key']}.jpg") for c in (first, last)]
+        assert [b[0] for b in before] == [200, 200] and before[0][2] != before[1][2]
+        db = sqlite3.connect(manifest)
+        for table, column in (("photo", "camera"), ("image", "camera"), ("tile_table", "camera"), ("camera", "name")):
+            db.execute(f"DELETE FROM {table} WHERE {column} = ?", (first["name"],))
+        db.commit()
+        db.close()
+        assert s.get(f"photo/{first['key']}.jpg")[0] == s.get(f"picture/{first['key']}.jpg")[0] == 404
+        assert s.get(f"photo/{last['key']}.jpg")[2] == before[1][2]
+        now = s.json("cameras.json")["cameras"][-1]
+        assert now["key"] == last["key"] and now["id"] == last["id"] - 1, now
 
 
 def many(program, manifest, n):
@@ -249,8 +321,8 @@ def many(program, manifest, n):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, n + 100)), hard))
     with Server(program, manifest) as s:
-        state = s.json("state.json")
-        paths = ["state.json", "cameras.json", "chunks.json", "report.html", "photo/0.jpg", "picture/0.jpg", "heat/0.webp", f"splats/{state['layer']}/0.ply", "nothing", "", "../x"]
+        state, key = s.json("state.json"), s.json("cameras.json")["cameras"][0]["key"]
+        paths = ["state.json", "cameras.json", "chunks.json", "report.html", f"photo/{key}.jpg", f"picture/{key}.jpg", f"heat/{key}.webp", f"splats/{state['layer']}/0.ply", "nothing", "", "../x"]
         open_ones = {}
         poll = select.epoll()
         for i in range(n):

@@ -28,6 +28,13 @@ ask begun "$T/new.db"
 for s in knn prune chunk; do must 0 kiln $s "$T/new.db"; done
 ask changing "$T/new.db" "$KILN_BIN/kiln-tiles"
 
+# the file is another one, or has other cameras, from one request to the next
+must 0 kiln generate demo "$T/other" --gaussians 1000 --cameras 2 --size 64x64
+bake "$T/other" "$T/other/bake/manifest.db" --max 500
+cp "$M" "$T/demo/bake/first.db"
+ask replaced "$T/demo/bake/first.db" "$T/other/bake/manifest.db"
+ask moved "$T/demo/bake/first.db"
+
 # a stranger's: names are markup, photos and pictures lead elsewhere
 cp "$T/demo/images/view_00.png" "$T/secret.png"
 printf 'TOP SECRET' >>"$T/secret.png"

@@ -21,9 +21,9 @@ def ask(path):
 if root.startswith("http://"):
     state, cameras, chunks = (json.loads(ask(name + ".json")) for name in ("state", "cameras", "chunks"))
     ask("report.html")
-    for i in range(min(4, len(cameras.get("cameras", [])) + 1)):
-        for path in ("photo/%d.jpg", "picture/%d.jpg", "heat/%d.webp"):
-            ask(path % i)
+    for key in [camera["key"] for camera in cameras.get("cameras", [])[:4]] + ["0" * 32]:
+        for path in ("photo/%s.jpg", "picture/%s.jpg", "heat/%s.webp"):
+            ask(path % key)
     for digest in {state.get("layer"), state.get("levels")} - {None}:
         for i in range(8):
             ask("splats/%s/%d.ply?sh=%d" % (digest, i, i % 4))

@@ -195,7 +195,8 @@ static int64_t read_all(sqlite3 *db)
         uint32_t words[4];
         memcpy(words, sqlite3_column_blob(s, 0), sizeof words);
         fill(want, words[3], words[1], words[2]);
-        if (sqlite3_column_bytes(s, 1) != (int)words[3] || memcmp(sqlite3_column_blob(s, 1), want, words[3]) != 0) {
+        const void *packed = sqlite3_column_blob(s, 1); /* NULL if there are no bytes */
+        if (sqlite3_column_bytes(s, 1) != (int)words[3] || (words[3] && memcmp(packed, want, words[3]) != 0)) {
             print_error("blob %u of batch %u is wrong\n", words[2], words[1]);
             n = INT32_MIN;
         }

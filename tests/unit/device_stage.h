@@ -8,6 +8,7 @@
 #define FAKE_BALLAST
 #include "tests/unit/engine_stage.h"
 #include "tests/unit/fake_device.h"
+#include "tests/unit/own_memory.h"
 
 enum { MIB = 1 << 20 };
 

@@ -1,6 +1,7 @@
 /* draw_size_test -- host memory of collecting and of a picture, as draw_size.c predicts it, beside what the process really
  * takes (its resident high-water mark). The prediction is never exceeded, and is not far above. */
 #include "kernels/draw/draw.h"
+#include "tests/unit/own_memory.h"
 #include "tests/unit/project_planes.h"
 
 #include <malloc.h>
@@ -106,6 +107,7 @@ static void must_agree(const char *what, uint64_t taken, uint64_t predicted)
 /* ---- tests --------------------------------------------------------------------------------------------------------------- */
 static void collecting_takes_what_is_predicted(void **state)
 {
+    needs_own_memory();
     scene s;
     kiln_error err;
     kiln_drawing d = {0};
@@ -128,6 +130,7 @@ static void collecting_takes_what_is_predicted(void **state)
 
 static void a_picture_takes_what_is_predicted(void **state)
 {
+    needs_own_memory();
     static const float black[3];
     scene s;
     kiln_error err;
@@ -163,6 +166,7 @@ static void a_picture_takes_what_is_predicted(void **state)
 /* An eighth of the Gaussians at a time: less than a drawing of all, and no more than is said. */
 static void slabs_take_what_is_predicted(void **state)
 {
+    needs_own_memory();
     static const float black[3];
     scene s;
     kiln_error err;

@@ -1,6 +1,8 @@
 /* Several stages in one process: nothing of one reaches the next, and workers that are kept compute for both. What the first run of
- * a process says and what the second says is one text; the report is the second's. */
+ * a process says and what the second says is one text; the report is the second's. Workers that hold much memory are not kept. */
 #include "engine_stage.h"
+
+#include "tests/unit/own_memory.h"
 
 /* Runs the stage with these arguments, and again in the same process with those of `again`. */
 static int run_twice(const char *arguments, const char *again)
@@ -42,6 +44,7 @@ static void a_second_run_in_the_process_does_nothing(void **state)
 static void a_worker_computes_for_the_next_run(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=7 --scale=2 --verbose --workers=1"), 0);
     assert_int_equal(number("units.done"), 7);
     assert_int_equal(number("sum"), 42);
@@ -76,6 +79,7 @@ static void options_of_a_run_are_forgotten(void **state)
 static void a_kept_worker_that_dies_is_replaced(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(setenv("KILN_FAULT", "unit=5:kill,times=1", 1), 0); /* the first run has no unit 5 */
     assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"), 0);
     assert_int_equal(unsetenv("KILN_FAULT"), 0);
@@ -87,6 +91,7 @@ static void a_kept_worker_that_dies_is_replaced(void **state)
 static void a_run_that_fails_keeps_no_worker(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(run_twice("--fail-at=2 --verbose --workers=1", ""), 3);
     assert_int_equal(processes(), 1);
     assert_true(status_is("failed"));
@@ -96,6 +101,7 @@ static void a_run_that_fails_keeps_no_worker(void **state)
 static void a_worker_that_rests_from_its_start_is_taken(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(setenv("KILN_TEST_EARLY", "1", 1), 0);
     assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"), 0);
     assert_int_equal(number("sum"), 56);
@@ -110,6 +116,7 @@ static void a_worker_that_rests_from_its_start_is_taken(void **state)
 static void a_worker_that_cannot_go_on_is_replaced(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(setenv("KILN_TEST_EARLY", "1", 1), 0);
     assert_int_equal(setenv("KILN_TEST_SPOILED", "1", 1), 0);
     assert_int_equal(run_twice("--pretend=1 --lost=1 --verbose", ""), 6);
@@ -123,6 +130,7 @@ static void a_worker_that_cannot_go_on_is_replaced(void **state)
 static void workers_that_are_not_needed_end(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(run_twice("--count=40 --slow=5 --workers=4 --verbose", "--count=1 --scale=2 --verbose"), 0);
     assert_int_equal(number("sum"), 0);
     assert_int_equal(number("units.done"), 1);
@@ -134,6 +142,7 @@ static void workers_that_are_not_needed_end(void **state)
 static void a_worker_that_does_not_rest_is_killed(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(run_twice("--count=3 --clings --verbose --workers=1", "--count=3 --scale=2 --verbose --workers=1"), 0);
     assert_int_equal(number("sum"), 6);
     assert_int_equal(processes(), 2);
@@ -143,6 +152,7 @@ static void a_worker_that_does_not_rest_is_killed(void **state)
 static void a_resting_worker_has_the_manifest_closed(void **state)
 {
     (void)state;
+    needs_own_memory();
     assert_int_equal(run_twice("--count=3 --reads --verbose --workers=1", "--count=4 --scale=2 --reads --verbose --workers=1"), 0);
     assert_true(said("between the runs: no log"));
     assert_int_equal(processes(), 1);

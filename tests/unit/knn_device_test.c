@@ -41,6 +41,7 @@ static void points_go_to_the_device_once(void **state)
     } ways[] = {{"--threads=2", 0}, {"--threads=2 --ram=75M", RAM}};
     char got[4096];
     (void)state;
+    needs_own_memory();
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         run_stage(ways[k].words, 256 * MIB, got);
         assert_string_equal(got, right);
@@ -57,6 +58,7 @@ static void where_the_device_has_no_room_ranges_are_measured(void **state)
 {
     char got[4096];
     (void)state;
+    needs_own_memory();
     run_stage("--threads=2 --ram=75M", 32 * MIB, got);
     assert_string_equal(got, right);
     assert_true(has("phases.ranges"));
@@ -68,6 +70,7 @@ static void a_second_run_takes_the_same_way(void **state)
 {
     char got[4096];
     (void)state;
+    needs_own_memory();
     run_stage("--threads=2 --ram=75M", 256 * MIB, got);
     assert_int_equal(run("--threads=2 --ram=75M --force"), 0);
     assert_true(has("phases.whole_s"));

@@ -59,7 +59,7 @@ static void a_cell_of_many_nodes_gets_nodes_between(void **state)
 {
     (void)state;
     enum { N = 75 };
-    static char names[N][16];
+    static char names[N][24];
     chunk_place places[N];
     for (int i = 0; i < N; i++) {
         snprintf(names[i], sizeof names[i], "/2/1.%d", i);

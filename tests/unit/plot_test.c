@@ -18,7 +18,7 @@ static kiln_plot plot_of(const double *values, uint64_t n)
 {
     kiln_plot p = {.title = "Numbers", .unit = "dB", .what = "views"};
     double copy[64], least, most;
-    memcpy(copy, values, n * sizeof *copy);
+    for (uint64_t i = 0; i < n; i++) copy[i] = values[i];
     if (kiln_plot_range(copy, n, &least, &most)) kiln_plot_add_values(&p, "", copy, n, least, most);
     return p;
 }

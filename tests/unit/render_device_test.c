@@ -40,6 +40,7 @@ static void no_cap_changes_what_the_device_is_given(void **state)
         uint64_t again; /* bytes of a row that are given twice */
     } caps[] = {{130, CAMERAS, 0}, {70, 2 * CAMERAS, GEOMETRY_BYTES}};
     (void)state;
+    needs_own_memory();
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         char uncapped[4096], capped[4096], words[128];
         run_stage(ways[k], 256 * MIB, uncapped);
@@ -66,6 +67,7 @@ static void what_the_device_refuses_is_drawn_in_slabs(void **state)
     } caps[] = {{130, 3}, {130, 18}, {70, 18}}; /* slabs in host memory, slabs on the device; counted first */
     char uncapped[4096], capped[4096], words[128];
     (void)state;
+    needs_own_memory();
     run_stage("--threads=2 --depth", 256 * MIB, uncapped);
     for (size_t k = 0; k < sizeof caps / sizeof *caps; k++) {
         (void)snprintf(words, sizeof words, "--threads=2 --depth --ram=%dM", caps[k].ram_mib);

@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *numbers(const double *v, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < n; i++) {
-        if (json_array_append_new(list, kiln_json_real(v[i])) == 0) continue;
-        json_decref(list);
-        list = NULL;
-    }
-    return list;
-}
-
 /* A reader takes the extension of a photo off the name: one that ends like that gets another to lose. */
 static json_t *name_json(const char *name)
 {
@@ -37,7 +26,7 @@ static kiln_status append(const kiln_camera *c, const kiln_similarity *move, kil
     json_t *o =
         json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", name_json(c->name), "width", (json_int_t)c->width,
                   "height", (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx",
-                  kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", numbers(r, 9), "t", numbers(t, 3));
+                  kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", kiln_json_reals(r, 9), "t", kiln_json_reals(t, 3));
     char *text = kiln_json_text(o, JSON_REAL_PRECISION(17));
     json_decref(o);
     const kiln_status st = text ? kiln_buffer_put(out, text, strlen(text), err)

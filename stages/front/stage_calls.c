@@ -1,0 +1,84 @@
+/* stage_calls -- see the header. */
+#include "stages/front/stage_calls.h"
+
+#include "base/memory.h"
+#include "stages/front/programs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool allows_partial(const kiln_bake *b, const kiln_stage_options *s)
+{
+    char text[KILN_PATH_MAX];
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *row = kiln_pipeline_given(b->cli, &s->option[i]);
+        if (row && !strcmp(s->option[i].name, "allow-partial")) return !strcmp(kiln_opt_text(row, text, sizeof text), "yes");
+    }
+    return false;
+}
+
+static const char *devices_of(const kiln_bake *b, const kiln_stage_options *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *row = strcmp(s->option[i].name, "devices") ? NULL : kiln_pipeline_given(b->cli, &s->option[i]);
+        if (row) return *(const char *const *)row->where;
+    }
+    return "auto";
+}
+
+static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 4, "the arguments of a stage", err));
+    c->n = 1;
+    if (!strcmp(s->stage, "import")) c->argv[c->n++] = b->scene; /* the one stage that reads something else than the manifest */
+    c->argv[c->n++] = b->manifest;
+    c->first = c->n;
+    c->allows_partial = allows_partial(b, s);
+    c->devices = devices_of(b, s);
+    return kiln_pipeline_arguments(b->cli, s, (char **)c->argv, &c->n, err);
+}
+
+static void print_quoted(const char *word)
+{
+    (void)putchar('\'');
+    for (; *word; word++) (void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, stdout);
+    (void)putchar('\'');
+}
+
+/* A line a stage, so that a script can add words to one of them. */
+kiln_status kiln_stage_calls_print(const kiln_bake *b, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    for (size_t s = 0; s < b->table->n_stages; s++) {
+        const kiln_stage_call *c = &b->call[s];
+        if (!b->runs[s]) continue;
+        for (size_t i = 1; i < c->n; i++)
+            if (strchr(c->argv[i], '\n'))
+                return kiln_fail(err, KILN_E_USAGE, "--print-commands prints a line for each stage, but '%.60s' has a line break",
+                                 c->argv[i]);
+        KILN_TRY(kiln_program_path(b->table->stage[s].stage, path, err));
+        print_quoted(path);
+        for (size_t i = 1; i < c->n; i++) {
+            (void)putchar(' ');
+            print_quoted(c->argv[i]);
+        }
+        (void)putchar('\n');
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_stage_calls_make(kiln_bake *b, kiln_error *err)
+{
+    for (size_t s = 0; s < b->table->n_stages; s++)
+        if (b->runs[s]) KILN_TRY(make_call(&b->table->stage[s], b, &b->call[s], err));
+    return KILN_OK;
+}
+
+void kiln_stage_calls_release(kiln_bake *b)
+{
+    for (size_t s = 0; s < KILN_STAGES_MAX; s++) {
+        for (size_t i = b->call[s].first; i < b->call[s].n; i++) free((char *)b->call[s].argv[i]);
+        free(b->call[s].argv);
+    }
+}

@@ -1,0 +1,12 @@
+/* pruned_blocks -- the units of kiln-prune that prune a block each, what they count, and the layer that their blocks make. */
+#ifndef KILN_STAGES_PRUNE_PRUNED_BLOCKS_H
+#define KILN_STAGES_PRUNE_PRUNED_BLOCKS_H
+
+#include "stages/prune/pruning.h"
+
+/* When rules and merges are known: prunes all blocks that have spacing, and adds up their tallies. Fails as kiln_run_units. */
+kiln_status kiln_pruning_blocks(kiln_run *r, kiln_pruning *p, kiln_error *err) KILN_MUST_CHECK;
+/* A kiln_commit_fn, whose context is the kiln_pruning: stores the layer, without quarantined blocks. */
+kiln_status kiln_pruning_put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

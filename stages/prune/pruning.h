@@ -1,0 +1,72 @@
+/* pruning -- a run of kiln-prune in the parent: what its steps find out one after the other, and what they share to make units.
+ * stages/prune.c has the order of the steps. For one thread. */
+#ifndef KILN_STAGES_PRUNE_PRUNING_H
+#define KILN_STAGES_PRUNE_PRUNING_H
+
+#include "stages/engine/engine.h"
+#include "stages/prune/prune_report.h"
+#include "stages/prune/prune_units.h"
+
+#include <math.h>
+
+enum { KILN_PRUNE_SIZES_MAX = 8, KILN_PRUNE_CAMERAS_USUAL = 32 };
+
+/* Values of the options, whose rows are in stages/prune.c. */
+typedef struct {
+    kiln_prune_options rules;
+    bool dry_run, all_cameras;
+    const char *sizes, *against;
+    const char *filter_boxes, *filter_spheres, *filter_values;
+} kiln_prune_values;
+
+typedef struct {
+    const kiln_prune_values *o; /* borrowed */
+    kiln_scene scene;
+    kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
+    uint32_t *spacing_of;        /* [input->n_chunks] its block for each of the input's; NULL with the plane in the input */
+    kiln_prune_size size;
+    uint64_t cache; /* what a worker keeps decoded, at most */
+    uint32_t *rows; /* --drop-row */
+    uint64_t n_rows;
+    kiln_prune_filters filters;
+    uint64_t filtered[KILN_FILTER_KINDS]; /* rows that they drop */
+    kiln_prune_stats stats;
+    kiln_prune_rules rules;
+    kiln_merged_row *merges;
+    uint64_t n_merges;
+    kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
+    uint32_t *block_of; /* [n_blocks] which of the input's it is */
+    uint32_t n_blocks;
+    uint32_t *kept; /* [input->n_chunks] what became of each block, as kiln_prune_request has it */
+    kiln_tally tally, other;
+    double largest[3]; /* as in kiln_prune_report */
+    kiln_camera *cameras;
+    uint32_t n_cameras, n_views;
+    kiln_prune_view *views;
+    kiln_view_request *requests; /* [n_views] */
+    kiln_chunk_keys keys;        /* of the input */
+} kiln_pruning;
+
+void kiln_pruning_release(kiln_pruning *p);
+/* Of units whose payloads are their own; accepts NULL. */
+void kiln_pruning_units_free(kiln_unit *units, uint64_t n);
+
+/* Says whether a block of the input has all that pruning reads: kiln-knn leaves blocks out when it finishes partially. */
+bool kiln_pruning_has_block(const kiln_pruning *p, uint32_t block);
+/* The block of spacing that belongs to a block of the input; NULL: the input has the plane itself, or there is none. */
+const kiln_chunk *kiln_pruning_spacing_block(const kiln_pruning *p, uint32_t block);
+/* What filters read beside the copies that a block has of its geometry, in bytes. */
+uint64_t kiln_pruning_filters_ram(const kiln_pruning *p);
+/* The larger of a length and exp(log_scale), which is 0 of a block without rows, whose log_scale is -infinity. */
+static inline double kiln_pruning_larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
+
+/* Adds planes of a block, or the filters, to a key. Nothing where there are no filters: keys stay what they were before those. */
+void kiln_pruning_key_planes(kiln_hasher *h, const kiln_pruning *p, uint32_t block, const char *const *names, size_t n);
+void kiln_pruning_key_filters(kiln_hasher *h, const kiln_pruning *p);
+/* What all payloads of a kind begin with. */
+kiln_prune_unit kiln_pruning_head(const kiln_pruning *p, kiln_prune_unit_kind kind);
+/* Makes the payload of a unit: the head and as much of the lists behind it as it says. KILN_E_NOMEM. */
+kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_unit *head, const kiln_merged_row *merges,
+                                     const uint32_t *rows, const void *text, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
