@@ -13,8 +13,10 @@
  * In float each coordinate of such a point is within 3 * 2^-24 of its own size from the true one: differences of a pixel
  * centre (exact) and the mean are rounded once, the ratio, its product and the difference each once, and cutting keeps relative
  * errors. So each of Q's terms is within 10 * 2^-24 of its size, its own rounding included; together they are at most
- * 4 AC/det Q (reach_math.h), and det >= 2^-11 AC: Q as computed is less than Q (1 + 2^-7.6). What reaches t has
- * Q (1 - 2^-9) <= |t| (reach_math.h), so Q (1 - 2^-7) > |t| as computed rules it out.
+ * 4 AC/det Q (reach_math.h): with x = 2^-24 AC/det, Q as computed is at most Q (1 + 40 x). What reaches t has
+ * Q (1 - 6 x) <= |t| (reach_math.h), so it has Q <= |t| (1 + 47 x) as computed, as det >= 2^-11 AC and x <= 2^-13. A limit of
+ * |t| (1 + 64 x) has room for its own rounding and for that of AC/det = 1 / (1 - B/A B/C): the product of the ratios is within
+ * 2^-22 and the difference above 2^-11, so that it is within 2^-10 of itself.
  */
 #ifndef KILN_KERNELS_TILE_ASK_MATH_H
 #define KILN_KERNELS_TILE_ASK_MATH_H
@@ -43,6 +45,7 @@ typedef enum { KILN_TILE_MISSED, KILN_TILE_REACHED, KILN_TILE_UNSURE } kiln_tile
 typedef struct {
     float x, y, a, b, c, t;
     float b_a, b_c; /* B / A, B / C */
+    float limit;    /* Q of what reaches t is not above it */
 } kiln_asked;
 
 /* Sets [*from, *to] to the pixels p of [first, last] with |mean - (p + 0.5)| <= half, and a few more to cover rounding; *from > *to
@@ -85,7 +88,9 @@ static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const k
 static inline KILN_HD kiln_asked kiln_ask_of(const kiln_splat2d *s)
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
-    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b / a, b / c};
+    const float b_a = b / a, b_c = b / c, size = fabsf(s->power_min);
+    const float limit = size + size * 3.814697265625e-6f / (1.0f - b_a * b_c) + 1e-30f; /* 2^-18; denormals */
+    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b_a, b_c, limit};
     return g;
 }
 
@@ -106,7 +111,7 @@ static inline KILN_HD kiln_tile_answer kiln_ask_tile(const kiln_asked *g, float 
     const float ey_beside = kiln_clamp_f32(-(g->b_c * ex), top, bottom), ex_across = kiln_clamp_f32(-(g->b_a * ey), left, right);
     const float beside = kiln_ask_form(g, ex, ey_beside), across = kiln_ask_form(g, ex_across, ey);
     const float least = beside < across ? beside : across;
-    if (least * 0.9921875f > fabsf(g->t) + 1e-30f) return KILN_TILE_MISSED; /* 1 - 2^-7 */
+    if (least > g->limit) return KILN_TILE_MISSED;
     ex = beside < across ? ex : ex_across;
     ey = beside < across ? ey_beside : ey;
     const float px = kiln_min_f32(px0 + kiln_ask_round(ex - left), px1), py = kiln_min_f32(py0 + kiln_ask_round(ey - top), py1);
