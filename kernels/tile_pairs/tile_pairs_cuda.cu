@@ -23,6 +23,7 @@ struct find_work {
     size_t counters_bytes;
 };
 
+/* by_row: for the sums of tile rows alone, which need no records. */
 find_work take_find(kiln_carve *c, const job &j, bool by_row)
 {
     find_work w = {};
