@@ -15,6 +15,8 @@
 
 #include "kernels/cuda.cuh"
 
+#include <atomic>
+
 #define LAUNCH_EARLY(kernel, grid, block, ...)                                                                   \
     do {                                                                                                         \
         cudaError_t launch_ = kiln::launch_early((kernel), (grid), (block), 0, x->stream, __VA_ARGS__);          \
@@ -42,14 +44,35 @@ __device__ inline void let_next_launch_begin()
 #endif
 }
 
-/* Early only if the kernel's code waits (launch_before_is_done), which depends on what it was compiled for and not on the device: a
- * Hopper runs what was compiled for Ampere alone. */
+/* Does the code of this kernel wait (launch_before_is_done)? That depends on what it was compiled for and not on the device: a
+ * Hopper runs what was compiled for Ampere alone. All kernels are compiled for the same, so a device is asked once: asking takes as
+ * long as a part of a launch. */
+inline cudaError_t code_waits(const void *kernel, bool *waits)
+{
+    enum : int { UNKNOWN, NO, YES, DEVICES = 64 };
+    static std::atomic<int> known[DEVICES]; /* UNKNOWN at first */
+    int device = 0;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e != cudaSuccess) return e;
+    int answer = device < DEVICES ? known[device].load(std::memory_order_relaxed) : UNKNOWN;
+    if (answer == UNKNOWN) {
+        cudaFuncAttributes code;
+        e = cudaFuncGetAttributes(&code, kernel);
+        if (e != cudaSuccess) return e;
+        answer = code.ptxVersion >= 90 ? YES : NO; /* a device may also run code that was compiled for an older one */
+        if (device < DEVICES) known[device].store(answer, std::memory_order_relaxed);
+    }
+    *waits = answer == YES;
+    return cudaSuccess;
+}
+
+/* Early only if the kernel's code waits. */
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, size_t shared_bytes, cudaStream_t stream,
                          const Arguments &...arguments)
 {
-    cudaFuncAttributes code;
-    const cudaError_t e = cudaFuncGetAttributes(&code, kernel);
+    bool waits;
+    const cudaError_t e = code_waits(reinterpret_cast<const void *>(kernel), &waits);
     if (e != cudaSuccess) return e;
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -60,7 +83,7 @@ cudaError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned th
     launch.dynamicSmemBytes = shared_bytes;
     launch.stream = stream;
     launch.attrs = &early;
-    launch.numAttrs = code.ptxVersion >= 90 ? 1 : 0; /* a device may also run code that was compiled for an older one */
+    launch.numAttrs = waits ? 1 : 0;
     return cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...);
 }
 

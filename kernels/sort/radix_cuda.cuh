@@ -83,6 +83,21 @@ using radix_some = radix_cut<512, 8>;
 using radix_few = radix_cut<256, 4>;
 enum class radix_size { FEW, SOME, MANY };
 
+/* How a warp finds the pairs of equal digits among 32:
+ *   BALLOTS  a ballot for each bit of the digit
+ *   MASKS    each lane sets its bit in a mask of its digit in shared memory. Two thirds of the instructions, but lanes of one digit
+ *            wait for each other, and so does what the warp ranks next. */
+enum class radix_rank { BALLOTS, MASKS };
+
+/* How a pass ranks, and how many digits it has room for. */
+template <radix_rank Rank, unsigned Bits> struct radix_way {
+    static constexpr radix_rank RANK = Rank;
+    static constexpr unsigned BITS = Bits, DIGITS = 1u << Bits;
+};
+using radix_ballots = radix_way<radix_rank::BALLOTS, RADIX_BITS>;
+using radix_masks = radix_way<radix_rank::MASKS, RADIX_BITS>;
+using radix_few_masks = radix_way<radix_rank::MASKS, RADIX_BITS - 1>; /* half the memory: a block more on a multiprocessor */
+
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
 /* Clears the first pass's look-back, too, so many words of 32 bits. */
 template <typename Key, typename Input>
@@ -149,13 +164,21 @@ template <typename Word> __device__ Word radix_look_back(Word *look_back, uint64
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------------------------------- */
+/* Of a warp and a digit. */
+template <radix_rank> struct radix_cell {
+    uint32_t place; /* pairs; then where the next one goes within the tile */
+};
+template <> struct alignas(uint64_t) radix_cell<radix_rank::MASKS> {
+    uint32_t place, lanes; /* lanes: whose pair has the digit, while 32 are ranked; else 0 */
+};
+
 /* Shared memory of a block. */
-template <typename Key, typename Word, int THREADS, int ITEMS, bool VALUES = true> struct radix_room {
-    static constexpr unsigned TILE = ITEMS * THREADS, WARPS = THREADS / 32;
+template <typename Key, typename Word, typename Cut, typename Way, bool VALUES = true> struct radix_room {
+    static constexpr unsigned TILE = Cut::TILE, WARPS = Cut::THREADS / 32;
     Key keys[TILE];
     uint32_t values[VALUES ? TILE : 1];
-    Word places[RADIX_DIGITS];            /* where a digit's pairs go, less their place within the tile */
-    uint32_t counts[WARPS][RADIX_DIGITS]; /* of a warp; then where its next pair of the digit goes within the tile */
+    Word places[Way::DIGITS]; /* where a digit's pairs go, less their place within the tile */
+    radix_cell<Way::RANK> cells[WARPS][Way::DIGITS];
     Word all_sums[RADIX_DIGITS / 32];
     uint32_t sums[RADIX_DIGITS / 32], ticket;
 };
@@ -190,6 +213,31 @@ __device__ inline unsigned radix_alike(unsigned digit)
     return alike;
 }
 
+/* Return where this lane's pair goes within the tile; cells: the warp's. Called by a whole warp, 32 pairs after 32. */
+__device__ inline uint32_t radix_place(radix_cell<radix_rank::BALLOTS> *cells, unsigned digit)
+{
+    uint32_t *const place = &cells[digit].place;
+    const unsigned alike = radix_alike(digit), below = __popc(alike & ((1u << threadIdx.x % 32) - 1));
+    const uint32_t to = *place + below;
+    __syncwarp();
+    if (below == 0) *place = to + __popc(alike);
+    __syncwarp();
+    return to;
+}
+
+__device__ inline uint32_t radix_place(radix_cell<radix_rank::MASKS> *cells, unsigned digit)
+{
+    radix_cell<radix_rank::MASKS> *const cell = &cells[digit];
+    atomicOr(&cell->lanes, 1u << threadIdx.x % 32);
+    __syncwarp();
+    const radix_cell<radix_rank::MASKS> seen = *cell;
+    const unsigned below = __popc(seen.lanes & ((1u << threadIdx.x % 32) - 1));
+    __syncwarp();
+    if (below == 0) *cell = {seen.place + __popc(seen.lanes), 0};
+    __syncwarp();
+    return seen.place + below;
+}
+
 /* Of a multiprocessor, at least: else the compiler takes so many registers that too few threads fit. */
 template <typename Key, bool VALUES>
 constexpr int RADIX_THREADS_AT_ONCE = sizeof(Key) == sizeof(uint64_t) ? 768
@@ -204,23 +252,23 @@ template <typename Word> struct radix_job {
     Word *look_back, *next; /* next: the other pass's, to be cleared; NULL behind the last pass */
 };
 
-template <typename Key, typename Word, int THREADS, int ITEMS, typename Input, typename Output>
-__global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / THREADS)
+template <typename Key, typename Word, typename Cut, typename Way, typename Input, typename Output>
+__global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / Cut::THREADS)
     radix_pass(const Input in, const Output out, const radix_job<Word> j)
 {
     constexpr bool VALUES = RADIX_HAS_VALUES<Input>;
-    using room = radix_room<Key, Word, THREADS, ITEMS, VALUES>;
+    constexpr int THREADS = Cut::THREADS, ITEMS = Cut::ITEMS;
+    using room = radix_room<Key, Word, Cut, Way, VALUES>;
     using word = radix_word<Word>;
     extern __shared__ uint4 radix_shared[];
     room &r = *reinterpret_cast<room *>(radix_shared);
     const unsigned t = threadIdx.x, warp = t / 32;
-    const bool is_digit = THREADS == RADIX_DIGITS || t < RADIX_DIGITS; /* thread t is digit t, too */
-    for (unsigned i = t; i < room::WARPS * RADIX_DIGITS; i += THREADS) (&r.counts[0][0])[i] = 0;
+    const bool is_digit = THREADS == Way::DIGITS || t < Way::DIGITS; /* thread t is digit t, too */
+    for (unsigned i = t; i < room::WARPS * Way::DIGITS; i += THREADS) (&r.cells[0][0])[i] = {};
+    if (t == 0) r.ticket = atomicAdd(j.ticket, 1u); /* what was launched before does not look at it */
     launch_before_is_done();
-    if (THREADS * ITEMS <= radix_few::TILE)
-        let_next_launch_begin(); /* large ones would take places of other streams, and wait there */
-    if (t == 0) r.ticket = atomicAdd(j.ticket, 1u);
-    if (j.next && is_digit) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
+    if (Cut::TILE <= radix_few::TILE) let_next_launch_begin(); /* large ones would take places of other streams, and wait there */
+    if (j.next && t < RADIX_DIGITS) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
     const Word all = is_digit ? static_cast<Word>(j.counts[t]) : 0;
     __syncthreads();
     const uint64_t n = in.count(), tile = r.ticket, begin = tile * room::TILE;
@@ -238,7 +286,7 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_
         for (int k = 0; k < ITEMS; k++) values[k] = own + k * 32 < valid ? in.value(begin + own + k * 32) : 0;
     }
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) atomicAdd(&r.counts[warp][radix_digit(keys[k], j.first, j.width)], 1u);
+    for (int k = 0; k < ITEMS; k++) atomicAdd(&r.cells[warp][radix_digit(keys[k], j.first, j.width)].place, 1u);
     __syncthreads();
 
     /* The tile's counts are published before its pairs are ranked: others wait for them. */
@@ -247,8 +295,8 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_
     if (is_digit) {
 #pragma unroll
         for (unsigned w = 0; w < room::WARPS; w++) {
-            const uint32_t of_warp = r.counts[w][t];
-            r.counts[w][t] = count;
+            const uint32_t of_warp = r.cells[w][t].place;
+            r.cells[w][t].place = count;
             count += of_warp;
         }
         word::say(said, (tile == 0 ? word::SUM : word::TILE) + count);
@@ -257,17 +305,12 @@ __global__ void __launch_bounds__(THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_
     const Word all_start = radix_sum_before(all, r.all_sums);
     if (is_digit) {
 #pragma unroll
-        for (unsigned w = 0; w < room::WARPS; w++) r.counts[w][t] += start;
+        for (unsigned w = 0; w < room::WARPS; w++) r.cells[w][t].place += start;
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
-        uint32_t *const place = &r.counts[warp][radix_digit(keys[k], j.first, j.width)];
-        const unsigned alike = radix_alike(radix_digit(keys[k], j.first, j.width)), below = __popc(alike & ((1u << t % 32) - 1));
-        const uint32_t to = *place + below;
-        __syncwarp();
-        if (below == 0) *place = to + __popc(alike);
-        __syncwarp();
+        const uint32_t to = radix_place(r.cells[warp], radix_digit(keys[k], j.first, j.width));
         r.keys[to] = keys[k];
         if constexpr (VALUES) r.values[to] = values[k];
     }

@@ -61,10 +61,8 @@ template <typename Key> radix_size radix_size_for(uint64_t n, bool wide)
 {
     constexpr uint64_t SOME = 200000, MANY = 2000000;
     const size_t most = radix_shared_most();
-    if ((wide || n >= MANY) && sizeof(radix_room<Key, uint64_t, radix_many::THREADS, radix_many::ITEMS>) <= most)
-        return radix_size::MANY;
-    if ((wide || n >= SOME) && sizeof(radix_room<Key, uint64_t, radix_some::THREADS, radix_some::ITEMS>) <= most)
-        return radix_size::SOME;
+    if ((wide || n >= MANY) && sizeof(radix_room<Key, uint64_t, radix_many, radix_masks>) <= most) return radix_size::MANY;
+    if ((wide || n >= SOME) && sizeof(radix_room<Key, uint64_t, radix_some, radix_masks>) <= most) return radix_size::SOME;
     return radix_size::FEW;
 }
 
@@ -86,12 +84,12 @@ template <typename Key> void lay_out_radix(radix_sort<Key> *s, kiln_carve *c, ui
     for (void *&l : s->look_back) l = kiln_take(c, s->tiles * RADIX_DIGITS, s->word_bytes());
 }
 
-template <typename Cut, typename Word, typename Sorted, typename Input, typename Output>
+template <typename Cut, typename Way, typename Word, typename Sorted, typename Input, typename Output>
 cudaError_t run_radix_cut(const radix_sort<Sorted> &s, const Input &in, const Output &out, unsigned pass, cudaStream_t stream)
 {
     using Key = decltype(in.key(0)); /* words may be longer than what was sorted by */
-    constexpr size_t shared = sizeof(radix_room<Key, Word, Cut::THREADS, Cut::ITEMS, RADIX_HAS_VALUES<Input>>);
-    const auto kernel = radix_pass<Key, Word, Cut::THREADS, Cut::ITEMS, Input, Output>;
+    constexpr size_t shared = sizeof(radix_room<Key, Word, Cut, Way, RADIX_HAS_VALUES<Input>>);
+    const auto kernel = radix_pass<Key, Word, Cut, Way, Input, Output>;
     const unsigned to = pass % 2;
     unsigned first = s.plan.first(pass);
     if constexpr (!RADIX_HAS_VALUES<Input>) first = in.first_bit();
@@ -108,25 +106,37 @@ cudaError_t run_radix_cut(const radix_sort<Sorted> &s, const Input &in, const Ou
     return launch_early(kernel, static_cast<unsigned>(s.tiles), Cut::THREADS, shared, stream, in, out, j);
 }
 
-template <typename Word, typename Key, typename Input, typename Output>
+template <typename Way, typename Word, typename Key, typename Input, typename Output>
 cudaError_t run_radix_words(const radix_sort<Key> &s, const Input &in, const Output &out, unsigned pass, cudaStream_t stream)
 {
-    if (s.cut == radix_size::MANY) return run_radix_cut<radix_many, Word>(s, in, out, pass, stream);
-    if (s.cut == radix_size::SOME) return run_radix_cut<radix_some, Word>(s, in, out, pass, stream);
-    return run_radix_cut<radix_few, Word>(s, in, out, pass, stream);
+    if (s.cut == radix_size::MANY) return run_radix_cut<radix_many, Way, Word>(s, in, out, pass, stream);
+    if (s.cut == radix_size::SOME) return run_radix_cut<radix_some, Way, Word>(s, in, out, pass, stream);
+    return run_radix_cut<radix_few, Way, Word>(s, in, out, pass, stream);
+}
+
+template <typename Way, typename Key, typename Input, typename Output>
+cudaError_t run_radix_way(const radix_sort<Key> &s, const Input &in, const Output &out, unsigned pass, cudaStream_t stream)
+{
+    return s.wide ? run_radix_words<Way, uint64_t>(s, in, out, pass, stream)
+                  : run_radix_words<Way, uint32_t>(s, in, out, pass, stream);
 }
 
 /* One pass. Before the first one the state has the digits' counts, and the first pass's look-back is 0. */
-template <typename Key, typename Input, typename Output>
+template <radix_rank RANK = radix_rank::BALLOTS, typename Key, typename Input, typename Output>
 cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, const Output &out, unsigned pass, cudaStream_t stream)
 {
     if (s.n == 0) return cudaSuccess;
-    return s.wide ? run_radix_words<uint64_t>(s, in, out, pass, stream) : run_radix_words<uint32_t>(s, in, out, pass, stream);
+    if constexpr (RANK == radix_rank::BALLOTS)
+        return run_radix_way<radix_ballots>(s, in, out, pass, stream);
+    else if (s.plan.width(pass) <= radix_few_masks::BITS)
+        return run_radix_way<radix_few_masks>(s, in, out, pass, stream);
+    else
+        return run_radix_way<radix_masks>(s, in, out, pass, stream);
 }
 
 /* Pass p writes to keys[p % 2] and values[p % 2]: `in` may read from [1], not from [0]. Sets *result to the place where the sorted
  * pairs are. The state must be 0. */
-template <typename Key, typename Input>
+template <radix_rank RANK = radix_rank::BALLOTS, typename Key, typename Input>
 cudaError_t run_radix(const radix_sort<Key> &s, const Input &in, cudaStream_t stream, unsigned *result)
 {
     *result = (s.plan.passes - 1) % 2;
@@ -138,9 +148,9 @@ cudaError_t run_radix(const radix_sort<Key> &s, const Input &in, cudaStream_t st
         const unsigned to = pass % 2, from = 1 - to;
         const radix_to_arrays<Key> out = {s.keys[to], s.values[to]};
         if (pass == 0)
-            e = run_radix_pass(s, in, out, pass, stream);
+            e = run_radix_pass<RANK>(s, in, out, pass, stream);
         else
-            e = run_radix_pass(s, radix_arrays<Key, Input>{in, s.keys[from], s.values[from]}, out, pass, stream);
+            e = run_radix_pass<RANK>(s, radix_arrays<Key, Input>{in, s.keys[from], s.values[from]}, out, pass, stream);
     }
     return e;
 }

@@ -56,7 +56,6 @@ template <typename One, typename Other> void share(kiln_carve *c, const One &lay
 template <typename Tile> uint32_t *take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
 {
     uint32_t *const order = kiln::take<uint32_t>(c, n);
-    w->f.r.more = kiln::take<uint32_t>(c, n);
     w->f.listed = kiln::take<uint32_t>(c, n);
     const uint64_t room = end > c->used ? (end - c->used) / sizeof(kept_run) : 0, least = n / KEPT_OF;
     w->f.kept_capacity = room > least ? room : least;
@@ -74,8 +73,10 @@ template <typename Tile> void lay_out(workspace<Tile> *w, const kiln_tile_lists_
     uint32_t *order = nullptr;
     *w = {};
     w->j = {count, a->splats, *a->view, a->row0, a->row1};
+    w->f.cleared = a->tile_counts;
+    w->f.n_cleared = tiles_of(a);
     take_cleared(w, &c, a->n, states);
-    w->f.r.words = kiln::take<record>(&c, a->n);
+    w->f.records = kiln::take<record>(&c, a->n);
     share(
         &c, [&](kiln_carve *one) { lay_out_between(&w->tiles, one, a->capacity, tiles_of(a), a->n, a->ids); },
         [&](kiln_carve *other, size_t end) { order = take_found(w, other, a->n, end); });
@@ -114,10 +115,9 @@ kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, 
     const capacity_rule rule = {a->stats + 1, a->capacity, true};
     const pairs_out<Tile> out = {w.tiles.tiles(), w.tiles.ids(), kiln_view_tiles_x(a->view), rule};
     CUDA_RUN(cudaMemsetAsync(w.cleared, 0, w.cleared_bytes, x->stream));
-    CUDA_RUN(cudaMemsetAsync(a->tile_counts, 0, tiles_of(a) * sizeof *a->tile_counts, x->stream));
     KILN_TRY(find_and_order(x, &w, err));
-    const unsigned groups = static_cast<unsigned>(a->n > 0 ? groups_of(a->n) : 1);
-    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.order, out, a->stats);
+    LAUNCH(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, 0, w.j, w.f, w.p, w.depths.order, out,
+           a->stats);
     LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
     return sort_lists(x, w.tiles, rule, a->tile_counts, err);
 }

@@ -120,28 +120,46 @@ __device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
     return __any_sync(ALL, reached);
 }
 
-/* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)` returns the Gaussian that a lane asks
- * about. missed, if given: is it proven that this lane's tile is not reached? */
-template <typename Of>
-__device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of,
-                        bool *missed = nullptr)
+/* Answers questions about the tiles of one view, whose last pixels are the same for all. */
+class tile_asker
 {
-    kiln_tile_answer answer = KILN_TILE_MISSED;
-    if (asks) {
+  public:
+    __device__ explicit tile_asker(const kiln_view &v)
+        : view_(v), right_(static_cast<float>(v.width - 1)), bottom_(static_cast<float>(v.height - 1))
+    {
+    }
+    /* Columns [column, end) of one row as one rectangle. */
+    __device__ kiln_tile_answer answer(const kiln_asked &g, int32_t column, int32_t end, int32_t row) const
+    {
         const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
-        const float x1 = fminf(x0 + (KILN_TILE - 1), static_cast<float>(v.width - 1)); /* the same for all lanes */
-        const float y1 = fminf(y0 + (KILN_TILE - 1), static_cast<float>(v.height - 1));
-        answer = kiln_ask_tile(&mine, x0, x1, y0, y1);
+        const float x1 = static_cast<float>(end * KILN_TILE - 1), y1 = y0 + (KILN_TILE - 1);
+        return kiln_ask_tile(&g, x0, fminf(x1, right_), y0, fminf(y1, bottom_));
     }
-    if (missed) *missed = answer == KILN_TILE_MISSED;
-    unsigned reached = __ballot_sync(ALL, answer == KILN_TILE_REACHED);
-    for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left; left &= left - 1) {
-        const int lane = __ffs(left) - 1;
-        const tile_pixels p(v, __shfl_sync(ALL, column, lane), __shfl_sync(ALL, row, lane));
-        if (any_pixel(of(lane), p)) reached |= 1u << lane;
+    /* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)` returns the Gaussian that a lane
+     * asks about. missed, if given: is it proven that this lane's tile is not reached? */
+    template <typename Of>
+    __device__ unsigned ask(bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of,
+                            bool *missed = nullptr) const
+    {
+        kiln_tile_answer answer = KILN_TILE_MISSED;
+        if (asks) {
+            const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
+            answer = kiln_ask_tile(&mine, x0, fminf(x0 + (KILN_TILE - 1), right_), y0, fminf(y0 + (KILN_TILE - 1), bottom_));
+        }
+        if (missed) *missed = answer == KILN_TILE_MISSED;
+        unsigned reached = __ballot_sync(ALL, answer == KILN_TILE_REACHED);
+        for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left; left &= left - 1) {
+            const int lane = __ffs(left) - 1;
+            const tile_pixels p(view_, __shfl_sync(ALL, column, lane), __shfl_sync(ALL, row, lane));
+            if (any_pixel(of(lane), p)) reached |= 1u << lane;
+        }
+        return reached;
     }
-    return reached;
-}
+
+  private:
+    const kiln_view &view_;
+    float right_, bottom_;
+};
 
 } // namespace
 

@@ -3,23 +3,26 @@
  *
  *   MISSED   proven: no pixel centre of the tile has kiln_power() >= power_min
  *   REACHED  one such pixel was found with kiln_power() itself
- *   UNSURE   neither: the ellipse ends between pixel centres, or comes too near the threshold. One or two tiles of a hundred.
+ *   UNSURE   neither: the ellipse ends between pixel centres, or comes too near the threshold. Few tiles of a thousand.
  *
  * The proof. Q(e) = (A ex^2 + C ey^2) / 2 + B ex ey over e = pixel centre - mean is convex, so over the rectangle of a tile's pixel
  * centres it is least at the mean, if that lies within, else on an edge that faces the mean: on the edge at ex where
  * ey = -(B / C) ex, on the one at ey where ex = -(B / A) ey, cut to the edge. Both points are tried; the one that
  * does not count is within the rectangle as well.
  *
- * In float each coordinate of such a point is within 3 * 2^-24 of its own size from the true one: differences of a pixel
- * centre (exact) and the mean are rounded once, the ratio, its product and the difference each once, and cutting keeps relative
- * errors. So each of Q's terms is within 10 * 2^-24 of its size, its own rounding included; together they are at most
- * 4 AC/det Q (reach_math.h), and det >= 2^-11 AC: Q as computed is less than Q (1 + 2^-7.6). What reaches t has
- * Q (1 - 2^-9) <= |t| (reach_math.h), so Q (1 - 2^-7) > |t| as computed rules it out.
+ * In float each coordinate of such a point is within 6 * 2^-24 of its own size from the true one: differences of a pixel
+ * centre (exact) and the mean are rounded once, the ratio is within 2^-22 (tile_near_math.h), its product is rounded once, and
+ * cutting keeps relative errors. So each of Q's terms is within 16 * 2^-24 of its size, its own rounding included; together they
+ * are at most 4 AC/det Q (reach_math.h): with x = 2^-24 AC/det, Q as computed is at most Q (1 + 64 x). What reaches t has Q (1 - 6
+ * x) <= |t| (reach_math.h), so it has Q <= |t| (1 + 71 x) as computed, as det >= 2^-11 AC and x <= 2^-13. A limit of |t| (1 + 128
+ * x) has room for its own rounding and for that of AC/det = 1 / (1 - B/A B/C): the product of the ratios is within 2^-20 and the
+ * difference above 2^-11, so that it is within 2^-8 of itself.
  */
 #ifndef KILN_KERNELS_TILE_ASK_MATH_H
 #define KILN_KERNELS_TILE_ASK_MATH_H
 
 #include "base/minmax.h"
+#include "kernels/tile_pairs/tile_near_math.h"
 #include "kernels/math/power_math.h"
 #include "kernels/project/project.h"
 
@@ -43,6 +46,7 @@ typedef enum { KILN_TILE_MISSED, KILN_TILE_REACHED, KILN_TILE_UNSURE } kiln_tile
 typedef struct {
     float x, y, a, b, c, t;
     float b_a, b_c; /* B / A, B / C */
+    float limit;    /* Q of what reaches t is not above it */
 } kiln_asked;
 
 /* Sets [*from, *to] to the pixels p of [first, last] with |mean - (p + 0.5)| <= half, and a few more to cover rounding; *from > *to
@@ -71,11 +75,12 @@ static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const k
     if (!(a >= 1e-15f && c >= 1e-15f && a <= 1e15f && c <= 1e15f && fabsf(t) <= 1e30f && det >= 0.0009765625f * all && /* 2^-10 */
           fabsf(s->x) <= 1e9f && fabsf(s->y) <= 1e9f))
         return KILN_BOX_ODD;
-    /* As kiln_half_reach, in float: its factor has room for the rounding of det, at most 2^-13 of det here. */
-    const float k = 2.0f * fabsf(t) / det;
+    /* As kiln_half_reach, in float: its factor has room for what is near, and for the rounding of det, at most 2^-13 of det here.
+     */
+    const float k = kiln_near_div(2.0f * fabsf(t), det);
     int32_t px0, px1, py0, py1;
-    kiln_ask_range(s->x, sqrtf(k * c) * 1.00390625f + 1e-3f, x0 * KILN_TILE, x1 * KILN_TILE - 1, &px0, &px1);
-    kiln_ask_range(s->y, sqrtf(k * a) * 1.00390625f + 1e-3f, y0 * KILN_TILE, y1 * KILN_TILE - 1, &py0, &py1);
+    kiln_ask_range(s->x, kiln_near_sqrt(k * c) * 1.00390625f + 1e-3f, x0 * KILN_TILE, x1 * KILN_TILE - 1, &px0, &px1);
+    kiln_ask_range(s->y, kiln_near_sqrt(k * a) * 1.00390625f + 1e-3f, y0 * KILN_TILE, y1 * KILN_TILE - 1, &py0, &py1);
     if (px0 > px1 || py0 > py1) return KILN_BOX_EMPTY;
     const int32_t column = px0 / KILN_TILE, row = py0 / KILN_TILE;
     *out = (kiln_tile_box){column, row, px1 / KILN_TILE - column + 1, py1 / KILN_TILE - row + 1};
@@ -85,7 +90,9 @@ static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const k
 static inline KILN_HD kiln_asked kiln_ask_of(const kiln_splat2d *s)
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
-    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b / a, b / c};
+    const float b_a = kiln_near_div(b, a), b_c = kiln_near_div(b, c), size = fabsf(s->power_min);
+    const float limit = size + kiln_near_div(size * 7.62939453125e-6f, 1.0f - b_a * b_c) + 1e-30f; /* 2^-17; denormals */
+    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b_a, b_c, limit};
     return g;
 }
 
@@ -106,7 +113,7 @@ static inline KILN_HD kiln_tile_answer kiln_ask_tile(const kiln_asked *g, float 
     const float ey_beside = kiln_clamp_f32(-(g->b_c * ex), top, bottom), ex_across = kiln_clamp_f32(-(g->b_a * ey), left, right);
     const float beside = kiln_ask_form(g, ex, ey_beside), across = kiln_ask_form(g, ex_across, ey);
     const float least = beside < across ? beside : across;
-    if (least * 0.9921875f > fabsf(g->t) + 1e-30f) return KILN_TILE_MISSED; /* 1 - 2^-7 */
+    if (least > g->limit) return KILN_TILE_MISSED;
     ex = beside < across ? ex : ex_across;
     ey = beside < across ? ey_beside : ey;
     const float px = kiln_min_f32(px0 + kiln_ask_round(ex - left), px1), py = kiln_min_f32(py0 + kiln_ask_round(ey - top), py1);

@@ -4,7 +4,7 @@
  * for the largest box.
  *
  * Layout. Gaussians are divided by their box:
- *   - at most 64 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as
+ *   - at most 32 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as
  *     a mask for each Gaussian (tile_record_cuda.cuh).
  *   - wider: the Gaussian is listed. Each of its tile rows is one lane's (tile_wide_cuda.cuh).
  *   - odd, where no bound is proven (KILN_BOX_ODD): the Gaussian is listed. Half warps take one tile row each (tile_row_cuda.cuh).
@@ -22,7 +22,6 @@ namespace
 {
 
 constexpr unsigned GROUP = 256; /* Gaussians of a group, whose pairs are summed up; threads of a block */
-constexpr uint32_t MASK_TILES = 64;
 constexpr unsigned FIND_BLOCKS = 132 * 8;
 
 /* Neighbouring tiles of one tile row that a wide Gaussian reaches. */
@@ -31,34 +30,42 @@ struct kept_run {
 };
 
 struct found {
-    records r;
+    record *records;  /* [n] */
     uint32_t *listed; /* [n] ids of wide Gaussians from the front, of odd ones from the back */
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1] pairs of each group, or NULL if they are not needed */
-    kept_run *kept; /* [kept_capacity] what wide Gaussians reach, or NULL. Without it, or if there are more runs, the writing kernel
-                       asks again */
+    kept_run *kept; /* [kept_capacity] what wide Gaussians reach, or NULL; some are empty. Without it, or if there are more runs,
+                       the writing kernel asks again */
     uint64_t *n_kept, kept_capacity;
+    uint32_t *cleared; /* [n_cleared] set to 0 on the way, for what comes later; NULL if n_cleared is 0 */
+    uint64_t n_cleared;
 };
 
-inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
+inline __host__ __device__ uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
 
 /* ---- boxes of few tiles ---------------------------------------------------------------------------------------------- */
-/* Shared memory of a warp. */
-struct asking {
-    kiln_asked asked[WARP];
-    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corners: column | row << 16; steps: step_of() */
-    uint32_t words[MASK_TILES + 2];
+/* A Gaussian that is asked about. Aligned, so that a few wide loads fetch it. */
+struct alignas(16) asked_box {
+    kiln_asked asked;
+    uint32_t corner, step; /* corner: column | row << 16; step: step_of() */
 };
 
-/* step | w << 16: k * step >> 12 is k / w, for k and w up to 64. */
-__device__ inline uint32_t step_of(uint32_t w) { return (4096 / w + 1) | w << 16; }
+/* Shared memory of a warp. */
+struct asking {
+    asked_box boxes[WARP];
+    uint32_t firsts[WARP], words[MASK_TILES + 1];
+};
 
-/* 64 bits of `words` from bit `first` on. */
-__device__ inline uint64_t bits_from(const uint32_t *words, uint32_t first)
+/* step | w << 16: k * step >> 12 is k / w, for k and w up to 32. The step is 4096 / w + 1, or one less where w divides. */
+__device__ inline uint32_t step_of(uint32_t w)
 {
-    const uint32_t *at = words + first / 32;
-    const uint64_t low = __funnelshift_r(at[0], at[1], first), high = __funnelshift_r(at[1], at[2], first);
-    return high << 32 | low;
+    return (static_cast<uint32_t>(kiln_near_div(4096.0f, static_cast<float>(w))) + 1) | w << 16;
+}
+
+/* 32 bits of `words` from bit `first` on. */
+__device__ inline uint32_t bits_from(const uint32_t *words, uint32_t first)
+{
+    return __funnelshift_r(words[first / 32], words[first / 32 + 1], first);
 }
 
 /* Appends the lane's Gaussian to the front list (wide) or the back list (odd). Called by a whole warp. */
@@ -77,36 +84,45 @@ __device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wid
     if (odd) f.listed[n - 1 - (at_odd + __popc(odds & lanes_below()))] = id;
 }
 
-/* Asks all tiles of the lanes' boxes, 0 to 64 each. Returns this lane's answers as a mask. */
-__device__ inline uint64_t ask_boxes(const kiln_view &v, asking &scratch, const kiln_splat2d &s, const kiln_tile_box &box,
-                                     uint32_t n)
+/* Asks all tiles of the lanes' boxes, 0 to 32 each. For each 32 questions calls answer(which, reached, tile row): bit i of reached
+ * is lane i's answer, of question 32 * which + i; the row is that of the lane's own. */
+template <typename Answer>
+__device__ void ask_boxes(const tile_asker &asker, asking &scratch, const kiln_splat2d &s, const kiln_tile_box &box, uint32_t n,
+                          question_row &row, const Answer &answer)
 {
-    question_row row(scratch.firsts, n);
-    if (n > 0) {
-        const uint32_t slot = row.slot();
-        scratch.asked[slot] = kiln_ask_of(&s);
-        scratch.corners[slot] = static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16;
-        scratch.steps[slot] = step_of(static_cast<uint32_t>(box.w));
-    }
+    if (n > 0)
+        scratch.boxes[row.slot()] = {kiln_ask_of(&s), static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16,
+                                     step_of(static_cast<uint32_t>(box.w))};
     __syncwarp();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
-        const uint32_t corner = scratch.corners[slot], step = scratch.steps[slot], down = k * (step & 0xffff) >> 12;
-        const int32_t column = static_cast<int32_t>((corner & 0xffff) + k - down * (step >> 16));
-        const int32_t tile_row = static_cast<int32_t>((corner >> 16) + down);
-        const unsigned reached = ask(v, asks, scratch.asked[slot], column, tile_row,
-                                     [&](int lane) { return scratch.asked[__shfl_sync(ALL, slot, lane)]; });
-        if (lane_index() == 0) scratch.words[at / WARP] = reached;
+        const asked_box b = scratch.boxes[slot];
+        const uint32_t down = k * (b.step & 0xffff) >> 12;
+        const int32_t column = static_cast<int32_t>((b.corner & 0xffff) + k - down * (b.step >> 16));
+        const int32_t tile_row = static_cast<int32_t>((b.corner >> 16) + down);
+        const unsigned reached =
+            asker.ask(asks, b.asked, column, tile_row, [&](int lane) { return scratch.boxes[__shfl_sync(ALL, slot, lane)].asked; });
+        answer(at / WARP, reached, tile_row);
     }
     __syncwarp();
-    const uint64_t mask = n > 0 ? bits_from(scratch.words, row.first()) & ~0ull >> (64 - n) : 0;
+}
+
+/* Returns this lane's answers as a mask. */
+__device__ inline uint32_t mask_of_box(const tile_asker &asker, asking &scratch, const kiln_splat2d &s, const kiln_tile_box &box,
+                                       uint32_t n)
+{
+    question_row row(scratch.firsts, n);
+    ask_boxes(asker, scratch, s, box, n, row, [&](uint32_t which, unsigned reached, int32_t) {
+        if (lane_index() == 0) scratch.words[which] = reached;
+    });
+    const uint32_t mask = n > 0 ? bits_from(scratch.words, row.first()) & ~0u >> (32 - n) : 0;
     __syncwarp();
     return mask;
 }
 
 /* Sums of tile rows, first in shared memory: a picture has few rows, so in global memory all threads would queue for the same
- * words. A picture with more than ROWS rows spreads its sums widely enough. A block's sums stay below 2^32: 64 tiles of at most
+ * words. A picture with more than ROWS rows spreads its sums widely enough. A block's sums stay below 2^32: 32 tiles of at most
  * 2^32 / 132 Gaussians. */
 class row_sums
 {
@@ -125,11 +141,6 @@ class row_sums
         else
             kiln::add64(&row_pairs_[row - row0_], pairs);
     }
-    /* Adds the mask of a box of at most 64 tiles, w in a row. */
-    __device__ void add(uint32_t row, uint32_t w, uint64_t mask)
-    {
-        for (uint64_t left = mask; left; left = w < 64 ? left >> w : 0, row++) add(row, __popcll(left & ~0ull >> (64 - w)));
-    }
     __device__ void finish()
     {
         __syncthreads();
@@ -143,13 +154,17 @@ class row_sums
     uint32_t row0_, rows_;
 };
 
+/* BY_ROW: adds the pairs of each tile row, and keeps no records. */
 template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const job j, const found f, uint64_t *row_pairs)
 {
     __shared__ asking warp_scratch[GROUP / WARP];
     __shared__ uint32_t sums[BY_ROW ? row_sums::ROWS : 1];
     row_sums rows(sums, j, row_pairs);
+    asking &scratch = warp_scratch[threadIdx.x / WARP];
     const uint64_t n = j.count.get();
     const uint32_t tiles_x = kiln_view_tiles_x(&j.view);
+    const tile_asker asker(j.view);
+    for (uint64_t i = kiln::thread_index(); i < f.n_cleared; i += kiln::thread_count()) f.cleared[i] = 0;
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
         kiln_box_kind kind = KILN_BOX_EMPTY;
@@ -162,18 +177,26 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
         const uint64_t tiles = static_cast<uint64_t>(box.w) * box.h;
         const uint64_t first = (static_cast<uint64_t>(box.row) - j.row0) * tiles_x + static_cast<uint64_t>(box.column);
         const bool few = kind == KILN_BOX_PROVEN && tiles <= MASK_TILES && first < record::FIRST_TILES;
-        const uint64_t mask = ask_boxes(j.view, warp_scratch[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
-        record r = {};
-        if (mask)
-            r = record::of_box(mask, first, static_cast<uint32_t>(box.w), tiles > 32);
-        else if (!few && kind != KILN_BOX_EMPTY)
-            r = record::of_listed(0);
-        if (i < n) f.r.words[i] = r;
-        if (mask && tiles > 32) f.r.more[i] = static_cast<uint32_t>(mask >> 32);
+        const uint32_t asked = few ? static_cast<uint32_t>(tiles) : 0;
+        if constexpr (BY_ROW) {
+            question_row row(scratch.firsts, asked);
+            ask_boxes(asker, scratch, s, box, asked, row, [&](uint32_t, unsigned reached, int32_t tile_row) {
+                if (reached >> lane_index() & 1) rows.add(static_cast<uint32_t>(tile_row), 1);
+            });
+        } else {
+            const uint32_t mask = mask_of_box(asker, scratch, s, box, asked);
+            record r = {};
+            if (mask)
+                r = record::of_box(mask, first, static_cast<uint32_t>(box.w));
+            else if (!few && kind != KILN_BOX_EMPTY)
+                r = record::of_listed(0);
+            if (i < n) f.records[i] = r;
+            if (f.group_pairs) {
+                const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popc(mask)));
+                if (lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
+            }
+        }
         list_it(f, j.count.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
-        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popcll(mask)));
-        if (f.group_pairs && lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
-        if (BY_ROW && mask) rows.add(static_cast<uint32_t>(box.row), static_cast<uint32_t>(box.w), mask);
     }
     if (BY_ROW) rows.finish();
 }
@@ -200,33 +223,43 @@ template <typename Sink> __device__ void for_odd(const job &j, const found &f, c
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
 __device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
 {
-    (void)f.r.add(id, pairs);
+    (void)add_to_listed(&f.records[id], pairs);
     if (f.group_pairs) kiln::add64(&f.group_pairs[id / GROUP], pairs);
 }
 
-/* Called by a whole warp. */
-__device__ inline void keep_run(const found &f, uint32_t id, uint32_t tile, uint32_t n)
+/* Called by a whole block: returns the first of so many places for runs. */
+__device__ inline uint64_t take_places(const found &f, uint32_t runs)
 {
-    const unsigned keeps = __ballot_sync(ALL, n > 0);
-    unsigned long long at = 0;
-    if (lane_index() == 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), __popc(keeps));
-    at = __shfl_sync(ALL, at, 0) + __popc(keeps & lanes_below());
-    if (n > 0 && at < f.kept_capacity) f.kept[at] = {id, tile, n};
+    __shared__ unsigned long long first;
+    __syncthreads(); /* nobody looks at the last ones */
+    if (threadIdx.x == 0) first = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), runs);
+    __syncthreads();
+    return first;
+}
+
+__device__ inline void keep_run(const found &f, const job &j, const wide_run &r)
+{
+    uint64_t at = r.place;
+    if (at == NO_PLACE && r.n() > 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), 1);
+    if (at < f.kept_capacity) f.kept[at] = {r.id, r.tile(j), r.n()};
 }
 
 template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const job j, const found f, uint64_t *row_pairs)
 {
     kiln::launch_before_is_done();
-    for_wide(j, f, [&](const wide_run &r) {
-        if (!__any_sync(ALL, r.n() > 0)) return;
-        if (r.n() > 0) add_pairs(f, r.id, r.n());
+    const bool keeps = !BY_ROW && f.kept;
+    const auto places = [&](uint32_t rows) { return keeps ? take_places(f, rows) : 0; };
+    for_wide(j, f, places, [&](const wide_run &r) {
         if (BY_ROW && r.n() > 0) kiln::add64(&row_pairs[static_cast<uint32_t>(r.row) - j.row0], r.n());
-        if (f.kept) keep_run(f, r.id, r.tile(j), r.n());
+        if (!BY_ROW && r.n() > 0) add_pairs(f, r.id, r.n());
+        if (keeps) keep_run(f, j, r);
     });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t, uint64_t bits) {
         if (g.thread_rank() != 0) return;
-        add_pairs(f, id, __popcll(bits));
-        if (BY_ROW) kiln::add64(&row_pairs[row - j.row0], __popcll(bits));
+        if (BY_ROW)
+            kiln::add64(&row_pairs[row - j.row0], __popcll(bits));
+        else
+            add_pairs(f, id, __popcll(bits));
     });
 }
 

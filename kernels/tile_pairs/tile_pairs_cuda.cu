@@ -23,11 +23,12 @@ struct find_work {
     size_t counters_bytes;
 };
 
-find_work take_find(kiln_carve *c, const job &j)
+/* by_row: for the sums of tile rows alone, which need no records. */
+find_work take_find(kiln_carve *c, const job &j, bool by_row)
 {
     find_work w = {};
     const uint64_t n = j.count.n, n_counters = groups_of(n) + 3;
-    w.f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
+    if (!by_row) w.f.records = kiln::take<record>(c, n);
     w.f.listed = kiln::take<uint32_t>(c, n);
     w.counters = kiln::take<uint64_t>(c, n_counters);
     w.counters_bytes = n_counters * sizeof *w.counters;
@@ -59,7 +60,9 @@ template <typename Tile> void lay_out_emit(emit_work<Tile> *w, const kiln_tile_p
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
-    w->find = take_find(&c, w->j);
+    w->find = take_find(&c, w->j, false);
+    w->find.f.cleared = a->tile_counts;
+    w->find.f.n_cleared = tiles_of(a);
     lay_out_between(&w->sort, &c, a->capacity, tiles_of(a), a->n, a->ranks);
     lay_out_tile_sort(&w->sort, &c, a->capacity, kiln::take<kiln::radix_state>(&c, 1));
     w->bytes = c.used;
@@ -94,7 +97,6 @@ kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *w
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("tile_pairs_emit", w.bytes, *work_bytes, err));
-    CUDA_RUN(cudaMemsetAsync(a->tile_counts, 0, tiles_of(a) * sizeof *a->tile_counts, x->stream));
     CUDA_RUN(cudaMemsetAsync(w.sort.radix.state, 0, sizeof *w.sort.radix.state, x->stream));
     KILN_TRY(write_pairs(x, a, w, err));
     return sort_lists(x, w.sort, rule_of(a, w), a->tile_counts, err);
@@ -110,7 +112,7 @@ extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln
     KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
     kiln_carve c = {static_cast<char *>(work), 0};
     const job j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
-    const find_work w = take_find(&c, j);
+    const find_work w = take_find(&c, j, true);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;

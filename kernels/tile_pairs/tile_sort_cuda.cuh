@@ -19,18 +19,43 @@ namespace
 enum { TILE_BLOCK = 256, NARROW_BITS = 16, WORD_BITS = 32 };
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
-/* COUNT_TILES: of a block, 48 KB, which every device has; a picture of 1920 x 1080 has fewer. COUNT_PAIRS: so many at least, as
+/* COUNT_TILES: of a block in 48 KB, which every device has; a picture of 1920 x 1080 has fewer. COUNT_PAIRS: so many at least, as
  * each block adds all its tiles. */
 constexpr unsigned COUNT_BLOCK = 1024, COUNT_BLOCKS = 132 * 2, COUNT_TILES = 12288, COUNT_PAIRS = COUNT_BLOCK * 32;
 
-/* Counts the pairs of tiles [blockIdx.y * COUNT_TILES, + COUNT_TILES) of n_tiles in shared memory and adds them to `counts`, which
- * must be 0 before. tiles is 16-byte aligned. Clears so many words of the first pass's look-back, too. */
-__global__ void __launch_bounds__(COUNT_BLOCK) count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles,
-                                                           uint32_t *counts, uint32_t *look_back, uint64_t look_back_words)
+/* Adds up a block's counts by the digits of both passes: half of its threads for each, two threads a digit. from: a multiple of
+ * RADIX_DIGITS. */
+__device__ inline void add_digits(const uint32_t *own_counts, uint32_t from, uint32_t own, const kiln::radix_plan &plan,
+                                  kiln::radix_state *state)
+{
+    constexpr uint32_t PARTS = COUNT_BLOCK / 2 / kiln::RADIX_DIGITS;
+    const uint32_t low_bits = plan.width(0), low = 1u << low_bits;
+    const uint32_t t = threadIdx.x % kiln::RADIX_DIGITS, pass = threadIdx.x / (COUNT_BLOCK / 2);
+    const uint32_t part = threadIdx.x / kiln::RADIX_DIGITS % PARTS;
+    uint32_t sum = 0, digit = t;
+    if (pass == 0 && t < low) {
+#pragma unroll 8
+        for (uint32_t i = t + part * low; i < own; i += PARTS * low) sum += own_counts[i];
+    } else if (pass == 1 && plan.passes == 2) {
+        digit = (from >> low_bits) + t;
+#pragma unroll 8
+        for (uint32_t k = part; k < low; k += PARTS) {
+            const uint32_t i = (t << low_bits) + ((k + t) & (low - 1)); /* each thread begins elsewhere, for the banks */
+            if (i < own) sum += own_counts[i];
+        }
+    }
+    if (sum) kiln::add64(&state->counts[pass][digit], sum);
+}
+
+/* Counts the pairs of tiles [blockIdx.y * slice, + slice) of n_tiles in shared memory and adds them to `counts` and to the digits'
+ * in *state; both must be 0 before. tiles is 16-byte aligned. Clears so many words of the first pass's look-back, too. */
+__global__ void __launch_bounds__(COUNT_BLOCK)
+    count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles, uint32_t slice, uint32_t *counts,
+                const kiln::radix_plan plan, kiln::radix_state *state, uint32_t *look_back, uint64_t look_back_words)
 {
     constexpr uint32_t EACH = sizeof(uint4) / sizeof(uint16_t);
     extern __shared__ uint32_t own_counts[];
-    const uint32_t from = blockIdx.y * COUNT_TILES, own = min(n_tiles - from, COUNT_TILES);
+    const uint32_t from = blockIdx.y * slice, own = min(n_tiles - from, slice);
     for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK) own_counts[i] = 0;
     kiln::launch_before_is_done();
     for (uint64_t i = kiln::thread_index(); blockIdx.y == 0 && i < look_back_words; i += kiln::thread_count()) look_back[i] = 0;
@@ -49,18 +74,7 @@ __global__ void __launch_bounds__(COUNT_BLOCK) count_tiles(const uint16_t *tiles
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK)
         if (own_counts[i]) atomicAdd(&counts[from + i], own_counts[i]);
-}
-
-/* Adds up the pairs of all tiles by digit. */
-__global__ void __launch_bounds__(TILE_BLOCK)
-    add_up_tiles(const uint32_t *counts, uint32_t n_tiles, const kiln::radix_plan plan, kiln::radix_state *state)
-{
-    kiln::launch_before_is_done();
-    for (uint64_t i = kiln::thread_index(); i < n_tiles; i += kiln::thread_count()) {
-        const uint32_t count = counts[i];
-        for (unsigned p = 0; p < plan.passes && count; p++)
-            kiln::add64(&state->counts[p][kiln::radix_digit(i, plan.first(p), plan.width(p))], count);
-    }
+    add_digits(own_counts, from, own, plan, state);
 }
 
 /* Counts the pairs of each tile from the sorted tiles. Where a tile begins, that place is subtracted from its count; where it ends,
@@ -190,17 +204,26 @@ template <typename Tile> void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *
     if (s->lists() == 0) s->radix.values[1] = kiln::take<uint32_t>(c, capacity);
 }
 
+/* Tiles of a block that counts: all, where its shared memory has room. */
+inline uint32_t count_slice(uint64_t n_tiles)
+{
+    const uint64_t room = kiln::radix_shared_most() / sizeof(uint32_t) / kiln::RADIX_DIGITS * kiln::RADIX_DIGITS;
+    return static_cast<uint32_t>(n_tiles <= COUNT_TILES || n_tiles <= room ? n_tiles : room > COUNT_TILES ? room : COUNT_TILES);
+}
+
 /* Counts the pairs of each tile, and by digit. */
 inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
                                kiln_error *err)
 {
-    const uint32_t n_tiles = static_cast<uint32_t>(s.n_tiles), own = n_tiles < COUNT_TILES ? n_tiles : COUNT_TILES;
-    const size_t shared = own * sizeof(uint32_t);
-    const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, COUNT_BLOCKS), (n_tiles + COUNT_TILES - 1) / COUNT_TILES);
-    CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule, n_tiles, tile_counts,
-                                static_cast<uint32_t *>(s.radix.look_back[0]), s.radix.look_back_words()));
-    LAUNCH_EARLY(add_up_tiles, kiln::blocks_for(n_tiles, TILE_BLOCK), TILE_BLOCK, tile_counts, n_tiles, s.radix.plan,
-                 s.radix.state);
+    const uint32_t n_tiles = static_cast<uint32_t>(s.n_tiles), slice = count_slice(n_tiles);
+    const size_t shared = slice * sizeof(uint32_t);
+    const unsigned most = slice > 2 * COUNT_TILES ? COUNT_BLOCKS / 2 : COUNT_BLOCKS; /* as many as fit at once */
+    const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, most), (n_tiles + slice - 1) / slice);
+    if (slice > COUNT_TILES)
+        CUDA_TRY(cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule, n_tiles, slice, tile_counts,
+                                s.radix.plan, s.radix.state, static_cast<uint32_t *>(s.radix.look_back[0]),
+                                s.radix.look_back_words()));
     return KILN_OK;
 }
 
@@ -212,12 +235,14 @@ inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s, 
     const tile_input<uint16_t> written = {rule, s.tiles(), s.ids()};
     if (r.n == 0 || s.n_tiles == 0) return KILN_OK;
     KILN_TRY(count_first(x, s, rule, tile_counts, err));
+    constexpr kiln::radix_rank MASKS = kiln::radix_rank::MASKS; /* neighbouring pairs are of different tiles */
     if (r.plan.passes == 1) {
-        CUDA_RUN(kiln::run_radix_pass(r, written, ids_output{s.shape, r.values[0]}, 0, x->stream));
+        CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, ids_output{s.shape, r.values[0]}, 0, x->stream));
         return KILN_OK;
     }
-    CUDA_RUN(kiln::run_radix_pass(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
-    CUDA_RUN(kiln::run_radix_pass(r, word_input{rule, s.shape, r.values[0]}, ids_output{s.shape, r.values[1]}, 1, x->stream));
+    CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
+    CUDA_RUN(
+        kiln::run_radix_pass<MASKS>(r, word_input{rule, s.shape, r.values[0]}, ids_output{s.shape, r.values[1]}, 1, x->stream));
     return KILN_OK;
 }
 

@@ -24,10 +24,13 @@ struct job {
     uint32_t row0, row1;
 };
 
+constexpr uint64_t NO_PLACE = UINT64_MAX;
+
 /* Columns [first, end) of a tile row of one Gaussian; none if first >= end. */
 struct wide_run {
     uint32_t id;
     int32_t row, first, end;
+    uint64_t place; /* each row has one, for its last run or none; NO_PLACE: of another run, or the lane has no row */
 
     __device__ uint32_t n() const { return end > first ? static_cast<uint32_t>(end - first) : 0; }
     __device__ uint32_t tile(const job &j) const
@@ -40,7 +43,8 @@ struct wide_run {
 struct wide_row {
     uint32_t id;
     int32_t row, column, end; /* tile columns [column, end) of the box */
-    bool is_one;              /* false: the lane has none */
+    uint64_t place;
+    bool is_one; /* false: the lane has none */
 };
 
 /* The core; without one, nothing behind the box's last column. */
@@ -52,15 +56,15 @@ __device__ inline wide_run core_of(const kiln_view &v, const kiln_splat2d &s, co
     const float dy = kiln_power_offset(s.y, static_cast<uint32_t>(py));
     const kiln_row_span span = kiln_row_reach(s.x, kiln_power_half(s.conic[0]), kiln_power_slope(s.conic[1], dy),
                                               kiln_power_base(kiln_power_half(s.conic[2]), dy), s.power_min, first, last);
-    if (span.sure_first > span.sure_last) return {r.id, r.row, r.end, r.end};
-    return {r.id, r.row, span.sure_first / KILN_TILE, span.sure_last / KILN_TILE + 1};
+    if (span.sure_first > span.sure_last) return {r.id, r.row, r.end, r.end, r.place};
+    return {r.id, r.row, span.sure_first / KILN_TILE, span.sure_last / KILN_TILE + 1, r.place};
 }
 
-/* Asks from the run's end in one direction, to the left (-1) or to the right (1), and adds what is reached. A run that cannot be
- * continued goes to the sink. Called by a whole warp. */
+/* Asks from the core's ends, first to the left, then to the right, and adds what is reached to *run. A run that cannot be
+ * continued goes to the sink. Called by a whole warp; a lane turns as soon as it can, whatever the others do. */
 template <typename Sink>
-__device__ void ask_outwards(const kiln_view &v, const kiln_asked &g, const wide_row &r, const wide_run &core, int32_t step,
-                             wide_run *run, const Sink &sink)
+__device__ void ask_outwards(const tile_asker &asker, const kiln_asked &g, const wide_row &r, const wide_run &core, wide_run *run,
+                             const Sink &sink)
 {
     const auto whose = [&](int lane) {
         return kiln_asked{__shfl_sync(ALL, g.x, lane),
@@ -70,41 +74,38 @@ __device__ void ask_outwards(const kiln_view &v, const kiln_asked &g, const wide
                           __shfl_sync(ALL, g.c, lane),
                           __shfl_sync(ALL, g.t, lane),
                           0.0f,
+                          0.0f,
                           0.0f};
     };
-    bool goes_on = r.is_one;
-    for (int32_t at = step < 0 ? core.first - 1 : core.end;; at += step) {
-        goes_on = goes_on && at >= r.column && at < r.end;
-        if (!__any_sync(ALL, goes_on)) return;
+    int32_t at = core.first - 1, step = -1;
+    for (;;) {
+        if (step < 0 && at < r.column) {
+            at = core.end;
+            step = 1;
+        }
+        const bool asks = r.is_one && at < r.end;
+        if (!__any_sync(ALL, asks)) return;
         bool missed;
-        const bool reached = ask(v, goes_on, g, at, r.row, whose, &missed) >> lane_index() & 1;
-        const bool apart = reached && run->n() > 0 && at != (step < 0 ? run->first - 1 : run->end);
-        if (__any_sync(ALL, apart)) sink(apart ? *run : wide_run{r.id, r.row, 0, 0});
+        const bool reached = asker.ask(asks, g, at, r.row, whose, &missed) >> lane_index() & 1;
+        const bool apart = reached && run->n() > 0 && at != run->first - 1 && at != run->end;
+        if (__any_sync(ALL, apart)) sink(wide_run{r.id, r.row, apart ? run->first : 0, apart ? run->end : 0, NO_PLACE});
         if (reached && (apart || run->n() == 0)) run->first = run->end = at;
         if (reached && at < run->first) run->first = at;
         if (reached && at >= run->end) run->end = at + 1;
-        goes_on = goes_on && !(missed && core.n() > 0);
+        at = missed && core.n() > 0 ? step < 0 ? r.column - 1 : r.end : at + step;
     }
 }
 
-/* Columns [column, end) as one rectangle. */
-__device__ inline bool rectangle_missed(const kiln_view &v, const kiln_asked &g, int32_t row, int32_t column, int32_t end)
-{
-    const int32_t x1 = min(end * KILN_TILE, static_cast<int32_t>(v.width)) - 1;
-    const int32_t y0 = row * KILN_TILE, y1 = min(y0 + KILN_TILE, static_cast<int32_t>(v.height)) - 1;
-    return kiln_ask_tile(&g, static_cast<float>(column * KILN_TILE), static_cast<float>(x1), static_cast<float>(y0),
-                         static_cast<float>(y1)) == KILN_TILE_MISSED;
-}
-
 /* Narrows a row without a core. */
-__device__ inline void narrow(const kiln_view &v, const kiln_asked &g, wide_row *r)
+__device__ inline void narrow(const tile_asker &asker, const kiln_asked &g, wide_row *r)
 {
-    if (rectangle_missed(v, g, r->row, r->column, r->end)) r->end = r->column;
+    const auto missed = [&](int32_t column, int32_t end) { return asker.answer(g, column, end, r->row) == KILN_TILE_MISSED; };
+    if (missed(r->column, r->end)) r->end = r->column;
     while (r->end - r->column > 1) {
         const int32_t middle = r->column + (r->end - r->column) / 2;
-        if (rectangle_missed(v, g, r->row, r->column, middle))
+        if (missed(r->column, middle))
             r->column = middle;
-        else if (rectangle_missed(v, g, r->row, middle, r->end))
+        else if (missed(middle, r->end))
             r->end = middle;
         else
             return;
@@ -116,20 +117,23 @@ template <typename Sink> __device__ void ask_rows(const job &j, wide_row r, cons
 {
     const kiln_splat2d s = load_splat(&j.splats[r.id]);
     const kiln_asked g = kiln_ask_of(&s);
-    wide_run core = r.is_one ? core_of(j.view, s, r) : wide_run{r.id, r.row, 0, 0};
+    wide_run core = r.is_one ? core_of(j.view, s, r) : wide_run{r.id, r.row, 0, 0, NO_PLACE};
+    const tile_asker asker(j.view);
     if (r.is_one && core.n() == 0) {
-        narrow(j.view, g, &r);
+        narrow(asker, g, &r);
         core.first = core.end = r.end;
     }
     wide_run run = core;
-    for (int32_t step = -1; step <= 1; step += 2) ask_outwards(j.view, g, r, core, step, &run, sink);
+    ask_outwards(asker, g, r, core, &run, sink);
     sink(run);
 }
 
 /* Called by all blocks of the grid: finds the runs of every wide Gaussian and passes them to sink(run), one for each lane, called
  * by a whole warp; some have no tiles. A block takes up to 32 Gaussians at a time. Each of its warps looks up all of them, one for
- * each lane, and the warps take turns with 32 of their rows. */
-template <typename Found, typename Sink> __device__ void for_wide(const job &j, const Found &f, const Sink &sink)
+ * each lane, and the warps take turns with 32 of their rows. places(rows), called by the whole block, returns the place of the
+ * first of so many rows. */
+template <typename Found, typename Places, typename Sink>
+__device__ void for_wide(const job &j, const Found &f, const Places &places, const Sink &sink)
 {
     const uint64_t n = *f.n_wide;
     const uint32_t warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -143,6 +147,7 @@ template <typename Found, typename Sink> __device__ void for_wide(const job &j, 
             (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* KILN_BOX_PROVEN, else it would not be listed */
         }
         const uint32_t before = sum_below(static_cast<uint32_t>(box.h), &total);
+        const uint64_t place = places(total);
         for (uint32_t at = warp * WARP; at < total; at += warps * WARP) {
             const uint32_t k = at + lane_index();
             int lane = 0; /* whose row k is: lanes with rows come first */
@@ -150,7 +155,8 @@ template <typename Found, typename Sink> __device__ void for_wide(const job &j, 
                 if (__shfl_sync(ALL, before, lane + step) <= k) lane += step;
             const int32_t column = __shfl_sync(ALL, box.column, lane), w = __shfl_sync(ALL, box.w, lane);
             const int32_t row = __shfl_sync(ALL, box.row, lane) + static_cast<int32_t>(k - __shfl_sync(ALL, before, lane));
-            ask_rows(j, {__shfl_sync(ALL, id, lane), row, column, column + w, k < total}, sink);
+            const bool is_one = k < total;
+            ask_rows(j, {__shfl_sync(ALL, id, lane), row, column, column + w, is_one ? place + k : NO_PLACE, is_one}, sink);
         }
     }
 }

@@ -8,6 +8,8 @@
 #include "kernels/tile_pairs/tile_find_cuda.cuh"
 #include "kernels/tile_pairs/tile_capacity_cuda.cuh"
 
+#include <type_traits>
+
 namespace
 {
 
@@ -20,50 +22,59 @@ template <typename Tile> struct pairs_out {
     capacity_rule rule;
 };
 
+/* A Gaussian whose pairs are written: the tile at its box's corner, step_of() and mask, or the first tile of a run. Aligned, so
+ * that one load fetches it. */
+struct alignas(16) written_box {
+    uint32_t id, tile, step, mask;
+};
+
 /* Shared memory of a warp. */
 struct writing {
-    uint32_t firsts[WARP], tiles[WARP], steps[WARP], ids[WARP]; /* tiles: the tile at the box's corner */
-    uint64_t masks[WARP], places[WARP];
+    written_box boxes[WARP];
+    uint64_t places[WARP];
+    uint32_t firsts[WARP];
 };
+
+/* Places among the pairs of a group: 256 Gaussians have 2^24 pairs at most where tiles are of 16 bits. */
+template <typename Tile>
+using place_in_group = typename std::conditional<sizeof(Tile) == sizeof(uint16_t), uint32_t, uint64_t>::type;
 
 /* Returns the sum over the threads of the group before this one. Called by a whole block; sums are those of the warps, and may be
  * used again after a barrier. */
-__device__ uint64_t sum_in_group(uint64_t v, uint64_t (&sums)[GROUP / WARP])
+template <typename T> __device__ T sum_in_group(T v, T (&sums)[GROUP / WARP])
 {
-    uint64_t total;
-    uint64_t before = sum_below(v, &total);
+    T total;
+    T before = sum_below(v, &total);
     if (lane_index() == 0) sums[threadIdx.x / WARP] = total;
     __syncthreads();
-    for (unsigned w = 0; w < threadIdx.x / WARP; w++) before += sums[w];
+#pragma unroll
+    for (unsigned w = 0; w < GROUP / WARP; w++) before += w < threadIdx.x / WARP ? sums[w] : 0;
     return before;
 }
 
 /* place: of the lane's first pair, from first() on, which is called by the whole warp when all else is prepared. */
 template <typename Tile, typename First>
-__device__ void write_masks_of_warp(writing &scratch, const record &r, uint64_t mask, uint32_t id, uint64_t place,
-                                    const First &first, const pairs_out<Tile> &out)
+__device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t id, uint64_t place, const First &first,
+                                    const pairs_out<Tile> &out)
 {
-    question_row row(scratch.firsts, static_cast<uint32_t>(64 - __clzll(static_cast<long long>(mask))));
+    const uint32_t mask = r.mask();
+    question_row row(scratch.firsts, static_cast<uint32_t>(32 - __clz(static_cast<int>(mask))));
     if (mask) {
-        const uint32_t slot = row.slot();
-        scratch.tiles[slot] = r.first_tile();
-        scratch.steps[slot] = step_of(r.w());
-        scratch.ids[slot] = id;
-        scratch.masks[slot] = mask;
-        scratch.places[slot] = place;
+        scratch.boxes[row.slot()] = {id, r.first_tile(), step_of(r.w()), mask};
+        scratch.places[row.slot()] = place;
     }
     __syncwarp();
     const uint64_t begin = first();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
-        const uint64_t bits = scratch.masks[slot];
-        if (!asks || !(bits >> k & 1)) continue;
-        const uint32_t step = scratch.steps[slot], down = k * (step & 0xffff) >> 12;
-        const uint64_t to = begin + scratch.places[slot] + __popcll(bits & ((1ull << k) - 1));
+        const written_box b = scratch.boxes[slot];
+        if (!asks || !(b.mask >> k & 1)) continue;
+        const uint32_t down = k * (b.step & 0xffff) >> 12;
+        const uint64_t to = begin + scratch.places[slot] + __popc(b.mask & ((1u << k) - 1));
         if (to >= out.rule.capacity) continue; /* then nothing will be listed, but this kernel may not know yet */
-        out.tiles[to] = static_cast<Tile>(scratch.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
-        out.ids[to] = scratch.ids[slot];
+        out.tiles[to] = static_cast<Tile>(b.tile + down * out.tiles_x + k - down * (b.step >> 16));
+        out.ids[to] = b.id;
     }
     __syncwarp();
 }
@@ -73,59 +84,66 @@ __device__ void write_masks_of_warp(writing &scratch, const record &r, uint64_t 
 template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(const job j, const found f, pairs_out<Tile> out)
 {
     __shared__ writing warp_scratch[GROUP / WARP];
-    __shared__ uint64_t sums[GROUP / WARP];
+    __shared__ place_in_group<Tile> sums[GROUP / WARP];
     if (!out.rule.holds()) return;
     const uint64_t n = j.count.get();
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
         const uint32_t id = static_cast<uint32_t>(i);
-        const record r = i < n ? f.r.words[i] : record{};
-        const uint64_t mask = f.r.mask(id, r), place = f.group_pairs[group] + sum_in_group(f.r.pairs(r, mask), sums);
-        if (r.is_listed()) f.r.words[i] = record::of_listed(place);
+        const record r = i < n ? f.records[i] : record{};
+        const uint64_t place = f.group_pairs[group] + sum_in_group(static_cast<place_in_group<Tile>>(r.pairs()), sums);
+        if (r.is_listed()) f.records[i] = record::of_listed(place);
         write_masks_of_warp(
-            warp_scratch[threadIdx.x / WARP], r, mask, id, place, [] { return uint64_t(0); }, out);
+            warp_scratch[threadIdx.x / WARP], r, id, place, [] { return uint64_t(0); }, out);
         __syncthreads();
     }
 }
 
-/* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp. */
+/* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles of all runs in one sequence. */
 template <typename Tile>
-__device__ void write_runs(const found &f, uint32_t id, uint32_t tile, uint32_t n, const pairs_out<Tile> &out)
+__device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n, const pairs_out<Tile> &out)
 {
-    const uint64_t place = n > 0 ? f.r.add(id, n) : 0;
-    for (unsigned left = __ballot_sync(ALL, n > 0); left; left &= left - 1) {
-        const int lane = __ffs(left) - 1;
-        const uint64_t to = __shfl_sync(ALL, place, lane);
-        const uint32_t whose = __shfl_sync(ALL, id, lane), first = __shfl_sync(ALL, tile, lane), end = __shfl_sync(ALL, n, lane);
-        for (uint32_t k = lane_index(); k < end; k += WARP) {
-            out.tiles[to + k] = static_cast<Tile>(first + k);
-            out.ids[to + k] = whose;
-        }
+    const uint64_t place = n > 0 ? add_to_listed(&f.records[id], n) : 0;
+    question_row row(scratch.firsts, n);
+    if (n > 0) {
+        scratch.boxes[row.slot()] = {id, tile, 0, 0};
+        scratch.places[row.slot()] = place;
     }
+    __syncwarp();
+    for (uint32_t at = 0; at < row.total(); at += WARP) {
+        uint32_t slot, k;
+        if (!row.next(at, &slot, &k)) continue;
+        const uint64_t to = scratch.places[slot] + k;
+        out.tiles[to] = static_cast<Tile>(scratch.boxes[slot].tile + k);
+        out.ids[to] = scratch.boxes[slot].id;
+    }
+    __syncwarp();
 }
 
-/* Writes the runs that were kept. A warp takes a few of them: their places are asked for at once, then they are written one after
- * another. */
-template <typename Tile> __device__ void write_kept(const found &f, const pairs_out<Tile> &out)
+/* Writes the runs that were kept. */
+template <typename Tile> __device__ void write_kept(writing &scratch, const found &f, const pairs_out<Tile> &out)
 {
-    constexpr uint32_t FEW = 8;
     const uint64_t n = *f.n_kept;
-    for (uint64_t at = kiln::thread_index() / WARP * FEW; at < n; at += kiln::thread_count() / WARP * FEW) {
-        const kept_run r = lane_index() < FEW && at + lane_index() < n ? f.kept[at + lane_index()] : kept_run{};
-        write_runs(f, r.id, r.tile, r.n, out);
+    for (uint64_t at = kiln::thread_index() / WARP * WARP; at < n; at += kiln::thread_count()) {
+        const kept_run r = at + lane_index() < n ? f.kept[at + lane_index()] : kept_run{};
+        write_runs(scratch, f, r.id, r.tile, r.n, out);
     }
 }
 
 /* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
 template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
+    __shared__ writing warp_scratch[GROUP / WARP];
+    writing &scratch = warp_scratch[threadIdx.x / WARP];
     if (f.kept && *f.n_kept <= f.kept_capacity)
-        write_kept(f, out);
+        write_kept(scratch, f, out);
     else
-        for_wide(j, f, [&](const wide_run &r) { write_runs(f, r.id, r.tile(j), r.n(), out); });
+        for_wide(
+            j, f, [](uint32_t) { return uint64_t(0); },
+            [&](const wide_run &r) { write_runs(scratch, f, r.id, r.tile(j), r.n(), out); });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
         uint64_t place = 0;
-        if (g.thread_rank() == 0) place = f.r.add(id, __popcll(bits));
+        if (g.thread_rank() == 0) place = add_to_listed(&f.records[id], __popcll(bits));
         place = g.shfl(place, 0);
         const uint32_t tile = (row - j.row0) * out.tiles_x + static_cast<uint32_t>(at);
         for (unsigned k = g.thread_rank(); k < WINDOW; k += g.size()) {

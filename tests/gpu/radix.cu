@@ -54,7 +54,8 @@ template <typename Key> kiln_status run(const kiln_exec *x, const radix_call *c,
     CUDA_TRY(cudaMemcpy(l.radix.values[1], c->values, c->room * sizeof *c->values, cudaMemcpyHostToDevice));
     CUDA_TRY(cudaDeviceSynchronize());
     const counted_arrays<Key> in = {{c->room, l.count}, l.radix.keys[1], l.radix.values[1]};
-    CUDA_TRY(kiln::run_radix(l.radix, in, x->stream, &to));
+    CUDA_TRY(c->masks ? kiln::run_radix<kiln::radix_rank::MASKS>(l.radix, in, x->stream, &to)
+                      : kiln::run_radix(l.radix, in, x->stream, &to));
     CUDA_TRY(cudaStreamSynchronize(x->stream));
     CUDA_TRY(cudaMemcpy(keys.data(), l.radix.keys[to], c->n * sizeof(Key), cudaMemcpyDeviceToHost));
     CUDA_TRY(cudaMemcpy(c->values, l.radix.values[to], c->n * sizeof *c->values, cudaMemcpyDeviceToHost));

@@ -15,6 +15,7 @@ typedef struct {
     uint64_t n, room; /* room: what the sort is told that there may be; n is known to the device alone */
     unsigned key_bytes, bits;
     bool wide;        /* counts as for 2^30 pairs and more */
+    bool masks;       /* ranks by masks in shared memory, else by ballots */
     uint64_t *keys;   /* [room] in, out */
     uint32_t *values; /* [room] in, out */
 } radix_call;

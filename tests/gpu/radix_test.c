@@ -1,5 +1,6 @@
 /* radix_test -- the radix sort of the CUDA siblings against a counting sort on the host: keys of every size, widths of one to eight
- * passes, all ways to cut a pass and what lies around their borders, few digits and many, fewer pairs than there is room for. */
+ * passes, all ways to cut a pass and what lies around their borders, both ways to rank, few digits and many, fewer pairs than there
+ * is room for. */
 #include "kernels/device.h"
 #include "tests/gpu/radix.h"
 
@@ -72,21 +73,29 @@ static radix_call make(uint64_t n, uint64_t room, unsigned key_bytes, unsigned b
     return c;
 }
 
-static void check(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind, bool wide)
+static void check_ranks(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind, bool wide, bool masks)
 {
     radix_call got = make(n, room, key_bytes, bits, kind), want = make(n, room, key_bytes, bits, kind);
     kiln_error err = {0};
     got.wide = wide;
+    got.masks = masks;
     if (radix_on_device(0, &got, &err) != KILN_OK) fail_msg("%s", err.msg);
     sort_on_host(&want);
     for (uint64_t i = 0; i < room; i++)
         if (got.keys[i] != want.keys[i] || got.values[i] != want.values[i])
-            fail_msg("%llu of %llu pairs, keys of %u bytes, %u bits, kind %d%s: pair %llu differs", (unsigned long long)n,
-                     (unsigned long long)room, key_bytes, bits, (int)kind, wide ? ", wide" : "", (unsigned long long)i);
+            fail_msg("%llu of %llu pairs, keys of %u bytes, %u bits, kind %d%s%s: pair %llu differs", (unsigned long long)n,
+                     (unsigned long long)room, key_bytes, bits, (int)kind, wide ? ", wide" : "", masks ? ", by masks" : "",
+                     (unsigned long long)i);
     free(got.keys);
     free(got.values);
     free(want.keys);
     free(want.values);
+}
+
+static void check(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind, bool wide)
+{
+    check_ranks(n, room, key_bytes, bits, kind, wide, false);
+    check_ranks(n, room, key_bytes, bits, kind, wide, true);
 }
 
 static bool is_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }

@@ -119,7 +119,7 @@ static void answers_hold_for_ordinary_shapes(void **unused)
     for (double largest = 1; largest < 2000; largest *= 8) {
         const tally t = check_draws(largest, false);
         assert_true(t.proven > DRAWS / 2);
-        assert_true(t.unsure * 20 < t.asked); /* else they are no help */
+        assert_true(t.unsure * (largest < 64 ? 20 : 300) < t.asked); /* else they are no help: a large one's rim has few tiles */
     }
 }
 
