@@ -35,7 +35,34 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
     g->opacity_logit = __ldg(a.opacity_logits + row);
 }
 
-/* Is the row visible, and how. */
+/* Of the profile's family: kiln_inria_outline, kiln_gsplat_outline. */
+template <kiln_family F> __device__ bool outline_of(const kiln_lens &l, const kiln_raw &g, kiln_splat3d *splat, kiln_outline *o)
+{
+    kiln_project_splat3d(&l, &g, splat);
+    switch (F) {
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return kiln_##id##_outline(&l, splat, o);
+#include "kernels/profiles/profiles.def"
+    default:
+        return false;
+    }
+}
+
+template <kiln_family F>
+__device__ bool is_tame(const kiln_lens &l, const kiln_raw &g, const kiln_splat3d &splat, const kiln_outline &o)
+{
+    switch (F) { /* kiln_inria_is_tame, kiln_gsplat_is_tame */
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return kiln_project_is_tame(&g, &splat) & kiln_##id##_is_tame(&l, &splat, &o);
+#include "kernels/profiles/profiles.def"
+    default:
+        return false;
+    }
+}
+
+/* Is the row visible, and how. First as if it were tame, which nearly all are; the others once more. */
 template <kiln_family F>
 __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
 {
@@ -44,15 +71,14 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
     load_mean(a, row, &g);
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
-    kiln_project_splat3d(&l, &g, splat);
-    switch (F) { /* kiln_inria_outline, kiln_gsplat_outline */
-#define FAMILY(id)         \
-    case KILN_FAMILY_##id: \
-        return kiln_##id##_outline(&l, splat, o);
-#include "kernels/profiles/profiles.def"
-    default:
-        return false;
+    kiln_lens how = l;
+    if (l.mild) {
+        how.tame = 1;
+        const bool is_visible = outline_of<F>(how, g, splat, o);
+        if (is_tame<F>(l, g, *splat, *o)) return is_visible;
     }
+    how.tame = 0;
+    return outline_of<F>(how, g, splat, o);
 }
 
 /* Where the coefficients behind the first come from, and as what. */
