@@ -172,6 +172,11 @@ __device__ void add_harmonics<harmonics::HALVES>(const kiln_project_args &a, uin
     }
 }
 
+__device__ float inverse_root(float x)
+{
+    return kiln_within(x, 0x1p-60f, 0x1p60f) ? kiln_inverse(kiln_root(x, 1), 1) : 1.0f / sqrtf(x);
+}
+
 template <harmonics FROM>
 __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
 {
@@ -180,7 +185,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
     for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
         float x = mean[0] - l.centre[0], y = mean[1] - l.centre[1], z = mean[2] - l.centre[2];
-        const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z));
+        const float scale = inverse_root(kiln_dot3(x, y, z, x, y, z));
         x *= scale;
         y *= scale;
         z *= scale;
