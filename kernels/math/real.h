@@ -132,10 +132,9 @@ static inline KILN_HD float kiln_logf(float x)
     return x == 0.0f ? -INFINITY : y;
 }
 
-/* kiln_sigmoidf; tame: |x| <= 80. */
-static inline KILN_HD float kiln_sigmoid(float x, int tame)
+/* 1 / (1 + exp(-x)) of z = exp(-|x|), which is at most 1: nothing overflows. */
+static inline KILN_HD float kiln_sigmoid_with(float x, float z, int tame)
 {
-    const float z = kiln_exp(x > 0.0f ? -x : x, tame); /* at most 1: nothing overflows */
     const float below = 1.0f + z;
     const float lost = z - (below - 1.0f); /* exact */
     const float y = kiln_quotient(x > 0.0f ? 1.0f : z, below, tame);
@@ -143,7 +142,13 @@ static inline KILN_HD float kiln_sigmoid(float x, int tame)
 }
 
 /* 1 / (1 + exp(-x)) */
-static inline KILN_HD float kiln_sigmoidf(float x) { return kiln_sigmoid(x, 0); }
+static inline KILN_HD float kiln_sigmoidf(float x) { return kiln_sigmoid_with(x, kiln_expf(x > 0.0f ? -x : x), 0); }
+
+/* kiln_sigmoidf; tame: |x| <= 80. */
+static inline KILN_HD float kiln_sigmoid(float x, int tame)
+{
+    return KILN_IF_TAME(tame, kiln_sigmoid_with(x, kiln_expf_normal(x > 0.0f ? -x : x), 1), kiln_sigmoidf(x));
+}
 
 /* log(p / (1 - p)); outside [0, 1]: NaN. Around 1/2 through log(1 + f), where the quotient alone loses all digits. */
 static inline KILN_HD float kiln_logitf(float p)

@@ -62,14 +62,15 @@ static inline KILN_HD float kiln_project_quat_square(const float q[4])
     return kiln_fmaf(q[3], q[3], kiln_fmaf(q[2], q[2], kiln_fmaf(q[0], q[0], q[1] * q[1])));
 }
 
-/* R diag(scale): row-major, the columns are the axes of the ellipsoid. */
-static inline KILN_HD void kiln_project_axes(const kiln_lens *l, const kiln_raw *g, float m[9])
+/* R diag(scale): row-major, the columns are the axes of the ellipsoid. tame: as of a lens. Always inlined, so that gcc sees in time
+ * that m needs no memory; else it makes no vectors of loops over rows. */
+static inline __attribute__((always_inline)) KILN_HD void kiln_project_axes(const kiln_raw *g, float quat_floor, int tame,
+                                                                            float m[9])
 {
-    const int tame = KILN_TAME(l);
     const float sx = kiln_exp(g->log_scale[0], tame), sy = kiln_exp(g->log_scale[1], tame), sz = kiln_exp(g->log_scale[2], tame);
     const float *q = g->quat;
     const float length = kiln_root(kiln_project_quat_square(q), tame);
-    const float scale = kiln_inverse(length < l->quat_floor ? l->quat_floor : length, tame);
+    const float scale = kiln_inverse(length < quat_floor ? quat_floor : length, tame);
     const float w = q[0] * scale, x = q[1] * scale, y = q[2] * scale, z = q[3] * scale;
     m[0] = kiln_fmaf(-2.0f, kiln_fmaf(y, y, z * z), 1.0f) * sx;
     m[1] = 2.0f * kiln_fmaf(x, y, -(w * z)) * sy;
@@ -133,7 +134,7 @@ static inline KILN_HD void kiln_project_splat3d(const kiln_lens *l, const kiln_r
     o->cam[1] = kiln_dot3(l->r[3], l->r[4], l->r[5], x, y, z) + l->t[1];
     o->cam[2] = kiln_project_depth(l, x, y, z);
     o->opacity = kiln_sigmoid(g->opacity_logit, KILN_TAME(l));
-    kiln_project_axes(l, g, axes);
+    kiln_project_axes(g, l->quat_floor, KILN_TAME(l), axes);
     kiln_project_covariance(axes, covariance);
     kiln_project_flatten(l, covariance, o);
 }
