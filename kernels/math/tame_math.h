@@ -1,14 +1,14 @@
-/* tame_math -- divisions, roots and exponentials without questions for special cases, where the caller knows that there are none.
+/* tame_math -- divisions and roots without questions for special cases, where the caller knows that there are none.
  *
- * A division of IEEE 754 is eight instructions of a GPU where nothing is tiny, huge, zero or no number, and as many again that ask
- * for these. Where the operands of a whole formula are known to be in the middle of the range ("tame"), the questions are asked
- * once for all. The bits are the same: the steps below are those that the compiler's own division and root take then, and are
- * correctly rounded (Markstein, IA-64 and Elementary Functions, 2000, chapters 8 and 9; roots and reciprocals are compared with the
- * compiler's for every significand by tests/gpu/tame_test). Divisions by the same number share its reciprocal.
+ * A GPU makes a division of IEEE 754 of eight instructions where nothing is tiny, huge, zero or no number, and about four more that
+ * ask for these. Where all operands of a formula are known to be in the middle of the range ("tame"), the caller asks once for
+ * all. The bits are the same: the steps below are those that the compiler's own division and root take then, which round correctly
+ * (P. Markstein, IA-64 and Elementary Functions, 2000, chapters 8 and 9; tests/gpu/tame_test.c compares every significand).
+ * Divisions by the same number share its reciprocal.
  *
- * tame: a constant where a function is called, so that the compiler leaves the other half out. C ignores it: there the operators
- * are single instructions. What must hold where it is set: no operand or result is outside 2^-126 .. 2^126 but for a dividend of +0, and the remainder
- * of a division, 2^-48 times the dividend, is no less than 2^-149. Else the result is nonsense.
+ * tame: a constant where a function is called, so that the compiler leaves the other half out. C ignores it: there an operator is a
+ * single instruction. What must hold where it is set: operands and results are within 2^-126 and 2^126, but a dividend may be +0;
+ * 2^-48 times a dividend, what a remainder is made of, is 2^-149 at least. Else the result is nonsense.
  */
 #ifndef KILN_KERNELS_MATH_TAME_MATH_H
 #define KILN_KERNELS_MATH_TAME_MATH_H
@@ -42,6 +42,7 @@ static __device__ __forceinline__ float kiln_tame_root(float x)
     return __fmaf_rn(__fmaf_rn(-g, g, x), 0.5f * r, g);
 }
 
+/* Of a kiln_lens. */
 #define KILN_TAME(lens) ((lens)->tame)
 #define KILN_IF_TAME(tame, yes, no) ((tame) ? (yes) : (no))
 #else
