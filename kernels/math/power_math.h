@@ -50,9 +50,9 @@ static inline KILN_HD float kiln_power_min(float opacity)
 }
 
 /* The same for an opacity that is listed, in fewer instructions: a number that is normal, as is its reciprocal. */
-static inline KILN_HD float kiln_power_min_normal(float opacity)
+static inline KILN_HD float kiln_power_min_normal(float opacity, int tame)
 {
-    return kiln_logf_normal(0.99993896484375f / (255.0f * opacity));
+    return kiln_logf_normal(kiln_quotient(0.99993896484375f, 255.0f * opacity, tame));
 }
 
 #endif

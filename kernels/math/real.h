@@ -18,6 +18,7 @@
 #define KILN_KERNELS_MATH_REAL_H
 
 #include "kernels/math/fma_math.h"
+#include "kernels/math/tame_math.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -88,6 +89,9 @@ static inline KILN_HD float kiln_expf(float x)
     return x == x ? y : x;
 }
 
+/* kiln_expf; tame: |x| <= 80. */
+static inline KILN_HD float kiln_exp(float x, int tame) { return KILN_IF_TAME(tame, kiln_expf_normal(x), kiln_expf(x)); }
+
 /* log(1 + f) + e ln 2 for -1/3 <= f <= 1/3 and whole |e| <= 150. */
 static inline KILN_HD float kiln_log_core(float f, float e)
 {
@@ -128,14 +132,22 @@ static inline KILN_HD float kiln_logf(float x)
     return x == 0.0f ? -INFINITY : y;
 }
 
-/* 1 / (1 + exp(-x)) */
-static inline KILN_HD float kiln_sigmoidf(float x)
+/* 1 / (1 + exp(-x)) of z = exp(-|x|), which is at most 1: nothing overflows. */
+static inline KILN_HD float kiln_sigmoid_with(float x, float z, int tame)
 {
-    const float z = kiln_expf(x > 0.0f ? -x : x); /* at most 1: nothing overflows */
     const float below = 1.0f + z;
     const float lost = z - (below - 1.0f); /* exact */
-    const float y = (x > 0.0f ? 1.0f : z) / below;
-    return kiln_fmaf(-y, lost / below, y);
+    const float y = kiln_quotient(x > 0.0f ? 1.0f : z, below, tame);
+    return kiln_fmaf(-y, kiln_quotient(lost, below, tame), y);
+}
+
+/* 1 / (1 + exp(-x)) */
+static inline KILN_HD float kiln_sigmoidf(float x) { return kiln_sigmoid_with(x, kiln_expf(x > 0.0f ? -x : x), 0); }
+
+/* kiln_sigmoidf; tame: |x| <= 80. */
+static inline KILN_HD float kiln_sigmoid(float x, int tame)
+{
+    return KILN_IF_TAME(tame, kiln_sigmoid_with(x, kiln_expf_normal(x > 0.0f ? -x : x), 1), kiln_sigmoidf(x));
 }
 
 /* log(p / (1 - p)); outside [0, 1]: NaN. Around 1/2 through log(1 + f), where the quotient alone loses all digits. */

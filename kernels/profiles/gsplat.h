@@ -48,11 +48,11 @@ static inline bool kiln_gsplat_reach(const kiln_lens *l, double scale, double op
  * sqrt(t other / (own other - b^2)). The pinned power exceeds the exact one by at most 6 * 2^-24 (A dx^2 + C dy^2) and the
  * determinant here is off by 2^-23 A C, most of it where a thin diagonal ellipse cancels nearly all digits; entries made
  * smaller by 2^-19 allow for both. What then is no ellipse any more has no bound. */
-static inline KILN_HD float kiln_gsplat_half_width(float t, float own, float b, float other)
+static inline KILN_HD float kiln_gsplat_half_width(float t, float own, float b, float other, int tame)
 {
     const float shrink = 1.0f - 0x1p-19f;
     const float det = kiln_det2(own * shrink, b, other * shrink);
-    const float half = sqrtf(t * other / det) * 1.0001f;
+    const float half = kiln_root(kiln_quotient(t * other, det, tame), tame) * 1.0001f;
     return det > 0.0f ? half : 1e30f;
 }
 
@@ -73,12 +73,21 @@ static inline KILN_HD int32_t kiln_gsplat_box(float mean, float r, float tiles)
     return kiln_tile_border(ceilf((mean + r) * 0.0625f), tiles) - kiln_tile_border((mean - r) * 0.0625f, tiles);
 }
 
+/* Beside what kiln_project_is_tame asks: log(255 opacity) is not as good as 0. */
+static inline KILN_HD int kiln_gsplat_is_tame(const kiln_lens *l, const kiln_splat3d *g, const kiln_outline *o)
+{
+    const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;
+    (void)l;
+    return kiln_is_tame_ellipse(xx, yy, kiln_det2(xx, g->xy, yy)) & (fabsf(o->opacity - KILN_GSPLAT_MIN_OPACITY) >= 1e-5f);
+}
+
 static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
 {
-    const float inv_z = 1.0f / g->cam[2];
+    const int tame = KILN_TAME(l);
+    const float inv_z = kiln_inverse(g->cam[2], tame);
     const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;
     const float det = kiln_det2(xx, g->xy, yy);
-    const float inv_det = 1.0f / det;
+    const float inv_det = kiln_inverse(det, tame);
     o->x = kiln_fmaf(l->fx * g->cam[0], inv_z, l->cx);
     o->y = kiln_fmaf(l->fy * g->cam[1], inv_z, l->cy);
     o->a = yy * inv_det;
@@ -87,19 +96,19 @@ static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_spl
     o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
 
     const int regular = (det > 0.0f) & (o->opacity >= KILN_GSPLAT_MIN_OPACITY); /* det infinite: as for inria */
-    o->power_min = kiln_power_min_normal(o->opacity); /* of the least opacity and more: any other is not visible */
-    const float reach = sqrtf(2.0f * kiln_logf_normal(255.0f * o->opacity));
+    o->power_min = kiln_power_min_normal(o->opacity, tame); /* of the least opacity and more: any other is not visible */
+    const float reach = kiln_root(2.0f * kiln_logf_normal(255.0f * o->opacity), tame);
     const float sigmas = reach < KILN_GSPLAT_SIGMAS ? reach : KILN_GSPLAT_SIGMAS;
-    const float rx = ceilf(sigmas * sqrtf(xx)), ry = ceilf(sigmas * sqrtf(yy));
+    const float rx = ceilf(sigmas * kiln_root(xx, tame)), ry = ceilf(sigmas * kiln_root(yy, tame));
     const int on_screen = (o->x + rx > 0.0f) & (o->x - rx < l->width) & (o->y + ry > 0.0f) & (o->y - ry < l->height);
-    const int placed = (rx < INFINITY) & (ry < INFINITY) & ((rx > 0.0f) | (ry > 0.0f));
+    const int placed = tame | ((rx < INFINITY) & (ry < INFINITY) & ((rx > 0.0f) | (ry > 0.0f)));
 
     const float t = -2.0f * o->power_min;
-    kiln_gsplat_tiles(o->x, kiln_gsplat_half_width(t, o->a, o->b, o->c), l->tiles_x, &o->tile_x0, &o->tile_x1);
-    kiln_gsplat_tiles(o->y, kiln_gsplat_half_width(t, o->c, o->b, o->a), l->tiles_y, &o->tile_y0, &o->tile_y1);
+    kiln_gsplat_tiles(o->x, kiln_gsplat_half_width(t, o->a, o->b, o->c, tame), l->tiles_x, &o->tile_x0, &o->tile_x1);
+    kiln_gsplat_tiles(o->y, kiln_gsplat_half_width(t, o->c, o->b, o->a, tame), l->tiles_y, &o->tile_y0, &o->tile_y1);
     o->box_x = kiln_gsplat_box(o->x, rx, l->tiles_x);
     o->box_y = kiln_gsplat_box(o->y, ry, l->tiles_y);
-    return regular & placed & on_screen & kiln_outline_is_finite(o);
+    return regular & placed & on_screen & (tame | kiln_outline_is_finite(o));
 }
 
 #endif

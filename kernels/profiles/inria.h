@@ -54,25 +54,39 @@ static inline KILN_HD float kiln_inria_pixel(float ndc, float size)
 }
 
 /* ceil(3 sqrt(lambda)), lambda the larger eigenvalue with the program's floor under the root. */
-static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det)
+static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det, int tame)
 {
     const float mid = 0.5f * (xx + yy);
     const float spread = kiln_fmaf(mid, mid, -det);
-    const float lambda = mid + sqrtf(spread > KILN_INRIA_SPREAD_FLOOR ? spread : KILN_INRIA_SPREAD_FLOOR);
-    return ceilf(KILN_INRIA_SIGMAS * sqrtf(lambda));
+    const float lambda = mid + kiln_root(spread > KILN_INRIA_SPREAD_FLOOR ? spread : KILN_INRIA_SPREAD_FLOOR, tame);
+    return ceilf(KILN_INRIA_SIGMAS * kiln_root(lambda, tame));
+}
+
+static inline KILN_HD float kiln_inria_w(const kiln_lens *l, const kiln_splat3d *g)
+{
+    return kiln_row4(l->clip_w, g->world[0], g->world[1], g->world[2]) + KILN_INRIA_W_SHIFT;
+}
+
+/* Beside what kiln_project_is_tame asks. */
+static inline KILN_HD int kiln_inria_is_tame(const kiln_lens *l, const kiln_splat3d *g, const kiln_outline *o)
+{
+    const float xx = g->xx + KILN_INRIA_DILATION, yy = g->yy + KILN_INRIA_DILATION;
+    (void)o;
+    return kiln_is_tame_ellipse(xx, yy, kiln_det2(xx, g->xy, yy)) & kiln_within(kiln_inria_w(l, g), 0x1p-20f, 0x1p20f);
 }
 
 /* Is it visible, and how. The tile rectangle is getRect of integer-centred coordinates; what is stored has its centres
  * at + 0.5. Opacity plays no part: one of 0 takes its tiles too. */
 static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
 {
-    const float inv_w = 1.0f / (kiln_row4(l->clip_w, g->world[0], g->world[1], g->world[2]) + KILN_INRIA_W_SHIFT);
+    const int tame = KILN_TAME(l);
+    const float inv_w = kiln_inverse(kiln_inria_w(l, g), tame);
     const float px = kiln_inria_pixel(kiln_row4(l->clip_x, g->world[0], g->world[1], g->world[2]) * inv_w, l->width);
     const float py = kiln_inria_pixel(kiln_row4(l->clip_y, g->world[0], g->world[1], g->world[2]) * inv_w, l->height);
     const float xx = g->xx + KILN_INRIA_DILATION, yy = g->yy + KILN_INRIA_DILATION;
     const float det = kiln_det2(xx, g->xy, yy);
-    const float inv_det = 1.0f / det;
-    const float radius = kiln_inria_radius(xx, yy, det);
+    const float inv_det = kiln_inverse(det, tame);
+    const float radius = kiln_inria_radius(xx, yy, det, tame);
 
     o->x = px + 0.5f;
     o->y = py + 0.5f;
@@ -80,7 +94,7 @@ static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_spla
     o->b = -g->xy * inv_det;
     o->c = xx * inv_det;
     o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
-    o->power_min = kiln_power_min(o->opacity);
+    o->power_min = tame ? kiln_power_min_normal(o->opacity, tame) : kiln_power_min(o->opacity);
     o->tile_x0 = kiln_tile_border((px - radius) * 0.0625f, l->tiles_x);
     o->tile_y0 = kiln_tile_border((py - radius) * 0.0625f, l->tiles_y);
     o->tile_x1 = kiln_tile_border((px + radius + 16.0f - 1.0f) * 0.0625f, l->tiles_x);
@@ -91,7 +105,7 @@ static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_spla
 
     const int regular = (det > 0.0f) | (det < 0.0f); /* infinite: the conic is 0, a fog over the whole image */
     const int placed = (radius < INFINITY) & (fabsf(px) < INFINITY) & (fabsf(py) < INFINITY);
-    return regular & placed & kiln_outline_is_finite(o) & (o->tile_x0 < o->tile_x1) & (o->tile_y0 < o->tile_y1);
+    return regular & placed & (tame | kiln_outline_is_finite(o)) & (o->tile_x0 < o->tile_x1) & (o->tile_y0 < o->tile_y1);
 }
 
 #endif

@@ -23,6 +23,8 @@ typedef struct {
     float quat_floor; /* least length that a quaternion is divided by */
     float aa_floor;   /* as in kiln_profile */
     int antialiased;
+    int mild; /* the camera's own numbers let a Gaussian be tame (kiln_project_is_tame) */
+    int tame; /* what is given is tame: CUDA computes it in fewer instructions, to the same bits (tame_math.h) */
 } kiln_lens;
 
 /* One Gaussian as the camera has it, before dilation. */
@@ -52,6 +54,15 @@ static inline KILN_HD float kiln_row4(const float m[4], float x, float y, float 
 }
 
 static inline KILN_HD float kiln_det2(float xx, float xy, float yy) { return kiln_fmaf(xx, yy, -(xy * xy)); }
+
+static inline KILN_HD int kiln_within(float v, float low, float high) { return (v >= low) & (v <= high); }
+
+/* What the steps of every family take: a 2D covariance, dilated, of less than 32,768 pixels and not so thin that its determinant
+ * is all rounding. */
+static inline KILN_HD int kiln_is_tame_ellipse(float xx, float yy, float det)
+{
+    return (xx <= 0x1p30f) & (yy <= 0x1p30f) & (det >= 0x1p-10f);
+}
 
 /* The factor that an antialiased variant multiplies the opacity with; 1 in the classic one. det0 and det are the
  * determinants before and after dilation. */

@@ -35,7 +35,34 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
     g->opacity_logit = __ldg(a.opacity_logits + row);
 }
 
-/* Is the row visible, and how. */
+/* Of the profile's family: kiln_inria_outline, kiln_gsplat_outline. */
+template <kiln_family F> __device__ bool outline_of(const kiln_lens &l, const kiln_raw &g, kiln_splat3d *splat, kiln_outline *o)
+{
+    kiln_project_splat3d(&l, &g, splat);
+    switch (F) {
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return kiln_##id##_outline(&l, splat, o);
+#include "kernels/profiles/profiles.def"
+    default:
+        return false;
+    }
+}
+
+template <kiln_family F>
+__device__ bool is_tame(const kiln_lens &l, const kiln_raw &g, const kiln_splat3d &splat, const kiln_outline &o)
+{
+    switch (F) { /* kiln_inria_is_tame, kiln_gsplat_is_tame */
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return kiln_project_is_tame(&g, &splat) & kiln_##id##_is_tame(&l, &splat, &o);
+#include "kernels/profiles/profiles.def"
+    default:
+        return false;
+    }
+}
+
+/* Is the row visible, and how. First as if it were tame, which nearly all are; the others once more. */
 template <kiln_family F>
 __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
 {
@@ -44,15 +71,14 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
     load_mean(a, row, &g);
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
-    kiln_project_splat3d(&l, &g, splat);
-    switch (F) { /* kiln_inria_outline, kiln_gsplat_outline */
-#define FAMILY(id)         \
-    case KILN_FAMILY_##id: \
-        return kiln_##id##_outline(&l, splat, o);
-#include "kernels/profiles/profiles.def"
-    default:
-        return false;
+    kiln_lens how = l;
+    if (l.mild) {
+        how.tame = 1;
+        const bool is_visible = outline_of<F>(how, g, splat, o);
+        if (is_tame<F>(l, g, *splat, *o)) return is_visible;
     }
+    how.tame = 0;
+    return outline_of<F>(how, g, splat, o);
 }
 
 /* Where the coefficients behind the first come from, and as what. */
@@ -146,6 +172,11 @@ __device__ void add_harmonics<harmonics::HALVES>(const kiln_project_args &a, uin
     }
 }
 
+__device__ float inverse_root(float x)
+{
+    return kiln_within(x, 0x1p-60f, 0x1p60f) ? kiln_inverse(kiln_root(x, 1), 1) : 1.0f / sqrtf(x);
+}
+
 template <harmonics FROM>
 __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
 {
@@ -154,7 +185,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
     for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
         float x = mean[0] - l.centre[0], y = mean[1] - l.centre[1], z = mean[2] - l.centre[2];
-        const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z));
+        const float scale = inverse_root(kiln_dot3(x, y, z, x, y, z));
         x *= scale;
         y *= scale;
         z *= scale;
@@ -231,24 +262,43 @@ struct workspace {
 struct block_memory {
     uint4 stage[WARPS][PIECES * LANES];
     uint32_t counts[WARPS], ticket, first;
+    uint32_t told; /* by warps: their number times TOLD, plus the sum of their counts */
 };
+enum : uint32_t { TOLD = 1u << 16 };
+static_assert(BLOCK < TOLD, "a sum of counts is less");
 
-/* The visible of the block's warps before this one, and of all. */
-__device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before, uint32_t *all)
+/* The visible of the block's warps before this one. */
+__device__ uint32_t count_before(const block_memory &m, uint32_t warp)
 {
-    *before = *all = 0;
-    for (uint32_t w = 0; w < WARPS; w++) {
-        if (w == warp) *before = *all;
-        *all += m.counts[w];
-    }
+    uint32_t before = 0;
+    for (uint32_t w = 0; w < WARPS; w++) before += w < warp ? m.counts[w] : 0;
+    return before;
+}
+
+/* By one thread of a warp, which keeps so many rows. The last warp of the block tells the blocks behind; none waits for another. */
+__device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, uint32_t count, block_memory *m)
+{
+    const uint32_t own = TOLD + count, all = atomicAdd(&m->told, own) + own;
+    m->counts[warp] = count;
+    if (all / TOLD == WARPS) kiln::place_say_count(w.words, block, all % TOLD);
+}
+
+/* Waits until all warps of the block have told their counts. Returns the sum. */
+__device__ uint32_t sum_of_counts(block_memory *m)
+{
+    uint32_t all;
+    do all = atomicAdd(&m->told, 0);
+    while (all / TOLD < WARPS);
+    return all % TOLD;
 }
 
 /* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
-__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
+__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, block_memory *m)
 {
     if (block > 0) __nanosleep(PATIENCE);
     const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
     if (threadIdx.x > 0) return;
+    const uint32_t count = sum_of_counts(m);
     m->first = first;
     if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);
     if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
@@ -260,7 +310,10 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    if (threadIdx.x == 0) m.ticket = atomicAdd(w.ticket, 1);
+    if (threadIdx.x == 0) {
+        m.ticket = atomicAdd(w.ticket, 1);
+        m.told = 0;
+    }
     __syncthreads();
     const uint32_t block = m.ticket;
     const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
@@ -268,16 +321,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     kiln_outline o;
     const bool is_visible = outline<F>(a, l, row, &splat, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
-    if (lane == 0) m.counts[warp] = __popc(visible);
-    __syncthreads();
-
-    uint32_t before, count;
-    count_up(m, warp, &before, &count);
-    if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
+    if (lane == 0) tell_count(w, block, warp, __popc(visible), &m);
     if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
-    if (warp == 0) find_place(a, w, block, count, &m);
+    if (warp == 0) find_place(a, w, block, &m);
     __syncthreads();
-    write_splats(a, m.stage[warp], __popc(visible), m.first + before);
+    write_splats(a, m.stage[warp], __popc(visible), m.first + count_before(m, warp));
     if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 

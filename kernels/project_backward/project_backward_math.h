@@ -85,7 +85,7 @@ static inline KILN_HD void kiln_geometry_gradient(const kiln_lens *l, const kiln
     const kiln_symmetric2 c =
         kiln_covariance_gradient(conic, drawn[KILN_BACKWARD_XX], drawn[KILN_BACKWARD_XY], drawn[KILN_BACKWARD_YY]);
     float axes[9];
-    kiln_project_axes(raw, l->quat_floor, axes);
+    kiln_project_axes(raw, l->quat_floor, 0, axes);
     kiln_mean_gradient(l, &s, conic, drawn[KILN_BACKWARD_X], drawn[KILN_BACKWARD_Y], g + KILN_GRADIENT_MEAN);
     kiln_shape_gradient(&s, axes, scale, c, g + KILN_GRADIENT_LOG_SCALE, g + KILN_GRADIENT_HALF_ANGLE);
     g[KILN_GRADIENT_OPACITY_LOGIT] = drawn[KILN_BACKWARD_POWER] * kiln_sigmoidf(-raw->opacity_logit);

@@ -144,6 +144,20 @@ static void spoil(scene *s, uint64_t i, kg_rng *r)
     *at(s, planes[p], (unsigned)(kg_next(r) % components[p]), i) = odd[kg_next(r) % 8];
 }
 
+/* One number of a row just within what project takes for tame, or just beyond. */
+static void set_edge(scene *s, uint64_t i, kg_rng *r)
+{
+    static const float scales[] = {-80.00001f, -80.0f, -79.99999f, 9.5f, 10.4f, 79.99999f, 80.0f, 80.00001f};
+    static const float logits[] = {-80.00001f, -80.0f, -79.99999f, -5.5438f, -5.5436f, -5.5390f, -5.5388f, 80.0f, 80.00001f};
+    const uint64_t which = kg_next(r) % 3;
+    if (which == 0)
+        *at(s, s->log_scales, (unsigned)(kg_next(r) % 3), i) = scales[kg_next(r) % (sizeof scales / sizeof *scales)];
+    else if (which == 1)
+        s->opacity_logits[i] = logits[kg_next(r) % (sizeof logits / sizeof *logits)];
+    else
+        multiply(s, i, 1.0f, (float)(between(r, 0.2, 1.0) * (kg_u(r) < 0.5 ? 0x1p-29 : 0x1p30)), 1.0f, 1.0f);
+}
+
 /* Behind the camera, far beside it, and just at the borders of what it sees. */
 static void set_off_screen(scene *s, uint64_t i, kg_rng *r)
 {
@@ -187,6 +201,9 @@ static void set_kind(scene *s, uint64_t i, kg_rng *r)
         break;
     case SCENE_HOSTILE:
         spoil(s, i, r);
+        break;
+    case SCENE_EDGES:
+        set_edge(s, i, r);
         break;
     case SCENE_RANDOM:
     case SCENE_EQUAL:

@@ -18,7 +18,8 @@
     X(NEEDLES, "needles")                                         \
     X(OFF_SCREEN, "off screen") /* behind, beside, on the edge */ \
     X(OPACITIES, "opacities")   /* infinite logits, 1/255 */      \
-    X(HOSTILE, "hostile")       /* NaN and infinity anywhere */
+    X(HOSTILE, "hostile")       /* NaN and infinity anywhere */   \
+    X(EDGES, "edges")           /* of what is tame (kernels/project/project_math.h) */
 
 typedef enum {
 #define X(id, name) SCENE_##id,
