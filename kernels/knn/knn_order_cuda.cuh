@@ -11,6 +11,7 @@
 #define KILN_KERNELS_KNN_ORDER_CUDA_CUH
 
 #include "kernels/cuda.cuh"
+#include "kernels/knn/knn_sort_cuda.cuh"
 #include "kernels/ranks/ranks.h"
 #include "kernels/spatial_order/spatial_order_math.h"
 
@@ -44,8 +45,13 @@ __device__ inline uint64_t sample_row(uint64_t n, uint32_t s)
     return (((uint64_t(s) << 16 | somewhere) * n) >> 16) / SAMPLES;
 }
 
-/* A block an axis. */
-__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out)
+__device__ inline void clear(void *words, uint64_t count)
+{
+    for (uint64_t i = kiln::thread_index(); i < count; i += kiln::thread_count()) static_cast<uint32_t *>(words)[i] = 0;
+}
+
+/* A block an axis. Clears the counts of digits, too. */
+__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out, digit_counts *counts)
 {
     constexpr int EACH = SAMPLES / SAMPLE_BLOCK;
     using sorter = CUB_NS_QUALIFIER::BlockRadixSort<uint32_t, SAMPLE_BLOCK, EACH>;
@@ -53,6 +59,9 @@ __global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const f
     const unsigned axis = blockIdx.x;
     const uint32_t m = sample_count(n);
     uint32_t keys[EACH];
+    kiln::launch_before_is_done();
+    kiln::let_next_launch_begin();
+    clear(counts, sizeof *counts / sizeof(uint32_t));
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         const uint32_t s = i * SAMPLE_BLOCK + threadIdx.x;
@@ -117,12 +126,11 @@ __device__ inline uint32_t first_in_cell(const float *sorted, uint32_t m, const 
     return lo;
 }
 
-/* By the whole block. */
+/* All but the steps, by the whole block. */
 __device__ inline void load_map(const samples *sorted, uint32_t m, warp_map *w)
 {
     for (unsigned i = threadIdx.x; i < 3 * SAMPLES; i += blockDim.x)
         w->sorted.at[i / SAMPLES][i % SAMPLES] = sorted->at[i / SAMPLES][i % SAMPLES];
-    for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += blockDim.x) w->steps[i] = curve_step(i);
     __syncthreads();
     if (threadIdx.x == 0) find_cube(w->sorted, m, w->cube);
     __syncthreads();
@@ -169,21 +177,35 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* As much of a code as so many points need: the sort takes a pass for eight bits. */
-inline int code_bits(uint64_t n) { return n <= uint64_t(1) << 24 ? 40 : CODE_BITS; }
-
+/* Codes of all points, the counts of their digits, and what the sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
-    make_codes(uint64_t n, const float *means, const samples *sorted, int bits, uint64_t *codes, uint32_t *rows)
+    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s)
 {
     __shared__ warp_map w;
+    __shared__ uint32_t counts[MOST_DIGITS][kiln::RADIX_DIGITS];
+    const uint64_t n = s.low.n;
     const uint32_t m = sample_count(n);
+    const unsigned bits = s.low.plan.bits + s.high.plan.bits, low = s.low.plan.passes, digits = low + s.high.plan.passes;
+    for (unsigned i = threadIdx.x; i < MOST_DIGITS * kiln::RADIX_DIGITS; i += CODE_BLOCK) (&counts[0][0])[i] = 0;
+    for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += CODE_BLOCK) w.steps[i] = curve_step(i);
+    kiln::launch_before_is_done();
+    clear(s.low.look_back[0], s.look_back_words[0]);
+    clear(s.high.look_back[0], s.look_back_words[1]);
     load_map(sorted, m, &w);
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
         uint32_t at[3];
 #pragma unroll
         for (int a = 0; a < 3; a++) at[a] = warped(means[a * n + i], m, w.sorted.at[a], w.first[a], w.cube[a]);
-        codes[i] = curve_code(at, w.steps) >> (CODE_BITS - bits);
-        rows[i] = static_cast<uint32_t>(i);
+        const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
+        s.places[0][i] = code;
+        for (unsigned digit = 0; digit < digits; digit++)
+            atomicAdd(&counts[digit][kiln::radix_digit(code, digit * kiln::RADIX_BITS, kiln::RADIX_BITS)], 1u);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < digits * kiln::RADIX_DIGITS; i += CODE_BLOCK) {
+        const unsigned digit = i / kiln::RADIX_DIGITS, which = i % kiln::RADIX_DIGITS;
+        uint64_t *const to = digit < low ? s.counts->low.counts[digit] : s.counts->high.counts[digit - low];
+        if (counts[digit][which]) kiln::add64(to + which, counts[digit][which]);
     }
 }
 

@@ -345,6 +345,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
+    kiln::launch_before_is_done();
     if (warp * WARP >= t.n) return;
     const leaf &own = t.leaves[from / LEAF];
     const unsigned slot = from % LEAF;
@@ -365,6 +366,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
+    kiln::launch_before_is_done();
     if (warp * WARP >= n_queries) return;
     query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
     if (i < n_queries) q.load(best + i, n_queries, k);

@@ -11,7 +11,7 @@
 #define KILN_KERNELS_KNN_TREE_CUDA_CUH
 
 #include "base/carve.h"
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/knn/knn_math.h"
 
 #include <math.h>
@@ -47,16 +47,16 @@ struct tree {
 
 inline uint64_t nodes_of(uint64_t boxes) { return (boxes + WIDE - 1) / WIDE; }
 
-/* Points and boxes lie in two pieces of memory. */
-inline void lay_out_tree(kiln_carve *points, kiln_carve *boxes, uint64_t n, tree *t)
+/* Leaves first. */
+inline void lay_out_tree(kiln_carve *c, uint64_t n, tree *t)
 {
     *t = {};
     t->n = n;
     uint64_t count = (n + LEAF - 1) / LEAF;
-    t->leaves = kiln::take<leaf>(points, nodes_of(count) * WIDE);
+    t->leaves = kiln::take<leaf>(c, nodes_of(count) * WIDE);
     for (;; count = nodes_of(count)) {
         t->count[t->levels] = static_cast<uint32_t>(count);
-        t->nodes[t->levels++] = kiln::take<node>(boxes, nodes_of(count));
+        t->nodes[t->levels++] = kiln::take<node>(c, nodes_of(count));
         if (count <= WIDE) return;
     }
 }
@@ -95,6 +95,7 @@ __global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant_
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
     const bool is_point = i < t.n;
+    kiln::launch_before_is_done();
     const uint32_t row = is_point ? rows[i] : 0;
     const float v = is_point ? means[axis * t.n + row] : INFINITY;
     leaf *const to = &t.leaves[i / LEAF];
@@ -114,6 +115,7 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 {
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t i = kiln::thread_index() / WARP;
+    kiln::launch_before_is_done();
     if (i >= t.count[level + 1]) return;
     const node &from = t.nodes[level][i];
     for (int axis = 0; axis < 3; axis++)
@@ -124,9 +126,10 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const uint32_t *rows, kiln_error *err)
 {
     const dim3 grid(static_cast<unsigned>(nodes_of(t.count[0])), 3);
-    LAUNCH(make_leaves, grid, LEAF_BLOCK, 0, t, means, rows);
+    LAUNCH_EARLY(make_leaves, grid, LEAF_BLOCK, t, means, rows);
     for (unsigned level = 1; level + 1 < t.levels; level++)
-        LAUNCH(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, 0, t, level);
+        LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
+                     level);
     return KILN_OK;
 }
 
