@@ -9,10 +9,11 @@
  * Layout. The 32 queries walk the tree together.
  *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and their worst bound (the largest of
  *      their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
- *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query.
- *   3. Points. The warp splits into four teams of 8 lanes. A team reads the leaves that at least one of its own queries wants, so
- *      what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read
- *      serves 8 queries.
+ *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query and lists the pairs (leaf, query)
+ *      in which the query wants the leaf.
+ *   3. Points. Each lane takes a pair, whose query it may be, and reads the leaf for it. Few queries want many leaves and many want
+ *      few, so that lanes which read for their own queries alone would wait for the one that wants most. The k best distances are
+ *      in shared memory meanwhile, where any lane can add to them (offer).
  *
  * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. Queries
  * from outside have no leaf of their own and may be far from all points: they walk down from the root, the nearest child first,
@@ -73,7 +74,6 @@ template <int K> struct query {
             best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: a lane without a query; no box is nearer */
     }
     __device__ float bound() const { return best[K - 1]; }
-    __device__ float distance2(float px, float py, float pz) const { return kiln_knn_distance2(px - x, py - y, pz - z); }
     __device__ void keep(float d)
     {
         if (K > 4 && !(d < bound())) return;
@@ -135,32 +135,46 @@ __device__ inline float warp_max_bound(float v)
 #endif
 }
 
+/* The distances of a leaf's points from (x, y, z). */
+struct leaf_distances {
+    float d[LEAF];
+
+    __device__ leaf_distances(const leaf &l, float x, float y, float z)
+    {
+        float4 part[3][LEAF / 4];
+#pragma unroll
+        for (int a = 0; a < 3; a++)
+#pragma unroll
+            for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
+#pragma unroll
+        for (int i = 0; i < LEAF / 4; i++) {
+            const float4 px = part[0][i], py = part[1][i], pz = part[2][i];
+            d[4 * i] = kiln_knn_distance2(px.x - x, py.x - y, pz.x - z);
+            d[4 * i + 1] = kiln_knn_distance2(px.y - x, py.y - y, pz.y - z);
+            d[4 * i + 2] = kiln_knn_distance2(px.z - x, py.z - y, pz.z - z);
+            d[4 * i + 3] = kiln_knn_distance2(px.w - x, py.w - y, pz.w - z);
+        }
+    }
+};
+
 /* Offers the leaf's 8 points to the query. self: the place of the query's own point in this leaf, which is skipped, or NO_SLOT. */
 template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, query<K> *q)
 {
-    float4 part[3][LEAF / 4];
+    leaf_distances from(l, q->x, q->y, q->z);
 #pragma unroll
-    for (int a = 0; a < 3; a++)
+    for (unsigned i = 0; i < LEAF; i++)
+        if (self == i) from.d[i] = FLT_MAX;
 #pragma unroll
-        for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
-#pragma unroll
-    for (unsigned i = 0; i < LEAF / 4; i++) {
-        const float4 x = part[0][i], y = part[1][i], z = part[2][i];
-        float d[4] = {q->distance2(x.x, y.x, z.x), q->distance2(x.y, y.y, z.y), q->distance2(x.z, y.z, z.z),
-                      q->distance2(x.w, y.w, z.w)};
-#pragma unroll
-        for (unsigned j = 0; j < 4; j++)
-            if (self == 4 * i + j) d[j] = FLT_MAX;
-        q->keep(d[0], d[1]);
-        q->keep(d[2], d[3]);
-    }
+    for (unsigned i = 0; i < LEAF; i += 2) q->keep(from.d[i], from.d[i + 1]);
 }
 
 /* Shared memory of a warp. */
-struct warp_scratch {
+template <int K> struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
+    int best[K][WARP];    /* the best distances of all queries, as bits, while any lane may add to them */
     float nearest[STACK]; /* distance of each box on the stack */
     uint32_t stack[STACK], queue[QUEUE];
+    uint16_t pairs[WARP * WARP]; /* place in the queue * WARP + query */
 };
 
 /* Number of nodes that a warp opens by the coarse test alone, against the box of all its queries. Most warps need no more. If the
@@ -170,18 +184,16 @@ constexpr unsigned COARSE_NODES = 16;
 
 constexpr unsigned SEED_LEAVES = 4; /* leaves that are read at once, from the one on with which each query holds k distances */
 
-/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together; only the
- * leaves that they read differ, by team of TEAM lanes. */
+/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together. */
 template <int K, bool OUTSIDE> struct search {
-    static constexpr unsigned TEAM = LEAF;
     const tree &t;
     query<K> q;
     box all; /* the box of the 32 queries */
     unsigned lane;
-    warp_scratch &d;
+    warp_scratch<K> &d;
     unsigned top = 0, queued = 0, coarse_left = COARSE_NODES;
 
-    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch &d_) : t(t_), q(q_), lane(lane_), d(d_)
+    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch<K> &d_) : t(t_), q(q_), lane(lane_), d(d_)
     {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
@@ -238,35 +250,75 @@ template <int K, bool OUTSIDE> struct search {
         __syncwarp();
     }
 
-    /* Returns a mask of the first 32 queued leaves that at least one query of this lane's team wants. */
-    __device__ unsigned wanted_leaves() const
+    /* Returns a mask of the queries that want this lane's queued leaf. */
+    __device__ unsigned wanting_queries() const
     {
         const bool is_leaf = lane < queued;
         const uint32_t l = d.queue[is_leaf ? lane : 0];
         const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
-        unsigned mine = 0;
-#pragma unroll
-        for (unsigned team = 0; team < WARP / TEAM; team++) {
-            bool wanted = false;
+        unsigned wanting = 0;
 #pragma unroll 4
-            for (unsigned j = 0; j < TEAM; j++) {
-                const float4 p = d.queries[team * TEAM + j];
-                wanted |= distance2(b, box_of(p.x, p.y, p.z)) < p.w;
-            }
-            const unsigned leaves = __ballot_sync(ALL_LANES, wanted && is_leaf);
-            if (lane / TEAM == team) mine = leaves;
+        for (unsigned j = 0; j < WARP; j++) {
+            const float4 p = d.queries[j];
+            if (distance2(b, box_of(p.x, p.y, p.z)) < p.w) wanting |= 1u << j;
         }
-        return mine;
+        return is_leaf ? wanting : 0;
+    }
+
+    /* Lists the pairs of all lanes, leaf by leaf, so that neighbours read the same leaves. Returns how many there are. */
+    __device__ unsigned list_pairs(unsigned wanting)
+    {
+        unsigned end = __popc(wanting);
+#pragma unroll
+        for (unsigned step = 1; step < WARP; step *= 2) {
+            const unsigned before = __shfl_up_sync(ALL_LANES, end, step);
+            if (lane >= step) end += before;
+        }
+        for (unsigned at = end - __popc(wanting); wanting; wanting &= wanting - 1)
+            d.pairs[at++] = static_cast<uint16_t>(lane * WARP + __ffs(wanting) - 1);
+        __syncwarp();
+        return __shfl_sync(ALL_LANES, end, WARP - 1);
+    }
+
+    /* Adds a distance to those of query `who`, whatever other lanes add meanwhile: each place keeps the smaller of two values and
+     * hands the larger on, so in the end the first place has the least of all, the second the least of what the first handed on,
+     * and so on, in any order of arrival. */
+    __device__ void offer(unsigned who, float distance)
+    {
+        int v = __float_as_int(distance);
+#pragma unroll
+        for (int i = 0; i < K; i++) v = max(v, atomicMin(&d.best[i][who], v));
+    }
+
+    /* Offers a leaf's points to a query, whichever lane's it is. */
+    __device__ void read_pair(unsigned pair)
+    {
+        const unsigned who = pair % WARP;
+        const float4 p = d.queries[who];
+        const leaf_distances from(t.leaves[d.queue[pair / WARP]], p.x, p.y, p.z);
+        if constexpr (K == 3) { /* sorting first takes fewer steps than eight offers, of which each waits for the slowest lane */
+            query<3> least(p.x, p.y, p.z, true, 3);
+#pragma unroll
+            for (unsigned i = 0; i < LEAF; i += 2) least.keep(from.d[i], from.d[i + 1]);
+            for (int i = 0; i < 3 && least.best[i] < p.w; i++) offer(who, least.best[i]);
+        } else {
+            for (const float distance : from.d)
+                if (distance < p.w) offer(who, distance);
+        }
     }
 
     /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the front. */
     __device__ void read_queue()
     {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
+#pragma unroll
+        for (int i = 0; i < K; i++) d.best[i][lane] = __float_as_int(q.best[i]);
         __syncwarp();
-        for (unsigned wanted = wanted_leaves(); wanted; wanted &= wanted - 1)
-            read_leaf(t.leaves[d.queue[__ffs(wanted) - 1]], NO_SLOT, &q);
+        const unsigned pairs = list_pairs(wanting_queries());
+        for (unsigned i = lane; i < pairs; i += WARP) read_pair(d.pairs[i]);
         __syncwarp();
+#pragma unroll
+        for (int i = 0; i < K; i++) q.best[i] = __int_as_float(d.best[i][lane]);
         const uint32_t next = d.queue[WIDE + lane];
         __syncwarp();
         d.queue[lane] = next;
@@ -342,7 +394,7 @@ template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
-    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
     kiln::launch_before_is_done();
@@ -363,7 +415,7 @@ template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
 {
-    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
     kiln::launch_before_is_done();
