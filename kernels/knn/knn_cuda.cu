@@ -1,10 +1,11 @@
 /* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies together there
  * (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
  *
- * The workspace is used twice: leaves come where the sort's pairs were. Sorted rows and boxes have places of their own.
+ * The workspace is used twice: the tree comes where the sort's pairs were. Sorted rows have a place of their own.
  */
 #include "kernels/knn/knn.h"
 
+#include "base/minmax.h"
 #include "kernels/cuda.cuh"
 #include "kernels/knn/knn_order_cuda.cuh"
 #include "kernels/knn/knn_search_cuda.cuh"
@@ -21,9 +22,12 @@ struct workspace {
 
 void lay_out(void *work, uint64_t n, workspace *w)
 {
-    kiln_carve c = {static_cast<char *>(work), 0};
+    kiln_carve c = {static_cast<char *>(work), 0}, places = c;
     lay_out_tree(&c, n, &w->index);
-    lay_out_sort(&w->sort, &c, n, w->index.leaves);
+    lay_out_places(&w->sort, &places, n);
+    c.used = kiln_max_u64(c.used, places.used);
+    lay_out_sort(&w->sort, &c, n);
+    w->index.rows = w->sort.rows;
     w->sorted = kiln::take<samples>(&c, 1);
     w->bytes = c.used;
 }
@@ -33,7 +37,7 @@ kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, con
     LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
     LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort);
     CUDA_RUN(sort_rows(w.sort, x->stream));
-    return build_tree(x, w.index, means, w.sort.rows, err);
+    return build_tree(x, w.index, means, err);
 }
 
 template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)

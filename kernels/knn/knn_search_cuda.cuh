@@ -405,7 +405,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
                        scratch[threadIdx.x / WARP]);
     s.run(warp);
     if (i >= t.n) return;
-    const uint32_t row = own.row[slot];
+    const uint32_t row = t.rows[i];
     if (spacing2) spacing2[row] = s.q.mean(k);
     if (best) s.q.store(best + row, t.n, k);
 }

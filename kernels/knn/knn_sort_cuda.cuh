@@ -42,11 +42,14 @@ struct row_sort {
     uint64_t look_back_words[2]; /* of 32 bits, of the first pass over low and over high bits; cleared with the counts */
 };
 
-/* room: for the two places, 16 bytes a point. The rest is carved. */
-inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n, void *room)
+/* What is free again when the rows are sorted, and the rest. */
+inline void lay_out_places(row_sort *s, kiln_carve *c, uint64_t n)
 {
-    s->places[0] = static_cast<uint64_t *>(room);
-    s->places[1] = s->places[0] + n;
+    for (uint64_t *&place : s->places) place = kiln::take<uint64_t>(c, n);
+}
+
+inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n)
+{
     s->rows = kiln::take<uint32_t>(c, n);
     s->counts = kiln::take<digit_counts>(c, 1);
     kiln::lay_out_radix(&s->low, c, n, code_bits(n) - SHORT_BITS, &s->counts->low);

@@ -2,7 +2,7 @@
  * boxes in a row are a node, which has a box on the next level, and so on until one node is left. No pointers: box i of a
  * level is over node i of the level below, boxes 32 i .. 32 i + 31; of level 0 over leaf i.
  *
- *   bytes per point: 16 in leaves, and 3 + 3/32 + ... in boxes
+ *   bytes per point: 12 in leaves, and 3 + 3/32 + ... in boxes; and 4 for the rows, which the sort leaves behind
  *
  * The places of points and boxes that do not exist are filled: points at infinity, boxes that are empty (from +inf to
  * -inf) and at distance infinity from everything, so that no code has to check how many there are.
@@ -26,7 +26,6 @@ enum { LEAF_BLOCK = LEAF * WIDE, NODE_BLOCK = 128 };
 
 struct alignas(16) leaf {
     float at[3][LEAF];
-    uint32_t row[LEAF];
 };
 
 struct node {
@@ -39,7 +38,8 @@ struct span {
 
 struct tree {
     uint64_t n;
-    leaf *leaves; /* whole nodes of them */
+    leaf *leaves;         /* whole nodes of them */
+    const uint32_t *rows; /* of the points, in the order of leaves */
     unsigned levels;
     uint32_t count[LEVELS]; /* boxes, as many as nodes on the level below */
     node *nodes[LEVELS];
@@ -88,7 +88,7 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
 
 /* A block makes a node of leaves, of one axis: blocks of the same axis run together, and up to some ten million values of it
  * fit the L2 cache, out of which random reads are three times as fast. */
-__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means, const uint32_t *rows)
+__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means)
 {
     __shared__ span parts[LEAF_BLOCK / WARP];
     const int axis = blockIdx.y;
@@ -96,11 +96,8 @@ __global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant_
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
     const bool is_point = i < t.n;
     kiln::launch_before_is_done();
-    const uint32_t row = is_point ? rows[i] : 0;
-    const float v = is_point ? means[axis * t.n + row] : INFINITY;
-    leaf *const to = &t.leaves[i / LEAF];
-    to->at[axis][i % LEAF] = v;
-    if (axis == 0) to->row[i % LEAF] = row;
+    const float v = is_point ? means[axis * t.n + t.rows[i]] : INFINITY;
+    t.leaves[i / LEAF].at[axis][i % LEAF] = v;
 
     const span of_leaf = join_lanes<LEAF>({v, is_point ? v : -INFINITY});
     if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
@@ -123,10 +120,10 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const uint32_t *rows, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, kiln_error *err)
 {
     const dim3 grid(static_cast<unsigned>(nodes_of(t.count[0])), 3);
-    LAUNCH_EARLY(make_leaves, grid, LEAF_BLOCK, t, means, rows);
+    LAUNCH_EARLY(make_leaves, grid, LEAF_BLOCK, t, means);
     for (unsigned level = 1; level + 1 < t.levels; level++)
         LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
                      level);
