@@ -17,6 +17,7 @@ struct workspace {
     row_sort sort;
     tree index;
     samples *sorted;
+    point *points;
     size_t bytes;
 };
 
@@ -29,15 +30,16 @@ void lay_out(void *work, uint64_t n, workspace *w)
     lay_out_sort(&w->sort, &c, n);
     w->index.rows = w->sort.rows;
     w->sorted = kiln::take<samples>(&c, 1);
+    w->points = kiln::take<point>(&c, n);
     w->bytes = c.used;
 }
 
 kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, const workspace &w, kiln_error *err)
 {
     LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
-    LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort);
+    LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort, w.points);
     CUDA_RUN(sort_rows(w.sort, x->stream));
-    return build_tree(x, w.index, means, err);
+    return build_tree(x, w.index, w.points, err);
 }
 
 template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda.cuh"
 #include "kernels/knn/knn_sort_cuda.cuh"
+#include "kernels/knn/knn_tree_cuda.cuh"
 #include "kernels/ranks/ranks.h"
 #include "kernels/spatial_order/spatial_order_math.h"
 
@@ -21,7 +22,7 @@
 namespace
 {
 
-enum { LANES = 32, SAMPLE_BLOCK = 1024, SAMPLES = 2 * SAMPLE_BLOCK, CODE_BLOCK = 512 };
+enum { SAMPLE_BLOCK = 1024, SAMPLES = 2 * SAMPLE_BLOCK, CODE_BLOCK = 512 };
 enum { CODE_BLOCKS = 132 * 4 }; /* as many as fit 132 multiprocessors at once: each loads the map first */
 enum { AXIS_BITS = 16, CODE_BITS = 3 * AXIS_BITS };
 enum { SPREAD = 16, CELLS = 512 };
@@ -64,8 +65,8 @@ __device__ inline void sort_block(uint32_t keys[2], uint2 room[2][SAMPLE_BLOCK])
         const bool ascending = !(t & size);
         for (unsigned step = size / 2; step > 0; step /= 2) {
             uint2 other;
-            if (step < LANES) {
-                other = make_uint2(__shfl_xor_sync(~0u, keys[0], step), __shfl_xor_sync(~0u, keys[1], step));
+            if (step < WARP) {
+                other = make_uint2(__shfl_xor_sync(ALL_LANES, keys[0], step), __shfl_xor_sync(ALL_LANES, keys[1], step));
             } else {
                 room[half][t] = make_uint2(keys[0], keys[1]);
                 __syncthreads();
@@ -217,9 +218,9 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* Codes of all points, the counts of their digits, and what the sort wants to be 0. */
+/* The three coordinates of all points together, their codes, the counts of their digits, and what the sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
-    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s)
+    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s, point *points)
 {
     __shared__ warp_map w;
     __shared__ uint32_t counts[MOST_DIGITS][kiln::RADIX_DIGITS];
@@ -233,9 +234,11 @@ __global__ void __launch_bounds__(CODE_BLOCK)
     clear(s.high.look_back[0], s.look_back_words[1]);
     load_map(sorted, m, &w);
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
+        const point p = {{means[i], means[n + i], means[2 * n + i]}};
         uint32_t at[3];
+        points[i] = p;
 #pragma unroll
-        for (int a = 0; a < 3; a++) at[a] = warped(means[a * n + i], m, w.sorted.at[a], w.first[a], w.cube[a]);
+        for (int a = 0; a < 3; a++) at[a] = warped(p.at[a], m, w.sorted.at[a], w.first[a], w.cube[a]);
         const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
         s.places[0][i] = code;
         for (unsigned digit = 0; digit < digits; digit++)

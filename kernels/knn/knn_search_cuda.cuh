@@ -15,7 +15,7 @@
  *      few, so that lanes which read for their own queries alone would wait for the one that wants most. The k best distances are
  *      in shared memory meanwhile, where any lane can add to them (offer).
  *
- * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. Queries
+ * A search by points of the tree starts with the 32 points themselves, so that bounds are tight, and climbs from there. Queries
  * from outside have no leaf of their own and may be far from all points: they walk down from the root, the nearest child first,
  * and read the nearest leaves that they meet before anything else, because until a query holds k distances it wants every leaf. A
  * box exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the
@@ -31,7 +31,7 @@
 namespace
 {
 
-constexpr unsigned NO_SLOT = WARP, OWN_LEAVES = WARP / LEAF; /* NO_SLOT: a place that no leaf has */
+constexpr unsigned OWN_LEAVES = WARP / LEAF;
 /* Taking a node from the stack puts at most 32 nodes of the level below on it. Leaves are never put on the stack. */
 constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
 /* A stack entry: the level in the bits above INDEX_BITS, the index below. Level 1 has the most boxes, 2^24. */
@@ -74,6 +74,7 @@ template <int K> struct query {
             best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: a lane without a query; no box is nearer */
     }
     __device__ float bound() const { return best[K - 1]; }
+    __device__ float distance2(float4 p) const { return kiln_knn_distance2(p.x - x, p.y - y, p.z - z); }
     __device__ void keep(float d)
     {
         if (K > 4 && !(d < bound())) return;
@@ -157,17 +158,6 @@ struct leaf_distances {
     }
 };
 
-/* Offers the leaf's 8 points to the query. self: the place of the query's own point in this leaf, which is skipped, or NO_SLOT. */
-template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, query<K> *q)
-{
-    leaf_distances from(l, q->x, q->y, q->z);
-#pragma unroll
-    for (unsigned i = 0; i < LEAF; i++)
-        if (self == i) from.d[i] = FLT_MAX;
-#pragma unroll
-    for (unsigned i = 0; i < LEAF; i += 2) q->keep(from.d[i], from.d[i + 1]);
-}
-
 /* Shared memory of a warp. */
 template <int K> struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
@@ -219,7 +209,9 @@ template <int K, bool OUTSIDE> struct search {
         for (unsigned left = SEED_LEAVES; left > 0 && __any_sync(ALL_LANES, near); left -= worst < FLT_MAX) {
             const float nearest = -warp_max(near ? -distance : -INFINITY);
             const unsigned which = __ffs(__ballot_sync(ALL_LANES, near && distance == nearest)) - 1;
-            read_leaf(t.leaves[index * WIDE + which], NO_SLOT, &q);
+            const leaf_distances from(t.leaves[index * WIDE + which], q.x, q.y, q.z);
+#pragma unroll
+            for (unsigned i = 0; i < LEAF; i += 2) q.keep(from.d[i], from.d[i + 1]);
             worst = warp_max_bound(q.bound());
             near = near && lane != which && distance < worst;
         }
@@ -257,7 +249,7 @@ template <int K, bool OUTSIDE> struct search {
         const uint32_t l = d.queue[is_leaf ? lane : 0];
         const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
         unsigned wanting = 0;
-#pragma unroll 4
+#pragma unroll 8
         for (unsigned j = 0; j < WARP; j++) {
             const float4 p = d.queries[j];
             if (distance2(b, box_of(p.x, p.y, p.z)) < p.w) wanting |= 1u << j;
@@ -351,12 +343,15 @@ template <int K, bool OUTSIDE> struct search {
         }
     }
 
-    /* Reads the warp's own four leaves; each team begins with its own. */
-    __device__ void read_own(uint32_t first)
+    /* Offers the queries to each other. is_point: this lane has one. A point is no neighbour of its own. */
+    __device__ void read_own(bool is_point)
     {
-        for (unsigned i = 0; i < OWN_LEAVES; i++) {
-            const uint32_t l = first + (lane / LEAF ^ i);
-            if (l < t.count[0]) read_leaf(t.leaves[l], i == 0 ? lane % LEAF : NO_SLOT, &q);
+        d.queries[lane] = is_point ? make_float4(q.x, q.y, q.z, 0.0f) : make_float4(INFINITY, INFINITY, INFINITY, 0.0f);
+        __syncwarp();
+#pragma unroll 4
+        for (unsigned i = 0; i < WARP; i += 2) {
+            const float first = q.distance2(d.queries[i]), second = q.distance2(d.queries[i + 1]);
+            q.keep(i == lane ? FLT_MAX : first, i + 1 == lane ? FLT_MAX : second);
         }
         __syncwarp();
     }
@@ -366,7 +361,7 @@ template <int K, bool OUTSIDE> struct search {
     {
         uint32_t box = static_cast<uint32_t>(warp * OWN_LEAVES);
         unsigned own = ((1u << OWN_LEAVES) - 1) << box % WIDE;
-        read_own(box);
+        read_own(warp * WARP + lane < t.n);
         for (unsigned level = 0; level < t.levels; level++) {
             const float worst = warp_max_bound(q.bound());
             if (!(worst > 0.0f)) break;
@@ -387,11 +382,13 @@ template <int K, bool OUTSIDE> struct search {
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 64, SEARCH_BLOCKS = 8; /* small, because a block occupies its place until its slowest warp ends */
+constexpr unsigned SEARCH_BLOCK = 64; /* small, because a block occupies its place until its slowest warp ends */
+/* Of a thread. The compiler would take a few more, and fewer warps would fit a multiprocessor. */
+template <int K> constexpr unsigned SEARCH_REGISTERS = K == 3 ? 48 : K == 8 ? 64 : 96;
 
 /* One warp for 32 points of the tree. spacing2 [n] and best [k][n] are in the order of rows; each may be NULL. */
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
+__global__ void __maxnreg__(SEARCH_REGISTERS<K>)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
     __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
@@ -412,7 +409,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
 
 /* One warp for 32 queries. queries: [3][n_queries]; best: [k][n_queries], in and out. */
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
+__global__ void __maxnreg__(SEARCH_REGISTERS<K>)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
 {
     __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];

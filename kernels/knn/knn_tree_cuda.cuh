@@ -36,6 +36,11 @@ struct span {
     float lo, hi;
 };
 
+/* The three coordinates of a point in one place: leaves take one read out of order for a point instead of three. */
+struct point {
+    float at[3];
+};
+
 struct tree {
     uint64_t n;
     leaf *leaves;         /* whole nodes of them */
@@ -86,25 +91,26 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
     if (i + 1 == t.count[level] && lane > i % WIDE) put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
 }
 
-/* A block makes a node of leaves, of one axis: blocks of the same axis run together, and up to some ten million values of it
- * fit the L2 cache, out of which random reads are three times as fast. */
-__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means)
+/* A block makes a node of leaves. */
+__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const point *points)
 {
-    __shared__ span parts[LEAF_BLOCK / WARP];
-    const int axis = blockIdx.y;
+    __shared__ span parts[3][LEAF_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
     const bool is_point = i < t.n;
+    point p = {{INFINITY, INFINITY, INFINITY}};
     kiln::launch_before_is_done();
-    const float v = is_point ? means[axis * t.n + t.rows[i]] : INFINITY;
-    t.leaves[i / LEAF].at[axis][i % LEAF] = v;
-
-    const span of_leaf = join_lanes<LEAF>({v, is_point ? v : -INFINITY});
-    if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
-    const span of_warp = join_lanes<WARP>(of_leaf);
-    if (lane == 0) parts[warp] = of_warp;
+    if (is_point) p = points[t.rows[i]];
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) {
+        t.leaves[i / LEAF].at[axis][i % LEAF] = p.at[axis];
+        const span of_leaf = join_lanes<LEAF>({p.at[axis], is_point ? p.at[axis] : -INFINITY});
+        if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
+        const span of_warp = join_lanes<WARP>(of_leaf);
+        if (lane == 0) parts[axis][warp] = of_warp;
+    }
     __syncthreads();
-    if (warp == 0) put_node(t, 1, blockIdx.x, axis, join_lanes<WARP>(parts[lane % (LEAF_BLOCK / WARP)]), lane);
+    if (warp < 3) put_node(t, 1, blockIdx.x, warp, join_lanes<WARP>(parts[warp][lane % (LEAF_BLOCK / WARP)]), lane);
 }
 
 /* A warp a node of `level`. */
@@ -120,10 +126,9 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point *points, kiln_error *err)
 {
-    const dim3 grid(static_cast<unsigned>(nodes_of(t.count[0])), 3);
-    LAUNCH_EARLY(make_leaves, grid, LEAF_BLOCK, t, means);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, points);
     for (unsigned level = 1; level + 1 < t.levels; level++)
         LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
                      level);
