@@ -1,10 +1,7 @@
 /* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies together there
  * (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
  *
- * The workspace is used twice. Where the sort ends is known when it has been launched; the boxes come where its other rows
- * were, the points where both arrays of codes were:
- *   codes   codes' | rows  rows'
- *   points         | rows  boxes    or boxes rows'
+ * The workspace is used twice: the tree comes where the sort's pairs were. Sorted rows have a place of their own.
  */
 #include "kernels/knn/knn.h"
 
@@ -12,57 +9,49 @@
 #include "kernels/cuda.cuh"
 #include "kernels/knn/knn_order_cuda.cuh"
 #include "kernels/knn/knn_search_cuda.cuh"
-#include "kernels/sort/sort.cuh"
 
 namespace
 {
 
 struct workspace {
-    kiln::sort_pairs<uint64_t> curve;
+    row_sort sort;
+    tree index;
     samples *sorted;
-    void *temp;
-    size_t temp_bytes;
+    point *points;
     size_t bytes;
 };
 
-cudaError_t lay_out(void *work, uint64_t n, workspace *w, cudaStream_t stream)
+void lay_out(void *work, uint64_t n, workspace *w)
 {
-    kiln_carve c = {static_cast<char *>(work), 0}, points = {nullptr, 0}, boxes = {nullptr, 0};
-    tree t;
-    lay_out_tree(&points, &boxes, n, &t); /* measures */
-    uint64_t *const codes = kiln::take<uint64_t>(&c, n), *const spare_codes = kiln::take<uint64_t>(&c, n);
-    c.used = kiln_max_u64(c.used, points.used);
-    const size_t rows_bytes = kiln_max_u64(n * sizeof(uint32_t), boxes.used);
-    void *const rows = kiln_take(&c, rows_bytes, 1), *const spare_rows = kiln_take(&c, rows_bytes, 1);
-    w->curve = {{codes, spare_codes}, {static_cast<uint32_t *>(rows), static_cast<uint32_t *>(spare_rows)}};
+    kiln_carve c = {static_cast<char *>(work), 0}, places = c;
+    lay_out_tree(&c, n, &w->index);
+    lay_out_places(&w->sort, &places, n);
+    c.used = kiln_max_u64(c.used, places.used);
+    lay_out_sort(&w->sort, &c, n);
+    w->index.rows = w->sort.rows;
     w->sorted = kiln::take<samples>(&c, 1);
-    const cudaError_t e = kiln::sort(nullptr, &w->temp_bytes, &w->curve, n, code_bits(n), stream);
-    w->temp = kiln_take(&c, w->temp_bytes, 1);
+    w->points = kiln::take<point>(&c, n);
     w->bytes = c.used;
-    return e;
 }
 
-kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, void *work, workspace *w, tree *t, kiln_error *err)
+kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, const workspace &w, kiln_error *err)
 {
-    LAUNCH(sort_samples, 3, SAMPLE_BLOCK, 0, n, means, w->sorted);
-    LAUNCH(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, 0, n, means, w->sorted, code_bits(n),
-           w->curve.keys[0], w->curve.values[0]);
-    CUDA_RUN(kiln::sort(w->temp, &w->temp_bytes, &w->curve, n, code_bits(n), x->stream));
-    kiln_carve points = {static_cast<char *>(work), 0}, boxes = {reinterpret_cast<char *>(w->curve.values[1]), 0};
-    lay_out_tree(&points, &boxes, n, t);
-    return build_tree(x, *t, means, w->curve.values[0], err);
+    LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
+    LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort, w.points);
+    CUDA_RUN(sort_rows(w.sort, x->stream));
+    return build_tree(x, w.index, w.points, err);
 }
 
 template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)
 {
-    LAUNCH(find_neighbours<K>, kiln::blocks_for(a->n, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, 0, t, a->k, a->spacing2, a->best);
+    LAUNCH_EARLY(find_neighbours<K>, kiln::blocks_for(a->n, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, t, a->k, a->spacing2, a->best);
     return KILN_OK;
 }
 
 template <int K> kiln_status join_all(const kiln_exec *x, const kiln_knn_join_args *a, const tree &t, kiln_error *err)
 {
-    LAUNCH(join_neighbours<K>, kiln::blocks_for(a->n_queries, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, 0, t, a->n_queries, a->k,
-           a->queries, a->best);
+    LAUNCH_EARLY(join_neighbours<K>, kiln::blocks_for(a->n_queries, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, t, a->n_queries, a->k,
+                 a->queries, a->best);
     return KILN_OK;
 }
 
@@ -74,7 +63,7 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
     const kiln::entry entry(x, "knn");
     CUDA_ENTER(entry.guard);
     workspace w = {};
-    CUDA_TRY(lay_out(work, a->n, &w, x->stream));
+    lay_out(work, a->n, &w);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
@@ -82,11 +71,10 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
     KILN_TRY(kiln::check_work("knn", w.bytes, *work_bytes, err));
     if (a->n == 0) return KILN_OK;
 
-    tree t;
-    KILN_TRY(index_points(x, a->n, a->means, work, &w, &t, err));
-    if (a->k == 3) return search_all<3>(x, a, t, err); /* the usual case */
-    if (a->k <= 8) return search_all<8>(x, a, t, err);
-    return search_all<KILN_KNN_MAX>(x, a, t, err);
+    KILN_TRY(index_points(x, a->n, a->means, w, err));
+    if (a->k == 3) return search_all<3>(x, a, w.index, err); /* the usual case */
+    if (a->k <= 8) return search_all<8>(x, a, w.index, err);
+    return search_all<KILN_KNN_MAX>(x, a, w.index, err);
 }
 
 extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes,
@@ -96,7 +84,7 @@ extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_joi
     const kiln::entry entry(x, "knn_join");
     CUDA_ENTER(entry.guard);
     workspace w = {};
-    CUDA_TRY(lay_out(work, a->n, &w, x->stream));
+    lay_out(work, a->n, &w);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
@@ -104,9 +92,8 @@ extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_joi
     KILN_TRY(kiln::check_work("knn_join", w.bytes, *work_bytes, err));
     if (a->n == 0 || a->n_queries == 0) return KILN_OK;
 
-    tree t;
-    KILN_TRY(index_points(x, a->n, a->means, work, &w, &t, err));
-    if (a->k == 3) return join_all<3>(x, a, t, err); /* the usual case */
-    if (a->k <= 8) return join_all<8>(x, a, t, err);
-    return join_all<KILN_KNN_MAX>(x, a, t, err);
+    KILN_TRY(index_points(x, a->n, a->means, w, err));
+    if (a->k == 3) return join_all<3>(x, a, w.index, err); /* the usual case */
+    if (a->k <= 8) return join_all<8>(x, a, w.index, err);
+    return join_all<KILN_KNN_MAX>(x, a, w.index, err);
 }

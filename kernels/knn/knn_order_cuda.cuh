@@ -11,10 +11,10 @@
 #define KILN_KERNELS_KNN_ORDER_CUDA_CUH
 
 #include "kernels/cuda.cuh"
+#include "kernels/knn/knn_sort_cuda.cuh"
+#include "kernels/knn/knn_tree_cuda.cuh"
 #include "kernels/ranks/ranks.h"
 #include "kernels/spatial_order/spatial_order_math.h"
-
-#include <cub/block/block_radix_sort.cuh>
 
 #include <math.h>
 #include <stdint.h>
@@ -44,24 +44,62 @@ __device__ inline uint64_t sample_row(uint64_t n, uint32_t s)
     return (((uint64_t(s) << 16 | somewhere) * n) >> 16) / SAMPLES;
 }
 
-/* A block an axis. */
-__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out)
+__device__ inline void clear(void *words, uint64_t count)
 {
-    constexpr int EACH = SAMPLES / SAMPLE_BLOCK;
-    using sorter = CUB_NS_QUALIFIER::BlockRadixSort<uint32_t, SAMPLE_BLOCK, EACH>;
-    __shared__ typename sorter::TempStorage room;
+    for (uint64_t i = kiln::thread_index(); i < count; i += kiln::thread_count()) static_cast<uint32_t *>(words)[i] = 0;
+}
+
+/* Keeps the smaller or the larger of two. */
+__device__ inline void exchange(uint32_t *key, uint32_t other, bool smaller)
+{
+    *key = smaller ? min(*key, other) : max(*key, other);
+}
+
+/* Sorts the block's keys, two neighbours a thread: bitonic, in registers where both keys of a comparison are in one warp, else
+ * through one half of `room` and then the other, so that a step waits once. */
+__device__ inline void sort_block(uint32_t keys[2], uint2 room[2][SAMPLE_BLOCK])
+{
+    const unsigned t = threadIdx.x;
+    unsigned half = 0;
+    for (unsigned size = 1; size <= SAMPLE_BLOCK; size *= 2) { /* threads in a sorted run */
+        const bool ascending = !(t & size);
+        for (unsigned step = size / 2; step > 0; step /= 2) {
+            uint2 other;
+            if (step < WARP) {
+                other = make_uint2(__shfl_xor_sync(ALL_LANES, keys[0], step), __shfl_xor_sync(ALL_LANES, keys[1], step));
+            } else {
+                room[half][t] = make_uint2(keys[0], keys[1]);
+                __syncthreads();
+                other = room[half][t ^ step];
+                half = 1 - half;
+            }
+            const bool smaller = ascending == !(t & step);
+            exchange(&keys[0], other.x, smaller);
+            exchange(&keys[1], other.y, smaller);
+        }
+        const uint32_t first = keys[0];
+        exchange(&keys[0], keys[1], ascending);
+        exchange(&keys[1], first, !ascending);
+    }
+}
+
+/* A block an axis. Clears the counts of digits, too. */
+__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out, digit_counts *counts)
+{
+    __shared__ uint2 room[2][SAMPLE_BLOCK];
     const unsigned axis = blockIdx.x;
     const uint32_t m = sample_count(n);
-    uint32_t keys[EACH];
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const uint32_t s = i * SAMPLE_BLOCK + threadIdx.x;
+    uint32_t keys[2];
+    kiln::launch_before_is_done();
+    kiln::let_next_launch_begin();
+    clear(counts, sizeof *counts / sizeof(uint32_t));
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t s = 2 * threadIdx.x + i;
         const float v = s < m ? means[axis * n + sample_row(n, s)] : INFINITY;
         keys[i] = kiln_rank_key(v == 0.0f ? 0.0f : v); /* -0 and +0 are one place */
     }
-    sorter(room).SortBlockedToStriped(keys);
-#pragma unroll
-    for (int i = 0; i < EACH; i++) out->at[axis][i * SAMPLE_BLOCK + threadIdx.x] = kiln_rank_value(keys[i]);
+    sort_block(keys, room);
+    for (unsigned i = 0; i < 2; i++) out->at[axis][2 * threadIdx.x + i] = kiln_rank_value(keys[i]);
 }
 
 /* One axis of the cube. */
@@ -117,12 +155,11 @@ __device__ inline uint32_t first_in_cell(const float *sorted, uint32_t m, const 
     return lo;
 }
 
-/* By the whole block. */
+/* All but the steps, by the whole block. */
 __device__ inline void load_map(const samples *sorted, uint32_t m, warp_map *w)
 {
     for (unsigned i = threadIdx.x; i < 3 * SAMPLES; i += blockDim.x)
         w->sorted.at[i / SAMPLES][i % SAMPLES] = sorted->at[i / SAMPLES][i % SAMPLES];
-    for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += blockDim.x) w->steps[i] = curve_step(i);
     __syncthreads();
     if (threadIdx.x == 0) find_cube(w->sorted, m, w->cube);
     __syncthreads();
@@ -134,12 +171,9 @@ __device__ inline void load_map(const samples *sorted, uint32_t m, warp_map *w)
     __syncthreads();
 }
 
-/* The warped coordinate: monotonic in v but for rounding. */
-__device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, const uint32_t *first, const cube_axis &cube)
+/* The rank of v among the samples, in between in proportion. near: the samples in v's cell, as in warp_map. */
+__device__ inline float rank_of(float v, uint32_t m, const float *sorted, uint32_t near)
 {
-    constexpr float full = 1u << AXIS_BITS;
-    const float place = cube.place(v);
-    const uint32_t near = first[cube.cell(place)];
     uint32_t k = near & 0xffffu, end = near >> 16;
     while (k < end) {
         const uint32_t mid = (k + end) / 2;
@@ -150,8 +184,23 @@ __device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, cons
     }
     const float below = sorted[k > 0 ? k - 1 : 0], above = sorted[k < m ? k : m - 1];
     const float between = fminf(fmaxf(__fdividef(v - below, above - below), 0.0f), 1.0f); /* NaN: 0 */
-    const float rank = __fdividef(static_cast<float>(k) + between, static_cast<float>(m + 1));
-    const float at = (1.0f - RANK_SHARE) * place + RANK_SHARE * rank;
+    return static_cast<float>(k) + between;
+}
+
+/* The warped coordinate: monotonic in v but for rounding. Few samples in a cell of the cube need no search, since even all their
+ * ranks are no more than four steps of the result. Outside the cube ranks are all there is. */
+__device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, const uint32_t *first, const cube_axis &cube)
+{
+    constexpr float full = 1u << AXIS_BITS;
+    constexpr uint32_t few = 16;
+    const float place = cube.place(v);
+    const uint32_t cell = cube.cell(place), near = first[cell], in_cell = (near >> 16) - (near & 0xffffu);
+    float rank;
+    if (in_cell <= few && place > 0.0f && place < 1.0f)
+        rank = static_cast<float>(near & 0xffffu) + static_cast<float>(in_cell) * (place * CELLS - static_cast<float>(cell));
+    else
+        rank = rank_of(v, m, sorted, near);
+    const float at = (1.0f - RANK_SHARE) * place + RANK_SHARE * __fdividef(rank, static_cast<float>(m + 1));
     return min(static_cast<uint32_t>(at * full), (1u << AXIS_BITS) - 1);
 }
 
@@ -169,21 +218,37 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* As much of a code as so many points need: the sort takes a pass for eight bits. */
-inline int code_bits(uint64_t n) { return n <= uint64_t(1) << 24 ? 40 : CODE_BITS; }
-
+/* The three coordinates of all points together, their codes, the counts of their digits, and what the sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
-    make_codes(uint64_t n, const float *means, const samples *sorted, int bits, uint64_t *codes, uint32_t *rows)
+    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s, point *points)
 {
     __shared__ warp_map w;
+    __shared__ uint32_t counts[MOST_DIGITS][kiln::RADIX_DIGITS];
+    const uint64_t n = s.low.n;
     const uint32_t m = sample_count(n);
+    const unsigned bits = s.low.plan.bits + s.high.plan.bits, low = s.low.plan.passes, digits = low + s.high.plan.passes;
+    for (unsigned i = threadIdx.x; i < MOST_DIGITS * kiln::RADIX_DIGITS; i += CODE_BLOCK) (&counts[0][0])[i] = 0;
+    for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += CODE_BLOCK) w.steps[i] = curve_step(i);
+    kiln::launch_before_is_done();
+    clear(s.low.look_back[0], s.look_back_words[0]);
+    clear(s.high.look_back[0], s.look_back_words[1]);
     load_map(sorted, m, &w);
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
+        const point p = {{means[i], means[n + i], means[2 * n + i]}};
         uint32_t at[3];
+        points[i] = p;
 #pragma unroll
-        for (int a = 0; a < 3; a++) at[a] = warped(means[a * n + i], m, w.sorted.at[a], w.first[a], w.cube[a]);
-        codes[i] = curve_code(at, w.steps) >> (CODE_BITS - bits);
-        rows[i] = static_cast<uint32_t>(i);
+        for (int a = 0; a < 3; a++) at[a] = warped(p.at[a], m, w.sorted.at[a], w.first[a], w.cube[a]);
+        const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
+        s.places[0][i] = code;
+        for (unsigned digit = 0; digit < digits; digit++)
+            atomicAdd(&counts[digit][kiln::radix_digit(code, digit * kiln::RADIX_BITS, kiln::RADIX_BITS)], 1u);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < digits * kiln::RADIX_DIGITS; i += CODE_BLOCK) {
+        const unsigned digit = i / kiln::RADIX_DIGITS, which = i % kiln::RADIX_DIGITS;
+        uint64_t *const to = digit < low ? s.counts->low.counts[digit] : s.counts->high.counts[digit - low];
+        if (counts[digit][which]) kiln::add64(to + which, counts[digit][which]);
     }
 }
 

@@ -9,12 +9,13 @@
  * Layout. The 32 queries walk the tree together.
  *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and their worst bound (the largest of
  *      their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
- *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query.
- *   3. Points. The warp splits into four teams of 8 lanes. A team reads the leaves that at least one of its own queries wants, so
- *      what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read
- *      serves 8 queries.
+ *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query and lists the pairs (leaf, query)
+ *      in which the query wants the leaf.
+ *   3. Points. Each lane takes a pair, whose query it may be, and reads the leaf for it. Few queries want many leaves and many want
+ *      few, so that lanes which read for their own queries alone would wait for the one that wants most. The k best distances are
+ *      in shared memory meanwhile, where any lane can add to them (offer).
  *
- * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. Queries
+ * A search by points of the tree starts with the 32 points themselves, so that bounds are tight, and climbs from there. Queries
  * from outside have no leaf of their own and may be far from all points: they walk down from the root, the nearest child first,
  * and read the nearest leaves that they meet before anything else, because until a query holds k distances it wants every leaf. A
  * box exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the
@@ -30,7 +31,7 @@
 namespace
 {
 
-constexpr unsigned NO_SLOT = WARP, OWN_LEAVES = WARP / LEAF; /* NO_SLOT: a place that no leaf has */
+constexpr unsigned OWN_LEAVES = WARP / LEAF;
 /* Taking a node from the stack puts at most 32 nodes of the level below on it. Leaves are never put on the stack. */
 constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
 /* A stack entry: the level in the bits above INDEX_BITS, the index below. Level 1 has the most boxes, 2^24. */
@@ -73,7 +74,7 @@ template <int K> struct query {
             best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: a lane without a query; no box is nearer */
     }
     __device__ float bound() const { return best[K - 1]; }
-    __device__ float distance2(float px, float py, float pz) const { return kiln_knn_distance2(px - x, py - y, pz - z); }
+    __device__ float distance2(float4 p) const { return kiln_knn_distance2(p.x - x, p.y - y, p.z - z); }
     __device__ void keep(float d)
     {
         if (K > 4 && !(d < bound())) return;
@@ -135,32 +136,35 @@ __device__ inline float warp_max_bound(float v)
 #endif
 }
 
-/* Offers the leaf's 8 points to the query. self: the place of the query's own point in this leaf, which is skipped, or NO_SLOT. */
-template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, query<K> *q)
-{
-    float4 part[3][LEAF / 4];
+/* The distances of a leaf's points from (x, y, z). */
+struct leaf_distances {
+    float d[LEAF];
+
+    __device__ leaf_distances(const leaf &l, float x, float y, float z)
+    {
+        float4 part[3][LEAF / 4];
 #pragma unroll
-    for (int a = 0; a < 3; a++)
+        for (int a = 0; a < 3; a++)
 #pragma unroll
-        for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
+            for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
 #pragma unroll
-    for (unsigned i = 0; i < LEAF / 4; i++) {
-        const float4 x = part[0][i], y = part[1][i], z = part[2][i];
-        float d[4] = {q->distance2(x.x, y.x, z.x), q->distance2(x.y, y.y, z.y), q->distance2(x.z, y.z, z.z),
-                      q->distance2(x.w, y.w, z.w)};
-#pragma unroll
-        for (unsigned j = 0; j < 4; j++)
-            if (self == 4 * i + j) d[j] = FLT_MAX;
-        q->keep(d[0], d[1]);
-        q->keep(d[2], d[3]);
+        for (int i = 0; i < LEAF / 4; i++) {
+            const float4 px = part[0][i], py = part[1][i], pz = part[2][i];
+            d[4 * i] = kiln_knn_distance2(px.x - x, py.x - y, pz.x - z);
+            d[4 * i + 1] = kiln_knn_distance2(px.y - x, py.y - y, pz.y - z);
+            d[4 * i + 2] = kiln_knn_distance2(px.z - x, py.z - y, pz.z - z);
+            d[4 * i + 3] = kiln_knn_distance2(px.w - x, py.w - y, pz.w - z);
+        }
     }
-}
+};
 
 /* Shared memory of a warp. */
-struct warp_scratch {
+template <int K> struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
+    int best[K][WARP];    /* the best distances of all queries, as bits, while any lane may add to them */
     float nearest[STACK]; /* distance of each box on the stack */
     uint32_t stack[STACK], queue[QUEUE];
+    uint16_t pairs[WARP * WARP]; /* place in the queue * WARP + query */
 };
 
 /* Number of nodes that a warp opens by the coarse test alone, against the box of all its queries. Most warps need no more. If the
@@ -170,18 +174,16 @@ constexpr unsigned COARSE_NODES = 16;
 
 constexpr unsigned SEED_LEAVES = 4; /* leaves that are read at once, from the one on with which each query holds k distances */
 
-/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together; only the
- * leaves that they read differ, by team of TEAM lanes. */
+/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together. */
 template <int K, bool OUTSIDE> struct search {
-    static constexpr unsigned TEAM = LEAF;
     const tree &t;
     query<K> q;
     box all; /* the box of the 32 queries */
     unsigned lane;
-    warp_scratch &d;
+    warp_scratch<K> &d;
     unsigned top = 0, queued = 0, coarse_left = COARSE_NODES;
 
-    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch &d_) : t(t_), q(q_), lane(lane_), d(d_)
+    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch<K> &d_) : t(t_), q(q_), lane(lane_), d(d_)
     {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
@@ -207,7 +209,9 @@ template <int K, bool OUTSIDE> struct search {
         for (unsigned left = SEED_LEAVES; left > 0 && __any_sync(ALL_LANES, near); left -= worst < FLT_MAX) {
             const float nearest = -warp_max(near ? -distance : -INFINITY);
             const unsigned which = __ffs(__ballot_sync(ALL_LANES, near && distance == nearest)) - 1;
-            read_leaf(t.leaves[index * WIDE + which], NO_SLOT, &q);
+            const leaf_distances from(t.leaves[index * WIDE + which], q.x, q.y, q.z);
+#pragma unroll
+            for (unsigned i = 0; i < LEAF; i += 2) q.keep(from.d[i], from.d[i + 1]);
             worst = warp_max_bound(q.bound());
             near = near && lane != which && distance < worst;
         }
@@ -238,35 +242,75 @@ template <int K, bool OUTSIDE> struct search {
         __syncwarp();
     }
 
-    /* Returns a mask of the first 32 queued leaves that at least one query of this lane's team wants. */
-    __device__ unsigned wanted_leaves() const
+    /* Returns a mask of the queries that want this lane's queued leaf. */
+    __device__ unsigned wanting_queries() const
     {
         const bool is_leaf = lane < queued;
         const uint32_t l = d.queue[is_leaf ? lane : 0];
         const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
-        unsigned mine = 0;
-#pragma unroll
-        for (unsigned team = 0; team < WARP / TEAM; team++) {
-            bool wanted = false;
-#pragma unroll 4
-            for (unsigned j = 0; j < TEAM; j++) {
-                const float4 p = d.queries[team * TEAM + j];
-                wanted |= distance2(b, box_of(p.x, p.y, p.z)) < p.w;
-            }
-            const unsigned leaves = __ballot_sync(ALL_LANES, wanted && is_leaf);
-            if (lane / TEAM == team) mine = leaves;
+        unsigned wanting = 0;
+#pragma unroll 8
+        for (unsigned j = 0; j < WARP; j++) {
+            const float4 p = d.queries[j];
+            if (distance2(b, box_of(p.x, p.y, p.z)) < p.w) wanting |= 1u << j;
         }
-        return mine;
+        return is_leaf ? wanting : 0;
+    }
+
+    /* Lists the pairs of all lanes, leaf by leaf, so that neighbours read the same leaves. Returns how many there are. */
+    __device__ unsigned list_pairs(unsigned wanting)
+    {
+        unsigned end = __popc(wanting);
+#pragma unroll
+        for (unsigned step = 1; step < WARP; step *= 2) {
+            const unsigned before = __shfl_up_sync(ALL_LANES, end, step);
+            if (lane >= step) end += before;
+        }
+        for (unsigned at = end - __popc(wanting); wanting; wanting &= wanting - 1)
+            d.pairs[at++] = static_cast<uint16_t>(lane * WARP + __ffs(wanting) - 1);
+        __syncwarp();
+        return __shfl_sync(ALL_LANES, end, WARP - 1);
+    }
+
+    /* Adds a distance to those of query `who`, whatever other lanes add meanwhile: each place keeps the smaller of two values and
+     * hands the larger on, so in the end the first place has the least of all, the second the least of what the first handed on,
+     * and so on, in any order of arrival. */
+    __device__ void offer(unsigned who, float distance)
+    {
+        int v = __float_as_int(distance);
+#pragma unroll
+        for (int i = 0; i < K; i++) v = max(v, atomicMin(&d.best[i][who], v));
+    }
+
+    /* Offers a leaf's points to a query, whichever lane's it is. */
+    __device__ void read_pair(unsigned pair)
+    {
+        const unsigned who = pair % WARP;
+        const float4 p = d.queries[who];
+        const leaf_distances from(t.leaves[d.queue[pair / WARP]], p.x, p.y, p.z);
+        if constexpr (K == 3) { /* sorting first takes fewer steps than eight offers, of which each waits for the slowest lane */
+            query<3> least(p.x, p.y, p.z, true, 3);
+#pragma unroll
+            for (unsigned i = 0; i < LEAF; i += 2) least.keep(from.d[i], from.d[i + 1]);
+            for (int i = 0; i < 3 && least.best[i] < p.w; i++) offer(who, least.best[i]);
+        } else {
+            for (const float distance : from.d)
+                if (distance < p.w) offer(who, distance);
+        }
     }
 
     /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the front. */
     __device__ void read_queue()
     {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
+#pragma unroll
+        for (int i = 0; i < K; i++) d.best[i][lane] = __float_as_int(q.best[i]);
         __syncwarp();
-        for (unsigned wanted = wanted_leaves(); wanted; wanted &= wanted - 1)
-            read_leaf(t.leaves[d.queue[__ffs(wanted) - 1]], NO_SLOT, &q);
+        const unsigned pairs = list_pairs(wanting_queries());
+        for (unsigned i = lane; i < pairs; i += WARP) read_pair(d.pairs[i]);
         __syncwarp();
+#pragma unroll
+        for (int i = 0; i < K; i++) q.best[i] = __int_as_float(d.best[i][lane]);
         const uint32_t next = d.queue[WIDE + lane];
         __syncwarp();
         d.queue[lane] = next;
@@ -299,12 +343,15 @@ template <int K, bool OUTSIDE> struct search {
         }
     }
 
-    /* Reads the warp's own four leaves; each team begins with its own. */
-    __device__ void read_own(uint32_t first)
+    /* Offers the queries to each other. is_point: this lane has one. A point is no neighbour of its own. */
+    __device__ void read_own(bool is_point)
     {
-        for (unsigned i = 0; i < OWN_LEAVES; i++) {
-            const uint32_t l = first + (lane / LEAF ^ i);
-            if (l < t.count[0]) read_leaf(t.leaves[l], i == 0 ? lane % LEAF : NO_SLOT, &q);
+        d.queries[lane] = is_point ? make_float4(q.x, q.y, q.z, 0.0f) : make_float4(INFINITY, INFINITY, INFINITY, 0.0f);
+        __syncwarp();
+#pragma unroll 4
+        for (unsigned i = 0; i < WARP; i += 2) {
+            const float first = q.distance2(d.queries[i]), second = q.distance2(d.queries[i + 1]);
+            q.keep(i == lane ? FLT_MAX : first, i + 1 == lane ? FLT_MAX : second);
         }
         __syncwarp();
     }
@@ -314,7 +361,7 @@ template <int K, bool OUTSIDE> struct search {
     {
         uint32_t box = static_cast<uint32_t>(warp * OWN_LEAVES);
         unsigned own = ((1u << OWN_LEAVES) - 1) << box % WIDE;
-        read_own(box);
+        read_own(warp * WARP + lane < t.n);
         for (unsigned level = 0; level < t.levels; level++) {
             const float worst = warp_max_bound(q.bound());
             if (!(worst > 0.0f)) break;
@@ -335,16 +382,19 @@ template <int K, bool OUTSIDE> struct search {
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 64, SEARCH_BLOCKS = 8; /* small, because a block occupies its place until its slowest warp ends */
+constexpr unsigned SEARCH_BLOCK = 64; /* small, because a block occupies its place until its slowest warp ends */
+/* Of a thread. The compiler would take a few more, and fewer warps would fit a multiprocessor. */
+template <int K> constexpr unsigned SEARCH_REGISTERS = K == 3 ? 48 : K == 8 ? 64 : 96;
 
 /* One warp for 32 points of the tree. spacing2 [n] and best [k][n] are in the order of rows; each may be NULL. */
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
+__global__ void __maxnreg__(SEARCH_REGISTERS<K>)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
-    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
+    kiln::launch_before_is_done();
     if (warp * WARP >= t.n) return;
     const leaf &own = t.leaves[from / LEAF];
     const unsigned slot = from % LEAF;
@@ -352,19 +402,20 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
                        scratch[threadIdx.x / WARP]);
     s.run(warp);
     if (i >= t.n) return;
-    const uint32_t row = own.row[slot];
+    const uint32_t row = t.rows[i];
     if (spacing2) spacing2[row] = s.q.mean(k);
     if (best) s.q.store(best + row, t.n, k);
 }
 
 /* One warp for 32 queries. queries: [3][n_queries]; best: [k][n_queries], in and out. */
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
+__global__ void __maxnreg__(SEARCH_REGISTERS<K>)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
 {
-    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
+    kiln::launch_before_is_done();
     if (warp * WARP >= n_queries) return;
     query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
     if (i < n_queries) q.load(best + i, n_queries, k);

@@ -2,7 +2,7 @@
  * boxes in a row are a node, which has a box on the next level, and so on until one node is left. No pointers: box i of a
  * level is over node i of the level below, boxes 32 i .. 32 i + 31; of level 0 over leaf i.
  *
- *   bytes per point: 16 in leaves, and 3 + 3/32 + ... in boxes
+ *   bytes per point: 12 in leaves, and 3 + 3/32 + ... in boxes; and 4 for the rows, which the sort leaves behind
  *
  * The places of points and boxes that do not exist are filled: points at infinity, boxes that are empty (from +inf to
  * -inf) and at distance infinity from everything, so that no code has to check how many there are.
@@ -11,7 +11,7 @@
 #define KILN_KERNELS_KNN_TREE_CUDA_CUH
 
 #include "base/carve.h"
-#include "kernels/cuda.cuh"
+#include "kernels/early_cuda.cuh"
 #include "kernels/knn/knn_math.h"
 
 #include <math.h>
@@ -26,7 +26,6 @@ enum { LEAF_BLOCK = LEAF * WIDE, NODE_BLOCK = 128 };
 
 struct alignas(16) leaf {
     float at[3][LEAF];
-    uint32_t row[LEAF];
 };
 
 struct node {
@@ -37,9 +36,15 @@ struct span {
     float lo, hi;
 };
 
+/* The three coordinates of a point in one place: leaves take one read out of order for a point instead of three. */
+struct point {
+    float at[3];
+};
+
 struct tree {
     uint64_t n;
-    leaf *leaves; /* whole nodes of them */
+    leaf *leaves;         /* whole nodes of them */
+    const uint32_t *rows; /* of the points, in the order of leaves */
     unsigned levels;
     uint32_t count[LEVELS]; /* boxes, as many as nodes on the level below */
     node *nodes[LEVELS];
@@ -47,16 +52,16 @@ struct tree {
 
 inline uint64_t nodes_of(uint64_t boxes) { return (boxes + WIDE - 1) / WIDE; }
 
-/* Points and boxes lie in two pieces of memory. */
-inline void lay_out_tree(kiln_carve *points, kiln_carve *boxes, uint64_t n, tree *t)
+/* Leaves first. */
+inline void lay_out_tree(kiln_carve *c, uint64_t n, tree *t)
 {
     *t = {};
     t->n = n;
     uint64_t count = (n + LEAF - 1) / LEAF;
-    t->leaves = kiln::take<leaf>(points, nodes_of(count) * WIDE);
+    t->leaves = kiln::take<leaf>(c, nodes_of(count) * WIDE);
     for (;; count = nodes_of(count)) {
         t->count[t->levels] = static_cast<uint32_t>(count);
-        t->nodes[t->levels++] = kiln::take<node>(boxes, nodes_of(count));
+        t->nodes[t->levels++] = kiln::take<node>(c, nodes_of(count));
         if (count <= WIDE) return;
     }
 }
@@ -86,27 +91,26 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
     if (i + 1 == t.count[level] && lane > i % WIDE) put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
 }
 
-/* A block makes a node of leaves, of one axis: blocks of the same axis run together, and up to some ten million values of it
- * fit the L2 cache, out of which random reads are three times as fast. */
-__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means, const uint32_t *rows)
+/* A block makes a node of leaves. */
+__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const point *points)
 {
-    __shared__ span parts[LEAF_BLOCK / WARP];
-    const int axis = blockIdx.y;
+    __shared__ span parts[3][LEAF_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
     const bool is_point = i < t.n;
-    const uint32_t row = is_point ? rows[i] : 0;
-    const float v = is_point ? means[axis * t.n + row] : INFINITY;
-    leaf *const to = &t.leaves[i / LEAF];
-    to->at[axis][i % LEAF] = v;
-    if (axis == 0) to->row[i % LEAF] = row;
-
-    const span of_leaf = join_lanes<LEAF>({v, is_point ? v : -INFINITY});
-    if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
-    const span of_warp = join_lanes<WARP>(of_leaf);
-    if (lane == 0) parts[warp] = of_warp;
+    point p = {{INFINITY, INFINITY, INFINITY}};
+    kiln::launch_before_is_done();
+    if (is_point) p = points[t.rows[i]];
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) {
+        t.leaves[i / LEAF].at[axis][i % LEAF] = p.at[axis];
+        const span of_leaf = join_lanes<LEAF>({p.at[axis], is_point ? p.at[axis] : -INFINITY});
+        if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
+        const span of_warp = join_lanes<WARP>(of_leaf);
+        if (lane == 0) parts[axis][warp] = of_warp;
+    }
     __syncthreads();
-    if (warp == 0) put_node(t, 1, blockIdx.x, axis, join_lanes<WARP>(parts[lane % (LEAF_BLOCK / WARP)]), lane);
+    if (warp < 3) put_node(t, 1, blockIdx.x, warp, join_lanes<WARP>(parts[warp][lane % (LEAF_BLOCK / WARP)]), lane);
 }
 
 /* A warp a node of `level`. */
@@ -114,6 +118,7 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 {
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t i = kiln::thread_index() / WARP;
+    kiln::launch_before_is_done();
     if (i >= t.count[level + 1]) return;
     const node &from = t.nodes[level][i];
     for (int axis = 0; axis < 3; axis++)
@@ -121,12 +126,12 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const uint32_t *rows, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point *points, kiln_error *err)
 {
-    const dim3 grid(static_cast<unsigned>(nodes_of(t.count[0])), 3);
-    LAUNCH(make_leaves, grid, LEAF_BLOCK, 0, t, means, rows);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, points);
     for (unsigned level = 1; level + 1 < t.levels; level++)
-        LAUNCH(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, 0, t, level);
+        LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
+                     level);
     return KILN_OK;
 }
 
