@@ -87,12 +87,18 @@ static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const k
     return KILN_BOX_PROVEN;
 }
 
+/* What Q is not above where a pixel reaches t. 2^-17 and 1e-30, for denormals: see above. */
+static inline KILN_HD float kiln_ask_limit(float t, float b_a, float b_c)
+{
+    const float size = fabsf(t);
+    return size + kiln_near_div(size * 7.62939453125e-6f, 1.0f - b_a * b_c) + 1e-30f;
+}
+
 static inline KILN_HD kiln_asked kiln_ask_of(const kiln_splat2d *s)
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
-    const float b_a = kiln_near_div(b, a), b_c = kiln_near_div(b, c), size = fabsf(s->power_min);
-    const float limit = size + kiln_near_div(size * 7.62939453125e-6f, 1.0f - b_a * b_c) + 1e-30f; /* 2^-17; denormals */
-    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b_a, b_c, limit};
+    const float b_a = kiln_near_div(b, a), b_c = kiln_near_div(b, c);
+    const kiln_asked g = {s->x, s->y, a, b, c, s->power_min, b_a, b_c, kiln_ask_limit(s->power_min, b_a, b_c)};
     return g;
 }
 

@@ -39,8 +39,6 @@ typedef struct {
     const float *minus_b_a, *minus_b_c, *limit; /* -B / A, -B / C; a form above it is missed */
 } gaussians;
 
-static inline float limit_of(float t) { return (fabsf(t) + 1e-30f) * 1.008f; } /* above 1 / (1 - 2^-7) */
-
 /* Of columns of tiles along x, of rows of tiles along y. */
 typedef struct {
     _Alignas(sizeof(lanes)) lanes first, last; /* centre of the first pixel; pixels behind it */
@@ -188,7 +186,7 @@ static void gather(kiln_tile_batch *restrict k, uint32_t few)
         k->few.minus_b_c[i] = -(k->few.b[i] / k->few.half_c[i]);
         k->few.half_a[i] *= 0.5f;
         k->few.half_c[i] *= 0.5f;
-        k->few.limit[i] = limit_of(k->few.t[i]);
+        k->few.limit[i] = kiln_ask_limit(k->few.t[i], k->few.minus_b_a[i], k->few.minus_b_c[i]);
     }
 }
 
@@ -290,6 +288,7 @@ typedef struct {
 static void spread(const kiln_splat2d *s, everywhere *restrict e)
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2], minus_b_a = -(b / a), minus_b_c = -(b / c);
+    const float limit = kiln_ask_limit(s->power_min, minus_b_a, minus_b_c); /* of the product of both, so their signs do not count */
 #pragma omp simd
     for (uint32_t i = 0; i < LANES; i++) {
         e->x[i] = s->x;
@@ -300,7 +299,7 @@ static void spread(const kiln_splat2d *s, everywhere *restrict e)
         e->t[i] = s->power_min;
         e->minus_b_a[i] = minus_b_a;
         e->minus_b_c[i] = minus_b_c;
-        e->limit[i] = limit_of(s->power_min);
+        e->limit[i] = limit;
     }
 }
 
