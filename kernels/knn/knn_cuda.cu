@@ -24,8 +24,10 @@ struct workspace {
 void lay_out(void *work, uint64_t n, workspace *w)
 {
     kiln_carve c = {static_cast<char *>(work), 0}, places = c;
+    *w = {};
     lay_out_tree(&c, n, &w->index);
     lay_out_places(&w->sort, &places, n);
+    lay_out_rows(&w->sort, &c, n, places.used);
     c.used = kiln_max_u64(c.used, places.used);
     lay_out_sort(&w->sort, &c, n);
     w->index.rows = w->sort.rows;
@@ -39,7 +41,7 @@ kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, con
     LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
     LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort, w.points);
     CUDA_RUN(sort_rows(w.sort, x->stream));
-    return build_tree(x, w.index, w.points, err);
+    return build_tree(x, w.index, means, w.points, err);
 }
 
 template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)

@@ -218,7 +218,7 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* The three coordinates of all points together, their codes, the counts of their digits, and what the sort wants to be 0. */
+/* The first coordinates of each point together, the codes, the counts of their digits, and what the sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
     make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s, point *points)
 {
@@ -234,11 +234,11 @@ __global__ void __launch_bounds__(CODE_BLOCK)
     clear(s.high.look_back[0], s.look_back_words[1]);
     load_map(sorted, m, &w);
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
-        const point p = {{means[i], means[n + i], means[2 * n + i]}};
+        const float v[3] = {means[i], means[n + i], means[2 * n + i]};
         uint32_t at[3];
-        points[i] = p;
+        points[i] = {v[0], v[1]};
 #pragma unroll
-        for (int a = 0; a < 3; a++) at[a] = warped(p.at[a], m, w.sorted.at[a], w.first[a], w.cube[a]);
+        for (int a = 0; a < 3; a++) at[a] = warped(v[a], m, w.sorted.at[a], w.first[a], w.cube[a]);
         const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
         s.places[0][i] = code;
         for (unsigned digit = 0; digit < digits; digit++)

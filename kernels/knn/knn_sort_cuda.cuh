@@ -16,6 +16,7 @@
 #ifndef KILN_KERNELS_KNN_SORT_CUDA_CUH
 #define KILN_KERNELS_KNN_SORT_CUDA_CUH
 
+#include "base/minmax.h"
 #include "kernels/cuda.cuh"
 #include "kernels/sort/radix_run_cuda.cuh"
 
@@ -48,9 +49,17 @@ inline void lay_out_places(row_sort *s, kiln_carve *c, uint64_t n)
     for (uint64_t *&place : s->places) place = kiln::take<uint64_t>(c, n);
 }
 
+/* The sorted rows, behind what c has. With one long pass they may lie in places[1], of which only the last pass's rows are
+ * written while nothing there is read. */
+inline void lay_out_rows(row_sort *s, kiln_carve *c, uint64_t n, size_t places_bytes)
+{
+    const bool one_long_pass = code_bits(n) - SHORT_BITS <= kiln::RADIX_BITS;
+    c->used = kiln_max_u64(c->used, one_long_pass ? places_bytes / 2 + 256 : places_bytes);
+    s->rows = kiln::take<uint32_t>(c, n);
+}
+
 inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n)
 {
-    s->rows = kiln::take<uint32_t>(c, n);
     s->counts = kiln::take<digit_counts>(c, 1);
     kiln::lay_out_radix(&s->low, c, n, code_bits(n) - SHORT_BITS, &s->counts->low);
     kiln::lay_out_radix(&s->high, c, n, SHORT_BITS, &s->counts->high);

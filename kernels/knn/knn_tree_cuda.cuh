@@ -36,9 +36,10 @@ struct span {
     float lo, hi;
 };
 
-/* The three coordinates of a point in one place: leaves take one read out of order for a point instead of three. */
+/* Two coordinates of a point in one place: leaves take one read out of order for them instead of two. All three would take 4 B a
+ * point more. */
 struct point {
-    float at[3];
+    float x, y;
 };
 
 struct tree {
@@ -92,19 +93,25 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
 }
 
 /* A block makes a node of leaves. */
-__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const point *points)
+__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means, const point *points)
 {
     __shared__ span parts[3][LEAF_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
     const bool is_point = i < t.n;
-    point p = {{INFINITY, INFINITY, INFINITY}};
+    float at[3] = {INFINITY, INFINITY, INFINITY};
     kiln::launch_before_is_done();
-    if (is_point) p = points[t.rows[i]];
+    if (is_point) {
+        const uint32_t row = t.rows[i];
+        const point p = points[row];
+        at[0] = p.x;
+        at[1] = p.y;
+        at[2] = means[2 * t.n + row];
+    }
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {
-        t.leaves[i / LEAF].at[axis][i % LEAF] = p.at[axis];
-        const span of_leaf = join_lanes<LEAF>({p.at[axis], is_point ? p.at[axis] : -INFINITY});
+        t.leaves[i / LEAF].at[axis][i % LEAF] = at[axis];
+        const span of_leaf = join_lanes<LEAF>({at[axis], is_point ? at[axis] : -INFINITY});
         if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
         const span of_warp = join_lanes<WARP>(of_leaf);
         if (lane == 0) parts[axis][warp] = of_warp;
@@ -126,9 +133,9 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point *points, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const point *points, kiln_error *err)
 {
-    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, points);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, means, points);
     for (unsigned level = 1; level + 1 < t.levels; level++)
         LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
                      level);

@@ -81,7 +81,7 @@ template <typename Key> void lay_out_radix(radix_sort<Key> *s, kiln_carve *c, ui
     s->wide = s->wide || n >= RADIX_NARROW; /* a test may ask for it */
     s->cut = radix_size_for<Key>(n, s->wide);
     s->tiles = (n + radix_tile(s->cut) - 1) / radix_tile(s->cut);
-    for (void *&l : s->look_back) l = kiln_take(c, s->tiles * RADIX_DIGITS, s->word_bytes());
+    for (unsigned i = 0; i < 2 && i < s->plan.passes; i++) s->look_back[i] = kiln_take(c, s->tiles * RADIX_DIGITS, s->word_bytes());
 }
 
 template <typename Cut, typename Way, typename Word, typename Sorted, typename Input, typename Output>
