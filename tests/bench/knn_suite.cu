@@ -108,12 +108,12 @@ void bench_order(runner *b)
     }
 }
 
-/* Points, results, and work of at most 33 bytes a point; a sorted order to compare with in ceilings takes less. */
+/* Points, results, and work of at most 29 bytes a point; a sorted order to compare with in ceilings takes less. */
 bool has_room(uint64_t n)
 {
     size_t left = 0, all = 0;
     BENCH_CUDA(cudaMemGetInfo(&left, &all));
-    if (left > 52 * n) return true;
+    if (left > 48 * n) return true;
     printf("no memory for %s points\n", size_name(n).c_str());
     return false;
 }
