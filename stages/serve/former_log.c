@@ -42,7 +42,8 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
 }
 
 /* The same log with the same head was there before. Another head in the same log: either the former file's stage went on until it
- * was replaced, or a stage of the new file has begun; a rename sets the time of the file's last change, which tells. */
+ * was replaced, or a stage of the new file has begun. Times say which. A rename sets the time of the file's last change and not that
+ * of its last write; a stage that moves its log into the file sets both. */
 bool kiln_log_is_former(const char *manifest, const kiln_seen_log *seen)
 {
     kiln_seen_log now;
@@ -50,5 +51,5 @@ bool kiln_log_is_former(const char *manifest, const kiln_seen_log *seen)
     look(manifest, &now, &log);
     if (!now.filled || !seen->there || now.device != seen->device || now.inode != seen->inode) return false;
     if (seen->filled && memcmp(now.head, seen->head, sizeof now.head) == 0) return true;
-    return stat(manifest, &file) == 0 && is_before(&log.st_mtim, &file.st_ctim);
+    return stat(manifest, &file) == 0 && is_before(&log.st_mtim, &file.st_ctim) && is_before(&file.st_mtim, &file.st_ctim);
 }

@@ -245,11 +245,14 @@ def begun(program, manifest):
 
 
 WRITER = """
-import os, sqlite3, sys
+import os, sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1])
 db.execute("PRAGMA wal_autocheckpoint = 0")
 db.execute("UPDATE scene SET name = 'former'")
 db.commit()
+if len(sys.argv) > 2:
+    time.sleep(0.05)
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 os._exit(0)  # as if it was killed: the log stays"""
 
 
@@ -263,6 +266,7 @@ def replaced(program, manifest, other):
 
     def replace():
         put(other, at + ".new")
+        time.sleep(0.05)  # more than the step of the file system's clock
         os.rename(at + ".new", at)
 
     for log in ("empty", "seen", "filled later"):
@@ -286,6 +290,12 @@ def replaced(program, manifest, other):
             assert after["version"] > first["version"] and after["layer"] != first["layer"] and s.get("report.html")[0] == 200
             assert after["name"] not in ("former", first["name"]), after["name"]
         assert open(at, "rb").read() == content[other], f"{log}: the file was changed"
+    put(manifest)
+    with Server(program, at) as s:  # a stage of the new file writes, and moves its log into the file, before the next request
+        s.json("state.json")
+        replace()
+        subprocess.run([sys.executable, "-c", WRITER, at, "checkpoint"], check=True)
+        assert s.json("state.json")["name"] == "former"
     put(manifest)
     with Server(program, at) as s:  # copied over it: no connection can notice
         s.json("state.json")
