@@ -25,6 +25,7 @@ namespace
 enum { SAMPLE_BLOCK = 1024, SAMPLES = 2 * SAMPLE_BLOCK, CODE_BLOCK = 512 };
 enum { CODE_BLOCKS = 132 * 4 }; /* as many as fit 132 multiprocessors at once: each loads the map first */
 enum { AXIS_BITS = 16, CODE_BITS = 3 * AXIS_BITS };
+static_assert(CODE_BITS == MOST_BITS, "the sort's most digits are those of a code");
 enum { SPREAD = 16, CELLS = 512 };
 constexpr float CUBE_MARGIN = 1.25f; /* side of the cube over the spread: 1.14 for points spread evenly */
 constexpr float RANK_SHARE = 1.0f / 128;

@@ -11,7 +11,8 @@
  *
  *   bytes a point, written and read: 8 codes, 16 the first pass, 16 each that follows, 12 the last
  *
- * Memory: two places of 8 bytes a point, which passes read and write in turn, and one of 4 bytes for the rows.
+ * Memory: two places of 8 bytes a point, which passes read and write in turn, and one of 4 bytes for the rows, which may begin in
+ * the second of them.
  */
 #ifndef KILN_KERNELS_KNN_SORT_CUDA_CUH
 #define KILN_KERNELS_KNN_SORT_CUDA_CUH
@@ -25,10 +26,10 @@
 namespace
 {
 
-constexpr unsigned SHORT_BITS = 32, MOST_DIGITS = 6;
+constexpr unsigned SHORT_BITS = 32, MOST_BITS = 48, MOST_DIGITS = MOST_BITS / kiln::RADIX_BITS;
 
 /* As much of a code as so many points need: the sort takes a pass for eight bits. */
-inline unsigned code_bits(uint64_t n) { return n <= uint64_t(1) << 24 ? 40 : 48; }
+inline unsigned code_bits(uint64_t n) { return n <= uint64_t(1) << 24 ? 40 : MOST_BITS; }
 
 struct digit_counts {
     kiln::radix_state low, high;

@@ -244,14 +244,14 @@ static void add_plane(const float *plane, const uint32_t *restrict row, const fl
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
-/* The same for n rows one after the other; */
+/* The same for n rows that lie one after the other. */
 static void add_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
 }
 
-/* of three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a third as
+/* The same with three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a third as
  * often. */
 static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
                               float *restrict sum)

@@ -55,8 +55,8 @@ inline size_t radix_shared_most()
     return static_cast<size_t>(bytes);
 }
 
-/* The cut for so many pairs, or the largest below it whose tiles fit the device: of long keys they take 116 KB, where Hopper has
- * 227 and graphics GPUs have 64 to 99. */
+/* The cut for so many pairs, or the largest below it whose tiles fit the device: of long keys they take about 130 KB,
+ * where Hopper has 227 and graphics GPUs have 64 to 99. */
 template <typename Key> radix_size radix_size_for(uint64_t n, bool wide)
 {
     constexpr uint64_t SOME = 200000, MANY = 2000000;

@@ -21,7 +21,7 @@ typedef enum {
     KILN_TILES_ODD,  /* no proven box, or a wider one: tile_rows.h */
 } kiln_tile_way;
 
-/* Up to KILN_TILE_BATCH Gaussians; 75 KiB, of the thread's stack. The caller sets n and id and reads way, boxes and tiles. */
+/* Up to KILN_TILE_BATCH Gaussians; 71 KiB, of the thread's stack. The caller sets n and id and reads way, boxes and tiles. */
 typedef struct {
     uint32_t n, id[KILN_TILE_BATCH];                                  /* which splats */
     uint16_t way[KILN_TILE_BATCH];                                    /* kiln_tile_way */
@@ -30,7 +30,7 @@ typedef struct {
     uint32_t tiles[KILN_TILE_BATCH];                                  /* of few: bit row * w + column */
     float x[KILN_TILE_BATCH], y[KILN_TILE_BATCH], t[KILN_TILE_BATCH]; /* of the splats */
     float a[KILN_TILE_BATCH], b[KILN_TILE_BATCH], c[KILN_TILE_BATCH];
-    uint16_t sorted[KILN_TILE_BATCH]; /* by way; */
+    uint16_t sorted[KILN_TILE_BATCH]; /* Gaussians by their way, those of a way by the shape of the box */
     struct {                          /* those with few tiles, in that order */
         float x[KILN_TILE_SORTED], y[KILN_TILE_SORTED], half_a[KILN_TILE_SORTED], b[KILN_TILE_SORTED], half_c[KILN_TILE_SORTED];
         float t[KILN_TILE_SORTED], px0[KILN_TILE_SORTED], py0[KILN_TILE_SORTED];

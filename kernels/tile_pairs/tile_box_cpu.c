@@ -1,8 +1,9 @@
 /* tile_box_cpu -- see tile_box.h. Tiles are asked eight at a time, without a branch, so that gcc makes vectors of it: of small
- * boxes one tile of eight Gaussians, of larger ones eight tiles of a row. The one or two tiles of a hundred that stay open are
- * settled by their pixels. No answer is a guess, so it does not matter which tiles are asked together. */
+ * boxes one tile of eight Gaussians, of larger ones eight tiles of a row. The few tiles that stay open are settled by
+ * their pixels. No answer is a guess, so it does not matter which tiles are asked together. */
 #include "kernels/tile_pairs/tile_box.h"
 
+#include "base/minmax.h"
 #include "kernels/math/reach_math.h"
 
 enum { LANES = 8, AHEAD = 32 /* splats are asked for so long before they are read: in an order they lie anywhere */ };

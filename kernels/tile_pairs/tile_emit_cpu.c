@@ -92,8 +92,8 @@ static void add_link(piece *p, uint64_t row)
     p->end[row] = (uint64_t)added * LINK;
 }
 
-/* Calls put(p, row of the piece, first column, tiles) for each run of bits; n may be 0. That the bits are one run is foreseen, and
- * that they are one at all is not. */
+/* Calls put(p, row of the piece, first column, tiles) for each run of bits; n may be 0. A branch on a
+ * second run is foreseen, as there is hardly ever one; one on whether there is any is not, so there is none. */
 typedef void run_sink(piece *p, uint64_t row, uint32_t first, uint32_t n);
 
 static inline __attribute__((always_inline)) void for_runs(piece *p, uint32_t row, uint32_t column, uint64_t bits, run_sink *put)

@@ -219,8 +219,9 @@ inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s,
     const size_t shared = slice * sizeof(uint32_t);
     const unsigned most = slice > 2 * COUNT_TILES ? COUNT_BLOCKS / 2 : COUNT_BLOCKS; /* as many as fit at once */
     const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, most), (n_tiles + slice - 1) / slice);
-    if (slice > COUNT_TILES)
-        CUDA_TRY(cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    if (slice > COUNT_TILES) /* the most there is, not this view's: another thread may set it for its own before the launch */
+        CUDA_TRY(cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(kiln::radix_shared_most())));
     CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule, n_tiles, slice, tile_counts,
                                 s.radix.plan, s.radix.state, static_cast<uint32_t *>(s.radix.look_back[0]),
                                 s.radix.look_back_words()));

@@ -41,6 +41,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
 {
     uint32_t first[2] = {0}, size[2];
     if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera, so no frame of a video");
+    const uint32_t even = s->stream.encodes ? ~1u : ~0u; /* of a size that is made, see make_even */
     frame_size(s, &s->jobs[0], first);
     for (uint32_t i = 1; i < s->n_jobs; i++) {
         frame_size(s, &s->jobs[i], size);
@@ -48,7 +49,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "the frames of a video are of one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
-                s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0], first[1]);
+                s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0] & even, first[1] & even);
     }
     if (s->stream.encodes) KILN_TRY(make_even(&s->viewpoints, first, err));
     KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));

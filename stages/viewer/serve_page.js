@@ -79,7 +79,7 @@ class ServePage {
         this.frame.mark(i);
         this.compare.setCamera(null);
         this.mark();
-        history.replaceState(null, '', `#camera=${camera.id}`);
+        history.replaceState(null, '', `#camera=${camera.key}`);
         if (await this.controls.flyTo(camera) && this.frame.current === i) this.compare.setCamera(camera, this.data.version);
     }
 
@@ -136,8 +136,8 @@ class ServePage {
     }
 
     first() {
-        const asked = /^#camera=(\d+)$/.exec(location.hash)?.[1];
-        const i = Math.max(0, this.cameras.findIndex((camera) => String(camera.id) === asked));
+        const asked = /^#camera=([0-9a-f]+)$/.exec(location.hash)?.[1];
+        const i = Math.max(0, this.cameras.findIndex((camera) => camera.key === asked));
         if (!this.cameras.length) return this.controls.aim(overview(this.data));
         this.controls.aim(this.cameras[i]);
         this.frame.mark(i);

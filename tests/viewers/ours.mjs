@@ -94,7 +94,7 @@ async function click(page, camera) {
         return { x: (p.x + 1) / 2 * view.width, y: (1 - p.y) / 2 * view.height };
     });
     await page.mouse.click(place.x + 2, place.y + 2);
-    const flown = await page.waitForFunction(() => window.location.hash === '#camera=1', null, { timeout: 5000 }).catch(() => null);
+    const flown = await page.waitForFunction(() => window.location.hash === `#camera=${window.splatView.cameras()[1].key}`, null, { timeout: 5000 }).catch(() => null);
     return flown ? '' : 'a click on a frustum does not fly there';
 }
 
