@@ -1,8 +1,8 @@
 /* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies together there
  * (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
  *
- * The workspace is used twice: the tree comes where the sort's pairs were, and the sorted rows where neither the tree nor what the last
- * pass reads is (lay_out_rows).
+ * The workspace is used twice: the tree comes where the sort's pairs were, and the sorted rows where neither the tree nor what the
+ * last pass reads is (lay_out_rows).
  */
 #include "kernels/knn/knn.h"
 

@@ -289,7 +289,8 @@ typedef struct {
 static void spread(const kiln_splat2d *s, everywhere *restrict e)
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2], minus_b_a = -(b / a), minus_b_c = -(b / c);
-    const float limit = kiln_ask_limit(s->power_min, minus_b_a, minus_b_c); /* of the product of both, so their signs do not count */
+    const float limit =
+        kiln_ask_limit(s->power_min, minus_b_a, minus_b_c); /* of the product of both, so their signs do not count */
 #pragma omp simd
     for (uint32_t i = 0; i < LANES; i++) {
         e->x[i] = s->x;

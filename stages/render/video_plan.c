@@ -49,7 +49,8 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "the frames of a video are of one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
-                s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0] & even, first[1] & even);
+                s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0] & even,
+                first[1] & even);
     }
     if (s->stream.encodes) KILN_TRY(make_even(&s->viewpoints, first, err));
     KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));

@@ -42,8 +42,8 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
 }
 
 /* The same log with the same head was there before. Another head in the same log: either the former file's stage went on until it
- * was replaced, or a stage of the new file has begun. Times say which. A rename sets the time of the file's last change and not that
- * of its last write; a stage that moves its log into the file sets both. */
+ * was replaced, or a stage of the new file has begun. Times say which. A rename sets the time of the file's last change and not
+ * that of its last write; a stage that moves its log into the file sets both. */
 bool kiln_log_is_former(const char *manifest, const kiln_seen_log *seen)
 {
     kiln_seen_log now;
