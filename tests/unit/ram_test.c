@@ -2,6 +2,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
+#include "tests/unit/own_memory.h"
 #include "tests/unit/test_folder.h"
 
 #include <fcntl.h>
@@ -323,6 +324,7 @@ static void what_workers_keep_is_predicted(void **state)
 {
     kiln_ram_plan p;
     (void)state;
+    needs_own_memory(); /* which grows between two plans there */
     run.ram.foreseen = 0;
     kiln_unit u = {.name = "one", .ram = 50 * MIB};
     assert_int_equal(plan_one(16384, 4, 1, &u, &p, NULL), KILN_OK);
