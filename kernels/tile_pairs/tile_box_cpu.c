@@ -52,32 +52,35 @@ typedef struct {
     _Alignas(sizeof(lanes)) uint32_t reached[LANES], open[LANES];
 } answers;
 
-static inline __attribute__((always_inline)) void find_columns(const gaussians *restrict g, const lanes px0, float right,
-                                                               sides *restrict s)
+/* What columns and rows have in common: tiles begin at p0, the last pixel of all is `end`. */
+static inline __attribute__((always_inline)) void find_sides(const lanes p0, float end, const float *restrict mean,
+                                                             const float *restrict minus_ratio, sides *restrict s)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < LANES; i++) {
-        s->first[i] = px0[i] + 0.5f;
-        s->last[i] = kiln_min_f32(px0[i] + (KILN_TILE - 1), right) - px0[i];
-        s->from[i] = s->first[i] - g->x[i];
-        s->to[i] = (s->first[i] + s->last[i]) - g->x[i];
+        s->first[i] = p0[i] + 0.5f;
+        s->last[i] = kiln_min_f32(p0[i] + (KILN_TILE - 1), end) - p0[i];
+        s->from[i] = s->first[i] - mean[i];
+        s->to[i] = (s->first[i] + s->last[i]) - mean[i];
         s->near[i] = kiln_clamp_f32(0.0f, s->from[i], s->to[i]);
-        s->least[i] = g->minus_b_c[i] * s->near[i];
-        s->linear[i] = g->half_a[i] * s->near[i];
+        s->least[i] = minus_ratio[i] * s->near[i];
     }
+}
+
+static inline __attribute__((always_inline)) void find_columns(const gaussians *restrict g, const lanes px0, float right,
+                                                               sides *restrict s)
+{
+    find_sides(px0, right, g->x, g->minus_b_c, s);
+#pragma omp simd
+    for (uint32_t i = 0; i < LANES; i++) s->linear[i] = g->half_a[i] * s->near[i];
 }
 
 static inline __attribute__((always_inline)) void find_rows(const gaussians *restrict g, const lanes py0, float bottom,
                                                             sides *restrict s)
 {
+    find_sides(py0, bottom, g->y, g->minus_b_a, s);
 #pragma omp simd
     for (uint32_t i = 0; i < LANES; i++) {
-        s->first[i] = py0[i] + 0.5f;
-        s->last[i] = kiln_min_f32(py0[i] + (KILN_TILE - 1), bottom) - py0[i];
-        s->from[i] = s->first[i] - g->y[i];
-        s->to[i] = (s->first[i] + s->last[i]) - g->y[i];
-        s->near[i] = kiln_clamp_f32(0.0f, s->from[i], s->to[i]);
-        s->least[i] = g->minus_b_a[i] * s->near[i];
         s->linear[i] = g->b[i] * s->near[i];
         s->square[i] = g->half_c[i] * s->near[i] * s->near[i];
     }
