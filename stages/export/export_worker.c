@@ -172,3 +172,12 @@ kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t b
 {
     return kiln_worker_put(x->w, "result", data, bytes, 1, err);
 }
+
+kiln_status kiln_export_scratch_result(kiln_export_worker *x, const char *what, const kiln_buffer *encoded, uint64_t bytes_max,
+                                       uint64_t offset, kiln_error *err)
+{
+    const uint64_t bytes = encoded->size;
+    if (bytes > bytes_max) return kiln_fail(err, KILN_E_BUG, "%s of %zu bytes, more than is left for it", what, encoded->size);
+    KILN_TRY(kiln_export_scratch_write(x, encoded->data, encoded->size, offset, err));
+    return kiln_export_result(x, &bytes, sizeof bytes, err);
+}

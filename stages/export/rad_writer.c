@@ -421,10 +421,7 @@ static kiln_status pack_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
     KILN_TRY(KILN_ALLOC_UNSET(&records, n * bytes, "rows", err));
     KILN_GO(kiln_export_scratch_read(x, records, n * bytes, scratch_at(x->e, AT_RECORDS) + base * bytes, err));
     KILN_GO(kiln_rad_chunk_put(x->e, h, base, n, records, &chunk, err));
-    if (chunk.size > kiln_rad_chunk_max(x->e, n)) KILN_GO(kiln_fail(err, KILN_E_BUG, "a chunk of %zu bytes", chunk.size));
-    KILN_GO(kiln_export_scratch_write(x, chunk.data, chunk.size, packed_at(x->e, unit), err));
-    const uint64_t size = chunk.size;
-    KILN_GO(kiln_export_result(x, &size, sizeof size, err));
+    KILN_GO(kiln_export_scratch_result(x, "a chunk", &chunk, kiln_rad_chunk_max(x->e, n), packed_at(x->e, unit), err));
 done:
     kiln_buffer_release(&chunk);
     free(records);

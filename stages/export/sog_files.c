@@ -90,11 +90,8 @@ kiln_status kiln_sog_image_encode(kiln_export_worker *x, uint64_t unit, kiln_err
     KILN_GO(KILN_ALLOC_UNSET(&argb, width * height, "an image", err));
     KILN_GO(image == KILN_SOG_PALETTE ? fill_palette(x, argb, err) : fill_rows(x, image, argb, width * height, err));
     KILN_GO(kiln_webp_encode(argb, width, height, &webp, err));
-    if (webp.size > kiln_webp_bytes_max(width, height))
-        KILN_GO(kiln_fail(err, KILN_E_BUG, "an image of %zu bytes, more than is left for it", webp.size));
-    KILN_GO(kiln_export_scratch_write(x, webp.data, webp.size, kiln_sog_picture_at(x->e, image), err));
-    const uint64_t webp_bytes = webp.size;
-    KILN_GO(kiln_export_result(x, &webp_bytes, sizeof webp_bytes, err));
+    KILN_GO(kiln_export_scratch_result(x, "an image", &webp, kiln_webp_bytes_max(width, height), kiln_sog_picture_at(x->e, image),
+                                       err));
 done:
     kiln_buffer_release(&webp);
     free(argb);

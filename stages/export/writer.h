@@ -191,6 +191,10 @@ kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t b
                                      kiln_error *err) KILN_MUST_CHECK;
 /* Gives the unit's result to the parent's gather; at most once a unit. */
 kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* The end of a unit that encodes `what` ("an image"): writes `encoded` at `offset` of scratch, where there is room for `bytes_max`,
+ * and gives its size, a uint64_t, as the unit's result. KILN_E_BUG when it is larger. */
+kiln_status kiln_export_scratch_result(kiln_export_worker *x, const char *what, const kiln_buffer *encoded, uint64_t bytes_max,
+                                       uint64_t offset, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- a format --------------------------------------------------------------------------------------------------------------- */
 
