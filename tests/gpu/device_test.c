@@ -218,7 +218,7 @@ static void a_runner_keeps_its_cap(void **state)
 
 /* ---- many threads -------------------------------------------------------------------------------------------------------- */
 
-enum { THREADS = 4 };
+enum { THREADS = 4, LEAK_ROUNDS = 3 };
 
 typedef struct {
     unsigned number, calls, wrong;
@@ -262,23 +262,37 @@ static uint64_t free_bytes(int device)
     return info.free_bytes;
 }
 
+/* The least by which the memory in use of a device grew, in bytes, over rounds of calls. A leak grows in each round; other
+ * processes on the device take and give back memory in some. Ends with the first round in which no device has less memory free. */
+static int64_t least_growth(unsigned calls)
+{
+    uint64_t *before = call_memory((uint64_t)devices, sizeof *before);
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < LEAK_ROUNDS && least > 0; round++) {
+        int64_t most = 0;
+        for (int d = 0; d < devices; d++) before[d] = free_bytes(d);
+        assert_int_equal(run_threads(calls), 0);
+        for (int d = 0; d < devices; d++) {
+            const int64_t grown = (int64_t)(before[d] - free_bytes(d));
+            print_message("device %d: %u calls by %d threads on %d devices, %lld bytes less free\n", d, calls, THREADS, devices,
+                          (long long)grown);
+            if (grown > most) most = grown;
+        }
+        if (most < least) least = most;
+    }
+    free(before);
+    return least;
+}
+
 static void threads_share_devices_and_leak_nothing(void **state)
 {
     (void)state;
     NEED_GPU();
-    const bool small = getenv("KILN_GPU_SMALL") != NULL; /* under a tool that keeps memory of its own on the device */
-    const unsigned calls = small ? THREADS * KILN_OP_COUNT : 2000;
-    uint64_t *before = call_memory((uint64_t)devices, sizeof *before);
+    const bool small = getenv("KILN_GPU_SMALL") != NULL;           /* under a tool that keeps memory of its own on the device */
     assert_int_equal(run_threads(2 * THREADS * KILN_OP_COUNT), 0); /* what the driver keeps, it has then */
-    for (int d = 0; d < devices; d++) before[d] = free_bytes(d);
-    assert_int_equal(run_threads(calls), 0);
-    for (int d = 0; d < devices; d++) {
-        const int64_t leaked = (int64_t)(before[d] - free_bytes(d));
-        print_message("device %d: %u calls by %d threads on %d devices, %lld bytes leaked\n", d, calls, THREADS, devices,
-                      (long long)leaked);
-        assert_true(small || leaked == 0);
-    }
-    free(before);
+    const int64_t leaked = least_growth(small ? THREADS * KILN_OP_COUNT : 2000);
+    if (leaked > 0) print_message("each round took memory; if other programs use the GPU, run this test without them\n");
+    assert_true(small || leaked == 0);
 }
 
 /* ---- processes of their own ---------------------------------------------------------------------------------------------- */
