@@ -32,6 +32,12 @@ __device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what,
     place_word(words[block]).store(what + value, cuda::memory_order_relaxed);
 }
 
+/* The same for a count that another thread of the block may have made a sum of already, which then stays. */
+__device__ inline void place_say_count(uint64_t *words, uint64_t block, uint64_t count)
+{
+    place_word(words[block]).fetch_max((block > 0 ? PLACE_COUNT : PLACE_SUM) + count, cuda::memory_order_relaxed);
+}
+
 /* Returns the sum of all blocks before `block`; 0 for block 0. Value is uint32_t or uint64_t and must hold the sum. Called by one
  * whole warp. */
 template <typename Value> __device__ Value place_look_back(uint64_t *words, uint64_t block)

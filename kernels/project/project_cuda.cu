@@ -262,24 +262,43 @@ struct workspace {
 struct block_memory {
     uint4 stage[WARPS][PIECES * LANES];
     uint32_t counts[WARPS], ticket, first;
+    uint32_t told; /* by warps: their number times TOLD, plus the sum of their counts */
 };
+enum : uint32_t { TOLD = 1u << 16 };
+static_assert(BLOCK < TOLD, "a sum of counts is less");
 
-/* The visible of the block's warps before this one, and of all. */
-__device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before, uint32_t *all)
+/* The visible of the block's warps before this one. */
+__device__ uint32_t count_before(const block_memory &m, uint32_t warp)
 {
-    *before = *all = 0;
-    for (uint32_t w = 0; w < WARPS; w++) {
-        if (w == warp) *before = *all;
-        *all += m.counts[w];
-    }
+    uint32_t before = 0;
+    for (uint32_t w = 0; w < WARPS; w++) before += w < warp ? m.counts[w] : 0;
+    return before;
+}
+
+/* By one thread of a warp, which keeps so many rows. The last warp of the block tells the blocks behind; none waits for another. */
+__device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, uint32_t count, block_memory *m)
+{
+    const uint32_t own = TOLD + count, all = atomicAdd(&m->told, own) + own;
+    m->counts[warp] = count;
+    if (all / TOLD == WARPS) kiln::place_say_count(w.words, block, all % TOLD);
+}
+
+/* Waits until all warps of the block have told their counts. Returns the sum. */
+__device__ uint32_t sum_of_counts(block_memory *m)
+{
+    uint32_t all;
+    do all = atomicAdd(&m->told, 0);
+    while (all / TOLD < WARPS);
+    return all % TOLD;
 }
 
 /* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
-__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
+__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, block_memory *m)
 {
     if (block > 0) __nanosleep(PATIENCE);
     const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
     if (threadIdx.x > 0) return;
+    const uint32_t count = sum_of_counts(m);
     m->first = first;
     if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);
     if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
@@ -291,7 +310,10 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    if (threadIdx.x == 0) m.ticket = atomicAdd(w.ticket, 1);
+    if (threadIdx.x == 0) {
+        m.ticket = atomicAdd(w.ticket, 1);
+        m.told = 0;
+    }
     __syncthreads();
     const uint32_t block = m.ticket;
     const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
@@ -299,16 +321,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     kiln_outline o;
     const bool is_visible = outline<F>(a, l, row, &splat, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
-    if (lane == 0) m.counts[warp] = __popc(visible);
-    __syncthreads();
-
-    uint32_t before, count;
-    count_up(m, warp, &before, &count);
-    if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
+    if (lane == 0) tell_count(w, block, warp, __popc(visible), &m);
     if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
-    if (warp == 0) find_place(a, w, block, count, &m);
+    if (warp == 0) find_place(a, w, block, &m);
     __syncthreads();
-    write_splats(a, m.stage[warp], __popc(visible), m.first + before);
+    write_splats(a, m.stage[warp], __popc(visible), m.first + count_before(m, warp));
     if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
