@@ -18,7 +18,7 @@ namespace
 
 namespace cg = cooperative_groups;
 
-enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4 };
+enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4, SECTOR_ROWS = 32 / sizeof(float) };
 enum { PATIENCE = 300 }; /* ns before a block looks back: the blocks before it, which began with it, are then further on */
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
@@ -26,6 +26,15 @@ static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four p
 __device__ void load_mean(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
     for (int c = 0; c < 3; c++) g->mean[c] = __ldg(a.means + (c * a.n + row));
+}
+
+/* Asks for the means that the block most likely needs, into the L2 cache, while it waits for its ticket: tickets are given nearly
+ * in the order of blockIdx. What a wrong guess asks for another block reads. */
+__device__ void ask_for_means(const kiln_project_args &a)
+{
+    const uint64_t row = uint64_t(blockIdx.x) * BLOCK + threadIdx.x;
+    if (threadIdx.x % SECTOR_ROWS > 0 || row >= a.n) return;
+    for (int c = 0; c < 3; c++) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(a.means + (c * a.n + row))));
 }
 
 __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g)
@@ -254,9 +263,9 @@ __device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
 
 /* ---- kernel ---------------------------------------------------------------------------------------------------------- */
 struct workspace {
-    uint64_t *words;        /* [blocks] of place_cuda.cuh */
+    kiln::places places;
     uint32_t *ticket;       /* behind them: one memset for both */
-    uint64_t blocks, bytes; /* bytes: of words and ticket, nothing else is here */
+    uint64_t blocks, bytes; /* bytes: of places and ticket, nothing else is here */
 };
 
 struct block_memory {
@@ -265,7 +274,7 @@ struct block_memory {
     uint32_t told; /* by warps: their number times TOLD, plus the sum of their counts */
 };
 enum : uint32_t { TOLD = 1u << 16 };
-static_assert(BLOCK < TOLD, "a sum of counts is less");
+static_assert(uint32_t(BLOCK) < TOLD, "a sum of counts is less");
 
 /* The visible of the block's warps before this one. */
 __device__ uint32_t count_before(const block_memory &m, uint32_t warp)
@@ -280,28 +289,22 @@ __device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, ui
 {
     const uint32_t own = TOLD + count, all = atomicAdd(&m->told, own) + own;
     m->counts[warp] = count;
-    if (all / TOLD == WARPS) kiln::place_say_count(w.words, block, all % TOLD);
+    if (all / TOLD == WARPS) kiln::place_say_count(w.places, block, all % TOLD);
 }
 
-/* Waits until all warps of the block have told their counts. Returns the sum. */
-__device__ uint32_t sum_of_counts(block_memory *m)
+/* By one whole warp: where the block's splats begin, for all of its threads to see behind a barrier. */
+__device__ void find_place(const workspace &w, uint32_t block, block_memory *m)
 {
-    uint32_t all;
-    do all = atomicAdd(&m->told, 0);
-    while (all / TOLD < WARPS);
-    return all % TOLD;
+    __nanosleep(PATIENCE);
+    const uint32_t first = kiln::place_look_back(w.places, block);
+    if (threadIdx.x % LANES == 0) m->first = first;
 }
 
-/* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
-__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, block_memory *m)
+/* By one thread: the block's splats end here. */
+__device__ void tell_end(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t end)
 {
-    if (block > 0) __nanosleep(PATIENCE);
-    const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
-    if (threadIdx.x > 0) return;
-    const uint32_t count = sum_of_counts(m);
-    m->first = first;
-    if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);
-    if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
+    kiln::place_say_sum(w.places, block, end);
+    if (block == w.blocks - 1) *a.n_visible = end;
 }
 
 /* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at run time. */
@@ -310,6 +313,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    ask_for_means(a);
     if (threadIdx.x == 0) {
         m.ticket = atomicAdd(w.ticket, 1);
         m.told = 0;
@@ -323,9 +327,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
     if (lane == 0) tell_count(w, block, warp, __popc(visible), &m);
     if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
-    if (warp == 0) find_place(a, w, block, &m);
+    if (warp == 0) find_place(w, block, &m);
     __syncthreads();
-    write_splats(a, m.stage[warp], __popc(visible), m.first + count_before(m, warp));
+    const uint32_t first = m.first + count_before(m, warp), kept = __popc(visible);
+    if (threadIdx.x == BLOCK - 1) tell_end(a, w, block, first + kept);
+    write_splats(a, m.stage[warp], kept, first);
     if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
@@ -334,7 +340,7 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->blocks = (a->n + BLOCK - 1) / BLOCK;
-    w->words = kiln::take<uint64_t>(&c, w->blocks);
+    w->places = kiln::take_places(&c, w->blocks);
     w->ticket = kiln::take<uint32_t>(&c, 1);
     w->bytes = c.used;
 }
@@ -356,7 +362,7 @@ template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
-    CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.places.words, 0, w.bytes, x->stream));
     const project_kernel project_rows = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
