@@ -18,7 +18,7 @@ namespace
 
 namespace cg = cooperative_groups;
 
-enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4 };
+enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4, SECTOR_ROWS = 32 / sizeof(float) };
 enum { PATIENCE = 300 }; /* ns before a block looks back: the blocks before it, which began with it, are then further on */
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
@@ -26,6 +26,15 @@ static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four p
 __device__ void load_mean(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
     for (int c = 0; c < 3; c++) g->mean[c] = __ldg(a.means + (c * a.n + row));
+}
+
+/* Asks for the means that the block most likely needs, into the L2 cache, while it waits for its ticket: tickets are given nearly
+ * in the order of blockIdx. What a wrong guess asks for another block reads. */
+__device__ void ask_for_means(const kiln_project_args &a)
+{
+    const uint64_t row = uint64_t(blockIdx.x) * BLOCK + threadIdx.x;
+    if (threadIdx.x % SECTOR_ROWS > 0 || row >= a.n) return;
+    for (int c = 0; c < 3; c++) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(a.means + (c * a.n + row))));
 }
 
 __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g)
@@ -254,35 +263,48 @@ __device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
 
 /* ---- kernel ---------------------------------------------------------------------------------------------------------- */
 struct workspace {
-    uint64_t *words;        /* [blocks] of place_cuda.cuh */
+    kiln::places places;
     uint32_t *ticket;       /* behind them: one memset for both */
-    uint64_t blocks, bytes; /* bytes: of words and ticket, nothing else is here */
+    uint64_t blocks, bytes; /* bytes: of places and ticket, nothing else is here */
 };
 
 struct block_memory {
     uint4 stage[WARPS][PIECES * LANES];
     uint32_t counts[WARPS], ticket, first;
+    uint32_t told; /* by warps: their number times TOLD, plus the sum of their counts */
 };
+enum : uint32_t { TOLD = 1u << 16 };
+static_assert(uint32_t(BLOCK) < TOLD, "a sum of counts is less");
 
-/* The visible of the block's warps before this one, and of all. */
-__device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before, uint32_t *all)
+/* The visible of the block's warps before this one. */
+__device__ uint32_t count_before(const block_memory &m, uint32_t warp)
 {
-    *before = *all = 0;
-    for (uint32_t w = 0; w < WARPS; w++) {
-        if (w == warp) *before = *all;
-        *all += m.counts[w];
-    }
+    uint32_t before = 0;
+    for (uint32_t w = 0; w < WARPS; w++) before += w < warp ? m.counts[w] : 0;
+    return before;
 }
 
-/* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
-__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
+/* By one thread of a warp, which keeps so many rows. The last warp of the block tells the blocks behind; none waits for another. */
+__device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, uint32_t count, block_memory *m)
 {
-    if (block > 0) __nanosleep(PATIENCE);
-    const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
-    if (threadIdx.x > 0) return;
-    m->first = first;
-    if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);
-    if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
+    const uint32_t own = TOLD + count, all = atomicAdd(&m->told, own) + own;
+    m->counts[warp] = count;
+    if (all / TOLD == WARPS) kiln::place_say_count(w.places, block, all % TOLD);
+}
+
+/* By one whole warp: where the block's splats begin, for all of its threads to see behind a barrier. */
+__device__ void find_place(const workspace &w, uint32_t block, block_memory *m)
+{
+    __nanosleep(PATIENCE);
+    const uint32_t first = kiln::place_look_back(w.places, block);
+    if (threadIdx.x % LANES == 0) m->first = first;
+}
+
+/* By one thread: the block's splats end here. */
+__device__ void tell_end(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t end)
+{
+    kiln::place_say_sum(w.places, block, end);
+    if (block == w.blocks - 1) *a.n_visible = end;
 }
 
 /* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at run time. */
@@ -291,7 +313,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    if (threadIdx.x == 0) m.ticket = atomicAdd(w.ticket, 1);
+    ask_for_means(a);
+    if (threadIdx.x == 0) {
+        m.ticket = atomicAdd(w.ticket, 1);
+        m.told = 0;
+    }
     __syncthreads();
     const uint32_t block = m.ticket;
     const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
@@ -299,16 +325,13 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     kiln_outline o;
     const bool is_visible = outline<F>(a, l, row, &splat, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
-    if (lane == 0) m.counts[warp] = __popc(visible);
-    __syncthreads();
-
-    uint32_t before, count;
-    count_up(m, warp, &before, &count);
-    if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
+    if (lane == 0) tell_count(w, block, warp, __popc(visible), &m);
     if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
-    if (warp == 0) find_place(a, w, block, count, &m);
+    if (warp == 0) find_place(w, block, &m);
     __syncthreads();
-    write_splats(a, m.stage[warp], __popc(visible), m.first + before);
+    const uint32_t first = m.first + count_before(m, warp), kept = __popc(visible);
+    if (threadIdx.x == BLOCK - 1) tell_end(a, w, block, first + kept);
+    write_splats(a, m.stage[warp], kept, first);
     if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
@@ -317,7 +340,7 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->blocks = (a->n + BLOCK - 1) / BLOCK;
-    w->words = kiln::take<uint64_t>(&c, w->blocks);
+    w->places = kiln::take_places(&c, w->blocks);
     w->ticket = kiln::take<uint32_t>(&c, 1);
     w->bytes = c.used;
 }
@@ -339,7 +362,7 @@ template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
-    CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.places.words, 0, w.bytes, x->stream));
     const project_kernel project_rows = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;

@@ -85,10 +85,11 @@ static void compare_all(const fixture *f, kiln_op_id op)
 KILN_OP_MAP(OP)
 #undef OP
 
-/* What small scenes are too small for: three levels of boxes over leaves, sorts of many blocks, long runs of equal depths. */
+/* What small scenes are too small for: three levels of boxes over leaves, sorts of many blocks, long runs of equal depths, places
+ * of more blocks than a group has (kernels/project/place_cuda.cuh). */
 static void many_rows_have_the_same_bits(void **state)
 {
-    static const kiln_op_id ops[] = {KILN_OP_knn, KILN_OP_knn_join, KILN_OP_depth_order};
+    static const kiln_op_id ops[] = {KILN_OP_knn, KILN_OP_knn_join, KILN_OP_depth_order, KILN_OP_project};
     const scene_spec spec = {.kind = SCENE_CLUSTERED, .n = 14000}; /* 3/5 of them, the join's tree, are more than 8,192 */
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
         comparison c = {.f = *state, .op = ops[k]};
