@@ -32,25 +32,32 @@ __device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what,
     place_word(words[block]).store(what + value, cuda::memory_order_relaxed);
 }
 
-/* Returns the sum of all blocks before `block`; 0 for block 0. Value is uint32_t or uint64_t and must hold the sum. Called by one
- * whole warp. */
-template <typename Value> __device__ Value place_look_back(uint64_t *words, uint64_t block)
+/* Returns the sum of all blocks before `block`; 0 for block 0. Value is uint32_t or uint64_t and must hold the sum. WINDOWS: of 32
+ * blocks, asked at once, where hundreds of blocks are on their way together. Called by one whole warp. */
+template <typename Value, unsigned WINDOWS = 1> __device__ Value place_look_back(uint64_t *words, uint64_t block)
 {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;
-    Value before = 0;
-    for (uint64_t nearest = block;; nearest -= 32) {
-        const bool exists = nearest > lane;
-        uint64_t word;
-        uint32_t sums, needed;
-        do {
-            word = exists ? place_word(words[nearest - 1 - lane]).load(cuda::memory_order_relaxed) : uint64_t(PLACE_SUM);
-            sums = __ballot_sync(all, word >= PLACE_SUM);
-            needed = sums ? sums ^ (sums - 1) : all; /* up to the nearest sum */
-        } while (__ballot_sync(all, word < PLACE_COUNT) & needed);
-        Value value = needed >> lane & 1 ? static_cast<Value>(word & PLACE_VALUE) : 0;
-        for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(all, value, step);
-        before += value;
-        if (sums) return before;
+    Value before = 0; /* of this lane */
+    for (uint64_t nearest = block;;) {
+        uint64_t asked[WINDOWS];
+#pragma unroll
+        for (unsigned w = 0; w < WINDOWS; w++) {
+            const uint64_t back = w * 32 + lane;
+            asked[w] =
+                nearest > back ? place_word(words[nearest - 1 - back]).load(cuda::memory_order_relaxed) : uint64_t(PLACE_SUM);
+        }
+#pragma unroll
+        for (unsigned w = 0; w < WINDOWS; w++) {
+            const uint32_t sums = __ballot_sync(all, asked[w] >= PLACE_SUM);
+            const uint32_t needed = sums ? sums ^ (sums - 1) : all;         /* up to the nearest sum */
+            if (__ballot_sync(all, asked[w] < PLACE_COUNT) & needed) break; /* not all are known: ask again from here */
+            if (needed >> lane & 1) before += static_cast<Value>(asked[w] & PLACE_VALUE);
+            if (sums) {
+                for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(all, before, step);
+                return before;
+            }
+            nearest -= 32;
+        }
     }
 }
 

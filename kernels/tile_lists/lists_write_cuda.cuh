@@ -17,39 +17,13 @@ namespace
 constexpr int WRITE_AT_ONCE = 6; /* blocks of a multiprocessor: 40 registers a thread */
 constexpr unsigned WRITE_BLOCKS = 132 * WRITE_AT_ONCE;
 
+constexpr unsigned WINDOWS = 4; /* of look-back: more than a thousand groups are on their way together */
+
 /* Tells each block where its pairs begin. All 0 before the launch. */
 struct places {
     uint64_t *words; /* [groups] of place_cuda.cuh */
     uint32_t *ticket;
 };
-
-/* Returns the sum of all groups before. As place_look_back, but some windows of 32 groups are asked at once, as more than a
- * thousand are on their way together. Called by a whole warp. */
-__device__ inline uint64_t look_far_back(const places &p, uint32_t group)
-{
-    constexpr unsigned WINDOWS = 4;
-    uint64_t mine = 0;
-    for (uint64_t nearest = group;;) {
-        uint64_t words[WINDOWS];
-#pragma unroll
-        for (unsigned w = 0; w < WINDOWS; w++) {
-            const uint64_t back = w * WARP + lane_index();
-            words[w] = nearest > back ? kiln::place_word(p.words[nearest - 1 - back]).load(cuda::memory_order_relaxed)
-                                      : uint64_t(kiln::PLACE_SUM);
-        }
-#pragma unroll
-        for (unsigned w = 0; w < WINDOWS; w++) {
-            const unsigned sums = __ballot_sync(ALL, words[w] >= kiln::PLACE_SUM), needed = sums ? sums ^ (sums - 1) : ALL;
-            if (__ballot_sync(ALL, words[w] < kiln::PLACE_COUNT) & needed) break; /* not all are known: ask again from here */
-            if (needed >> lane_index() & 1) mine += words[w] & kiln::PLACE_VALUE;
-            if (sums) {
-                for (int step = WARP / 2; step > 0; step /= 2) mine += __shfl_xor_sync(ALL, mine, step);
-                return mine;
-            }
-            nearest -= WARP;
-        }
-    }
-}
 
 /* Writes tile_lists' stats; called by one thread of the last group. */
 __device__ inline void tell(uint64_t *stats, uint64_t found, uint64_t capacity, uint64_t visible)
@@ -123,7 +97,8 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
         if (goes_on) next = count_group(f, p, order, n, room.ticket, room.sums[which ^ 1]);
         const auto first_of_group = [&] {
             if (threadIdx.x < WARP) {
-                const uint64_t first = look_far_back(p, now.group), end = first + total_of(room.sums[which]);
+                const uint64_t first = kiln::place_look_back<uint64_t, WINDOWS>(p.words, now.group),
+                               end = first + total_of(room.sums[which]);
                 if (threadIdx.x == 0) {
                     kiln::place_say(p.words, now.group, kiln::PLACE_SUM, end);
                     room.first = first;
