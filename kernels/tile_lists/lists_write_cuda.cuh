@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
 
 /* Writes the pairs of listed Gaussians. */
 template <typename Tile>
-__global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
+__global__ void __launch_bounds__(GROUP, REST_AT_ONCE) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);
