@@ -25,13 +25,19 @@ static inline KILN_HD double kiln_half_reach(float a, float b, float c, float t)
     return sqrt(2.0 * fabs((double)t) * da / det) * 1.00390625 + 1e-3; /* 1 + 2^-8 */
 }
 
+/* Is the bound proven in float? det: AC - B^2, within 2^-13 of itself; all: AC. For less flat ones than above, without a branch. */
+static inline KILN_HD int kiln_reach_is_proven(float a, float c, float t, float det, float all)
+{
+    return (a >= 1e-15f) & (c >= 1e-15f) & (a <= 1e15f) & (c <= 1e15f) & (fabsf(t) <= 1e30f) &
+           (det >= 0.0009765625f * all); /* 2^-10 */
+}
+
 /* Both in float, in a third of the time, for less flat ones alone: det, as computed, is within 2^-13 of itself here, for which
  * the factor has room. Without a branch, so that loops become vectors. Returns whether they are finite. */
 static inline KILN_HD int kiln_half_reaches(float a, float b, float c, float t, float *half_x, float *half_y)
 {
     const float all = a * c, det = all - b * b, k = 2.0f * fabsf(t) / det;
-    const int proven =
-        (a >= 1e-15f) & (c >= 1e-15f) & (a <= 1e15f) & (c <= 1e15f) & (fabsf(t) <= 1e30f) & (det >= 0.0009765625f * all);
+    const int proven = kiln_reach_is_proven(a, c, t, det, all);
     *half_x = proven ? sqrtf(k * c) * 1.00390625f + 1e-3f : INFINITY; /* 1 + 2^-8 */
     *half_y = proven ? sqrtf(k * a) * 1.00390625f + 1e-3f : INFINITY;
     return proven;

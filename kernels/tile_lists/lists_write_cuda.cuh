@@ -1,9 +1,9 @@
 /* lists_write_cuda -- writes the pairs that tile_find_cuda.cuh has found, in drawing order and in one pass.
  *
  * A block takes 256 places of the order and fetches their records. Where its pairs begin depends on all blocks before; it publishes
- * its own number of pairs and looks back for the sum of the others (place_cuda.cuh). Looking back takes as long as the slowest of
- * them, so that a block counts and publishes its next group before it looks back for the one that it has. Pairs beyond the
- * capacity are not written: only at the end is it known whether there are too many.
+ * its own number of pairs and looks back for the sum of the others, in one level with words as place_cuda.cuh has them. Looking
+ * back takes as long as the slowest of them, so that a block counts and publishes its next group before it looks back for the one
+ * that it has. Pairs beyond the capacity are not written: only at the end is it known whether there are too many.
  */
 #ifndef KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
 #define KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
@@ -23,8 +23,8 @@ struct places {
     uint32_t *ticket;
 };
 
-/* Returns the sum of all groups before. As place_look_back, but some windows of 32 groups are asked at once, as more than a
- * thousand are on their way together. Called by a whole warp. */
+/* Returns the sum of all groups before. It asks for the words of four windows of 32 groups at once, as more than a thousand groups
+ * are on their way together, and goes on until it meets a group's sum. Called by a whole warp. */
 __device__ inline uint64_t look_far_back(const places &p, uint32_t group)
 {
     constexpr unsigned WINDOWS = 4;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
 
 /* Writes the pairs of listed Gaussians. */
 template <typename Tile>
-__global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
+__global__ void __launch_bounds__(GROUP, REST_AT_ONCE) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);

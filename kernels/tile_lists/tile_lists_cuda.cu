@@ -9,10 +9,13 @@
 #include "kernels/tile_lists/lists_write_cuda.cuh"
 #include "kernels/tile_pairs/tile_sort_cuda.cuh"
 
+#include <algorithm>
+
 namespace
 {
 
-enum { KEPT_OF = 16 }; /* room for at least one kept run for so many Gaussians: 0.75 bytes for each of them */
+/* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each of them. */
+enum { LISTED_OF = 8, KEPT_OF = 16 };
 
 template <typename Tile> struct workspace {
     job j;
@@ -52,34 +55,35 @@ template <typename One, typename Other> void share(kiln_carve *c, const One &lay
     c->used = one.used > other.used ? one.used : other.used;
 }
 
-/* What is found, and the order: until pairs are written. Runs are kept where there is room up to `end`. Returns the order. */
-template <typename Tile> uint32_t *take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
+/* What is found, until pairs are sorted. Where there is more room up to `end`, a third of it is for the list and the rest for runs.
+ */
+template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
 {
-    uint32_t *const order = kiln::take<uint32_t>(c, n);
-    w->f.listed = kiln::take<uint32_t>(c, n);
-    const uint64_t room = end > c->used ? (end - c->used) / sizeof(kept_run) : 0, least = n / KEPT_OF;
-    w->f.kept_capacity = room > least ? room : least;
-    w->f.kept = kiln::take<kept_run>(c, w->f.kept_capacity);
-    return order;
+    found *const f = &w->f;
+    f->records = kiln::take<record>(c, n);
+    const auto room = [&](size_t bytes) { return end > c->used ? (end - c->used) / bytes : 0; };
+    f->listed_room = std::min(n, std::max<uint64_t>(room(3 * sizeof *f->listed), n / LISTED_OF));
+    f->listed = kiln::take<uint32_t>(c, f->listed_room);
+    f->kept_capacity = std::max<uint64_t>(room(sizeof *f->kept), n / KEPT_OF);
+    f->kept = kiln::take<kept_run>(c, f->kept_capacity);
 }
 
-/* First what is found and the order lie where pairs lie between the passes of the sort; and the depth sort lies where pairs are
- * written, as far as ids have room for two of its arrays. */
+/* First what is found lies where pairs lie between the passes of the sort; and the depth sort lies where pairs are written, as far
+ * as ids have room for two of its arrays. */
 template <typename Tile> void lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
 {
     const kiln::count_within count = {a->n, a->n_visible};
     kiln_carve c = {static_cast<char *>(work), 0};
     kiln::radix_state *states[2];
-    uint32_t *order = nullptr;
     *w = {};
     w->j = {count, a->splats, *a->view, a->row0, a->row1};
     w->f.cleared = a->tile_counts;
     w->f.n_cleared = tiles_of(a);
     take_cleared(w, &c, a->n, states);
-    w->f.records = kiln::take<record>(&c, a->n);
+    uint32_t *const order = kiln::take<uint32_t>(&c, a->n);
     share(
         &c, [&](kiln_carve *one) { lay_out_between(&w->tiles, one, a->capacity, tiles_of(a), a->n, a->ids); },
-        [&](kiln_carve *other, size_t end) { order = take_found(w, other, a->n, end); });
+        [&](kiln_carve *other, size_t end) { take_found(w, other, a->n, end); });
     share(
         &c, [&](kiln_carve *one) { lay_out_tile_sort(&w->tiles, one, a->capacity, states[1]); },
         [&](kiln_carve *other, size_t) {

@@ -24,6 +24,7 @@
 #include "base/minmax.h"
 #include "kernels/tile_pairs/tile_near_math.h"
 #include "kernels/math/power_math.h"
+#include "kernels/math/reach_math.h"
 #include "kernels/project/project.h"
 
 #include <stdbool.h>
@@ -72,9 +73,7 @@ static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const k
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2], t = s->power_min;
     const float all = a * c, det = kiln_fmaf(a, c, -(b * b));
     *out = (kiln_tile_box){x0, y0, x1 - x0, y1 - y0};
-    if (!(a >= 1e-15f && c >= 1e-15f && a <= 1e15f && c <= 1e15f && fabsf(t) <= 1e30f && det >= 0.0009765625f * all && /* 2^-10 */
-          fabsf(s->x) <= 1e9f && fabsf(s->y) <= 1e9f))
-        return KILN_BOX_ODD;
+    if (!kiln_reach_is_proven(a, c, t, det, all) || !(fabsf(s->x) <= 1e9f && fabsf(s->y) <= 1e9f)) return KILN_BOX_ODD;
     /* As kiln_half_reach, in float: its factor has room for what is near, and for the rounding of det, at most 2^-13 of det here.
      */
     const float k = kiln_near_div(2.0f * fabsf(t), det);

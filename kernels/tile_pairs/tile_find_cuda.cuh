@@ -31,7 +31,9 @@ struct kept_run {
 
 struct found {
     record *records;  /* [n] */
-    uint32_t *listed; /* [n] ids of wide Gaussians from the front, of odd ones from the back */
+    uint32_t *listed; /* [listed_room] ids of wide Gaussians from the front, of odd ones from the back. If there are more, nobody
+                         looks here: records tell which are listed */
+    uint64_t listed_room; /* without records at least as many as Gaussians */
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1] pairs of each group, or NULL if they are not needed */
     kept_run *kept; /* [kept_capacity] what wide Gaussians reach, or NULL; some are empty. Without it, or if there are more runs,
@@ -39,6 +41,8 @@ struct found {
     uint64_t *n_kept, kept_capacity;
     uint32_t *cleared; /* [n_cleared] set to 0 on the way, for what comes later; NULL if n_cleared is 0 */
     uint64_t n_cleared;
+
+    __device__ bool has_list() const { return *n_wide + *n_odd <= listed_room; }
 };
 
 inline __host__ __device__ uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
@@ -69,7 +73,7 @@ __device__ inline uint32_t bits_from(const uint32_t *words, uint32_t first)
 }
 
 /* Appends the lane's Gaussian to the front list (wide) or the back list (odd). Called by a whole warp. */
-__device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wide, bool odd)
+__device__ inline void list_it(const found &f, uint32_t id, bool wide, bool odd)
 {
     const unsigned wides = __ballot_sync(ALL, wide), odds = __ballot_sync(ALL, odd);
     if (!(wides | odds)) return;
@@ -80,8 +84,10 @@ __device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wid
     }
     at_wide = __shfl_sync(ALL, at_wide, 0);
     at_odd = __shfl_sync(ALL, at_odd, 0);
-    if (wide) f.listed[at_wide + __popc(wides & lanes_below())] = id;
-    if (odd) f.listed[n - 1 - (at_odd + __popc(odds & lanes_below()))] = id;
+    at_wide += __popc(wides & lanes_below());
+    at_odd += __popc(odds & lanes_below());
+    if (wide && at_wide < f.listed_room) f.listed[at_wide] = id;
+    if (odd && at_odd < f.listed_room) f.listed[f.listed_room - 1 - at_odd] = id;
 }
 
 /* Asks all tiles of the lanes' boxes, 0 to 32 each. For each 32 questions calls answer(which, reached, tile row): bit i of reached
@@ -196,21 +202,29 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
                 if (lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
             }
         }
-        list_it(f, j.count.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
+        list_it(f, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
     }
     if (BY_ROW) rows.finish();
 }
 
 /* ---- what no proof covers -------------------------------------------------------------------------------------------- */
+__device__ inline bool is_odd(const job &j, const found &f, uint32_t id)
+{
+    kiln_tile_box box;
+    return f.records[id].is_listed() && kiln_find_box(&j.splats[id], &j.view, j.row0, j.row1, &box) == KILN_BOX_ODD;
+}
+
 /* Called by all half warps of the grid: asks every tile row of the odd Gaussians and passes it to sink(group, id, tile row, column,
  * bits of the 64 columns from there). */
 template <typename Sink> __device__ void for_odd(const job &j, const found &f, const Sink &sink)
 {
     const row_group g = cg::tiled_partition<KILN_TILE>(cg::this_thread_block());
-    const uint64_t rows = j.row1 - j.row0, items = *f.n_odd * rows;
+    const bool has_list = f.has_list();
+    const uint64_t rows = j.row1 - j.row0, items = (has_list ? *f.n_odd : j.count.get()) * rows;
     for (uint64_t item = kiln::thread_index() / KILN_TILE; item < items; item += kiln::thread_count() / KILN_TILE) {
-        const uint32_t id = f.listed[j.count.n - 1 - item / rows];
+        const uint32_t id = has_list ? f.listed[f.listed_room - 1 - item / rows] : static_cast<uint32_t>(item / rows);
         const kiln_splat2d &s = j.splats[id];
+        if (!has_list && !is_odd(j, f, id)) continue;
         kiln_splat_extent e;
         if (!kiln_find_extent(&s, j.row0, j.row1, &e)) continue;
         const uint32_t row = e.row_first + static_cast<uint32_t>(item % rows);

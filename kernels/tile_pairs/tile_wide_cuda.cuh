@@ -135,16 +135,17 @@ template <typename Sink> __device__ void ask_rows(const job &j, wide_row r, cons
 template <typename Found, typename Places, typename Sink>
 __device__ void for_wide(const job &j, const Found &f, const Places &places, const Sink &sink)
 {
-    const uint64_t n = *f.n_wide;
+    const bool has_list = f.has_list();
+    const uint64_t n = has_list ? *f.n_wide : j.count.get();
     const uint32_t warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     for (uint64_t first = blockIdx.x; first < n; first += WARP * gridDim.x) {
         const uint64_t mine = first + static_cast<uint64_t>(lane_index()) * gridDim.x;
         uint32_t id = 0, total;
         kiln_tile_box box = {};
-        if (mine < n) {
-            id = f.listed[mine];
+        if (mine < n) id = has_list ? f.listed[mine] : static_cast<uint32_t>(mine);
+        if (mine < n && (has_list || f.records[id].is_listed())) {
             const kiln_splat2d s = load_splat(&j.splats[id]);
-            (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* KILN_BOX_PROVEN, else it would not be listed */
+            if (kiln_find_box(&s, &j.view, j.row0, j.row1, &box) != KILN_BOX_PROVEN) box = {}; /* without the list: odd ones */
         }
         const uint32_t before = sum_below(static_cast<uint32_t>(box.h), &total);
         const uint64_t place = places(total);

@@ -130,6 +130,8 @@ template <typename Tile> __device__ void write_kept(writing &scratch, const foun
     }
 }
 
+constexpr int REST_AT_ONCE = 4; /* blocks of a multiprocessor that write listed Gaussians: 64 registers a thread */
+
 /* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
 template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
@@ -155,7 +157,8 @@ template <typename Tile> __device__ void write_listed(const job &j, const found 
     });
 }
 
-template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
+template <typename Tile>
+__global__ void __launch_bounds__(GROUP, REST_AT_ONCE) write_rest(const job j, const found f, pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);
