@@ -16,6 +16,8 @@
 #include "kernels/metrics/metrics_math.h"
 #include "kernels/metrics/totals_cuda.cuh"
 
+#include <cuda/barrier>
+
 namespace
 {
 
@@ -28,7 +30,7 @@ enum {
     KEPT = TAPS - 1,        /* of them from the step before */
     CENTRE = RADIUS + KILN_SSIM_CENTRE,
     BLOCKS_MOST = 2048,
-    GROUPS_LEAST = 3,  /* of eight rows in a piece, which reads 10 rows more */
+    GROUPS_LEAST = 2,  /* of eight rows in a piece, which reads 10 rows more */
     GROUPS_MOST = 512, /* a thread adds up 2^12 values of up to 2^48 */
     COLUMN_SUMS = 5,   /* what a thread adds up: squared error, map in `same` and in `valid`, a, b */
 };
@@ -59,28 +61,43 @@ constexpr uint64_t FIXED_ZERO = 0x4338000000000000u; /* the bits of 1.5 * 2^52 *
 
 struct __align__(16) moments { kiln_ssim_moments s, d; };
 
+/* Each thread arrives when it has left its moments and waits before it fetches others': in between it works on what is its own. One
+ * arrival a warp is no faster, and compute-sanitizer's racecheck takes it for a race. */
+using step_barrier = cuda::barrier<cuda::thread_scope_block>;
+
 /* Rows of two steps, so that one barrier a step is enough: a thread that writes a half knows that all others are done with it. */
 template <typename STRIP> struct block_memory {
     union {
         moments rows[2][RUN][STRIP::PITCH];
         int64_t sums[COLUMN_SUMS][STRIP::THREADS];
     };
+    step_barrier barrier;
 };
 
-/* Pieces: `across` of them beside one another, `down` below one another, equally high but for a group of eight rows. */
+/* All strips, one below the other, are cut into pieces, equally high but for a group of eight rows. So a piece may have the end of
+ * one strip and the beginning of the next. */
 struct plan {
-    int across, down, groups;
+    int groups;               /* of a strip; the last may reach below the picture, where all is 0 */
+    int pieces, height, more; /* each of `height` groups, the first `more` of one more */
 };
 
-struct piece {
-    int x0, y0, y1; /* y1 is y0 and whole groups: below the picture all is 0 */
+/* What of a piece lies in one strip: whole groups. */
+struct part {
+    int x0, y0, y1;
+};
+
+/* What the threads of a block share. */
+template <typename STRIP> struct block {
+    block_memory<STRIP> *memory;
+    int half; /* of the rows, for the next step */
 };
 
 /* What a thread reads. */
 struct column {
-    const float *a, *b;  /* at the row that is read next */
-    const uint8_t *mask; /* if there is one */
-    bool inside, own;    /* in the picture; in the piece too, not in its margins */
+    const float *a, *b;      /* at the row that is read next */
+    unsigned a_step, b_step; /* bytes of a pixel */
+    const uint8_t *mask;     /* if there is one */
+    bool inside, own;        /* in the picture; in the piece too, not in its margins */
 };
 
 template <int N> struct samples {
@@ -92,7 +109,7 @@ struct window {
 };
 
 /* ---- read ------------------------------------------------------------------------------------------------------------ */
-template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const piece &p)
+template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const part &p)
 {
     const int pixel = static_cast<int>(threadIdx.x) / CHANNELS - RADIUS, channel = threadIdx.x % CHANNELS, x = p.x0 + pixel;
     const int64_t y = p.y0 - RADIUS;
@@ -101,14 +118,23 @@ template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m
     c.b = m.b + ((y * m.b_row + x) * m.b_step + channel);
     c.mask = m.mask + (m.mask ? y * m.width + x : 0);
     c.inside = threadIdx.x < STRIP::COLUMNS && x >= 0 && x < static_cast<int>(m.width);
+    c.a_step = c.inside ? m.a_step * sizeof *c.a : 0;
+    c.b_step = c.inside ? m.b_step * sizeof *c.b : 0;
     c.own = c.inside && pixel >= 0 && pixel < STRIP::WIDTH;
     return c;
+}
+
+/* The address one row on. Written out because the compiler would find each of 16 rows by a multiple of the pitch, in two or three
+ * instructions instead of one. */
+__device__ const float *next_row(const float *p, unsigned pixels, unsigned bytes)
+{
+    asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(p) : "r"(pixels), "r"(bytes));
+    return p;
 }
 
 /* The next rows, from y on, 0 outside the picture; ALL: none of them is. MASKED: 0 where the mask is, too. */
 template <bool MASKED, bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
-    const int64_t a_row = static_cast<int64_t>(m.a_row) * m.a_step, b_row = static_cast<int64_t>(m.b_row) * m.b_step;
     const int height = static_cast<int>(m.height);
 #pragma unroll
     for (int r = 0; r < N; r++) {
@@ -119,8 +145,8 @@ template <bool MASKED, bool ALL, int N> __device__ void read_rows(const kiln_met
         }
         to->a[r] = inside ? __ldg(c->a) : 0.0f;
         to->b[r] = inside ? __ldg(c->b) : 0.0f;
-        c->a += a_row;
-        c->b += b_row;
+        c->a = next_row(c->a, m.a_row, c->a_step);
+        c->b = next_row(c->b, m.b_row, c->b_step);
     }
 }
 
@@ -281,15 +307,8 @@ template <typename STRIP> __device__ void add_totals(const sums &s, block_memory
 static_assert(KILN_METRICS_MSE == 0 && KILN_METRICS_SAME == 1 && KILN_METRICS_VALID == 2 && KILN_METRICS_A == 3, "in this order");
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
-template <typename STRIP> __device__ piece piece_at(const plan &plan, int i)
-{
-    const int64_t k = i / plan.across, groups = plan.groups;
-    return {i % plan.across * STRIP::WIDTH, static_cast<int>(k * groups / plan.down * RUN),
-            static_cast<int>((k + 1) * groups / plan.down * RUN)};
-}
-
 template <typename STRIP, bool MASKED>
-__device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memory<STRIP> *memory, sums *sum)
+__device__ void do_part(const kiln_metrics_args &m, const part &p, block<STRIP> *b, sums *sum)
 {
     column c = column_of<STRIP>(m, p);
     window w;
@@ -301,8 +320,7 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
         enter(&above, &w, RUN);
         if (c.own) add_rows<RADIUS, KEPT>(above, sum);
     }
-    int half = 0;
-    for (int y = p.y0; y < p.y1; y += RUN, half ^= 1) {
+    for (int y = p.y0; y < p.y1; y += RUN, b->half ^= 1) {
         const bool more = y + RUN < p.y1;
 #pragma unroll
         for (int i = 0; i < KEPT; i++) {
@@ -310,12 +328,13 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
             w.d[i] = w.d[i + RUN];
         }
         enter(&next, &w, KEPT);
-        filter_down(w, memory->rows[half]);
+        filter_down(w, b->memory->rows[b->half]);
+        step_barrier::arrival_token arrived = b->memory->barrier.arrive();
         if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
         if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
         if (more) read<MASKED>(m, &c, y + RUN + RADIUS, &next);
-        __syncthreads();
-        add_map<STRIP, MASKED>(m, memory->rows[half], p.x0, y, sum);
+        b->memory->barrier.wait(static_cast<step_barrier::arrival_token &&>(arrived));
+        add_map<STRIP, MASKED>(m, b->memory->rows[b->half], p.x0, y, sum);
     }
 }
 
@@ -325,26 +344,36 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
 {
     kiln::let_next_launch_begin(); /* make_means waits on the device */
     extern __shared__ __align__(16) char bytes[];
-    block_memory<STRIP> *const memory = reinterpret_cast<block_memory<STRIP> *>(bytes);
+    block<STRIP> b = {reinterpret_cast<block_memory<STRIP> *>(bytes), 0};
     total *const own = totals + blockIdx.x * TOTALS;
-    for (int i = blockIdx.x; i < plan.across * plan.down; i += gridDim.x) {
+    if (threadIdx.x == 0) init(&b.memory->barrier, STRIP::THREADS);
+    __syncthreads();
+    for (int i = blockIdx.x; i < plan.pieces; i += gridDim.x) {
+        const int64_t begin = static_cast<int64_t>(i) * plan.height + (i < plan.more ? i : plan.more);
+        int x0 = static_cast<int>(begin / plan.groups) * STRIP::WIDTH, from = static_cast<int>(begin % plan.groups);
         sums s = {};
-        do_piece<STRIP, MASKED>(m, piece_at<STRIP>(plan, i), memory, &s);
-        add_totals(s, memory, i == static_cast<int>(blockIdx.x), own);
+        for (int left = plan.height + (i < plan.more); left > 0; x0 += STRIP::WIDTH, from = 0) {
+            const int height = left < plan.groups - from ? left : plan.groups - from;
+            do_part<STRIP, MASKED>(m, {x0, from * RUN, (from + height) * RUN}, &b, &s);
+            left -= height;
+        }
+        add_totals(s, b.memory, i == static_cast<int>(blockIdx.x), own);
     }
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-/* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: less than
- * 2^14 strips of less than 2^16 pieces. */
+/* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: less than 2^24 of
+ * them, as there are less than 2^32 groups in all. */
 template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiprocessors)
 {
     plan p;
-    p.across = (static_cast<int>(a->width) + STRIP::WIDTH - 1) / STRIP::WIDTH;
     p.groups = (static_cast<int>(a->height) + RUN - 1) / RUN;
-    const int at_once = multiprocessors * STRIP::RESIDENT / p.across;
-    const int least = (p.groups + GROUPS_MOST - 1) / GROUPS_MOST, most = (p.groups + GROUPS_LEAST - 1) / GROUPS_LEAST;
-    p.down = at_once < least ? least : at_once < most ? at_once : most;
+    const int64_t all = static_cast<int64_t>(p.groups) * ((static_cast<int>(a->width) + STRIP::WIDTH - 1) / STRIP::WIDTH);
+    const int64_t at_once = static_cast<int64_t>(multiprocessors) * STRIP::RESIDENT;
+    const int64_t least = (all + GROUPS_MOST - 1) / GROUPS_MOST, most = (all + GROUPS_LEAST - 1) / GROUPS_LEAST;
+    p.pieces = static_cast<int>(at_once < least ? least : at_once < most ? at_once : most);
+    p.height = static_cast<int>(all / p.pieces);
+    p.more = static_cast<int>(all % p.pieces);
     return p;
 }
 
@@ -356,8 +385,7 @@ kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, k
     CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x->device));
     CUDA_TRY(cudaFuncSetAttribute((sum_pieces<STRIP, MASKED>), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     const plan p = plan_of<STRIP>(a, multiprocessors);
-    const int pieces = p.across * p.down;
-    const unsigned blocks = static_cast<unsigned>(pieces < BLOCKS_MOST ? pieces : BLOCKS_MOST);
+    const unsigned blocks = static_cast<unsigned>(p.pieces < BLOCKS_MOST ? p.pieces : BLOCKS_MOST);
     /* before the strips: the means, launched early, wait for these alone */
     if (MASKED) LAUNCH(count_pixels, COUNTERS, COUNTER_THREADS, 0, a->width, a->height, a->mask, counts);
     LAUNCH((sum_pieces<STRIP, MASKED>), blocks, STRIP::THREADS, bytes, *a, p, totals);
