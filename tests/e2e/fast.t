@@ -1,6 +1,6 @@
 #!/bin/bash
 # kiln-render --fast without a GPU: refused in a sentence before anything is drawn, and never taken for, or from, exact pictures. What
-# it draws on a GPU: tests/gpu/fast.t.
+# it draws on a GPU: tests/gpu/fast_render.t.
 . tests/e2e/lib.sh
 export CUDA_VISIBLE_DEVICES=
 scene "$KILN_TMP/s" 3000 2 96x64
