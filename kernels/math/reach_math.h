@@ -25,7 +25,8 @@ static inline KILN_HD double kiln_half_reach(float a, float b, float c, float t)
     return sqrt(2.0 * fabs((double)t) * da / det) * 1.00390625 + 1e-3; /* 1 + 2^-8 */
 }
 
-/* Is the bound proven in float? det: AC - B^2, within 2^-13 of itself; all: AC. For less flat ones than above, without a branch. */
+/* Is the bound proven in float, too? det: AC - B^2 as computed; all: AC. True only where det is within 2^-13 of the exact one: for
+ * less flat Gaussians than kiln_half_reach takes. Without a branch. */
 static inline KILN_HD int kiln_reach_is_proven(float a, float c, float t, float det, float all)
 {
     return (a >= 1e-15f) & (c >= 1e-15f) & (a <= 1e15f) & (c <= 1e15f) & (fabsf(t) <= 1e30f) &

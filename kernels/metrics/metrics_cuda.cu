@@ -30,7 +30,7 @@ enum {
     KEPT = TAPS - 1,        /* of them from the step before */
     CENTRE = RADIUS + KILN_SSIM_CENTRE,
     BLOCKS_MOST = 2048,
-    GROUPS_LEAST = 2,  /* of eight rows in a piece, which reads 10 rows more */
+    GROUPS_LEAST = 2,  /* of eight rows in a piece; each stretch of it reads 10 rows more */
     GROUPS_MOST = 512, /* a thread adds up 2^12 values of up to 2^48 */
     COLUMN_SUMS = 5,   /* what a thread adds up: squared error, map in `same` and in `valid`, a, b */
 };
@@ -48,7 +48,7 @@ template <int PIXELS> struct strip {
 };
 
 /* 510 and 126 columns: no other widths leave so few of 16 warps' lanes idle. */
-using wide_strip = strip<160>;  /* 131 KiB of shared memory */
+using wide_strip = strip<160>;  /* 129 KiB of shared memory */
 using narrow_strip = strip<32>; /* 33 KiB, for devices that have less */
 
 /* What one thread adds up; a, b and the squared error of its own column, the map of its runs. */
@@ -82,7 +82,7 @@ struct plan {
 };
 
 /* What of a piece lies in one strip: whole groups. */
-struct part {
+struct stretch {
     int x0, y0, y1;
 };
 
@@ -109,7 +109,7 @@ struct window {
 };
 
 /* ---- read ------------------------------------------------------------------------------------------------------------ */
-template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const part &p)
+template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const stretch &p)
 {
     const int pixel = static_cast<int>(threadIdx.x) / CHANNELS - RADIUS, channel = threadIdx.x % CHANNELS, x = p.x0 + pixel;
     const int64_t y = p.y0 - RADIUS;
@@ -308,7 +308,7 @@ static_assert(KILN_METRICS_MSE == 0 && KILN_METRICS_SAME == 1 && KILN_METRICS_VA
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
 template <typename STRIP, bool MASKED>
-__device__ void do_part(const kiln_metrics_args &m, const part &p, block<STRIP> *b, sums *sum)
+__device__ void do_stretch(const kiln_metrics_args &m, const stretch &p, block<STRIP> *b, sums *sum)
 {
     column c = column_of<STRIP>(m, p);
     window w;
@@ -354,7 +354,7 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
         sums s = {};
         for (int left = plan.height + (i < plan.more); left > 0; x0 += STRIP::WIDTH, from = 0) {
             const int height = left < plan.groups - from ? left : plan.groups - from;
-            do_part<STRIP, MASKED>(m, {x0, from * RUN, (from + height) * RUN}, &b, &s);
+            do_stretch<STRIP, MASKED>(m, {x0, from * RUN, (from + height) * RUN}, &b, &s);
             left -= height;
         }
         add_totals(s, b.memory, i == static_cast<int>(blockIdx.x), own);
@@ -362,8 +362,8 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-/* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: less than 2^24 of
- * them, as there are less than 2^32 groups in all. */
+/* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: at most 2^23 of
+ * them, as there are at most 2^32 groups in all. */
 template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiprocessors)
 {
     plan p;

@@ -10,8 +10,8 @@ namespace
 
 enum { LANES = 32, TOTALS = KILN_METRICS_TOTALS, COUNTERS = 256, COUNTER_THREADS = 256 };
 
-/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to high, and there are less
- * than 2^30 of those. */
+/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to high, and there are at
+ * most 2^30 of those. */
 struct total {
     uint64_t low, high;
 };

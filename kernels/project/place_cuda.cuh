@@ -5,7 +5,7 @@
  * A block publishes its count as soon as it knows it: in a word of its own, and added to the word of its group of 32 blocks. To
  * find its place it reads all that it needs at once: the counts of the blocks before it in its group, and of the 32 groups before
  * that the counts and, where they are known, the sums. A group's sum is the count of all blocks up to and including its last one,
- * which publishes it. So a look back takes one wait for memory where 1,024 blocks or fewer are on their way. Counts and sums are
+ * which publishes it. So a look-back takes one wait for memory where 1,024 blocks or fewer are on their way. Counts and sums are
  * integers, so places do not depend on timing.
  *
  * Blocks take their numbers from a ticket. All blocks with lower numbers have therefore started, and none waits for a block that
@@ -64,13 +64,13 @@ __device__ inline void place_say_count(const places &p, uint64_t block, uint64_t
     place_word(p.groups[block / PLACE_GROUP]).fetch_add(PLACE_TOLD + count, cuda::memory_order_relaxed);
 }
 
-/* sum: of all blocks up to and including this one. Called for each block, by one thread, after the look back. */
+/* sum: of all blocks up to and including this one. Called for each block, by one thread, after the look-back. */
 __device__ inline void place_say_sum(const places &p, uint64_t block, uint64_t sum)
 {
     if (block % PLACE_GROUP == PLACE_GROUP - 1) place_say(p.sums, block / PLACE_GROUP, PLACE_SUM, sum);
 }
 
-/* Returns the sum of all blocks before `block`; 0 for block 0. Called by one whole warp. */
+/* Returns the sum of all blocks before `block`, which is below 2^32; 0 for block 0. Called by one whole warp. */
 __device__ inline uint32_t place_look_back(const places &p, uint32_t block)
 {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32, inside = block % PLACE_GROUP;

@@ -1,7 +1,7 @@
 /* lists_write_cuda -- writes the pairs that tile_find_cuda.cuh has found, in drawing order and in one pass.
  *
  * A block takes 256 places of the order and fetches their records. Where its pairs begin depends on all blocks before; it publishes
- * its own number of pairs and looks back for the sum of the others, in one level with words as place_cuda.cuh has them. Looking
+ * its own number of pairs and looks back for the sum of the others, in one level; its words are like place_cuda.cuh's. Looking
  * back takes as long as the slowest of them, so that a block counts and publishes its next group before it looks back for the one
  * that it has. Pairs beyond the capacity are not written: only at the end is it known whether there are too many.
  */
@@ -18,14 +18,14 @@ constexpr int WRITE_AT_ONCE = 6; /* blocks of a multiprocessor: 40 registers a t
 constexpr unsigned WRITE_BLOCKS = 132 * WRITE_AT_ONCE;
 
 /* Tells each block where its pairs begin. All 0 before the launch. */
-struct places {
-    uint64_t *words; /* [groups] of place_cuda.cuh */
+struct group_places {
+    uint64_t *words; /* [groups of GROUP Gaussians] as a block's word in place_cuda.cuh */
     uint32_t *ticket;
 };
 
 /* Returns the sum of all groups before. It asks for the words of four windows of 32 groups at once, as more than a thousand groups
  * are on their way together, and goes on until it meets a group's sum. Called by a whole warp. */
-__device__ inline uint64_t look_far_back(const places &p, uint32_t group)
+__device__ inline uint64_t look_far_back(const group_places &p, uint32_t group)
 {
     constexpr unsigned WINDOWS = 4;
     uint64_t mine = 0;
@@ -83,7 +83,7 @@ template <typename Sum> __device__ uint64_t total_of(const Sum (&sums)[GROUP / W
 
 /* Called by a whole block: counts a group's pairs and publishes their number. */
 template <typename Sum>
-__device__ counted<Sum> count_group(const found &f, const places &p, const uint32_t *order, uint64_t n, uint32_t group,
+__device__ counted<Sum> count_group(const found &f, const group_places &p, const uint32_t *order, uint64_t n, uint32_t group,
                                     Sum (&sums)[GROUP / WARP])
 {
     const uint64_t i = static_cast<uint64_t>(group) * GROUP + threadIdx.x;
@@ -99,7 +99,8 @@ __device__ counted<Sum> count_group(const found &f, const places &p, const uint3
  */
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
-    write_in_order(const job j, const found f, const places p, const uint32_t *order, const pairs_out<Tile> out, uint64_t *stats)
+    write_in_order(const job j, const found f, const group_places p, const uint32_t *order, const pairs_out<Tile> out,
+                   uint64_t *stats)
 {
     using sum = place_in_group<Tile>;
     __shared__ write_room<sum> room;

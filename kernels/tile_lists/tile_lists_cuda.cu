@@ -20,7 +20,7 @@ enum { LISTED_OF = 8, KEPT_OF = 16 };
 template <typename Tile> struct workspace {
     job j;
     found f;
-    places p;
+    group_places p;
     void *cleared; /* counters of f and p, and what both sorts count: set to 0 before the first launch */
     size_t cleared_bytes;
     depth_sort depths;
@@ -55,8 +55,7 @@ template <typename One, typename Other> void share(kiln_carve *c, const One &lay
     c->used = one.used > other.used ? one.used : other.used;
 }
 
-/* What is found, until pairs are sorted. Where there is more room up to `end`, a third of it is for the list and the rest for runs.
- */
+/* What is found, until pairs are sorted. Of what room there is up to `end`, a third is for the list and the rest for runs. */
 template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
 {
     found *const f = &w->f;

@@ -242,7 +242,7 @@ __device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
 }
 
 /* Called by a whole block: returns the first of so many places for runs. */
-__device__ inline uint64_t take_places(const found &f, uint32_t runs)
+__device__ inline uint64_t take_run_places(const found &f, uint32_t runs)
 {
     __shared__ unsigned long long first;
     __syncthreads(); /* nobody looks at the last ones */
@@ -262,7 +262,7 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const 
 {
     kiln::launch_before_is_done();
     const bool keeps = !BY_ROW && f.kept;
-    const auto places = [&](uint32_t rows) { return keeps ? take_places(f, rows) : 0; };
+    const auto places = [&](uint32_t rows) { return keeps ? take_run_places(f, rows) : 0; };
     for_wide(j, f, places, [&](const wide_run &r) {
         if (BY_ROW && r.n() > 0) kiln::add64(&row_pairs[static_cast<uint32_t>(r.row) - j.row0], r.n());
         if (!BY_ROW && r.n() > 0) add_pairs(f, r.id, r.n());

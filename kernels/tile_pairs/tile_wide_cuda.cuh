@@ -151,7 +151,7 @@ __device__ void for_wide(const job &j, const Found &f, const Places &places, con
         const uint64_t place = places(total);
         for (uint32_t at = warp * WARP; at < total; at += warps * WARP) {
             const uint32_t k = at + lane_index();
-            int lane = 0; /* whose row k is: lanes with rows come first */
+            int lane = 0; /* whose row k is: the last lane with `before` up to k; lanes without rows may be anywhere */
             for (int step = WARP / 2; step > 0; step /= 2)
                 if (__shfl_sync(ALL, before, lane + step) <= k) lane += step;
             const int32_t column = __shfl_sync(ALL, box.column, lane), w = __shfl_sync(ALL, box.w, lane);

@@ -37,7 +37,7 @@ PY
     images "$db" | diff "$KILN_TMP/fast" - >&2 || fail 'fast pictures of another GPU stay with --force'
 fi
 images "$db" | diff "$KILN_TMP/fast" - >&2 || fail 'other fast pictures with --force'
-must 2 kiln render "$db" --devices cpu
+must 3 kiln render "$db" --devices cpu # --fast is stored
 on cuda render "$db" --cameras "$KILN_TMP/s/cameras.json" --format none
 grep '"pixels"' "$KILN_TMP/report.json" >"$KILN_TMP/whole"
 on cuda render "$db" --cameras "$KILN_TMP/s/cameras.json" --format none --vram 16M
