@@ -207,44 +207,70 @@ static void raster_draws_more_tiles_than_a_block_places(void **state)
     assert_int_equal(c.failures, 0);
 }
 
+/* The input of tile_lists in a square picture: splats and depths are to be filled in. */
+typedef struct {
+    kiln_view view;
+    uint64_t visible, stats[3];
+    kiln_splat2d *splats;
+    float *depths;
+    uint32_t *rows;
+    kiln_tile_lists_args args; /* without room for pairs; counts are its own */
+} square;
+
+/* n Gaussians, whose source rows descend, and so many tiles a side. */
+static void square_init(square *q, uint32_t n, uint32_t side)
+{
+    *q = (square){.view = {.width = side * KILN_TILE, .height = side * KILN_TILE}, .visible = n};
+    q->splats = call_memory(n, sizeof *q->splats);
+    q->depths = call_memory(n, sizeof *q->depths);
+    q->rows = call_memory(n, sizeof *q->rows);
+    for (uint32_t i = 0; i < n; i++) q->rows[i] = n - i;
+    q->args = (kiln_tile_lists_args){.n = n,
+                                     .n_visible = &q->visible,
+                                     .splats = q->splats,
+                                     .depths = q->depths,
+                                     .source_rows = q->rows,
+                                     .view = &q->view,
+                                     .row1 = side,
+                                     .tile_counts = call_memory((uint64_t)side * side, sizeof *q->args.tile_counts),
+                                     .stats = q->stats};
+}
+
+static void square_give_room(square *q, uint64_t pairs)
+{
+    q->args.capacity = pairs;
+    q->args.ids = call_memory(pairs, sizeof *q->args.ids);
+}
+
+static void square_release(square *q)
+{
+    free(q->splats);
+    free(q->depths);
+    free(q->rows);
+    free(q->args.tile_counts);
+    free(q->args.ids);
+}
+
 /* Small Gaussians in the corners and some that are everywhere, of a square of so many tiles a side. */
 static void compare_square(comparison *c, uint32_t side)
 {
     enum { SPLATS = 40, EVERYWHERE = 3 };
     const scene_spec none = {0};
-    const kiln_view view = {.width = side * KILN_TILE, .height = side * KILN_TILE};
-    const uint64_t visible = SPLATS, tiles = (uint64_t)side * side, room = tiles * EVERYWHERE + SPLATS;
-    kiln_splat2d splats[SPLATS];
-    float depths[SPLATS];
-    uint32_t rows[SPLATS];
-    uint64_t stats[3];
-    uint32_t *const tile_counts = calloc(tiles, sizeof *tile_counts), *const ids = calloc(room, sizeof *ids);
-    assert_true(tile_counts && ids);
+    square q;
+    square_init(&q, SPLATS, side);
     for (uint32_t i = 0; i < SPLATS; i++) {
         const float shape = i < EVERYWHERE ? 1e-12f : 1.0f;
-        splats[i] = (kiln_splat2d){.x = i % 2 ? 8.0f : (float)view.width - 8.0f,
-                                   .y = i % 4 < 2 ? 8.0f : (float)view.height - 8.0f,
-                                   .conic = {shape, 0, shape},
-                                   .power_min = -5,
-                                   .tile_x1 = (int32_t)side,
-                                   .tile_y1 = (int32_t)side};
-        depths[i] = (float)(1 + i * 7 % 11);
-        rows[i] = SPLATS - i;
+        q.splats[i] = (kiln_splat2d){.x = i % 2 ? 8.0f : (float)q.view.width - 8.0f,
+                                     .y = i % 4 < 2 ? 8.0f : (float)q.view.height - 8.0f,
+                                     .conic = {shape, 0, shape},
+                                     .power_min = -5,
+                                     .tile_x1 = (int32_t)side,
+                                     .tile_y1 = (int32_t)side};
+        q.depths[i] = (float)(1 + i * 7 % 11);
     }
-    const kiln_tile_lists_args a = {.n = SPLATS,
-                                    .n_visible = &visible,
-                                    .splats = splats,
-                                    .depths = depths,
-                                    .source_rows = rows,
-                                    .view = &view,
-                                    .row1 = side,
-                                    .capacity = room,
-                                    .tile_counts = tile_counts,
-                                    .ids = ids,
-                                    .stats = stats};
-    compare_call(c, &none, side, &a);
-    free(tile_counts);
-    free(ids);
+    square_give_room(&q, (uint64_t)side * side * EVERYWHERE + SPLATS);
+    compare_call(c, &none, side, &q.args);
+    square_release(&q);
 }
 
 /* Of as many tiles as 4K has, and of more than 16 bits can number. */
@@ -283,37 +309,18 @@ static void compare_mostly_odd(comparison *c, uint32_t long_one_of)
     enum { SIDE = 40, SPLATS = 4096 };
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     const scene_spec none = {0};
-    const kiln_view view = {.width = SIDE * KILN_TILE, .height = SIDE * KILN_TILE};
-    const uint64_t visible = SPLATS;
-    uint64_t stats[3];
-    kiln_splat2d *const splats = call_memory(SPLATS, sizeof *splats);
-    float *const depths = call_memory(SPLATS, sizeof *depths);
-    uint32_t *const rows = call_memory(SPLATS, sizeof *rows), *const counts = call_memory(SIDE * SIDE, sizeof *counts);
+    square q;
+    square_init(&q, SPLATS, SIDE);
     for (uint32_t i = 0; i < SPLATS; i++) {
-        splats[i] = odd_splat(i, SIDE, long_one_of);
-        depths[i] = (float)(1 + i * 7 % 1999);
-        rows[i] = SPLATS - i;
+        q.splats[i] = odd_splat(i, SIDE, long_one_of);
+        q.depths[i] = (float)(1 + i * 7 % 1999);
     }
-    kiln_tile_lists_args a = {.n = SPLATS,
-                              .n_visible = &visible,
-                              .splats = splats,
-                              .depths = depths,
-                              .source_rows = rows,
-                              .view = &view,
-                              .row1 = SIDE,
-                              .tile_counts = counts,
-                              .stats = stats};
-    compare_call(c, &none, 0, &a);
-    call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_lists, &a);
-    assert_in_range(stats[1], SPLATS / 2, 9 * SPLATS / 4); /* with more, there would be more room */
-    a.capacity = stats[1];
-    a.ids = call_memory(a.capacity, sizeof *a.ids);
-    compare_call(c, &none, 1, &a);
-    free(a.ids);
-    free(splats);
-    free(depths);
-    free(rows);
-    free(counts);
+    compare_call(c, &none, 0, &q.args);
+    call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_lists, &q.args);
+    assert_in_range(q.stats[1], SPLATS / 2, 9 * SPLATS / 4); /* with more, there would be more room */
+    square_give_room(&q, q.stats[1]);
+    compare_call(c, &none, 1, &q.args);
+    square_release(&q);
 }
 
 static void tile_lists_of_mostly_odd_gaussians_are_the_same(void **state)
