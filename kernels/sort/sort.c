@@ -71,8 +71,9 @@ typedef struct {
     uint64_t *keys, *out_keys;
     uint32_t *values, *out_values; /* NULL: keys alone are sorted */
     uint64_t n;
-    unsigned shift, bits, pieces; /* of the digit; pieces */
-    uint64_t *counts;             /* a row of 2^bits for each piece */
+    unsigned shift, bits; /* of the digit that is sorted by */
+    unsigned pieces;
+    uint64_t *counts; /* a row of 2^bits for each piece */
 } pass;
 
 static inline uint64_t piece_start(const pass *p, unsigned piece)
