@@ -242,16 +242,12 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err)
 
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err)
 {
-    kiln_status st = KILN_OK;
     char tmp[KILN_PATH_MAX];
-    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof tmp)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 20);
+    int fd;
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
-    int fd;
-    KILN_TRY(kiln_file_create(tmp, &fd, err));
-    st = kiln_file_write_at(fd, path, 0, data, size, err);
+    KILN_TRY(kiln_temporary_create(path, tmp, &fd, err));
+    kiln_status st = kiln_file_write_at(fd, path, 0, data, size, err);
     if (st == KILN_OK && fsync(fd)) st = kiln_file_write_failed(path, errno, err);
     if (close(fd) && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     if (st == KILN_OK && rename(tmp, path)) st = kiln_file_write_failed(path, errno, err);

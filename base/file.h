@@ -77,10 +77,12 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
-/* PATH.tmp.PID, where the one file or folder that a program writes at a time lies until it is whole. A name of more than 100 bytes
- * is cut before its suffix, so that the longest name that a file system takes has a temporary one, too. KILN_E_IO: no file can have
- * the name of `path`; KILN_E_USAGE: the path is too long. */
+/* A name beside `path` that nothing has, where a file or folder lies until it is whole: PATH.tmp.PID, or PATH.tmp.PID-N. A name of
+ * more than 100 bytes is cut before its suffix, so that the longest name that a file system takes has a temporary one, too.
+ * KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path is too long. */
 kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+/* The same of a file, which it makes: whatever the user has there stays. Safe where threads write files of one name. */
+kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err) KILN_MUST_CHECK;
 /* For a file that another file names, which must lie in the folder of that one. `path` is the folder and the name joined. real: its
  * path without links, to be opened. On false *why is the end of a sentence: "is missing", "is no regular file", or that it
  * leads out of the folder through a link. The folder itself may be reached by links. */

@@ -238,3 +238,23 @@ kiln_hash kiln_camera_hash(const kiln_camera *c)
     for (uint32_t i = 0; i < c->n_params; i++) kiln_key_f64(h, "param", c->params[i] + 0.0);
     return kiln_key_end(h);
 }
+
+kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    char camera[sizeof((kiln_camera *)NULL)->name], path[sizeof((kiln_camera *)NULL)->photo];
+    KILN_TRY(kiln_query_open(m, &q, "SELECT camera, path FROM photo", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, camera, sizeof camera);
+        kiln_column_text(&q, path, sizeof path);
+        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
+        KILN_GO(visit(context, camera, path, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}

@@ -102,3 +102,23 @@ kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n, kil
 
 /* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end. */
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, "DELETE FROM image WHERE true", err); }
+
+kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    char path[sizeof((kiln_image *)NULL)->path];
+    KILN_TRY(kiln_query_open(m, &q, "SELECT path, key FROM image WHERE path <> '' ORDER BY path", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, path, sizeof path);
+        const kiln_hash key = kiln_column_hash(&q);
+        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
+        KILN_GO(visit(context, path, key, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}

@@ -211,6 +211,9 @@ kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t 
                              kiln_error *err) KILN_MUST_CHECK; /* free(*out) */
 kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+/* Calls `visit` for each source file, in the order of their paths, without holding all of them. What `visit` returns ends it. */
+typedef kiln_status kiln_source_visit_fn(void *context, const kiln_source_file *f, kiln_error *err);
+kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
 enum { KILN_CAMERA_PARAMS = 16 };
@@ -240,6 +243,9 @@ kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_err
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+/* Calls `visit` for each camera that has a photo, in no order, without holding all of them. What `visit` returns ends it. */
+typedef kiln_status kiln_photo_visit_fn(void *context, const char *camera, const char *photo, kiln_error *err);
+kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo, mask. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
@@ -432,6 +438,10 @@ kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n,
                             kiln_error *err) KILN_MUST_CHECK; /* sorted; free(*out) */
 kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i,
                            kiln_error *err) KILN_MUST_CHECK; /* replaces that of (camera, device_kind) */
+/* Calls `visit` for the file of each picture, in the order of their paths, with the key of its unit. What `visit` returns ends it.
+ */
+typedef kiln_status kiln_image_path_fn(void *context, const char *path, kiln_hash unit, kiln_error *err);
+kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- whole-manifest checks ------------------------------------------------------------------------------------------ */

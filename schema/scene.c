@@ -197,3 +197,28 @@ kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t 
     *n = 0;
     return st;
 }
+
+/* One row at a time, for callers that keep less of each. */
+kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    kiln_source_file *f = NULL;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC(&f, 1, "a source file", err));
+    KILN_GO(kiln_query_open(m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path", err));
+    for (;;) {
+        st = kiln_query_step(&q, &row, err);
+        if (st != KILN_OK || !row) break;
+        read_source(&q, f);
+        st = kiln_query_check(&q, err);
+        if (st == KILN_OK) st = kiln_row_check_source(f, err);
+        st = kiln_row_take(m, &q, st, err);
+        if (st == KILN_OK) st = visit(context, f, err);
+        if (st != KILN_OK) break;
+    }
+    kiln_query_close(&q);
+done:
+    free(f);
+    return st;
+}

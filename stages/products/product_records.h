@@ -1,0 +1,32 @@
+/* product_records -- how stages keep the manifest's list of products (schema/products.h).
+ *
+ * A run that is about to write lists its files as begun, before the first is written: should it be killed, the next run knows that
+ * what lies there without a mark (.npy) is its own. When its output becomes current, what it wrote is described, and files of the
+ * stage that are not among them are superseded: pictures of cameras that are gone, an export of an earlier prune. Nothing removes
+ * those but kiln-gc. */
+#ifndef KILN_STAGES_PRODUCTS_PRODUCT_RECORDS_H
+#define KILN_STAGES_PRODUCTS_PRODUCT_RECORDS_H
+
+#include "schema/products.h"
+
+#include <jansson.h>
+
+/* The list of a manifest; of a bake without one, the pictures of its table `image`, as their units describe them. What cannot be
+ * read is warned of and counts as empty. */
+kiln_status kiln_product_records_get(kiln_manifest *m, kiln_product_list *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* Sets what describes p: {"size": ., "mtime_ns": ., "hash": "."}, as a unit's counters have it. False: that is no description. */
+bool kiln_product_describe(kiln_product *p, const json_t *described);
+/* The same from a file or folder as it lies there. Files above 1 GiB are not hashed: only size and time tell whether such a file
+ * was changed. */
+kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether `path` is as p describes it: by size and time, else by its hash. */
+bool kiln_product_is_unchanged(const kiln_product *p, const char *path);
+
+/* Begins to write: lists what is not listed yet. `of`: what it is made from. */
+kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const char *stage, kiln_hash of,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* Says of all products of the stage that are not of `of` that they are superseded. */
+void kiln_products_supersede(kiln_product_list *list, const char *stage, kiln_hash of);
+
+#endif
