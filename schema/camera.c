@@ -258,3 +258,13 @@ done:
     kiln_query_close(&q);
     return st;
 }
+
+kiln_status kiln_camera_exists(kiln_manifest *m, const char *name, bool *exists, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM camera WHERE name = ?", err));
+    kiln_bind_text(&q, name);
+    const kiln_status st = kiln_query_step(&q, exists, err);
+    kiln_query_close(&q);
+    return st;
+}

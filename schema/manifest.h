@@ -243,6 +243,7 @@ kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_err
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+kiln_status kiln_camera_exists(kiln_manifest *m, const char *name, bool *exists, kiln_error *err) KILN_MUST_CHECK;
 /* Calls `visit` for each camera that has a photo, in no order, without holding all of them. What `visit` returns ends it. */
 typedef kiln_status kiln_photo_visit_fn(void *context, const char *camera, const char *photo, kiln_error *err);
 kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;

@@ -178,51 +178,50 @@ static kiln_status read_lines(char *text, kiln_product_list *list, kiln_error *e
 }
 
 /* ---- in the manifest ------------------------------------------------------------------------------------------------- */
-static kiln_status read_list(kiln_manifest *m, const kiln_unit_result *result, kiln_product_list *out, kiln_error *err)
+/* As the JSON string of the unit's counters: no blob is left over when the list is replaced, as it is twice in a run. */
+static kiln_status quote_text(const kiln_buffer *text, kiln_buffer *json, kiln_error *err)
 {
-    void *data = NULL;
-    char *text = NULL;
-    uint64_t bytes = 0;
-    KILN_TRY(kiln_unit_result_read(m, result, OUTPUT, &data, &bytes, err));
-    kiln_status st = kiln_alloc((void **)&text, bytes + 1, 1, "the list of the bake's files", err);
-    if (st == KILN_OK && bytes > 0) memcpy(text, data, bytes);
-    free(data);
-    if (st == KILN_OK && strlen(text) != bytes) st = kiln_fail(err, KILN_E_INPUT, "the list of the bake's files is no text");
-    if (st == KILN_OK) st = read_lines(text, out, err);
-    free(text);
-    return st;
+    KILN_TRY(kiln_buffer_printf(json, err, "{\"" OUTPUT "\":\""));
+    for (size_t i = 0; i < text->size; i++) {
+        const char c = (char)text->data[i];
+        const char *const escaped = c == '\t' ? "\\t" : c == '\n' ? "\\n" : c == '"' ? "\\\"" : NULL; /* a safe path has no other */
+        KILN_TRY(kiln_buffer_put(json, escaped ? escaped : &c, escaped ? 2 : 1, err));
+    }
+    return kiln_buffer_put(json, "\"}", sizeof "\"}", err);
 }
+
+static const char list_sql[] = "SELECT CASE WHEN json_valid(counters) AND json_type(counters, '$." OUTPUT "') = 'text'"
+                               " THEN json_extract(counters, '$." OUTPUT "') ELSE '' END FROM unit WHERE key = ?";
 
 kiln_status kiln_product_list_get(kiln_manifest *m, kiln_product_list *out, kiln_error *err)
 {
-    kiln_unit_result result;
+    kiln_query q;
     bool found;
+    char *text = NULL;
+    kiln_status st;
     *out = (kiln_product_list){0};
-    KILN_TRY(kiln_unit_find(m, list_key(), &found, &result, err));
-    const kiln_status st = found ? read_list(m, &result, out, err) : KILN_OK;
-    kiln_unit_result_release(&result);
+    KILN_TRY(kiln_query_open(m, &q, list_sql, err));
+    kiln_bind_hash(&q, list_key());
+    KILN_GO(kiln_query_step(&q, &found, err));
+    if (!found) goto done;
+    text = kiln_column_text_dup(&q);
+    st = kiln_query_check(&q, err);
+    if (st == KILN_OK) st = read_lines(text, out, err);
+    st = kiln_row_take(m, &q, st, err);
+done:
+    kiln_query_close(&q);
+    free(text);
     return st;
 }
 
 static kiln_status store_text(kiln_manifest *m, const kiln_buffer *text, kiln_error *err)
 {
-    const uint32_t n = kiln_array_segments(text->size);
-    kiln_unit_result result = {.n = n};
-    kiln_blob *blobs = NULL;
-    kiln_status st;
-    KILN_GO(KILN_ALLOC(&blobs, n, "the list of the bake's files", err));
-    KILN_GO(KILN_ALLOC(&result.outputs, n, "the list of the bake's files", err));
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t size = kiln_array_segment_bytes(text->size, i);
-        KILN_GO(kiln_blob_pack(text->data + (uint64_t)i * KILN_BLOB_MAX, size, 1, &blobs[i], err));
-        result.outputs[i] = (kiln_unit_output){.name = OUTPUT, .segment = i, .hash = blobs[i].hash, .raw_bytes = size, .elem = 1};
-    }
-    KILN_GO(kiln_unit_forget(m, list_key(), err));
-    KILN_GO(kiln_unit_store(m, list_key(), STAGE, UNIT_NAME, &result, blobs, 0, err));
-done:
-    for (uint32_t i = 0; blobs && i < n; i++) free(blobs[i].packed);
-    free(blobs);
-    free(result.outputs);
+    kiln_buffer json = {0};
+    kiln_status st = quote_text(text, &json, err);
+    const kiln_unit_result result = {.counters = (char *)json.data};
+    if (st == KILN_OK) st = kiln_unit_forget(m, list_key(), err);
+    if (st == KILN_OK) st = kiln_unit_store(m, list_key(), STAGE, UNIT_NAME, &result, NULL, 0, err);
+    kiln_buffer_release(&json);
     return st;
 }
 

@@ -1,7 +1,7 @@
 /* products -- the files and folders that stages have written into a bake's folder: what each looked like when it was written, and
  * whether it still follows from the current output of its stage.
  *
- * The list is one unit of the stage "product" (SCHEMA.md, "Products"): hashed, verified and replaced like any other. Programs that
+ * The list is the counters of one unit of the stage "product" (SCHEMA.md, "Products"). Programs that
  * do not know it keep it. A bake of a version that had none has an empty list.
  *
  * A manifest may come from a stranger. So paths are relative and below renders/ or export/, and lead nowhere else: no entry can
@@ -26,7 +26,7 @@ typedef struct {
     kiln_product_state state;
     bool described;   /* what follows describes it */
     uint64_t size;    /* of a folder: of all of its files */
-    int64_t mtime_ns; /* of a folder: of the newest file */
+    int64_t mtime_ns; /* of a folder: of the newest file, when its content, name or place changed last */
     kiln_hash hash;   /* of the content; of a folder: of the names and sizes of its files. Zero: not known */
     kiln_hash of;     /* what it was made from: products of a stage whose `of` differs are of different outputs */
 } kiln_product;
@@ -36,8 +36,8 @@ typedef struct {
     uint32_t n, room;
 } kiln_product_list;
 
-/* Reads the list; empty where there is none. KILN_E_INPUT: it is none that a program of ours writes. Others as
- * kiln_unit_result_read. kiln_product_list_release, after a failure too. */
+/* Reads the list; empty where there is none. KILN_E_INPUT: it is none that a program of ours writes. kiln_product_list_release,
+ * after a failure too. */
 kiln_status kiln_product_list_get(kiln_manifest *m, kiln_product_list *out, kiln_error *err) KILN_MUST_CHECK;
 /* Replaces the stored list. Inside a transaction. */
 kiln_status kiln_product_list_put(kiln_manifest *m, const kiln_product_list *list, kiln_error *err) KILN_MUST_CHECK;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "stages/engine/run_layers.h"
 #include "stages/import/cameras/pinholes.h"
+#include "stages/products/product_guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,7 @@ static const kiln_opt options[] = {
      KILN_ONCE},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
      "NAME.png or NAME.npy for one camera, else a folder; -: stdout, with --format y4m or raw", KILN_ONCE},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

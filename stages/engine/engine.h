@@ -131,9 +131,6 @@ bool kiln_run_prints(const kiln_run *r, bool only_looks);
 /* Says whether that text is printed in full (--verbose, or only_looks) or as a summary of some lines. */
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
-/* Refuses a place to write to that is the run's manifest, belongs to it (kiln_manifest_owns), or is a file of the scene that was
- * imported: it would be gone. KILN_E_USAGE. KILN_E_IO: the manifest cannot be read. */
-kiln_status kiln_run_check_target(kiln_run *r, const char *target, kiln_error *err) KILN_MUST_CHECK;
 /* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images; "cpu" for a program that is
  * cpu_only. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);

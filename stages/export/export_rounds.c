@@ -290,8 +290,7 @@ static kiln_status give_name(const runner *k, kiln_error *err)
     if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
     if (k->f->place == KILN_PLACE_FILE) {
         KILN_TRY(sync_path(from, 0, err));
-        return rename(from, to) == 0 ? KILN_OK
-                                     : kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+        return kiln_product_put(from, to, &k->e->seen, err);
     }
     KILN_TRY(sync_folder(from, err));
     KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err)); /* once more: it was empty of others when the export began */

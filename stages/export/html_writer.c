@@ -14,6 +14,7 @@
 #include "stages/export/sog_rounds.h"
 
 #include "base/minmax.h"
+#include "stages/products/product_mark.h"
 #include "stages/report/html.h"
 #include "stages/report/sha256.h"
 #include "stages/viewer/viewer_folder.h"
@@ -104,9 +105,11 @@ static void write_hash(kiln_html *h, const char *text, size_t size)
 /* The library is WebAssembly and has workers of its own, made from blob: addresses. */
 static void write_head(kiln_html *h, const viewer *v, const char *name)
 {
-    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; worker-src "
-                 "blob:; style-src ");
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
+    kiln_html_text(h, kiln_version);
+    KILN_HTML(h, KILN_PRODUCT_META_END
+              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; worker-src "
+              "blob:; style-src ");
     write_hash(h, v->style, v->style_bytes);
     KILN_HTML(h, "; script-src 'wasm-unsafe-eval' ");
     write_hash(h, v->script, v->script_bytes);

@@ -32,6 +32,7 @@
 #include "stages/export/edits.h"
 #include "stages/export/filters.h"
 #include "stages/import/reader.h"
+#include "stages/products/product_place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,6 +97,7 @@ typedef struct {
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
     const char *target;        /* file or folder as the user named it */
     bool replace;              /* a folder there: names alone say that a file is ours (folder_owner.h) */
+    kiln_product_seen seen;    /* what stood there as a file when it was allowed to write it */
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
     const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;

@@ -71,8 +71,7 @@ static bool has_run(const char *manifest, const char *stage)
     return row.state != KILN_STAGE_MISSING;
 }
 
-/* The text of an option that is given for a stage; NULL: it is not. */
-static const char *given_text(const kiln_bake *b, const char *stage, const char *name, char *text, size_t size)
+const char *kiln_bake_option(const kiln_bake *b, const char *stage, const char *name, char *text, size_t size)
 {
     const kiln_stage_options *s = &b->table->stage[stage_index(b, stage)];
     for (size_t i = 0; i < s->n; i++) {
@@ -86,8 +85,8 @@ static const char *given_text(const kiln_bake *b, const char *stage, const char 
 static const kiln_writer *format_of_levels(const kiln_bake *b)
 {
     char format[KILN_PATH_MAX], output[KILN_PATH_MAX];
-    const char *formats = given_text(b, "export", "format", format, sizeof format);
-    const char *path = given_text(b, "export", "output", output, sizeof output);
+    const char *formats = kiln_bake_option(b, "export", "format", format, sizeof format);
+    const char *path = kiln_bake_option(b, "export", "output", output, sizeof output);
     if (!kiln_bake_runs(b, "export") || (!formats && !path)) return NULL;
     return kiln_writers_need_levels(formats ? formats : "ply", path);
 }
@@ -95,7 +94,7 @@ static const kiln_writer *format_of_levels(const kiln_bake *b)
 /* Says whether this stage is to draw levels; text: of --level. */
 static bool draws_levels(const kiln_bake *b, const char *stage, char *text, size_t size)
 {
-    const char *level = kiln_bake_runs(b, stage) ? given_text(b, stage, "level", text, size) : NULL;
+    const char *level = kiln_bake_runs(b, stage) ? kiln_bake_option(b, stage, "level", text, size) : NULL;
     return level && strcmp(level, "0") != 0;
 }
 

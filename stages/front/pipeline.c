@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/front/bake_places.h"
+#include "stages/front/bake_targets.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -184,12 +185,14 @@ static kiln_status run_program(const char *name, const char **argv, bool quiet, 
 }
 
 /* Made under another name first: what stands under its own is whole, and is used as it is. */
-static kiln_status make_demo(const char *dir, int *code, kiln_error *err)
+static kiln_status make_demo(const char *given, int *code, kiln_error *err)
 {
-    char unfinished[KILN_PATH_MAX];
-    if (kiln_is_dir(dir)) return KILN_OK;
-    if (snprintf(unfinished, sizeof unfinished, "%s.unfinished", dir) >= (int)sizeof unfinished)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", dir);
+    char unfinished[KILN_PATH_MAX], dir[KILN_PATH_MAX];
+    if (kiln_is_dir(given)) return KILN_OK;
+    KILN_TRY(kiln_path_join(dir, sizeof dir, "", given, err));
+    for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/';) dir[--n] = '\0';
+    kiln_leftover_folders_drop(dir);
+    KILN_TRY(kiln_temporary_path(dir, unfinished, err));
     const char *argv[] = {NULL, "demo", unfinished, "--quiet", NULL};
     KILN_TRY(run_program("generate", argv, true, code, err));
     if (*code) return KILN_OK;
@@ -277,8 +280,11 @@ static bool has_report(const kiln_bake *b, const char *path)
 static kiln_status make_report(const kiln_bake *b, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    const char *argv[] = {NULL, b->manifest, "--quiet", is_yes("allow-network-fs") ? "--allow-network-fs" : NULL, NULL};
+    const char *argv[] = {NULL, b->manifest, "--quiet", NULL, NULL, NULL};
+    size_t n = 3;
     int code = 0;
+    if (is_yes("allow-network-fs")) argv[n++] = "--allow-network-fs";
+    if (is_yes("overwrite")) argv[n++] = "--overwrite";
     if (!o.report || o.stages || !kiln_is_file(b->manifest)) return KILN_OK;
     KILN_TRY(kiln_path_join(path, sizeof path, b->out, "report.html", err));
     if (has_report(b, path)) return KILN_OK;
@@ -316,6 +322,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     KILN_TRY(kiln_bake_places(parsed, b, err));
     KILN_TRY(kiln_chosen_stages_end(b, err));
     KILN_TRY(kiln_stage_calls_make(b, err));
+    if (!o.print_commands) KILN_TRY(kiln_bake_targets_check(b, is_yes("overwrite"), err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));

@@ -75,12 +75,10 @@ void kiln_product_guard_close(kiln_product_guard *g)
     free(g);
 }
 
-kiln_status kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out, kiln_error *err)
+void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out)
 {
-    (void)err;
     if (!real_path(scene, g->new_scene)) g->new_scene[0] = '\0'; /* import says that it is not there */
     if (!real_path(out, g->out)) g->out[0] = '\0';
-    return KILN_OK;
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------------------------ */
@@ -145,6 +143,16 @@ static bool is_picture(const char *path)
     return false;
 }
 
+/* What lies among the photos, and what import may read as cameras beside the cameras. The folder of cameras is often the one that
+ * people work in, so other files there are as anywhere. */
+static bool may_be_of_scene(const folder *in, const char *path)
+{
+    static const char *const suffixes[] = {"json", "txt", "bin"};
+    for (size_t i = 0; in->is == KILN_FOLDER_OF_CAMERAS && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
+    return in->is == KILN_FOLDER_OF_PHOTOS;
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------------------- */
 static kiln_status refuse_scene(const char *path, kiln_error *err)
 {
@@ -169,7 +177,7 @@ static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
         path);
 }
 
-static kiln_status refuse_changed(const char *path, kiln_error *err)
+kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
                      "'%s' was changed since SplatKiln wrote it; keep it under another name, or replace it with -w, --overwrite",
@@ -201,6 +209,19 @@ static const kiln_product *product_at(const kiln_product_guard *g, const char *r
     return kiln_product_list_find(&g->list, real + n + 1);
 }
 
+void kiln_product_guard_own(kiln_product_guard *g, const char *path)
+{
+    char real[KILN_PATH_MAX];
+    kiln_product *p;
+    kiln_product_seen seen = {.overwrite = 1};
+    const size_t n = strlen(g->bake);
+    kiln_product_look(path, &seen);
+    if (!n || !real_path(path, real) || strncmp(real, g->bake, n) != 0 || real[n] != '/' || product_at(g, real)) return;
+    if (kiln_product_begin(&g->list, real + n + 1, "", (kiln_hash){0}, &seen, NULL) != KILN_OK) return; /* it goes by its mark */
+    p = kiln_product_list_find(&g->list, real + n + 1);
+    p->state = KILN_PRODUCT_CURRENT;
+}
+
 /* of a run that was killed: it may have written the file again, and nothing describes that */
 static bool was_begun(const kiln_product *p, kiln_mark mark)
 {
@@ -230,6 +251,13 @@ kiln_listed kiln_product_guard_listed(const kiln_product_guard *g, const char *p
     return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed(g, name) : KILN_LISTED_NOT;
 }
 
+bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage)
+{
+    for (uint32_t i = 0; i < g->list.n; i++)
+        if (strcmp(g->list.products[i].stage, stage) == 0) return true;
+    return false;
+}
+
 /* ---- a file ------------------------------------------------------------------------------------------------------------- */
 static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const struct stat *f)
 {
@@ -248,9 +276,9 @@ static kiln_status check_there(const kiln_product_guard *g, const folder *in, co
     if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
     const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
     if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
-    if (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_OF_CAMERAS) return refuse_folder_of_scene(path, err);
+    if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     if (g->overwrite) return KILN_OK;
-    return mark == KILN_MARK_BROKEN ? refuse_changed(path, err) : refuse_foreign(path, err);
+    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err) : refuse_foreign(path, err);
 }
 
 static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
@@ -266,13 +294,16 @@ static kiln_status check_entry(const kiln_product_guard *g, const folder *in, co
     KILN_TRY(kiln_file_replaceable(path, err));
     if (!S_ISLNK(entry->st_mode)) return check_there(g, in, path, real, err);
     if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS)) return refuse_photos(path, err);
-    if (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_OF_CAMERAS) return refuse_folder_of_scene(path, err);
+    if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     return g->overwrite ? KILN_OK : refuse_link(path, err);
 }
 
-static kiln_status refuse_manifest(const kiln_product_guard *g, const char *path, kiln_error *err)
+/* in: the folder of `path`; entry: what is there, NULL: nothing. Elsewhere only another name of a file can be the manifest's. */
+static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
+                                   kiln_error *err)
 {
-    if (!g->m || !kiln_manifest_owns(kiln_manifest_path(g->m), path)) return KILN_OK;
+    const bool may_be = strcmp(in->real, g->bake) == 0 || (entry && (S_ISLNK(entry->st_mode) || entry->st_nlink > 1));
+    if (!g->m || !may_be || !kiln_manifest_owns(kiln_manifest_path(g->m), path)) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake itself, or belongs to it; choose another place with -o", path);
 }
 
@@ -281,10 +312,11 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, ki
     struct stat entry;
     kiln_product_seen now = {.overwrite = g->overwrite};
     const folder *in;
-    KILN_TRY(refuse_manifest(g, path, err));
     KILN_TRY(folder_of(g, path, &in, err));
+    const bool there = lstat(path, &entry) == 0;
+    KILN_TRY(refuse_manifest(g, in, path, there ? &entry : NULL, err));
     kiln_product_look(path, &now);
-    if (lstat(path, &entry) == 0)
+    if (there)
         KILN_TRY(check_entry(g, in, path, &entry, err));
     else if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS))
         return refuse_photos(path, err);
@@ -292,15 +324,24 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, ki
     return KILN_OK;
 }
 
+kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path, kiln_product_seen *seen, kiln_error *err)
+{
+    kiln_product_guard *g;
+    KILN_TRY(kiln_product_guard_open(m, overwrite, &g, err));
+    const kiln_status st = kiln_product_guard_check(g, path, seen, err);
+    kiln_product_guard_close(g);
+    return st;
+}
+
 /* ---- a folder ------------------------------------------------------------------------------------------------------------ */
-kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool beside_photos, kiln_error *err)
+kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err)
 {
     const folder *f;
-    KILN_TRY(refuse_manifest(g, path, err));
+    KILN_TRY(folder_of(g, path, &f, err));
+    KILN_TRY(refuse_manifest(g, f, path, NULL, err));
     KILN_TRY(look_at_folder(g, path, &f, err));
-    if (f->is == KILN_FOLDER_OF_CAMERAS || f->is == KILN_FOLDER_OF_PHOTOS ||
-        (f->there && kiln_scene_files_below(g->scene, f->real)))
+    if (f->is == KILN_FOLDER_OF_PHOTOS || (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
         return kiln_fail(err, KILN_E_USAGE,
                          "the folder '%s' holds files of the scene that was imported; choose another place with -o", path);
-    return beside_photos && f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
+    return f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
 }

@@ -36,14 +36,21 @@ kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_produ
 void kiln_product_guard_close(kiln_product_guard *g); /* accepts NULL */
 /* Adds a scene that is not imported yet: its file, or all that lies in its folder but for `out`, the folder of the bake, is never
  * replaced. */
-kiln_status kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out);
 
+/* KILN_E_USAGE: "'PATH' was changed since SplatKiln wrote it", with what to do. */
+kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err);
+/* Counts a file as ours, as it lies there: the caller knows it from a record that older bakes have. */
+void kiln_product_guard_own(kiln_product_guard *g, const char *path);
 /* Asks for a file. KILN_E_USAGE: it may not be written. KILN_E_IO: a folder, a pipe or a device has the name. seen may be NULL. */
 kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, kiln_product_seen *seen,
                                      kiln_error *err) KILN_MUST_CHECK;
-/* Asks for a folder of many files: none of the scene's may lie in it, and, if the files are pictures or the folder is shared with
- * files of others, it may not lie where import looks for photos. Says nothing of what it holds. KILN_E_USAGE. */
-kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool beside_photos, kiln_error *err) KILN_MUST_CHECK;
+/* Opens a guard, asks for one file and closes it. */
+kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path, kiln_product_seen *seen,
+                                   kiln_error *err) KILN_MUST_CHECK;
+/* Asks for a folder of many files, which may not lie where import looks for photos. whole: it is replaced as a whole, so none of
+ * the scene's may lie in it; else it is shared with files of others. Says nothing of what else it holds. KILN_E_USAGE. */
+kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err) KILN_MUST_CHECK;
 
 /* What the list of the manifest says of a file or folder of the bake. */
 typedef enum {
@@ -52,5 +59,7 @@ typedef enum {
     KILN_LISTED_CHANGED,   /* ours, and changed since */
 } kiln_listed;
 kiln_listed kiln_product_guard_listed(const kiln_product_guard *g, const char *path);
+/* Says whether the manifest lists any file of this stage. One of a version before lists none. */
+bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage);
 
 #endif

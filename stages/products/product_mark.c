@@ -98,22 +98,25 @@ void kiln_product_seal_png(kiln_hash before, unsigned char out[KILN_PNG_SEAL_BYT
 }
 
 /* ---- formats --------------------------------------------------------------------------------------------------------- */
-/* A version before had its bare number there, beside the profile of the picture. */
-static bool is_our_software(const unsigned char *head, size_t n)
+static bool has_bytes(const unsigned char *head, size_t n, const char *bytes, size_t length)
 {
-    static const char ours[] = "Software\0" KILN_PRODUCT_GENERATOR;
-    static const char before[] = "Software\0000.1.0";
-    return memmem(head, n, ours, sizeof ours - 1) ||
-           (memmem(head, n, before, sizeof before - 1) && memmem(head, n, "tEXtProfile", 12));
+    return memmem(head, n, bytes, length) != NULL;
+}
+
+/* A PNG of a version before, without a seal: it has the bare number there, beside the profile of the picture. */
+static bool is_of_before(const unsigned char *head, size_t n)
+{
+    static const char number[] = "tEXtSoftware\0000.1.0", profile[] = "tEXtProfile";
+    return has_bytes(head, n, number, sizeof number - 1) && has_bytes(head, n, profile, sizeof profile);
 }
 
 /* A seal that is not the last chunk but one, as where bytes were appended, fits nothing. */
 static kiln_mark mark_of_png(const ends *e)
 {
-    const unsigned char *const pixels = memmem(e->head, e->n, "IDAT", 4);
-    if (!is_our_software(e->head, pixels ? (size_t)(pixels - e->head) : e->n)) return KILN_MARK_NONE;
-    if (!has_text(e->tail, e->n, "tEXt" PNG_SEAL_KEY)) return KILN_MARK_OURS; /* of a version before */
-    const unsigned char *const seal = e->tail + e->n - PNG_SEAL_TAIL;
+    static const char ours[] = "tEXtSoftware\0" KILN_PRODUCT_GENERATOR;
+    const unsigned char *const pixels = memmem(e->head, e->n, "IDAT", 4), *const seal = e->tail + e->n - PNG_SEAL_TAIL;
+    const size_t n = pixels ? (size_t)(pixels - e->head) : e->n;
+    if (!has_bytes(e->head, n, ours, sizeof ours - 1)) return is_of_before(e->head, n) ? KILN_MARK_OURS : KILN_MARK_NONE;
     if (e->n < PNG_SEAL_TAIL || memcmp(seal + 4, "tEXt" PNG_SEAL_KEY, 4 + sizeof PNG_SEAL_KEY) != 0) return KILN_MARK_BROKEN;
     return judge_seal(e, seal + PNG_SEAL_AT, e->size - PNG_SEAL_TAIL);
 }
@@ -130,8 +133,7 @@ static kiln_mark mark_of_json(const ends *e)
 {
     enum { NEAR = 256 };
     const size_t n = e->n < NEAR ? e->n : NEAR;
-    return has_text(e->head, n, GENERATOR) || has_text(e->head, n, "\"format\":\"splatkiln-chunks\"") ? KILN_MARK_OURS
-                                                                                                      : KILN_MARK_NONE;
+    return has_text(e->head, n, GENERATOR) || has_text(e->head, n, "\"splatkiln-chunks\"") ? KILN_MARK_OURS : KILN_MARK_NONE;
 }
 
 /* Its chunks' sizes come first. */
@@ -149,10 +151,11 @@ static kiln_mark mark_of_zip(const ends *e)
 
 static kiln_mark mark_of_html(const ends *e)
 {
-    static const char mark[] = "<meta name=\"generator\" content=\"" KILN_PRODUCT_GENERATOR;
+    static const char mark[] = KILN_PRODUCT_META_BEGIN;
     static const char report_before[] = "<p class=\"eyebrow\">SplatKiln bake report</p>";
     if (!has_text(e->head, e->n, mark)) return has_text(e->head, e->n, report_before) ? KILN_MARK_OURS : KILN_MARK_NONE;
     const unsigned char *const seal = e->n >= HTML_SEAL_BYTES ? e->tail + e->n - HTML_SEAL_BYTES : NULL;
+    if (!has_text(e->tail, e->n, HTML_SEAL_BEGIN)) return KILN_MARK_OURS; /* an exported scene */
     if (!seal || memcmp(seal, HTML_SEAL_BEGIN, sizeof HTML_SEAL_BEGIN - 1) != 0) return KILN_MARK_BROKEN;
     return judge_seal(e, seal + sizeof HTML_SEAL_BEGIN - 1, e->size - HTML_SEAL_BYTES);
 }
@@ -213,7 +216,7 @@ kiln_mark kiln_product_folder_mark(const char *folder)
 
 bool kiln_product_name_has_mark(const char *path)
 {
-    static const char *const suffixes[] = {"png", "ply", "glb", "sog", "rad", "html", "json"};
+    static const char *const suffixes[] = {"png", "glb", "sog", "rad", "html", "json"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
     return false;

@@ -27,11 +27,15 @@ typedef enum {
 kiln_mark kiln_product_mark(const char *path);
 /* The same of a folder: of the file in it that its format begins with (index.json, tileset.json, meta.json, lod-meta.json). */
 kiln_mark kiln_product_folder_mark(const char *folder);
-/* Says whether a file of this name, by its suffix, would carry a mark if we had written it. */
+/* Says whether a file of this name, by its suffix, would carry a mark if we had written it. A PLY carries
+ * none where it keeps the header of its source. */
 bool kiln_product_name_has_mark(const char *path);
 
 /* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and the version. */
 #define KILN_PRODUCT_GENERATOR "SplatKiln "
+/* Of a page: with kiln_version in between. */
+#define KILN_PRODUCT_META_BEGIN "<meta name=\"generator\" content=\"" KILN_PRODUCT_GENERATOR
+#define KILN_PRODUCT_META_END "\">\n"
 
 /* Appends the seal to a page that is whole. */
 kiln_status kiln_product_seal_html(kiln_buffer *page, kiln_error *err) KILN_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,36 @@ static bool is_ours(const char *path)
 {
     const kiln_mark mark = kiln_product_mark(path);
     return mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
+}
+
+/* Both are read to the end only if they are alike. */
+static bool has_same_bytes(const char *a, const char *b)
+{
+    enum { STEP = 1 << 16 };
+    kiln_file_info x, y;
+    unsigned char *bytes = NULL;
+    int in[2] = {-1, -1};
+    bool same = kiln_file_stat(a, &x, NULL) == KILN_OK && kiln_file_stat(b, &y, NULL) == KILN_OK && x.size == y.size &&
+                kiln_file_open(a, &in[0], NULL) == KILN_OK && kiln_file_open(b, &in[1], NULL) == KILN_OK &&
+                KILN_ALLOC_UNSET(&bytes, 2 * STEP, "two files", NULL) == KILN_OK;
+    for (uint64_t at = 0; same && at < x.size; at += STEP) {
+        const size_t n = x.size - at < STEP ? (size_t)(x.size - at) : STEP;
+        same = kiln_file_read_at(in[0], a, at, bytes, n, NULL) == KILN_OK &&
+               kiln_file_read_at(in[1], b, at, bytes + STEP, n, NULL) == KILN_OK && memcmp(bytes, bytes + STEP, n) == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        if (in[i] >= 0) (void)close(in[i]);
+    free(bytes);
+    return same;
+}
+
+/* What may go: what stood there before, what -w allows, what is ours; and a file with the same bytes, with which nothing is lost. A
+ * worker that died right behind its rename has left one, and another one computes the unit again. */
+static bool may_replace(const char *temporary, const char *path, const kiln_product_seen *seen, const kiln_product_seen *now)
+{
+    struct stat s;
+    if (is_same(now, seen) || seen->overwrite || is_ours(path)) return true;
+    return lstat(path, &s) == 0 && S_ISREG(s.st_mode) && has_same_bytes(temporary, path);
 }
 
 static kiln_status rename_failed(const char *temporary, const char *path, int why, kiln_error *err)
@@ -67,7 +98,7 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
             continue;
         }
         KILN_TRY(kiln_file_replaceable(path, err));
-        if (!is_same(&now, seen) && !seen->overwrite && !is_ours(path))
+        if (!may_replace(temporary, path, seen, &now))
             return kiln_fail(err, KILN_E_USAGE,
                              "'%s' was made or changed by somebody else while this ran, and is not replaced; choose another place, "
                              "or replace it with -w, --overwrite",

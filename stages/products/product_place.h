@@ -3,7 +3,7 @@
  * Whether it may have the name was asked before the work began (product_guard.h), minutes or hours ago. Meanwhile the user, or a
  * second run with the same target, may have put something there. So the state that was looked at is kept, travels to the worker
  * that writes the file, and is compared once more right before the rename. Where nothing was, the rename itself refuses to replace.
- */
+ * A file with the very bytes that are to be written may always go. */
 #ifndef KILN_STAGES_PRODUCTS_PRODUCT_PLACE_H
 #define KILN_STAGES_PRODUCTS_PRODUCT_PLACE_H
 

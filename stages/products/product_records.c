@@ -29,19 +29,20 @@ bool kiln_product_describe(kiln_product *p, const json_t *described)
  * context, so the sums are here; one thread at a time describes. */
 static struct {
     uint64_t size;
-    int64_t mtime_ns;
-    uint64_t names; /* sum of hashes of names and sizes: the order of files does not matter */
+    int64_t mtime_ns, change_ns; /* the newest; change_ns: also of names, links and modes, so of a file that was moved here */
+    uint64_t names;              /* sum of hashes of names and sizes: the order of files does not matter */
     size_t skip;
 } sums;
 
 static int add_entry(const char *path, const struct stat *s, int type, struct FTW *where)
 {
     (void)where;
-    if (type == FTW_D) return 0;
+    if (type == FTW_D || (type == FTW_F && s->st_size == 0)) return 0; /* an emptied file holds nothing of anybody's */
     const int64_t mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec;
+    const int64_t change_ns = (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec;
     kiln_hasher *h = kiln_hasher_new();
     uint64_t part;
-    kiln_key_text(h, "name", path + sums.skip);
+    kiln_key_text(h, "name", path + sums.skip + strspn(path + sums.skip, "/"));
     kiln_key_u64(h, "size", (uint64_t)s->st_size);
     kiln_key_u64(h, "type", (uint64_t)type);
     const kiln_hash hash = kiln_hasher_end(h);
@@ -49,6 +50,7 @@ static int add_entry(const char *path, const struct stat *s, int type, struct FT
     sums.names += part;
     sums.size += (uint64_t)s->st_size;
     if (mtime_ns > sums.mtime_ns) sums.mtime_ns = mtime_ns;
+    if (change_ns > sums.change_ns) sums.change_ns = change_ns;
     return 0;
 }
 
@@ -56,16 +58,16 @@ static bool look_at_folder(const char *path, kiln_product *p)
 {
     enum { DESCRIPTORS = 16 };
     memset(&sums, 0, sizeof sums);
-    sums.mtime_ns = INT64_MIN;
+    sums.mtime_ns = sums.change_ns = INT64_MIN;
     sums.skip = strlen(path);
     if (nftw(path, add_entry, DESCRIPTORS, FTW_PHYS) != 0) return false;
     p->size = sums.size;
-    p->mtime_ns = sums.mtime_ns;
+    p->mtime_ns = sums.change_ns > sums.mtime_ns ? sums.change_ns : sums.mtime_ns;
     p->hash = kiln_hash_of(&sums.names, sizeof sums.names);
     return true;
 }
 
-static bool is_folder_path(const kiln_product *p) { return p->path[strlen(p->path) - 1] == '/'; }
+bool kiln_product_is_folder(const kiln_product *p) { return p->path[strlen(p->path) - 1] == '/'; }
 
 kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_error *err)
 {
@@ -85,11 +87,14 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
     return KILN_OK;
 }
 
+/* Nothing in it is newer: what is missing was removed, and nothing of anybody's is there in its place. In a copy of the bake all
+ * files have changed their place: then names, sizes and times of content say it. */
 static bool is_unchanged_folder(const kiln_product *p, const char *path)
 {
     kiln_product now = {0};
-    return kiln_is_dir(path) && look_at_folder(path, &now) && now.size == p->size && now.mtime_ns == p->mtime_ns &&
-           kiln_hash_equal(now.hash, p->hash);
+    if (!kiln_is_dir(path) || !look_at_folder(path, &now)) return false;
+    return now.mtime_ns <= p->mtime_ns ||
+           (sums.mtime_ns <= p->mtime_ns && now.size == p->size && kiln_hash_equal(now.hash, p->hash));
 }
 
 bool kiln_product_is_unchanged(const kiln_product *p, const char *path)
@@ -97,8 +102,10 @@ bool kiln_product_is_unchanged(const kiln_product *p, const char *path)
     kiln_file_info now;
     kiln_hash hash;
     if (!p->described) return false;
-    if (is_folder_path(p)) return is_unchanged_folder(p, path);
-    if (kiln_file_stat(path, &now, NULL) != KILN_OK || !now.is_file || now.size != p->size) return false;
+    if (kiln_product_is_folder(p)) return is_unchanged_folder(p, path);
+    if (kiln_file_stat(path, &now, NULL) != KILN_OK || !now.is_file) return false;
+    if (now.size == 0) return true; /* emptied: it holds nothing of anybody's */
+    if (now.size != p->size) return false;
     if (now.mtime_ns == p->mtime_ns) return true;
     return !kiln_hash_is_zero(p->hash) && kiln_hash_file(path, &hash, NULL) == KILN_OK && kiln_hash_equal(hash, p->hash);
 }
@@ -166,13 +173,35 @@ kiln_status kiln_product_records_get(kiln_manifest *m, kiln_product_list *out, k
 }
 
 /* ---- what a stage writes --------------------------------------------------------------------------------------------------- */
-kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const char *stage, kiln_hash of, kiln_error *err)
+static kiln_status list_file(kiln_product_list *list, const char *path, const char *stage, kiln_hash of, kiln_product_state state,
+                             kiln_product **out, kiln_error *err)
+{
+    KILN_TRY(kiln_product_list_add(list, path, stage, out, err));
+    (void)snprintf((*out)->stage, sizeof(*out)->stage, "%s", stage);
+    (*out)->state = state;
+    (*out)->of = of;
+    return KILN_OK;
+}
+
+kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const char *stage, kiln_hash of,
+                               const kiln_product_seen *seen, kiln_error *err)
 {
     kiln_product *p;
-    KILN_TRY(kiln_product_list_add(list, path, stage, &p, err));
-    (void)snprintf(p->stage, sizeof p->stage, "%s", stage);
-    p->state = KILN_PRODUCT_BEGUN;
-    p->of = of;
+    KILN_TRY(list_file(list, path, stage, of, KILN_PRODUCT_BEGUN, &p, err));
+    if (!seen->overwrite || !seen->there || kiln_product_is_folder(p)) return KILN_OK;
+    p->described = true;
+    p->size = seen->size;
+    p->mtime_ns = seen->mtime_ns;
+    p->hash = (kiln_hash){0};
+    return KILN_OK;
+}
+
+kiln_status kiln_product_current(kiln_product_list *list, const char *path, const char *stage, kiln_hash of, kiln_product **out,
+                                 kiln_error *err)
+{
+    kiln_product *p;
+    KILN_TRY(list_file(list, path, stage, of, KILN_PRODUCT_CURRENT, &p, err));
+    if (out) *out = p;
     return KILN_OK;
 }
 
@@ -180,6 +209,8 @@ void kiln_products_supersede(kiln_product_list *list, const char *stage, kiln_ha
 {
     for (uint32_t i = 0; i < list->n; i++) {
         kiln_product *const p = &list->products[i];
-        if (strcmp(p->stage, stage) == 0 && !kiln_hash_equal(p->of, of)) p->state = KILN_PRODUCT_SUPERSEDED;
+        if (strcmp(p->stage, stage) != 0 || kiln_hash_equal(p->of, of)) continue;
+        if (p->state == KILN_PRODUCT_BEGUN) p->described = false; /* of what was there before, if of anything */
+        p->state = KILN_PRODUCT_SUPERSEDED;
     }
 }

@@ -7,6 +7,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/frame/view_detail.h"
 #include "stages/render/distance.h"
+#include "stages/render/picture_targets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +114,7 @@ static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_render_pl
 kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const kiln_render_plan *s = context;
+    KILN_TRY(kiln_picture_targets_put(r, m, s, err));
     KILN_TRY(kiln_images_clear(m, err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         if (!s->units[i].quarantined) KILN_TRY(put_image(r, m, s, i, err));

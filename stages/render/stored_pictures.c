@@ -3,6 +3,7 @@
 
 #include "stages/engine/json_text.h"
 #include "stages/render/photo.h"
+#include "stages/render/picture_targets.h"
 #include "stages/render/written.h"
 
 #include <stdlib.h>
@@ -43,8 +44,9 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18224);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full, crop and frame are of runs that store nothing */
+    KILN_KEY_LISTS(kiln_render_unit, 18344);
+    kiln_hasher *h = kiln_run_key_bare(
+        r, "picture"); /* against_full, crop and frame are of runs that store nothing; what stood there decides no bit */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -232,6 +234,8 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
 {
     const char *kind;
     KILN_TRY(find_due(r, s, err));
+    KILN_TRY(kiln_picture_targets_check(r, s, err));
+    KILN_TRY(kiln_picture_targets_begin(r, s, err));
     KILN_TRY(kiln_render_plan_expect(r, s, s->o->fast, err));
     KILN_TRY(choose_kind(r, s, &kind, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {

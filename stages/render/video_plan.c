@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/render/picture_targets.h"
 
 #include <string.h>
 
@@ -41,6 +42,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
 {
     uint32_t first[2] = {0}, size[2];
     if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera, so no frame of a video");
+    KILN_TRY(kiln_picture_targets_check_stream(r, s, err));
     const uint32_t even = s->stream.encodes ? ~1u : ~0u; /* of a size that is made, see make_even */
     frame_size(s, &s->jobs[0], first);
     for (uint32_t i = 1; i < s->n_jobs; i++) {

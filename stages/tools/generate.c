@@ -5,6 +5,7 @@
 #include "stages/engine/engine.h"
 #include "stages/export/writer.h"
 #include "stages/generate/generate.h"
+#include "stages/products/product_guard.h"
 
 #include <math.h>
 #include <omp.h>
@@ -15,6 +16,7 @@ static struct {
     uint32_t cameras, explode;
     double explode_by;
     const char *size;
+    bool overwrite;
 } o;
 
 static const kiln_opt options[] = {
@@ -24,6 +26,7 @@ static const kiln_opt options[] = {
     {"seed", 0, KILN_OPT_U64, &o.seed, "N", "1", NULL, "scene: another seed, another scene", 0},
     {"explode", 0, KILN_OPT_U32, &o.explode, "PERMILLE", "0", "0..1000", "scene: share of Gaussians whose scales explode", 0},
     {"explode-by", 0, KILN_OPT_F64, &o.explode_by, "LOG", "4", "0..50", "scene: by how much their log scales grow", 0},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -46,6 +49,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                .height = demo ? 400 : 1080,
                                .explode_per_mille = o.explode,
                                .explode_by = o.explode_by,
+                               .overwrite = o.overwrite,
                                .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
     if (!demo && !points && strcmp(what, "scene") != 0)
         return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo', 'scene' or 'points', not '%s'", what);

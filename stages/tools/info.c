@@ -9,13 +9,14 @@
 #include "stages/engine/json_text.h"
 #include "stages/info/info_internal.h"
 #include "stages/lod/levels_info.h"
+#include "stages/products/product_guard.h"
 
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool with_levels, with_plots, ascii, cameras_alone;
+static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
@@ -28,6 +29,7 @@ static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_BOOL, &cameras_alone, NULL, NULL, NULL,
      "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn", 0},
     {"output", 'o', KILN_OPT_PATH, &output, "FILE", "-", NULL, "with --cameras: the file to write; -: to stdout", 0},
+    KILN_OVERWRITE_OPTION(&overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
 
 static const kiln_cli cli = {.program = "kiln-info",
@@ -103,7 +105,7 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_options(err));
-    if (cameras_alone) return kiln_info_write_cameras(r, output, err);
+    if (cameras_alone) return kiln_info_write_cameras(r, output, overwrite, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     kiln_status st = gather(kiln_run_manifest(r), info, err);

@@ -47,7 +47,7 @@ for stage in knn prune chunk; do kiln $stage far.db >/dev/null || fail "$stage o
 for format in spz spz4 glb; do
     suffix=${format%4}
     for db in a far; do
-        "$KILN_BIN/kiln-export" $db.db --json --report-loss 3 --format $format -o $db.$suffix >$db.json 2>err || fail "$format of $db: $(cat err)"
+        "$KILN_BIN/kiln-export" $db.db --json --report-loss 3 --format $format -w -o $db.$suffix >$db.json 2>err || fail "$format of $db: $(cat err)"
     done
     python3 - <<'P' || fail "$format of a scene with an origin has another loss: $(cat a.json far.json)"
 import json
@@ -62,7 +62,7 @@ for format in splat compressed-ply ksplat ksplat0 ksplat2 sog sog-folder glb csv
     glb | csv | spz*) ! grep -q 'float32' err || fail "$format holds more than float32: $(cat err)" ;;
     *) grep -q 'float32 to readers, of which neighbours are up to 0.5 apart' err || fail "$format: $(cat err)" ;;
     esac
-    must 0 "$KILN_BIN/kiln-export" far.db --format $format --keep-origin -o "said.$format/"
+    must 0 "$KILN_BIN/kiln-export" far.db --format $format --keep-origin -w -o "said.$format/"
     [ "$(grep -c "positions are relative to the scene's origin 4999999 " err)" = 1 ] || fail "$format --keep-origin: $(cat err)"
 done
 # points are not drawn, which is said before anything is done
@@ -72,7 +72,7 @@ must 2 kiln export points.db --layer source --report-loss 1 -o points-out.ply
 grep -q 'points' err && [ ! -e points-out.ply ] || fail "$(cat err)"
 # a floor that is not reached leaves no file, and a file that is there as it was
 cp a.splat before
-must 3 kiln export a.db -o a.splat --report-loss 1 --min-psnr 90
+must 3 kiln export a.db -w -o a.splat --report-loss 1 --min-psnr 90
 grep -q 'below --min-psnr 90' err || fail "$(cat err)"
 cmp a.splat before || fail 'a refused export changed the file'
 must 3 kiln export a.db -o c.splat --report-loss 1 --min-psnr 90
@@ -80,7 +80,7 @@ must 3 kiln export a.db -o c.splat --report-loss 1 --min-psnr 90
 must 0 kiln export a.db -o c.splat --report-loss 1 --min-psnr 5
 must 2 kiln export a.db --format chunks -o raw --report-loss 1
 must 2 kiln export a.db -o d.splat --min-psnr 5
-"$KILN_BIN/kiln-export" a.db --json --report-loss 3 -o a.splat 2>err | python3 -c 'import json, sys
+"$KILN_BIN/kiln-export" a.db --json --report-loss 3 -w -o a.splat 2>err | python3 -c 'import json, sys
 psnr = json.load(sys.stdin)["psnr"]; sys.exit(not (len(psnr) == 3 and all(5 < v < 90 for v in psnr.values())))' || fail 'the JSON has no dB'
 # memory is asked for before pictures are made: too large ones are refused with what would do
 cp a.db large.db

@@ -33,7 +33,7 @@ stage_line() {
     import) rm -f again.db*; echo "import $2 again.db" ;;
     tiles) echo "tiles $3 --force --tables all" ;;
     render) echo "render $3 --force --format none" ;;
-    export) echo "export $3 -o again.ply" ;;
+    export) echo "export $3 -w -o again.ply" ;;
     *) echo "$1 $3 --force" ;;
     esac
 }

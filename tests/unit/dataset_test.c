@@ -58,10 +58,15 @@ static void put_photo(const char *name, uint32_t width, uint32_t height)
     kiln_error err = {0};
     float *black = calloc((size_t)width * height, 3 * sizeof *black);
     assert_non_null(black);
-    if (kiln_picture_write(
-            &(kiln_picture_job){
-                .path = at(name), .format = KILN_PNG8, .data = black, .width = width, .height = height, .step = 3, .channels = 3},
-            &err) != KILN_OK)
+    if (kiln_picture_write(&(kiln_picture_job){.path = at(name),
+                                               .format = KILN_PNG8,
+                                               .data = black,
+                                               .width = width,
+                                               .height = height,
+                                               .step = 3,
+                                               .channels = 3,
+                                               .seen = &(kiln_product_seen){.overwrite = 1}},
+                           &err) != KILN_OK)
         fail_msg("%s", err.msg);
     free(black);
 }
