@@ -14,6 +14,7 @@
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 #include "stages/front/stage_calls.h"
+#include "stages/products/stale_products.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -296,6 +297,22 @@ static kiln_status make_report(const kiln_bake *b, kiln_error *err)
     return kiln_program_stopped(err);
 }
 
+/* Nothing is dropped without being asked for: what is left of before is named. */
+static void say_stale_products(const kiln_bake *b)
+{
+    kiln_manifest *m;
+    kiln_stale_list list;
+    char text[1024];
+    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+        return;
+    if (kiln_stale_products_get(m, &list, NULL) == KILN_OK && list.n > 0) {
+        kiln_stale_products_text(&list, text);
+        kiln_say("%s; kiln gc %s removes what nobody has changed of them", text, b->manifest);
+    }
+    kiln_stale_list_release(&list);
+    kiln_manifest_close(m);
+}
+
 static void say_place(const kiln_bake *b, const char *what, const char *stage, const char *folder)
 {
     char path[KILN_PATH_MAX];
@@ -327,6 +344,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
+    if (*code == 0) say_stale_products(b);
     if (*code == 0) say_places(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,

@@ -14,6 +14,9 @@
 /* ---- parts: info is the document ------------------------------------------------------------------------------------- */
 kiln_status kiln_info_stages(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK; /* "stages" */
 kiln_status kiln_info_plan(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;   /* "plan" */
+/* Files that do not follow from the bake any more (stale_products.h). */
+kiln_status kiln_info_superseded(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
+void kiln_info_print_superseded(const json_t *info);
 kiln_status kiln_info_quarantine(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK; /* "quarantine" */
 /* "scene" and the rows in "counts"; after the stages. */
 kiln_status kiln_info_scene(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;

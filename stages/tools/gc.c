@@ -9,6 +9,9 @@
 #include "base/quote.h"
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
+#include "stages/export/chunks_index.h"
+#include "stages/products/stale_products.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 static struct {
     bool dry_run, vacuum;
@@ -36,6 +40,8 @@ static const char *const notes[] = {
     "What is kept: all that the stages' current outputs consist of, the units that they were made from, so that a changed option "
     "redoes no more than it would have without this; units done since, of a stage that is not complete yet; cameras, images, "
     "parameters, the records of runs.",
+    "Files of the bake's own folder that no longer follow from it are removed, too: pictures of cameras that are gone, exports of "
+    "earlier rows, a report of before. One that was changed since SplatKiln wrote it stays.",
     "Vacuum needs room for what is kept twice: a copy in the scratch folder, and beside the manifest until the end. Where that "
     "lacks, the program ends with 74 after dropping; later stages use the space inside the file, and kiln-gc --vacuum gives "
     "it back when there is room.",
@@ -72,7 +78,70 @@ typedef struct {
     uint64_t need;                  /* bytes that vacuum writes in each of its two places */
     uint64_t file_soon;             /* bytes of the file when no process reads an older state of it */
     space_end end;
+    kiln_stale_list stale; /* files that do not follow from the bake */
+    uint32_t removed;      /* of these; with --dry-run those that would be */
 } collection;
+
+/* ---- files of the bake's folder ------------------------------------------------------------------------------------------- */
+static bool remove_chunk_file(void *folder, const char *name, uint64_t bytes)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    if (kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && lstat(path, &s) == 0 && S_ISREG(s.st_mode) &&
+        (uint64_t)s.st_size == bytes)
+        (void)unlink(path); /* one that stays is named by its content, and the next export of chunks uses it */
+    return true;
+}
+
+/* The files that an index of chunks names lie beside it, among others'. */
+static void remove_chunk_files(const collection *c, const kiln_stale_product *p)
+{
+    static const char index_name[] = "export/chunks/index.json";
+    enum { INDEX_MAX = 1 << 30 };
+    char path[KILN_PATH_MAX];
+    unsigned char *text;
+    size_t size;
+    json_t *index = NULL;
+    if (!p->unchanged || strcmp(p->path, index_name) != 0) return;
+    if (kiln_path_inside(path, sizeof path, c->stale.folder, p->path, "-o", NULL) != KILN_OK) return;
+    if (kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK) return;
+    if (kiln_json_parse((const char *)text, size, 0, path, &index, NULL, NULL) != KILN_OK) index = NULL;
+    free(text);
+    path[strlen(path) - strlen(kiln_path_base(path)) - 1] = '\0';
+    (void)kiln_chunks_each_file(index, remove_chunk_file, path);
+    json_decref(index);
+}
+
+static kiln_status remove_files(kiln_run *r, collection *c, kiln_error *err)
+{
+    for (uint32_t i = 0; i < c->stale.n && o.dry_run; i++) c->removed += c->stale.products[i].unchanged;
+    if (o.dry_run) return KILN_OK;
+    for (uint32_t i = 0; i < c->stale.n; i++) remove_chunk_files(c, &c->stale.products[i]);
+    return kiln_stale_products_remove(kiln_run_manifest(r), &c->stale, &c->removed, err);
+}
+
+static void print_files(const collection *c)
+{
+    const uint32_t kept = c->stale.n - c->removed;
+    if (c->stale.n == 0) return;
+    kiln_print("%-8s  %10" PRIu32 "  %10" PRIu32 "   %s", "files", c->removed, kept,
+               kept ? "kept: changed since they were written" : "");
+    for (uint32_t i = 0; i < c->stale.n; i++)
+        kiln_print("%-8s  %s%s", "", c->stale.products[i].path, c->stale.products[i].unchanged ? "" : " (changed, so it stays)");
+}
+
+static json_t *files_json(const collection *c)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; all && i < c->stale.n; i++) {
+        json_t *one = json_pack("{s:o, s:b}", "path", kiln_json_string(c->stale.products[i].path), "removed",
+                                (int)c->stale.products[i].unchanged);
+        if (json_array_append_new(all, one) == 0) continue;
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
 
 /* ---- the report ---------------------------------------------------------------------------------------------------------- */
 static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
@@ -107,10 +176,10 @@ static json_t *half_json(const kiln_gc *g, bool dropped)
 static kiln_status fill_report(kiln_run *r, const collection *c, kiln_error *err)
 {
     json_t *all =
-        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "dropped", half_json(c->plan, true),
-                  "kept", half_json(c->plan, false), "dropped_bytes", number(kiln_gc_bytes(c->plan)), "file_bytes_before",
-                  number(c->file_before), "file_bytes", number(c->file_now), "free_bytes", number(c->free_bytes),
-                  "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
+        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "files", files_json(c),
+                  "dropped", half_json(c->plan, true), "kept", half_json(c->plan, false), "dropped_bytes",
+                  number(kiln_gc_bytes(c->plan)), "file_bytes_before", number(c->file_before), "file_bytes", number(c->file_now),
+                  "free_bytes", number(c->free_bytes), "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
     const int failed = all ? json_object_update(kiln_run_report(r), all) : -1;
     json_decref(all);
     return failed ? no_memory(err) : KILN_OK;
@@ -140,6 +209,7 @@ static void print_table(const collection *c)
     print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
     kiln_print("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s", "blobs", blobs.dropped, blobs.kept,
                kiln_size_text(kiln_gc_bytes(c->plan), text));
+    print_files(c);
     if (o.dry_run)
         kiln_print("%-8s  %10s", "file", kiln_size_text(c->file_before, text));
     else
@@ -314,7 +384,7 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
     char text[32];
     kiln_status reported = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
     if (reported == KILN_OK) reported = fill_report(r, c, st == KILN_OK ? err : NULL);
-    const bool nothing = !drops_any(c->plan) && c->end != SPACE_GIVEN_BACK;
+    const bool nothing = !drops_any(c->plan) && c->stale.n == 0 && c->end != SPACE_GIVEN_BACK;
     if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
     if (!nothing && !kiln_run_json(r)) print_table(c);
     if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_NO_ROOM && c->free_bytes > 0)
@@ -329,6 +399,8 @@ static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
     if (o.scratch_dir && (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= KILN_PATH_MAX))
         return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
     KILN_TRY(file_size(r, &c->file_before, err));
+    KILN_TRY(kiln_stale_products_get(kiln_run_manifest(r), &c->stale, err));
+    KILN_TRY(remove_files(r, c, err)); /* before the units that describe them */
     KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
     if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));
     return tell(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
@@ -339,6 +411,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     collection c = {0};
     const kiln_status st = collect(r, &c, err);
     kiln_gc_free(c.plan);
+    kiln_stale_list_release(&c.stale);
     return st;
 }
 

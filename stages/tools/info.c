@@ -70,6 +70,7 @@ static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
     KILN_TRY(kiln_info_stages(m, info, err));
     KILN_TRY(kiln_info_plan(m, info, err));
     KILN_TRY(kiln_info_quarantine(m, info, err));
+    KILN_TRY(kiln_info_superseded(m, info, err));
     KILN_TRY(kiln_info_scene(m, info, err));
     KILN_TRY(kiln_info_views(m, info, err));
     if (with_plots) KILN_TRY(kiln_info_plots(m, info, err));
@@ -95,6 +96,7 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
     if (with_levels) kiln_levels_info_print(json_object_get(info, "levels"));
     kiln_info_print_plan(info);
     kiln_info_print_quarantine(info);
+    kiln_info_print_superseded(info);
     kiln_info_print_cameras(info);
     kiln_info_print_damaged(info);
     kiln_info_print_fast(info);

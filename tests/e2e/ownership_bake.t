@@ -1,6 +1,6 @@
 #!/bin/bash
 # What is the user's in the bake's own folder: pictures and exports at their default places, kiln pipeline, bakes of before, copies and
-# kills.
+# kills; and files that no longer follow from the bake, which are named, and which kiln gc alone removes.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 KILN_BIN=$(cd "$KILN_BIN" && pwd) here=$PWD
@@ -111,4 +111,50 @@ must 2 kiln export old/manifest.db --force
 must 0 kiln verify old/manifest.db
 rm -r old
 
+# ---- what no longer follows from the bake -----------------------------------------------------------------------------------------
+superseded() { kiln info "$1" --json | json '" ".join(x["path"] for x in d["superseded"])'; }
+[[ "$(superseded $db)" = renders/view_00.depth.npy*renders/view_03.npy* ]] || fail "pictures of another format: $(superseded $db)"
+must 0 kiln gc $db
+[ -z "$(find b -name '*.npy')" ] && [ "$(ls b/renders)" = "$(printf 'view_0%d.depth.png\nview_0%d.png\n' 0 0 1 1 2 2 3 3)" ] || fail "gc left: $(ls b/renders)"
+must 0 front pipeline s --out b --quiet
+[ -z "$(superseded $db)" ] || fail "after a bake: $(superseded $db)"
+# a prune changes the rows, and scene.spz alone is exported of them
+must 0 front pipeline s --out b --min-opacity 0.3 --export spz --no-report
+grep -q "files of the bake's folder do not follow from the bake any more: .*export/.*kiln gc b/manifest.db" err || fail "$(cat err)"
+for f in export/scene.ply export/scene.splat export/scene.csv export/sog/ export/chunks/index.json report.html; do
+    [[ " $(superseded $db) " = *" $f "* ]] || fail "$f is not named: $(superseded $db)"
+done
+[[ " $(superseded $db) " != *" export/scene.spz "* ]] && [[ " $(superseded $db) " != *view_0* ]] || fail "too much: $(superseded $db)"
+must 0 front info $db
+grep -q 'do not follow from the bake any more' out && grep -q 'export/' out || fail "$(cat out)"
+# cameras that are gone
+mkdir s2; cp -r s/images s/scene.ply s2; python3 - <<'PY'
+import json
+json.dump(json.load(open("s/cameras.json"))[:2], open("s2/cameras.json", "w"))
+PY
+must 0 front pipeline s2 --out b --no-report --quiet
+[[ " $(superseded $db) " = *" renders/view_03.png "* ]] && [[ " $(superseded $db) " != *" renders/view_01.png "* ]] || fail "cameras: $(superseded $db)"
+printf x >>b/renders/view_02.png
+echo mine >b/renders/mine.png; echo mine >b/export/mine.ply; echo mine >b/export/chunks/mine.bin
+# --dry-run lists, and removes nothing
+find b | sort >before
+must 0 kiln gc $db --dry-run
+grep -q 'export/scene.ply' out && grep -q 'renders/view_02.png (changed, so it stays)' out || fail "$(cat out)"
+diff <(find b | sort) before || fail "gc --dry-run removes"
+must 0 kiln gc $db
+for f in export/scene.ply export/scene.splat export/sog export/chunks/index.json renders/view_03.png report.html; do [ ! -e b/$f ] || fail "gc left $f"; done
+for f in export/scene.spz renders/view_00.png renders/view_01.png renders/view_02.png renders/mine.png export/mine.ply export/chunks/mine.bin; do
+    [ -e b/$f ] || fail "gc removed $f"
+done
+[ "$(ls b/export/chunks)" = mine.bin ] || fail "gc left of the chunks: $(ls b/export/chunks)"
+[ -z "$(superseded $db)" ] || fail "after gc: $(superseded $db)"
+must 0 kiln gc $db
+must 0 kiln verify $db
+must 0 kiln render $db && must 0 kiln export $db
+# three scenes that share one NAME.bake
+mkdir t; cp s/scene.ply t/x.ply; must 0 kiln export $db --format splat,spz -o t/; mv t/scene.splat t/x.splat; mv t/scene.spz t/x.spz
+must 0 front pipeline t/x.ply --quiet --export ply --no-report
+must 0 front pipeline t/x.splat --quiet --export splat --no-report
+must 0 front pipeline t/x.spz --export spz --no-report
+grep -q 'do not follow from the bake any more: .*scene.ply.*scene.splat' err || fail "$(cat err)"
 scene_stays "all of it"

@@ -8,6 +8,7 @@
 #include "stages/products/product_mark.h"
 #include "stages/products/product_records.h"
 #include "stages/products/scene_files.h"
+#include "stages/products/stale_products.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -498,6 +499,44 @@ static void a_list_of_a_stranger_speaks_for_no_file_elsewhere(void **state)
     kiln_manifest_close(m);
 }
 
+static void what_is_superseded_is_named_and_removed_unless_changed(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_stale_list stale;
+    uint32_t removed;
+    char text[1024];
+    kiln_manifest *m = bake();
+    write_text("bake/renders/left/a.npy", "a");
+    write_text("bake/renders/b.npy", "b");
+    write_text("bake/export/scene.splat", "c");
+    write_text("bake/export/now.splat", "d");
+    write_text("elsewhere.npy", "e");
+    list_file(m, "renders/left/a.npy", KILN_PRODUCT_SUPERSEDED, true);
+    list_file(m, "renders/b.npy", KILN_PRODUCT_SUPERSEDED, true);
+    list_file(m, "export/scene.splat", KILN_PRODUCT_SUPERSEDED, true);
+    list_file(m, "export/now.splat", KILN_PRODUCT_CURRENT, true);
+    list_file(m, "renders/gone.npy", KILN_PRODUCT_SUPERSEDED, false);
+    write_text("bake/renders/b.npy", "by hand");
+    unlink(at("bake/export/scene.splat"));
+    assert_int_equal(symlink(at("elsewhere.npy"), at("bake/export/scene.splat")), 0);
+    OK(kiln_stale_products_get(m, &stale, &err));
+    assert_int_equal(stale.n, 2);
+    kiln_stale_products_text(&stale, text);
+    assert_string_equal(text,
+                        "2 files of the bake's folder do not follow from the bake any more: renders/b.npy, renders/left/a.npy");
+    OK(kiln_stale_products_remove(m, &stale, &removed, &err));
+    assert_int_equal(removed, 1);
+    kiln_stale_list_release(&stale);
+    assert_false(kiln_is_dir(at("bake/renders/left")));
+    assert_true(kiln_is_file(at("bake/renders/b.npy")) && kiln_is_file(at("bake/export/now.splat")) &&
+                kiln_is_file(at("elsewhere.npy")));
+    OK(kiln_stale_products_get(m, &stale, &err));
+    assert_int_equal(stale.n, 0);
+    kiln_stale_list_release(&stale);
+    kiln_manifest_close(m);
+}
+
 /* ---- the rename ----------------------------------------------------------------------------------------------------------------
  */
 static void what_appears_meanwhile_stays(void **state)
@@ -612,6 +651,7 @@ int main(void)
         CLAIM(a_folder_is_ours_until_somebody_puts_something_into_it),
         CLAIM(a_list_comes_back_as_it_was_stored),
         CLAIM(a_list_of_a_stranger_speaks_for_no_file_elsewhere),
+        CLAIM(what_is_superseded_is_named_and_removed_unless_changed),
         CLAIM(what_appears_meanwhile_stays),
         CLAIM(a_temporary_name_is_nobodys),
         CLAIM(many_photos_cost_little),
