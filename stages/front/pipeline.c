@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "stages/engine/stage_graph.h"
+#include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/front.h"
@@ -93,7 +95,7 @@ static const char *const notes[] = {
     "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
     NULL};
 
-static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+static kiln_status make_pipeline_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
 {
     KILN_TRY(kiln_pipeline_table_make(from_make ? make_rows : own_rows, t, err));
     *out = (kiln_cli){.program = KILN_PIPELINE,
@@ -108,7 +110,10 @@ static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *
     return KILN_OK;
 }
 
-kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err) { return make_cli(false, out, t, err); }
+kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+{
+    return make_pipeline_cli(false, out, t, err);
+}
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
@@ -308,14 +313,24 @@ static void say_places(const kiln_bake *b)
     say_place(b, "export:", "export", "export");
 }
 
-static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, kiln_error *err)
+/* Everything that is known before the first stage runs. */
+static kiln_status prepare_bake(const kiln_parsed *parsed, kiln_bake *b, kiln_error *err)
 {
+    b->asked = &o;
+    b->own_rows = own_rows;
+    b->table = &table;
+    b->cli = &cli;
     b->level = is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL;
-    kiln_log_init(KILN_PIPELINE, b->level);
+    kiln_log_init(cli.program, b->level);
     KILN_TRY(kiln_chosen_stages_begin(b, err));
     KILN_TRY(kiln_bake_places(parsed, b, err));
     KILN_TRY(kiln_chosen_stages_end(b, err));
-    KILN_TRY(kiln_stage_calls_make(b, err));
+    return kiln_stage_calls_make(b, err);
+}
+
+static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, kiln_error *err)
+{
+    KILN_TRY(prepare_bake(parsed, b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
@@ -332,10 +347,6 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
 static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
-    b.asked = &o;
-    b.own_rows = own_rows;
-    b.table = &table;
-    b.cli = &cli;
     const kiln_status st = run_bake(parsed, &b, code, err);
     kiln_program_stop_workers(); /* a last stage that ran has done so */
     kiln_stage_calls_release(&b);
@@ -346,7 +357,7 @@ static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *e
 {
     kiln_parsed parsed;
     const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
-    KILN_TRY(make_cli(from_make, &cli, &table, err));
+    KILN_TRY(make_pipeline_cli(from_make, &cli, &table, err));
     if (from_make) KILN_TRY(read_variables(&argc, argv, err));
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
     return parsed.done ? KILN_OK : run(&parsed, code, err);
@@ -357,4 +368,87 @@ kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *er
     const kiln_status st = parse_and_run(argc, argv, code, err);
     kiln_pipeline_table_release(&table);
     return st;
+}
+
+/* ---- the commands alone, for `kiln slurm` ------------------------------------------------------------------------ */
+
+enum { GUEST_ROWS_MAX = 32 };
+
+static kiln_status make_guest_cli(const kiln_bake_guest *g, bool from_make, kiln_error *err)
+{
+    static kiln_opt rows[GUEST_ROWS_MAX];
+    size_t n = 0;
+    for (const kiln_opt *row = from_make ? make_rows : own_rows; row->name; row++) rows[n++] = *row;
+    for (const kiln_opt *row = g->rows; row->name; row++) {
+        if (n + 1 == GUEST_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "%s has too many options", g->program);
+        rows[n++] = *row;
+    }
+    rows[n] = (kiln_opt){.name = NULL};
+    KILN_TRY(kiln_pipeline_table_make(rows, &table, err));
+    cli = (kiln_cli){.program = g->program,
+                     .positionals = "SCENE",
+                     .n_optional = 1,
+                     .options = table.rows,
+                     .common = kiln_print_options,
+                     .help = g->help,
+                     .from_make = from_make};
+    return KILN_OK;
+}
+
+static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands *out, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    const kiln_stage_call *call = &b->call[s];
+    kiln_stage_command *c = &out->stage[out->n++];
+    const kiln_stage_info *info = kiln_stage_find(b->table->stage[s].stage); /* a name that stays when the table goes */
+    *c = (kiln_stage_command){.stage = info->name, .allows_partial = call->allows_partial};
+    KILN_TRY(kiln_program_path(c->stage, path, err));
+    KILN_TRY(kiln_words_add(&c->words, path, err));
+    for (size_t i = 1; i < call->n; i++) KILN_TRY(kiln_words_add(&c->words, call->argv[i], err));
+    return KILN_OK;
+}
+
+static kiln_status copy_commands(const kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
+{
+    (void)snprintf(out->out, sizeof out->out, "%s", b->out);
+    (void)snprintf(out->manifest, sizeof out->manifest, "%s", b->manifest);
+    (void)snprintf(out->scene, sizeof out->scene, "%s", b->scene ? b->scene : "");
+    for (size_t s = 0; s < b->table->n_stages; s++)
+        if (b->runs[s]) KILN_TRY(copy_command(b, s, out, err));
+    return out->n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--stages names no stage");
+}
+
+static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+{
+    static kiln_bake b; /* too big for the stack */
+    kiln_parsed parsed;
+    int code = 0;
+    const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
+    KILN_TRY(make_guest_cli(g, from_make, err));
+    if (from_make) KILN_TRY(read_variables(&argc, argv, err));
+    KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
+    out->printed = parsed.done;
+    if (parsed.done) return KILN_OK;
+    KILN_TRY(g->check(&cli, err));
+    if (g->stages) o.stages = g->stages;
+    kiln_status st = prepare_bake(&parsed, &b, err);
+    if (st == KILN_OK && o.demo && g->makes_demo()) st = make_demo(b.scene, &code, err);
+    if (st == KILN_OK && code) st = kiln_fail(err, KILN_E_IO, "the demo scene was not made");
+    if (st == KILN_OK) st = copy_commands(&b, out, err);
+    kiln_stage_calls_release(&b);
+    return st;
+}
+
+kiln_status kiln_bake_commands_make(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+{
+    *out = (kiln_bake_commands){0};
+    const kiln_status st = make_commands(g, argc, argv, out, err);
+    kiln_pipeline_table_release(&table);
+    return st;
+}
+
+void kiln_bake_commands_release(kiln_bake_commands *c)
+{
+    for (size_t s = 0; s < c->n; s++) kiln_words_release(&c->stage[s].words);
+    c->n = 0;
 }
