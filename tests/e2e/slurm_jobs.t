@@ -14,7 +14,7 @@ echo 75 >"$out/fault-tiles-1-3"
 echo torn >"$out/fault-tiles-2-4"
 echo 7 >"$out/fault-import-1-gather"
 mkdir -p "$out/slurm/parts" # import's parts are there before its plan, as after --break-claim
-for i in 1 2 3 4; do { [ $i -gt 1 ] || seq -f 'import 1 %g' 10; echo end; } >"$out/slurm/parts/import-ab10-$i-of-4.part"; done
+for i in 1 2 3 4; do { [ $i -gt 1 ] || seq -f 'import 1 %g' 10; echo end; } >"$out/slurm/parts/import-$(key 1)-$i-of-4.part"; done
 must 0 on_hosts --tasks 4 --sbatch='--gres=gpu:1 --cpus-per-task=2'
 must 75 on_hosts; says 'jobs of this bake have not ended'
 wait_for 'squeue --noheader --states=PENDING --format="%k %r" | grep -q "task tiles.*BeginTime"'
@@ -31,18 +31,18 @@ for gpu in 0 1; do grep -q "gpu=$gpu\$" "$out/computed" || fail "no task had GPU
 find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task that did its work says something"
 
 # ---- a plan stands: what to do is said ----
-printf '%s\n' 'splatkiln-claim 1' 'stage import' 'plan ab10' 'tasks 4' end >"$out/manifest.db.claim"
+claim import 1 4 >"$out/manifest.db.claim"
 must 0 on_hosts --cancel; says "the plan of import stands .*, kiln import 'a scene' '$out/manifest.db' --break-claim gives it up"
 echo 4 >"$out/fault-import-open"
 must 4 on_hosts --wait; says "the open plan of import is of other options .*, or give the plan up with kiln import 'a scene'"
-grep -r 'goes on' "$out"/slurm/import-round-*.log && fail "the same kiln slurm does not go on"
+logs 'import-round-*.log' | xargs grep 'goes on' && fail "the same kiln slurm does not go on"
 rm "$out/manifest.db.claim"
 
 # ---- then nothing is left to do; and what is refused before anything is submitted ----
 must 0 on_hosts --wait
 finished 2 # units of the torn part
 (flock 9 && must 75 on_hosts --tasks 9 && says 'another kiln slurm is submitting') 9>"$out/slurm/lock" || exit 1
-grep -q "^tasks='4'" "$out/slurm/settings" || fail "the second kiln slurm took the first one's settings"
+[ "$(cat "$KILN_TMP"/state/splatkiln/slurm/* | grep ^tasks)" = 'tasks 4' ] || fail "the second kiln slurm took the first one's settings"
 must 2 on_hosts --tasks 0
 must 2 on_hosts --force; says 'not for a bake over hosts'
 out=$KILN_TMP/none must 3 on_hosts --status
