@@ -43,12 +43,21 @@ static bool is_refused_short(const char *letters)
     return false;
 }
 
+/* May the next word be the value of this one? */
+static bool wants_value(const char *word)
+{
+    if (word[0] != '-' || !word[1]) return false;
+    if (word[1] == '-') return !strchr(word, '=');
+    while (*++word && strchr(letters_alone, *word)) continue;
+    return *word && !word[1];
+}
+
 kiln_status kiln_slurm_options_check(const kiln_words *sbatch, kiln_error *err)
 {
-    if (sbatch->n && sbatch->word[0][0] != '-')
-        return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is no option of sbatch", sbatch->word[0]);
     for (size_t i = 0; i < sbatch->n; i++) {
         const char *word = sbatch->word[i];
+        if (word[0] != '-' && (i == 0 || !wants_value(sbatch->word[i - 1]))) /* sbatch would take it for the script */
+            return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is no option of sbatch", word);
         if (!strcmp(word, "--")) return refuse_option(word, err); /* the next word would be the script */
         if (word[0] != '-' || !word[1]) continue;
         if (word[1] == '-' ? is_refused_long(word + 2) : is_refused_short(word + 1)) return refuse_option(word, err);
