@@ -110,11 +110,21 @@ static kiln_status check_job_options(const kiln_cli *cli, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status check_sbatch(kiln_error *err)
+{
+    kiln_words words = {0};
+    kiln_status st = o.sbatch ? kiln_words_split(o.sbatch, "--sbatch", &words, err) : KILN_OK;
+    if (st == KILN_OK) st = kiln_slurm_options_check(&words, err);
+    kiln_words_release(&words);
+    return st;
+}
+
 static kiln_status check_slurm_options(const kiln_cli *cli, kiln_error *err)
 {
     KILN_TRY(check_job_options(cli, err));
     if (o.status + o.cancel + o.wait > 1)
         return kiln_fail(err, KILN_E_USAGE, "--status, --cancel and --wait do not go together; give one of them");
+    KILN_TRY(check_sbatch(err));
     return kiln_slurm_programs_check(err);
 }
 

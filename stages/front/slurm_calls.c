@@ -85,15 +85,26 @@ static void say_complaint(const char *complaint)
     }
 }
 
+/* The complaint's lines, with semicolons between them. */
+static kiln_status refuse_with(const kiln_words *words, const kiln_command_answer *a, kiln_error *err)
+{
+    char text[600];
+    (void)snprintf(text, sizeof text, "%s", kiln_command_text(&a->complaint));
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n') text[--n] = '\0';
+    for (char *c = text; *c; c++)
+        if (*c == '\n') *c = ';';
+    return kiln_fail(err, KILN_E_IO, "%s failed (exit code %d)%s%s", words->word[0], a->code, n ? ": " : "", text);
+}
+
 static kiln_status call_patiently(const kiln_words *words, char *const *environment, kiln_command_answer *a, kiln_error *err)
 {
     for (unsigned pause = 1;; pause *= 2) {
         KILN_TRY(kiln_command_ask(words, environment, a, err));
         const char *complaint = kiln_command_text(&a->complaint);
+        if (a->code && (pause > PAUSE_MAX_S || !sounds_like_silence(complaint))) return refuse_with(words, a, err);
         say_complaint(complaint);
         if (a->code == 0) return KILN_OK;
-        if (pause > PAUSE_MAX_S || !sounds_like_silence(complaint))
-            return kiln_fail(err, KILN_E_IO, "%s failed (exit code %d)", words->word[0], a->code);
         kiln_say("%s tries again in %u s", words->word[0], pause);
         kiln_command_release(a);
         (void)sleep(pause);
@@ -131,7 +142,7 @@ kiln_status kiln_slurm_jobs_now(const char *folder, kiln_slurm_jobs *out, kiln_e
     kiln_command_answer a;
     char user[48];
     *out = (kiln_slurm_jobs){0};
-    (void)snprintf(user, sizeof user, "--user=%ld", (long)getuid());
+    (void)snprintf(user, sizeof user, "--user=%ld", (long)geteuid());
     kiln_status st = call_words(
         &a, err,
         (const char *const[]){"squeue", "--noheader", "--array", user, "--states=all", "--format=" KILN_SQUEUE_FORMAT, NULL});

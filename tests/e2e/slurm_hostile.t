@@ -37,11 +37,14 @@ claim() { # STAGE TASKS [KEY]
     printf 'splatkiln-claim 1\nstage %s\nplan %s\nhost h\npid 1\nstart now\ntasks %s\nunits 5\ndue 0-4\nwhat units\nend\n' \
         "$1" "${3:-0123456789abcdef0123456789abcdef}" "$2"
 }
-# new NAME: a scene whose bake is $out, with everything hostile that any version has read or written; what the case adds comes after.
+# new NAME: a scene whose bake is $out
 new() {
     scene=$HOSTILE/$1 out=$HOSTILE/$1/bake
     cp -r small "$scene" && mkdir -p "$out/slurm" "$out/parallel" || fail "new $1"
     rm -f PWNED
+}
+# What scripts once sourced and evaluated.
+settings() {
     printf "folder='%s'\nmanifest='%s'\nkiln='%s'\nscripts='%s'\ntasks='2'\nsbatch_options='%s'\ntmpdir=\n%s\n" "$out/slurm" "$out/manifest.db" \
         "$HOSTILE/evil" "$HOSTILE" "--wrap=$(touched)" "$(touched)" >"$out/slurm/settings"
     printf "'%s/evil-import' 'a' 'b' %s\n" "$HOSTILE" "$(touched)" >"$out/slurm/commands"
@@ -94,6 +97,7 @@ end() { [ $right = no ] || echo "ok: $case"; }
 
 # ---- kiln slurm -----------------------------------------------------------------------------------------------------------
 if begin settings-and-commands; then
+    settings
     slurm 'any' --status
     slurm 'any' --cancel
     slurm '0'; says 'job 1 submitted'
@@ -105,9 +109,8 @@ if begin settings-and-commands; then
     end
 fi
 if begin settings-appear-later; then # somebody writes them while jobs wait
-    rm "$out/slurm/settings" "$out/slurm/commands"
     slurm '0'
-    later=$out; new again; cp "$out/slurm/settings" "$out/slurm/commands" "$later/slurm/"; scene=$HOSTILE/$case out=$later
+    settings
     job '0'
     job 'any' 1
     end
@@ -212,7 +215,7 @@ hostile_claims() {
     printf '\0'
     claim render 2 | sed '$d'
     printf '\0'
-    printf "'\$(touch %s/PWNED)' x\nstage prune\n'%s/evil-import' 'a' 'b'\n" "$HOSTILE" "$HOSTILE"
+    printf "'/x/kiln-prune' \$(touch %s/PWNED)\n%s" "$HOSTILE" "$(claim prune 2)" # like a line of --print-commands
     printf '\0'
     claim render 2 | sed "s|^what.*|what '\$(touch $HOSTILE/PWNED)'|; s|^host.*|host $(printf '\033')[2Jh|"
     printf '\0'
@@ -223,7 +226,7 @@ while IFS= read -r -d '' text || [ -n "$text" ]; do
     i=$((i + 1))
     begin "claim-$i" || continue
     : >"$out/manifest.db"
-    printf '%s\n' "$text" >"$out/manifest.db.claim"
+    printf %s "$text" >"$out/manifest.db.claim"
     slurm 'any' --status
     slurm 'any' --cancel
     slurm 'any'
@@ -264,7 +267,6 @@ names=('a $(touch PWNED) b' 'a`touch PWNED`b' "a';touch PWNED;'b" 'a{= system("t
 for i in "${!names[@]}"; do
     begin "name-$i" || continue
     mv "$scene" "$HOSTILE/${names[i]}" && scene=$HOSTILE/${names[i]} out=$scene/bake
-    rm -f "$out/slurm/settings" "$out/slurm/commands"
     slurm 'any'
     if [ -e "$KILN_TMP/ids" ]; then job 0; fi
     slurm 'any' --status

@@ -61,6 +61,7 @@ plan() {
     round=$(first_round)
     [ -n "$round" ] || { finish; exit 0; }
     what=$(fault "$round-0")
+    [ "$what" != hang ] || { sleep 1000; exit 70; }
     [ -z "$what" ] || exit "$what"
     printf 'splatkiln-claim 1\nstage %s\nplan %s\nhost here\nstart now\ntasks %d\nunits 10\ndue 0-9\nwhat units\nend\n' \
         "$stage" "$(key "$round")" "$1" >"$claim.new"

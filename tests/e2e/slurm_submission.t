@@ -64,10 +64,10 @@ done
 # ---- jobs that will run again ----------------------------------------------------------------------------------------------
 place=$(cd s/bake/slurm && pwd -P)
 for state in PENDING REQUEUED SPECIAL_EXIT RESV_DEL_HOLD; do
-    echo "5|$state|BeginTime|kiln round tiles - 2026-x $place" >queue
+    echo "5|$state|BeginTime|kiln round tiles - $place" >queue
     refused "a second kiln slurm while a job is $state" 75 'have not ended .5.' "$KILN_BIN/kiln" slurm s
 done
-printf '#!/bin/sh\ncat %s; echo "5|PENDING|BeginTime|kiln round tiles - 2026-x %s" >%s\n' "'$KILN_TMP/queue'" "$place" "'$KILN_TMP/queue'" >bin/squeue
-echo "5|COMPLETING|None|kiln round tiles - 2026-x $place" >queue
+printf '#!/bin/sh\ncat %s; echo "5|PENDING|BeginTime|kiln round tiles - %s" >%s\n' "'$KILN_TMP/queue'" "$place" "'$KILN_TMP/queue'" >bin/squeue
+echo "5|COMPLETING|None|kiln round tiles - $place" >queue
 refused 'a second kiln slurm while a job that is put back is COMPLETING' 75 'have not ended .5.' "$KILN_BIN/kiln" slurm s
 [ $bad = 0 ] || fail "$bad cases"
