@@ -32,7 +32,7 @@ const kiln_cli kiln_front_claim_cli = {.program = "kiln claim",
                                        .options = rows,
                                        .common = kiln_print_options};
 
-static kiln_status print_missing(const kiln_open_round *open, kiln_error *err)
+static kiln_status print_missing_tasks(const kiln_open_round *open, kiln_error *err)
 {
     kiln_task_list missing;
     const int fd = openat(AT_FDCWD, missing_in, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -55,7 +55,7 @@ kiln_status kiln_front_claim(int argc, char **argv, int *code, kiln_error *err)
     if (parsed.done) return KILN_OK;
     KILN_TRY(kiln_open_round_read(parsed.positional[0], &open, err));
     if (!open.there) return KILN_OK;
-    if (missing_in) return print_missing(&open, err);
+    if (missing_in) return print_missing_tasks(&open, err);
     kiln_print("stage %s", open.stage);
     kiln_print("plan %s", open.key);
     kiln_print("tasks %u", open.tasks);

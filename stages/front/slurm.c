@@ -148,7 +148,7 @@ static kiln_status open_slurm_bake(const kiln_bake_guest *g, int argc, char **ar
 /* ---- a job ------------------------------------------------------------------------------------------------------------ */
 
 /* The command line is that of the call; the folder was found then. A job that finds another one is where it should not be. */
-static kiln_status check_place(const kiln_slurm_bake *b, const kiln_slurm_job_words *w, kiln_error *err)
+static kiln_status check_job_place(const kiln_slurm_bake *b, const kiln_slurm_job_words *w, kiln_error *err)
 {
     if (!strcmp(b->folder.path, w->folder)) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "this job is of the bake in '%s', and its command line leads to '%s' on this host",
@@ -191,7 +191,7 @@ static kiln_status open_job(int argc, char **argv, kiln_slurm_job_words *w, kiln
     b->sbatch = &w->sbatch;
     b->tmpdir = w->tmpdir;
     (void)snprintf(b->chain, sizeof b->chain, "%s", w->chain);
-    return check_place(b, w, err);
+    return check_job_place(b, w, err);
 }
 
 static kiln_status be_job(int argc, char **argv, int *code, kiln_error *err)
@@ -211,7 +211,7 @@ static kiln_status be_job(int argc, char **argv, int *code, kiln_error *err)
 
 /* ---- submitting ------------------------------------------------------------------------------------------------------- */
 
-static kiln_status check_scene(const kiln_slurm_bake *b, kiln_error *err)
+static kiln_status check_slurm_scene(const kiln_slurm_bake *b, kiln_error *err)
 {
     struct stat s;
     if (!strcmp(b->commands.stage[0].stage, "import"))
@@ -376,7 +376,7 @@ static kiln_status act(kiln_slurm_bake *b, int argc, char **argv, int *code, kil
     if (o.status) return kiln_slurm_status(b, err);
     if (o.cancel) return kiln_slurm_cancel(b, err);
     const bool begun = there;
-    KILN_TRY(check_scene(b, err));
+    KILN_TRY(check_slurm_scene(b, err));
     kiln_slurm_folder_close(&b->folder);
     KILN_TRY(kiln_slurm_folder_open(b->commands.out, true, &b->folder, &there, err));
     return begin_bake(b, begun, code, err);

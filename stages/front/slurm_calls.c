@@ -23,14 +23,14 @@ kiln_status kiln_slurm_programs_check(kiln_error *err)
 
 /* ---- their environment ------------------------------------------------------------------------------------------------ */
 
-static bool is_variable(const char *entry, const char *name)
+static bool names_variable(const char *entry, const char *name)
 {
     const size_t n = strlen(name);
     return !strncmp(entry, name, n) && (entry[n] == '=' || name[n - 1] == '_');
 }
 
 /* A name that ends with _ stands for all that begin like it. */
-static bool is_left_out(const char *entry)
+static bool is_kept_from_slurm(const char *entry)
 {
     static const char *const names[] = {
         "SLURM_",
@@ -52,16 +52,16 @@ static bool is_left_out(const char *entry)
         "SBATCH_SIGNAL",
         "ROCR_VISIBLE_DEVICES",
     };
-    if (is_variable(entry, "SLURM_CONF")) return false;
+    if (names_variable(entry, "SLURM_CONF")) return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_variable(entry, names[i])) return true;
+        if (names_variable(entry, names[i])) return true;
     return false;
 }
 
-static kiln_status make_environment(const char *tmpdir, kiln_words *out, kiln_error *err)
+static kiln_status make_slurm_environment(const char *tmpdir, kiln_words *out, kiln_error *err)
 {
     for (char **entry = environ; *entry; entry++)
-        if (!is_left_out(*entry)) KILN_TRY(kiln_words_add(out, *entry, err));
+        if (!is_kept_from_slurm(*entry)) KILN_TRY(kiln_words_add(out, *entry, err));
     return *tmpdir ? kiln_words_addf(out, err, "TMPDIR=%s", tmpdir) : KILN_OK;
 }
 
@@ -115,7 +115,7 @@ kiln_status kiln_slurm_call(const kiln_words *words, const char *tmpdir, kiln_co
 {
     kiln_words environment = {0};
     *out = (kiln_command_answer){0};
-    kiln_status st = make_environment(tmpdir, &environment, err);
+    kiln_status st = make_slurm_environment(tmpdir, &environment, err);
     if (st == KILN_OK) st = call_patiently(words, environment.word, out, err);
     kiln_words_release(&environment);
     return st;

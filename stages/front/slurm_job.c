@@ -301,7 +301,7 @@ static kiln_status advance_bake(round_job *j, kiln_error *err)
 }
 
 /* A call that came later has begun anew: Slurm may start a job again that was held to be gone. */
-static kiln_status is_outdated(const kiln_slurm_bake *b, bool *is, kiln_error *err)
+static kiln_status is_of_earlier_chain(const kiln_slurm_bake *b, bool *is, kiln_error *err)
 {
     char chain[64];
     bool there;
@@ -317,7 +317,7 @@ kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsign
     kiln_error lost;
     bool outdated = false;
     *code = 0;
-    kiln_status st = is_outdated(b, &outdated, err);
+    kiln_status st = is_of_earlier_chain(b, &outdated, err);
     if (outdated) return KILN_OK;
     if (st == KILN_OK) st = advance_bake(&j, err);
     *code = j.code;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_t *out)
+static bool read_count_word(const char *text, uint32_t least, uint32_t most, uint32_t *out)
 {
     const size_t n = strspn(text, "0123456789");
     if (n == 0 || n > 9 || text[n]) return false;
@@ -15,19 +15,19 @@ static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_
     return *out >= least && *out <= most;
 }
 
-static bool read_text(const char *text, const char *letters, const char **out)
+static bool read_letters(const char *text, const char *letters, const char **out)
 {
     *out = text;
     return *text && strlen(text) < 64 && text[strspn(text, letters)] == '\0';
 }
 
-static bool read_place(const char *text, const char **out)
+static bool read_absolute_path(const char *text, const char **out)
 {
     *out = text;
     return *text == '/';
 }
 
-static bool read_value(kiln_slurm_job_words *w, const char *name, size_t length, const char *value)
+static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t length, const char *value)
 {
     static const char *const names[] = {"folder", "cwd", "chain", "stages", "tmpdir", "tasks",
                                         "first",  "try", "plan",  "of",     "offset"};
@@ -35,11 +35,11 @@ static bool read_value(kiln_slurm_job_words *w, const char *name, size_t length,
     while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], name, length) != 0)) i++;
     switch (i) {
     case 0:
-        return read_place(value, &w->folder);
+        return read_absolute_path(value, &w->folder);
     case 1:
-        return read_place(value, &w->cwd);
+        return read_absolute_path(value, &w->cwd);
     case 2:
-        return read_text(value, "abcdefghijklmnopqrstuvwxyz0123456789-", &w->chain);
+        return read_letters(value, "abcdefghijklmnopqrstuvwxyz0123456789-", &w->chain);
     case 3:
         w->stages = value;
         return *value; /* kiln_bake_commands_make looks at them */
@@ -47,18 +47,18 @@ static bool read_value(kiln_slurm_job_words *w, const char *name, size_t length,
         w->tmpdir = value;
         return true;
     case 5:
-        return read_number(value, 1, KILN_ROUND_TASKS_MAX, &w->tasks);
+        return read_count_word(value, 1, KILN_ROUND_TASKS_MAX, &w->tasks);
     case 6:
         w->first = value;
         return kiln_stage_find(value) != NULL;
     case 7:
-        return read_number(value, 0, 100, &w->try);
+        return read_count_word(value, 0, 100, &w->try);
     case 8:
-        return read_text(value, "0123456789abcdef", &w->plan);
+        return read_letters(value, "0123456789abcdef", &w->plan);
     case 9:
-        return read_number(value, 1, KILN_ROUND_TASKS_MAX, &w->of);
+        return read_count_word(value, 1, KILN_ROUND_TASKS_MAX, &w->of);
     case 10:
-        return read_number(value, 0, KILN_ROUND_TASKS_MAX, &w->offset);
+        return read_count_word(value, 0, KILN_ROUND_TASKS_MAX, &w->offset);
     default:
         return false;
     }
@@ -75,7 +75,7 @@ kiln_status kiln_slurm_job_words_read(int argc, char **argv, kiln_slurm_job_word
         const size_t n = strcspn(argv[i], "=");
         if (!strncmp(argv[i], sbatch, strlen(sbatch)))
             KILN_TRY(kiln_words_add(&w->sbatch, argv[i] + strlen(sbatch), err));
-        else if (!argv[i][n] || !read_value(w, argv[i], n, argv[i] + n + 1))
+        else if (!argv[i][n] || !read_job_word(w, argv[i], n, argv[i] + n + 1))
             return kiln_fail(err, KILN_E_USAGE, "--job: the word '%.80s' is not understood", argv[i]);
     }
     const bool whole = i < argc && w->folder && w->cwd && w->chain && w->stages && w->tasks && w->first;

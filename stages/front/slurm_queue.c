@@ -17,7 +17,7 @@ static bool take_field(const char **at, const char *line_end, char end, char *ou
     return true;
 }
 
-static bool has_ended(const char *state)
+static bool is_end_state(const char *state)
 {
     static const char *const states[] = {"BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
                                          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
@@ -56,14 +56,14 @@ static kiln_status parse_job(const char *at, const char *end, const char *folder
     *job = (kiln_slurm_job){0};
     *ours = take_field(&at, end, '|', job->id, sizeof job->id) && take_field(&at, end, '|', job->state, sizeof job->state) &&
             take_field(&at, end, '|', job->reason, sizeof job->reason) && parse_comment(at, end, folder, job) &&
-            !has_ended(job->state);
+            !is_end_state(job->state);
     if (!*ours || is_job_id(job->id)) return KILN_OK;
     return kiln_fail(err, KILN_E_IO, "squeue has a job of this bake whose id '%s' is not understood", job->id);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------ */
 
-static kiln_status add_job(kiln_slurm_jobs *jobs, const kiln_slurm_job *job, kiln_error *err)
+static kiln_status append_slurm_job(kiln_slurm_jobs *jobs, const kiln_slurm_job *job, kiln_error *err)
 {
     kiln_slurm_job *more;
     if ((jobs->n & (jobs->n - 1)) == 0) { /* has room up to the next power of two */
@@ -85,7 +85,7 @@ kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slu
         bool ours;
         const char *end = strchrnul(text, '\n');
         st = parse_job(text, end, folder, &job, &ours, err);
-        if (st == KILN_OK && ours) st = add_job(out, &job, err);
+        if (st == KILN_OK && ours) st = append_slurm_job(out, &job, err);
         text = end + (*end == '\n');
     }
     if (st != KILN_OK) kiln_slurm_jobs_release(out);

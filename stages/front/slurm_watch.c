@@ -39,7 +39,7 @@ done:
 }
 
 /* "fresh" and so on; "not begun": the manifest does not have the stage. */
-static const char *state_of(const json_t *info, const char *stage)
+static const char *stage_state_text(const json_t *info, const char *stage)
 {
     const json_t *row;
     size_t i;
@@ -80,7 +80,7 @@ static kiln_status print_stages(const kiln_slurm_bake *b, kiln_error *err)
         if (open.there && !strcmp(open.stage, stage))
             st = print_open_round(b, &open, err);
         else
-            kiln_print("%-8s %s", stage, state_of(info, stage));
+            kiln_print("%-8s %s", stage, stage_state_text(info, stage));
     }
     if (st == KILN_OK && open.there && !kiln_slurm_command_of(b, open.stage)) st = print_open_round(b, &open, err);
     json_decref(info);
@@ -93,7 +93,7 @@ static bool is_held(const kiln_slurm_job *job, const void *context)
     return kiln_slurm_job_held(job);
 }
 
-static void print_jobs(const kiln_slurm_jobs *jobs)
+static void print_slurm_jobs(const kiln_slurm_jobs *jobs)
 {
     bool held = false;
     kiln_print("jobs:");
@@ -107,7 +107,7 @@ static void print_jobs(const kiln_slurm_jobs *jobs)
     if (held) kiln_print("Slurm holds jobs that it could not start: the same kiln slurm releases them");
 }
 
-static kiln_status print_end(const kiln_slurm_bake *b, kiln_error *err)
+static kiln_status print_bake_end(const kiln_slurm_bake *b, kiln_error *err)
 {
     kiln_slurm_end end;
     KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
@@ -126,9 +126,9 @@ kiln_status kiln_slurm_status(const kiln_slurm_bake *b, kiln_error *err)
     KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
     kiln_status st = print_stages(b, err);
     if (st == KILN_OK && jobs.n)
-        print_jobs(&jobs);
+        print_slurm_jobs(&jobs);
     else if (st == KILN_OK)
-        st = print_end(b, err);
+        st = print_bake_end(b, err);
     kiln_slurm_jobs_release(&jobs);
     return st;
 }

@@ -21,7 +21,7 @@ static kiln_status make_room_for_word(kiln_words *w, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status add_bytes(kiln_words *w, const char *bytes, size_t length, kiln_error *err)
+static kiln_status add_word_bytes(kiln_words *w, const char *bytes, size_t length, kiln_error *err)
 {
     char *copy;
     KILN_TRY(make_room_for_word(w, err));
@@ -32,7 +32,7 @@ static kiln_status add_bytes(kiln_words *w, const char *bytes, size_t length, ki
     return KILN_OK;
 }
 
-kiln_status kiln_words_add(kiln_words *w, const char *word, kiln_error *err) { return add_bytes(w, word, strlen(word), err); }
+kiln_status kiln_words_add(kiln_words *w, const char *word, kiln_error *err) { return add_word_bytes(w, word, strlen(word), err); }
 
 kiln_status kiln_words_addf(kiln_words *w, kiln_error *err, const char *fmt, ...)
 {
@@ -42,7 +42,7 @@ kiln_status kiln_words_addf(kiln_words *w, kiln_error *err, const char *fmt, ...
     const int n = vasprintf(&text, fmt, args);
     va_end(args);
     if (n < 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for a word of a command");
-    const kiln_status st = add_bytes(w, text, (size_t)n, err);
+    const kiln_status st = add_word_bytes(w, text, (size_t)n, err);
     free(text);
     return st;
 }
@@ -76,7 +76,7 @@ void kiln_words_release(kiln_words *w)
 
 /* ---- a text ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static bool separates_words(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 static kiln_status refuse_expansion(char c, const char *name, kiln_error *err)
 {
@@ -104,7 +104,7 @@ static kiln_status read_quoted(const char **at, char quote, const char *name, ki
 /* One word, which begins at *at. */
 static kiln_status read_split_word(const char **at, const char *name, kiln_buffer *word, kiln_error *err)
 {
-    while (**at && !is_blank(**at)) {
+    while (**at && !separates_words(**at)) {
         const char c = *(*at)++;
         if (c == '\'' || c == '"') {
             KILN_TRY(read_quoted(at, c, name, word, err));
@@ -125,12 +125,12 @@ kiln_status kiln_words_split(const char *text, const char *name, kiln_words *out
 {
     kiln_buffer word = {0};
     kiln_status st = KILN_OK;
-    while (is_blank(*text)) text++;
+    while (separates_words(*text)) text++;
     while (*text) {
         word.size = 0;
         KILN_GO(read_split_word(&text, name, &word, err));
-        KILN_GO(add_bytes(out, (const char *)word.data, word.size, err));
-        while (is_blank(*text)) text++;
+        KILN_GO(add_word_bytes(out, (const char *)word.data, word.size, err));
+        while (separates_words(*text)) text++;
     }
 done:
     kiln_buffer_release(&word);

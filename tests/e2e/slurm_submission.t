@@ -61,6 +61,15 @@ for name in SBATCH_PARTITION=gpu SBATCH_ACCOUNT=me SBATCH_QOS=low SBATCH_TIMELIM
     grep -qx "$name" environment.1 || wrong "$name does not reach Slurm"
 done
 
+# ---- one chain -------------------------------------------------------------------------------------------------------------
+submitted 'a first call' "$KILN_BIN/kiln" slurm s
+cp job.1 job.first
+submitted 'a second one, which finds no job' "$KILN_BIN/kiln" slurm s
+echo first >ids
+slurm_fake_words
+must 0 sh "${words[@]}"
+grep -q 'a later kiln slurm has begun anew' out && [ ! -e s/bake/manifest.db ] || wrong "the first call's job begins a second chain: $(cat out)"
+
 # ---- jobs that will run again ----------------------------------------------------------------------------------------------
 place=$(cd s/bake/slurm && pwd -P)
 for state in PENDING REQUEUED SPECIAL_EXIT RESV_DEL_HOLD; do
