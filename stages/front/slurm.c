@@ -273,10 +273,10 @@ static kiln_status recall_options(kiln_slurm_bake *b, bool begun, const char *ou
     return kiln_slurm_options_check(&recall->sbatch, err);
 }
 
-static kiln_status find_bake_folder(const kiln_slurm_bake *b, char out[KILN_PATH_MAX])
+/* The folder that holds OUT/slurm, absolute and without links. */
+static void find_bake_folder(const kiln_slurm_bake *b, char out[KILN_PATH_MAX])
 {
     (void)snprintf(out, KILN_PATH_MAX, "%.*s", (int)(strlen(b->folder.path) - strlen("/slurm")), b->folder.path);
-    return KILN_OK;
 }
 
 static kiln_status submit_first(kiln_slurm_bake *b, kiln_error *err)
@@ -343,7 +343,7 @@ static kiln_status submit_bake(kiln_slurm_bake *b, bool begun, kiln_error *err)
     char out[KILN_PATH_MAX];
     kiln_slurm_recall recall = {0};
     kiln_error lost;
-    KILN_TRY(find_bake_folder(b, out));
+    find_bake_folder(b, out);
     kiln_status st = recall_options(b, begun, out, &recall, err);
     if (st == KILN_OK && kiln_slurm_recall_write(out, b->commands.scene, &recall, &lost) != KILN_OK)
         kiln_warn("the next kiln slurm will not remember tasks and options of sbatch: %s", lost.msg);
