@@ -60,6 +60,12 @@ wait "$slurm_controller_pid" 2>/dev/null
 slurm_controller_start
 wait_for 'scontrol ping 2>/dev/null | grep -q UP'
 must 0 on_hosts --cancel
+# An id may be given again to which a task still runs: then Slurm also drains the node ("Duplicate jobid"), which an administrator resumes.
+while sleep 1; do
+    case $(sinfo --noheader --format=%T) in drain*) scontrol update NodeName="$node" State=RESUME; slurm_hurry ;; esac
+done &
+resuming=$!
 must 0 on_hosts --wait
+kill $resuming
 finished
 slurm_stop
