@@ -29,7 +29,8 @@
 
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
-static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+/* The options, and which files have the rows. */
+static kiln_hasher *begin_key(kiln_run *r, const kiln_import_result *i)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_text(h, "name", i->data.name);
@@ -40,6 +41,21 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "rows", i->parts[k].path);
         kiln_key_text(h, "reader", i->parts[k].reader->name);
     }
+    return h;
+}
+
+/* What the steps of a round must have in common. Tasks look at no camera and no photo, so these are not in it. */
+static kiln_hash round_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+{
+    kiln_hasher *h = begin_key(r, i);
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->is_rows[k]) kiln_key_hash(h, "content", s->files[k].hash);
+    return kiln_key_end(h);
+}
+
+static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+{
+    kiln_hasher *h = begin_key(r, i);
     for (uint32_t k = 0; k < s->n; k++) {
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
@@ -266,6 +282,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     if (kiln_run_begins_rounds(r)) KILN_GO(create(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
+    KILN_GO(kiln_run_agree(r, "options", round_key(r, i, &sources), err));
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) {
         st = finish_fresh(r, &sources, err);

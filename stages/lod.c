@@ -105,21 +105,6 @@ static kiln_hash input_key(kiln_run *r, const making *k)
     return kiln_key_end(h);
 }
 
-/* The lists that are shared out hold for many options, such as another --coarsest. A gather without the plan's options would go on
- * behind them as it is asked, and commit what nobody has planned. */
-static kiln_status agree_with_plan(kiln_run *r, kiln_hash key, kiln_error *err)
-{
-    uint64_t mine, planned;
-    memcpy(&mine, key.bytes, sizeof mine);
-    planned = mine;
-    KILN_TRY(kiln_run_decide(r, "options", &planned, err));
-    if (planned == mine) return KILN_OK;
-    return kiln_fail(err, KILN_E_STALE,
-                     "the plan that stands for '%s' is of other options or of another input; give the same options to --part and "
-                     "--gather as --plan was given",
-                     kiln_manifest_path(kiln_run_manifest(r)));
-}
-
 /* ---- levels ------------------------------------------------------------------------------------------------------------- */
 /* Leaves, then the nodes above, height by height. Merging is a heap's work: nothing in it is for a GPU, and a unit has one thread.
  */
@@ -239,7 +224,6 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
     if (kiln_run_is_once(r)) return report(r, k, err);
-    KILN_TRY(agree_with_plan(r, key, err));
     kiln_lod_plan_foresee(r, &k->plan);
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));

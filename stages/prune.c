@@ -260,6 +260,16 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
 /* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
 static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
 
+/* They are not stored, but a plan is made for them. */
+static kiln_hash hash_of_numbers(void)
+{
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_u64(h, "all-cameras", o.all_cameras);
+    kiln_key_text(h, "sizes", o.sizes ? o.sizes : "");
+    kiln_key_text(h, "against", o.against ? o.against : "");
+    return kiln_key_end(h);
+}
+
 static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     const kiln_prune_report what = {.options = &o.rules,
@@ -292,6 +302,7 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
     take_size(p);
     const kiln_hash key = input_key(r, p);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    KILN_TRY(kiln_run_agree(r, "numbers", hash_of_numbers(), err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(need_ram(r, p, err));
     KILN_TRY(expect_work(r, p, n_sizes, err));

@@ -265,6 +265,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
+    KILN_TRY(kiln_round_check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
     kiln_workers_dismiss(r->workers, r->n_workers);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
@@ -301,6 +302,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
+    KILN_TRY(kiln_round_check_agreed(r, err));
     if (!r->round.frozen)
         KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));

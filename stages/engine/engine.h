@@ -305,6 +305,11 @@ json_t *kiln_run_report(kiln_run *r);
  * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
  * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
+/* Ends a run with KILN_E_STALE if a plan stands that was made for something else: `of` is a hash of what decides which units there
+ * are and what becomes of them, and must be as it was at the plan. name: as above. kiln_run_is_fresh does so under the name
+ * "options" with the key of its caller, which has all stored options and the input, unless the stage has done it before with
+ * another one; a stage adds what else its options ask for. */
+kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err) KILN_MUST_CHECK;
 /* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
  * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
  * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.

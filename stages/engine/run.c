@@ -292,6 +292,7 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     kiln_stage_row row;
     bool lost;
     *fresh = false;
+    if (!r->round.agrees) KILN_TRY(kiln_run_agree(r, "options", input_key, err)); /* unless the stage knows better */
     if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
     if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));

@@ -71,7 +71,7 @@ cp base.db hosts.db
 must 0 kiln lod hosts.db --coarsest 256 --plan --tasks 2
 must 4 kiln lod hosts.db --shard 1/2 --part parts # of other options, although chunks are merged alike
 must 4 kiln lod hosts.db --gather parts
-grep -q 'as --plan was given' err || fail "it does not say what to do: $(cat err)"
+grep -q 'the same options as --plan was given' err || fail "it does not say what to do: $(cat err)"
 for i in 1 2; do must 0 kiln lod hosts.db --coarsest 256 --shard $i/2 --part parts; done
 for i in 1 2 3 4 5 6; do [ -e hosts.db.claim ] && must 0 kiln lod hosts.db --coarsest 256 --gather parts --remove-parts; done
 [ ! -e hosts.db.claim ] || fail "the rounds do not end"
