@@ -163,6 +163,45 @@ bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag)
     return false;
 }
 
+const kiln_opt_check *kiln_opt_check_of(const kiln_cli *cli, const kiln_opt *o)
+{
+    const kiln_opt_check *const tables[] = {cli->checks, cli->common_checks};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const kiln_opt_check *c = tables[t]; c && c->name; c++) {
+            const kiln_opt *row = kiln_opt_find(cli, c->name, strlen(c->name));
+            if (row && row->where == o->where) return c;
+        }
+    return NULL;
+}
+
+/* A sentence that does not name the option is put behind its name. */
+static kiln_status check_text(const kiln_opt_check *c, const char *text, kiln_error *err)
+{
+    char option[80];
+    kiln_error why = {0};
+    const kiln_status st = c->check(text, &why);
+    if (st == KILN_OK) return KILN_OK;
+    (void)snprintf(option, sizeof option, "--%s", c->name);
+    if (!strstr(why.msg, option)) kiln_note(&why, "%s", option);
+    if (err) *err = why;
+    return st;
+}
+
+/* Looks at the value that was set. */
+static kiln_status check_value(const kiln_cli *cli, const kiln_opt *o, kiln_error *err)
+{
+    const kiln_opt_check *c = kiln_opt_check_of(cli, o);
+    const char *at = c ? *(const char *const *)o->where : NULL;
+    char *item;
+    kiln_status st = KILN_OK;
+    if (!at) return KILN_OK;
+    if (o->kind != KILN_OPT_LIST) return check_text(c, at, err);
+    KILN_TRY(KILN_ALLOC(&item, KILN_OPT_TEXT_MAX, "a list", err));
+    while (st == KILN_OK && kiln_opt_list_next(&at, item, KILN_OPT_TEXT_MAX)) st = check_text(c, item, err);
+    free(item);
+    return st;
+}
+
 static kiln_status set_default(const kiln_opt *o, kiln_error *err)
 {
     kiln_opt_value_none(o);
@@ -178,6 +217,7 @@ kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text
     if (!o) return kiln_fail(err, KILN_E_USAGE, "%s: %s has no option --%s", origin, cli->program, name);
     if (!text[0]) return set_default(o, err);
     kiln_status st = kiln_opt_value_set(o, text, err);
+    if (st == KILN_OK) st = check_value(cli, o, err);
     if (st != KILN_OK) kiln_note(err, "%s", origin);
     return st;
 }
@@ -286,6 +326,7 @@ static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_er
         KILN_TRY(kiln_opt_list_add(o, value, err));
     else
         KILN_TRY(kiln_opt_value_set(o, value, err));
+    KILN_TRY(check_value(r->cli, o, err));
     KILN_TRY(mark_given(o, err));
     return print_if_asked(r, o, err);
 }

@@ -71,15 +71,24 @@ typedef struct {
     unsigned flags;
 } kiln_opt;
 
+/* What a text may say, for options whose kind takes any text: the parser that the program uses later, called when the value is set.
+ * Of a list each item. KILN_E_USAGE with a sentence that names the option. */
+typedef struct {
+    const char *name; /* of the option; NULL in the last row */
+    kiln_status (*check)(const char *text, kiln_error *err);
+} kiln_opt_check;
+
 typedef struct kiln_cli {
-    const char *program;            /* "kiln-knn" */
-    const char *summary;            /* one line: what it does */
-    const char *positionals;        /* "MANIFEST", "SCENE MANIFEST", "A B" */
-    unsigned n_positionals;         /* so many are needed, */
-    unsigned n_optional;            /* and so many more may follow */
-    const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
-    const kiln_opt *options;        /* the program's own table, ended by a row with name NULL */
-    const kiln_opt *common;         /* the shared rows (kiln_common_options) or NULL */
+    const char *program;                 /* "kiln-knn" */
+    const char *summary;                 /* one line: what it does */
+    const char *positionals;             /* "MANIFEST", "SCENE MANIFEST", "A B" */
+    unsigned n_positionals;              /* so many are needed, */
+    unsigned n_optional;                 /* and so many more may follow */
+    const char *const *tables_note;      /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
+    const kiln_opt *options;             /* the program's own table, ended by a row with name NULL */
+    const kiln_opt *common;              /* the shared rows (kiln_common_options) or NULL */
+    const kiln_opt_check *checks;        /* of rows of `options`; NULL: none */
+    const kiln_opt_check *common_checks; /* likewise of `common` */
     /* Prints --help; NULL: kiln_cli_help does. */
     void (*help)(const struct kiln_cli *cli, FILE *out);
     /* Options were typed as variables of make: the sentence about an unknown one spells names like that. */
@@ -126,7 +135,8 @@ kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error 
 
 /* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", and "aliases": hidden rows of the same storage.
+ * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", "checked" (it has a kiln_opt_check), and
+ * "aliases": hidden rows of the same storage.
  */
 void kiln_cli_help(const kiln_cli *cli, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);

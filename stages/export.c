@@ -11,6 +11,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
+#include "stages/export/chunk_choice.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_views.h"
 #include "stages/export/level_chunks.h"
@@ -86,12 +87,47 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static kiln_status check_formats(const char *text, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    uint32_t n;
+    return kiln_writers_parse(text, list, &n, err);
+}
+
+static kiln_status check_chunk_list(const char *text, kiln_error *err) { return kiln_chunks_check(text, false, err); }
+
+/* --geo: a place on the globe; *placed: it is one. */
+static kiln_status parse_geo(const char *text, double at[3], bool *placed, kiln_error *err)
+{
+    int end = 0;
+    *placed = strcmp(text, "none") != 0;
+    if (!*placed) return KILN_OK;
+    if (sscanf(text, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) == 3 && text[end] == '\0' && fabs(at[0]) <= 90 &&
+        fabs(at[1]) <= 360 && fabs(at[2]) <= 1e7)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
+                     "47.37,8.54,410, or none",
+                     text);
+}
+
+static kiln_status check_geo(const char *text, kiln_error *err)
+{
+    double at[3];
+    bool placed;
+    return parse_geo(text, at, &placed, err);
+}
+
+static const kiln_opt_check checks[] = {
+    KILN_FILTER_CHECKS, {"format", check_formats}, {"chunks", check_chunk_list}, {"geo", check_geo}, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-export",
                              .summary = "writes the baked scene for other renderers",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* One format. */
 typedef struct {
@@ -112,23 +148,29 @@ typedef struct {
 
 /* ---- what is chosen ---------------------------------------------------------------------------------------------------------- */
 
-static kiln_status choose_formats(job *j, kiln_error *err)
+static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
 {
-    const kiln_writer *list[KILN_WRITERS_MAX];
     const bool given = kiln_opt_given(&cli, "format");
     const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
-    KILN_TRY(kiln_writers_parse(o.format, list, &j->n_files, err));
+    KILN_TRY(kiln_writers_parse(o.format, list, n, err));
     if (o.output && strcmp(o.output, "-") == 0)
         return kiln_fail(err, KILN_E_USAGE, "-o takes a file or a folder; '-' is none, as no format is written as a stream");
     if (o.output && !to_folder) {
-        if (j->n_files > 1 && (given || !kiln_path_has_suffix(o.output)))
+        if (*n > 1 && (given || !kiln_path_has_suffix(o.output)))
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "-o '%s' is one file, and there are several formats (%s); give a folder, such as '%s/', or name one of them",
                 o.output, o.format, o.output);
         KILN_TRY(kiln_writer_for(o.output, list[0], given, &list[0], err));
-        j->n_files = 1;
+        *n = 1;
     }
+    return KILN_OK;
+}
+
+static kiln_status choose_formats(job *j, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    KILN_TRY(list_formats(list, &j->n_files, err));
     KILN_TRY(KILN_ALLOC(&j->files, j->n_files, "formats", err));
     for (uint32_t i = 0; i < j->n_files; i++) j->files[i].writer = list[i];
     return KILN_OK;
@@ -185,32 +227,16 @@ static const kiln_opt *option_named(const char *name)
 
 /* --geo where no format takes it. Given now, it would be lost without the user seeing it; a stored one belongs to the tileset that
  * was written before, and is no reason to refuse a PLY. */
-static kiln_status no_format_has_place(const job *j, kiln_error *err)
+static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln_error *err)
 {
+    bool used = strcmp(o.geo, "none") == 0;
+    for (uint32_t i = 0; i < n; i++) used = used || list[i]->functions->geo;
+    if (used) return KILN_OK;
     if (kiln_opt_given(&cli, "geo"))
         return kiln_fail(err, KILN_E_USAGE,
                          "--geo is for the format 3dtiles alone, and --format is %s; add 3dtiles to it or leave out --geo",
-                         j->n_files > 1 ? o.format : j->files[0].writer->name);
+                         n > 1 ? o.format : list[0]->name);
     kiln_warn("the stored --geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
-    return KILN_OK;
-}
-
-/* --geo: a place on the globe, for formats that have one. */
-static kiln_status choose_place(job *j, kiln_error *err)
-{
-    double *at = j->e.geo;
-    int end = 0;
-    bool used = false;
-    if (strcmp(o.geo, "none") == 0) return KILN_OK;
-    if (sscanf(o.geo, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) != 3 || o.geo[end] != '\0' || !(fabs(at[0]) <= 90) ||
-        !(fabs(at[1]) <= 360) || !(fabs(at[2]) <= 1e7))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
-                         "47.37,8.54,410, or none",
-                         o.geo);
-    for (uint32_t i = 0; i < j->n_files; i++) used = used || j->files[i].writer->functions->geo;
-    if (!used) KILN_TRY(no_format_has_place(j, err));
-    j->e.placed = true;
     return KILN_OK;
 }
 
@@ -501,11 +527,9 @@ static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
 
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
-    if (!isnan(o.min_psnr) && o.report_loss == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
-    KILN_TRY(choose_place(j, err));
+    KILN_TRY(parse_geo(o.geo, j->e.geo, &j->e.placed, err));
     if (o.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
@@ -545,6 +569,49 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, make, j, err);
 }
 
+/* What a format needs of this machine, such as the viewer of a page. */
+static kiln_status check_format(const kiln_writer *w, kiln_error *err)
+{
+    if (!w->functions->key) return KILN_OK;
+    kiln_hasher *h = kiln_hasher_new();
+    const kiln_status st = w->functions->key(h, err);
+    (void)kiln_hasher_end(h);
+    if (st != KILN_OK) kiln_note(err, "--format %s", w->name);
+    return st;
+}
+
+/* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be any's. */
+static kiln_status check_chunks(kiln_run *r, kiln_error *err)
+{
+    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
+    kiln_layer *layer = NULL;
+    uint8_t *chosen = NULL;
+    kiln_error none;
+    if (!o.chunks) return KILN_OK;
+    if (kind == KILN_LAYER_baked) KILN_TRY(kiln_chunks_check(o.chunks, true, err));
+    if (o.add || !kiln_run_manifest(r) || kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK) return KILN_OK;
+    kiln_status st = KILN_ALLOC(&chosen, layer->n_chunks, "chunks", err);
+    if (st == KILN_OK) st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, o.chunks, chosen, err);
+    free(chosen);
+    kiln_layer_free(layer);
+    return st;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    kiln_filters filters;
+    uint32_t n;
+    if (!isnan(o.min_psnr) && o.report_loss == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
+    KILN_TRY(list_formats(list, &n, err));
+    KILN_TRY(check_place(list, n, err));
+    for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
+    if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    return check_chunks(r, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     job *j = NULL;
@@ -565,5 +632,6 @@ const kiln_stage_program kiln_stage_export = {.name = "export",
                                               .undivided = true,
                                               .lists = &o.list_formats,
                                               .list = kiln_writers_list,
+                                              .check = check,
                                               .run = run,
                                               .unit = kiln_export_unit};

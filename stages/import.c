@@ -305,6 +305,13 @@ done:
     return st;
 }
 
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    kiln_split split;
+    (void)r;
+    return kiln_import_arguments(&split, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
@@ -357,6 +364,7 @@ const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .serial = true,
                                               .packs = true,
                                               .manifest_arg = 1,
+                                              .check = check,
                                               .rounds = true,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,

@@ -42,12 +42,15 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-lod",
                              .summary = "makes levels of detail: coarser Gaussians for each chunk and for the cells above",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 typedef struct {
     kiln_scene scene;

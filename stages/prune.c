@@ -42,12 +42,20 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
+                                        {"crop-box", kiln_crop_box_check},
+                                        {"crop-sphere", kiln_crop_sphere_check},
+                                        {"drop-row", kiln_drop_row_check},
+                                        {"sizes", kiln_pruning_sizes_check},
+                                        {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-prune",
                              .summary = "normalises scales and prunes what breaks renderers",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* ---- input ------------------------------------------------------------------------------------------------------------- */
 static kiln_status open_input(kiln_run *r, kiln_pruning *p, kiln_error *err)
@@ -293,9 +301,8 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
     bool fresh;
-    KILN_TRY(kiln_prune_options_check(&o.rules, err));
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
-    KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
+    KILN_TRY(kiln_pruning_sizes(o.sizes, sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
     KILN_TRY(open_input(r, p, err));
     KILN_TRY(bind_filters(p, err));
@@ -315,6 +322,26 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
     return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);
 }
 
+/* The other bake is read last, so it is opened once in front of all work. */
+static kiln_status check_against(const kiln_run *r, kiln_error *err)
+{
+    kiln_manifest *m;
+    if (!o.against) return KILN_OK;
+    const kiln_status st = kiln_manifest_open(o.against, KILN_OPEN_READ, "prune", kiln_run_allow_network(r), &m, err);
+    if (st == KILN_OK)
+        kiln_manifest_close(m);
+    else
+        kiln_note(err, "--against");
+    return st;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    kiln_filters filters;
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
+    return check_against(r, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_pruning *p;
@@ -326,5 +353,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_prune = {
-    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .rounds = true, .run = run, .unit = kiln_prune_compute};
+const kiln_stage_program kiln_stage_prune = {.name = "prune",
+                                             .cli = &cli,
+                                             .open = KILN_OPEN_WRITE,
+                                             .packs = true,
+                                             .rounds = true,
+                                             .check = check,
+                                             .run = run,
+                                             .unit = kiln_prune_compute};

@@ -82,12 +82,23 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS,
+                                        KILN_LEVEL_OPTION_CHECK,
+                                        {"background", kiln_background_check},
+                                        {"camera", kiln_camera_name_check},
+                                        {"through", kiln_camera_list_check},
+                                        {"orbit", kiln_orbit_check},
+                                        {"size", kiln_size_check},
+                                        {"crop", kiln_crop_check},
+                                        {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-render",
                              .summary = "draws the cameras and measures them against their photos",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static void plan_release(kiln_run *r, kiln_render_plan *s)
 {
@@ -242,17 +253,24 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);
 }
 
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    const char *named = kiln_run_named_kind(r);
+    KILN_TRY(kiln_viewpoints_check(&o.where, err));
+    if (o.fast && !o.against && named && strcmp(named, "cpu") == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
+                         "(--no-fast where --fast was stored)");
+    KILN_TRY(kiln_pictures_check_options(&o, &cli, kiln_run_json(r), err));
+    if (o.where.cameras || o.where.orbit) return KILN_OK;
+    KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--through", o.where.through, true, err));
+    return o.where.interpolate ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_render_plan *s;
     kiln_layer_kind kind;
-    const char *named = kiln_run_named_kind(r);
-    KILN_TRY(kiln_viewpoints_check(&o.where, err));
-    if (o.against) KILN_TRY(kiln_pictures_check_against(&o, &cli, err));
-    if (o.fast && named && strcmp(named, "cpu") == 0)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
-                         "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &kind, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
@@ -260,8 +278,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     s->cli = &cli;
     s->kind = kind;
     s->against = o.against;
-    kiln_status st = kiln_pictures_choose_stream(r, s, err);
-    if (st == KILN_OK) st = render_all(r, s, err);
+    kiln_pictures_choose_stream(s);
+    const kiln_status st = render_all(r, s, err);
     plan_release(r, s);
     free(s);
     return st;
@@ -278,6 +296,7 @@ const kiln_stage_program kiln_stage_render = {.name = "render",
                                               .cli = &cli,
                                               .open = KILN_OPEN_WRITE,
                                               .rounds = true,
+                                              .check = check,
                                               .run = run,
                                               .unit = kiln_render_compute,
                                               .early = read_early};

@@ -33,12 +33,23 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static bool is_word_of_tables(const char *text) { return !strcmp(text, "auto") || !strcmp(text, "all") || !strcmp(text, "none"); }
+
+static kiln_status check_tables(const char *text, kiln_error *err)
+{
+    return is_word_of_tables(text) ? KILN_OK : kiln_camera_list_check(text, err);
+}
+
+static const kiln_opt_check checks[] = {
+    KILN_VIEW_OPTION_CHECKS, KILN_LEVEL_OPTION_CHECK, {"tables", check_tables}, {"camera", kiln_camera_name_check}, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-tiles",
                              .summary = "precomputes which Gaussians touch which tile, for every camera",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* The cameras that --tables names; a name that no camera has is a slip of the pen. */
 static kiln_status want_listed(kiln_tiles_bake *b, kiln_error *err)
@@ -168,6 +179,12 @@ static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
     return rows / b->n_jobs;
 }
 
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err));
+    return is_word_of_tables(o.tables) ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--tables", o.tables, true, err);
+}
+
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     bool fresh;
@@ -220,6 +237,7 @@ const kiln_stage_program kiln_stage_tiles = {.name = "tiles",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
                                              .rounds = true,
+                                             .check = check,
                                              .run = run,
                                              .unit = kiln_tiles_compute,
                                              .outputs = outputs};

@@ -65,6 +65,12 @@ typedef struct {
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
     void (*list)(void);
+    /* Finds what is wrong with the options together, and with what they name on this machine, in a moment: it reads no layer,
+     * starts no worker and changes nothing. Called in front of `run`, and by `kiln pipeline` for every stage before the first one
+     * runs. The options have the values of this run, stored ones too. kiln_run_manifest is NULL where there is none, or where
+     * stages in front of this one may still change it; it may be of a bake of which no stage has run. KILN_E_USAGE, or what the
+     * thing that is named is worth. What a single text may say is kiln_cli.checks. NULL: there is nothing to find. */
+    kiln_status (*check)(kiln_run *r, kiln_error *err);
     /* Called once, in the parent. Its status is the program's exit code. */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     /* Called in a worker, once for each unit. The payload is aligned to a page, is read-only and lasts until the call returns; with
@@ -82,6 +88,17 @@ enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kil
  * may call it several times, one after the other, on its main thread. Nothing of a call reaches the next, except that after SIGINT
  * or SIGTERM the next call ends too. It keeps no pointer into argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
+/* How much kiln_program_check looks at. */
+typedef enum {
+    KILN_CHECK_TEXTS, /* what each option says by itself: another host, with other files, will run the command */
+    KILN_CHECK_HERE,  /* also what options say together, and what they name on this machine */
+    KILN_CHECK_NAMES  /* also names of the bake, such as cameras, which no stage in front of this one will change any more */
+} kiln_check_scope;
+/* Finds what is wrong with a command line of this program before anything is done. Where the manifest is there, it is read for the
+ * stored parameters. Afterwards the process's options are those of this command line. It says nothing but *err, which names options
+ * as the program has them. Statuses are those with which the program would end. */
+kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* Writes to `out` what --help-json prints. The caller checks the stream for errors. KILN_E_BUG. */
 kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
 

@@ -219,6 +219,9 @@ typedef struct {
 } kiln_selection;
 /* Reads the two options into r->selection. KILN_E_USAGE. */
 kiln_status kiln_selection_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Check the texts of --shard and --units. KILN_E_USAGE. */
+kiln_status kiln_shard_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_units_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether this run computes the unit. Call it once for each unit of the stage, in their order. */
 bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list);
 

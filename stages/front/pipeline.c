@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/front/bake_places.h"
+#include "stages/front/call_checks.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -246,6 +247,14 @@ static kiln_status run_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
     return st;
 }
 
+/* The first stages bring what options name: cameras, chunks. */
+static kiln_status check_names(const kiln_bake *b, size_t s, kiln_error *err)
+{
+    const kiln_status st = kiln_stage_names_check(b, table.stage[s].stage, err);
+    kiln_log_init(KILN_PIPELINE, b->level);
+    return st;
+}
+
 static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
 {
     if (b->level != KILN_LOG_QUIET) plan_time(b);
@@ -253,6 +262,7 @@ static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
         const kiln_stage_call *c = &b->call[s];
         if (!b->runs[s]) continue;
         KILN_TRY(run_stage(b, s, code, err));
+        if (*code == 0) KILN_TRY(check_names(b, s, err));
         if (*code == 0) continue;
         if (*code != kiln_exit_code(KILN_E_PARTIAL) || !c->allows_partial) return KILN_OK;
         const size_t at = strlen(b->partial);
@@ -316,6 +326,8 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     KILN_TRY(kiln_bake_places(parsed, b, err));
     KILN_TRY(kiln_chosen_stages_end(b, err));
     KILN_TRY(kiln_stage_calls_make(b, err));
+    KILN_TRY(kiln_stage_calls_check(b, err));
+    kiln_log_init(KILN_PIPELINE, b->level);
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
@@ -329,9 +341,10 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     return KILN_OK;
 }
 
-static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
+static kiln_status run(const kiln_parsed *parsed, char *const *words, int *code, kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
+    b.words = words;
     b.asked = &o;
     b.own_rows = own_rows;
     b.table = &table;
@@ -349,7 +362,7 @@ static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *e
     KILN_TRY(make_cli(from_make, &cli, &table, err));
     if (from_make) KILN_TRY(read_variables(&argc, argv, err));
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
-    return parsed.done ? KILN_OK : run(&parsed, code, err);
+    return parsed.done ? KILN_OK : run(&parsed, argv + 1, code, err);
 }
 
 kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)

@@ -8,22 +8,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-kiln_status kiln_pruning_sizes(const kiln_pruning *p, uint32_t sizes[KILN_PRUNE_SIZES_MAX], uint32_t *n, kiln_error *err)
+kiln_status kiln_pruning_sizes(const char *text, uint32_t sizes[KILN_PRUNE_SIZES_MAX], uint32_t *n, kiln_error *err)
 {
     uint32_t *list = NULL;
     uint64_t count = 0;
     *n = 1;
     sizes[0] = 0; /* the camera's own */
-    if (!p->o->sizes) return KILN_OK;
-    KILN_TRY(kiln_prune_rows_parse("--sizes", p->o->sizes, &list, &count, err));
+    if (!text) return KILN_OK;
+    KILN_TRY(kiln_prune_rows_parse("--sizes", text, &list, &count, err));
     kiln_status st = KILN_OK;
     if (count == 0 || count > KILN_PRUNE_SIZES_MAX || list[0] < 16 || list[count - 1] > 1u << 20)
-        st = kiln_fail(err, KILN_E_USAGE, "--sizes takes 1 to %d sizes from 16 to 1048576, not '%s'", KILN_PRUNE_SIZES_MAX,
-                       p->o->sizes);
+        st = kiln_fail(err, KILN_E_USAGE, "--sizes takes 1 to %d sizes from 16 to 1048576, not '%s'", KILN_PRUNE_SIZES_MAX, text);
     for (uint64_t i = 0; st == KILN_OK && i < count; i++) sizes[i] = list[i];
     if (st == KILN_OK) *n = (uint32_t)count;
     free(list);
     return st;
+}
+
+kiln_status kiln_pruning_sizes_check(const char *text, kiln_error *err)
+{
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n;
+    return kiln_pruning_sizes(text, sizes, &n, err);
 }
 
 static uint32_t at_least_one(double v) { return v < 1 ? 1 : (uint32_t)(v + 0.5); }
@@ -49,7 +54,7 @@ static kiln_status make_views(kiln_run *r, kiln_pruning *p, kiln_error *err)
     const kiln_view_options request = {.near_text = "profile"}; /* inria, as the scene says */
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes, n;
     KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
-    KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
+    KILN_TRY(kiln_pruning_sizes(p->o->sizes, sizes, &n_sizes, err));
     n = p->o->all_cameras || p->n_cameras < KILN_PRUNE_CAMERAS_USUAL ? p->n_cameras : KILN_PRUNE_CAMERAS_USUAL;
     p->n_views = n * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));

@@ -36,7 +36,11 @@ float kiln_prune_extent(const kiln_prune_stats *s);
 /* KILN_E_USAGE for a crop that cannot be read. Crops are in the coordinates of the source, origin not subtracted. */
 kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
                                   kiln_prune_rules *out, kiln_error *err) KILN_MUST_CHECK;
-/* Checks what can be checked before anything is opened: crops, lists. */
+/* Check the texts of --crop-box, --crop-sphere and --drop-row. KILN_E_USAGE. */
+kiln_status kiln_crop_box_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_crop_sphere_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_drop_row_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* All three of a set of options. */
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
 /* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its policy. */

@@ -16,17 +16,25 @@ static void frame_size(const kiln_render_plan *s, const kiln_render_job *j, uint
     size[1] = c->width ? c->height : j->camera->height;
 }
 
+kiln_status kiln_video_size_check(const uint32_t size[2], const char *by, kiln_error *err)
+{
+    const uint32_t width = size[0] & ~1u, height = size[1] & ~1u;
+    if (width == 0 || height == 0)
+        return kiln_fail(err, KILN_E_USAGE, "%s: a video has at least 2x2 pixels, not %ux%u", by, size[0], size[1]);
+    if (width == size[0] && height == size[1]) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do", by,
+                     size[0], size[1], width, height);
+}
+
 /* H.264 and VP9 have a chroma value for 2 x 2 pixels, so a video's size is even. Pixels that were asked for by number are made or
  * refused; photos have whatever size they have, and theirs loses the last column or row. */
 static kiln_status make_even(const kiln_viewpoints *v, uint32_t size[2], kiln_error *err)
 {
     const uint32_t width = size[0] & ~1u, height = size[1] & ~1u;
+    if (v->sized_by) return kiln_video_size_check(size, v->sized_by, err);
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", size[0], size[1]);
     if (width == size[0] && height == size[1]) return KILN_OK;
-    if (v->sized_by)
-        return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do",
-                         v->sized_by, size[0], size[1], width, height);
     kiln_warn("the pictures have %ux%u pixels, but the size of a video must be even: it shows %ux%u of them, without the last %s",
               size[0], size[1], width, height,
               height == size[1]  ? "column"

@@ -27,12 +27,29 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static kiln_status parse_size(const char *text, uint32_t *width, uint32_t *height, kiln_error *err)
+{
+    enum { MOST = 16384 };
+    char end;
+    if (sscanf(text, "%ux%u%c", width, height, &end) == 2 && *width && *height && *width <= MOST && *height <= MOST) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to %d, not '%s'", MOST, text);
+}
+
+static kiln_status check_size(const char *text, kiln_error *err)
+{
+    uint32_t width, height;
+    return parse_size(text, &width, &height, err);
+}
+
+static const kiln_opt_check checks[] = {{"size", check_size}, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-generate",
                              .summary = "writes a scene directory from a seed: demo, scene or points",
                              .positionals = "demo|scene|points DIR",
                              .n_positionals = 2,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
@@ -53,10 +70,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     if (suffix)
         return kiln_fail(err, KILN_E_USAGE, "'%s' is the name of a .%s file; kiln-generate writes a folder, with a PLY in it", dir,
                          suffix);
-    char end;
-    if (o.size &&
-        (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
-        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to 16384, not '%s'", o.size);
+    if (o.size) KILN_TRY(parse_size(o.size, &g.width, &g.height, err));
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)
                       : kiln_generate_scene(dir, &g, err));

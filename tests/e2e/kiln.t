@@ -65,7 +65,7 @@ b'; says 'has a line break'
 # ---- exit codes ----
 must 2 front pipeline "$KILN_TMP/s" --min-opacty 1; says "did you mean '--min-opacity'?"
 must 2 front pipeline "$KILN_TMP/s" --format npy; says "'--render-format' or '--export-format'?"
-must 2 front pipeline "$KILN_TMP/s" --ram 0; last 'kiln pipeline: kiln-import ended with exit code 2 (wrong command line)'
+must 2 front pipeline "$KILN_TMP/s" --ram 0; last 'kiln pipeline: --ram 0 leaves no memory at all; give a size such as 512M, or 50%'
 must 2 front prun x; says "did you mean 'prune'?"
 must 2 front ../bin/kiln-info x
 must 2 front

@@ -428,6 +428,52 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     free(text);
 }
 
+static kiln_status check_camera(const char *text, kiln_error *e)
+{
+    return strcmp(text, "none") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "there is no camera '%s'", text);
+}
+
+static kiln_status check_added(const char *item, kiln_error *e)
+{
+    return item[0] != '-' ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "--add takes no '%s'", item);
+}
+
+static kiln_status check_devices(const char *text, kiln_error *e)
+{
+    return strcmp(text, "moon") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "--devices takes no '%s'", text);
+}
+
+/* Typed, by an alias, and stored; of a list each item; the option is named in any case. */
+static void a_check_sees_each_text_that_is_set(void **state)
+{
+    static const kiln_opt_check checks[] = {{"camera", check_camera}, {"add", check_added}, {NULL, NULL}};
+    static const kiln_opt_check common_checks[] = {{"devices", check_devices}, {NULL, NULL}};
+    static char program[] = "kiln-try", m[] = "m";
+    static const struct {
+        const char *word, *says;
+    } bad[] = {{"--camera=none", "--camera: there is no camera 'none'"},
+               {"--add=-x", "--add takes no '-x'"},
+               {"--devices=moon", "--devices takes no 'moon'"},
+               {"--gpu=moon", "--devices takes no 'moon'"}};
+    kiln_cli checked = cli;
+    checked.checks = checks;
+    checked.common_checks = common_checks;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char word[40];
+        snprintf(word, sizeof word, "%s", bad[i].word);
+        char *argv[] = {program, m, word, NULL};
+        assert_int_equal(kiln_cli_parse(&cli, 3, argv, &parsed, &err), KILN_OK);
+        assert_int_equal(kiln_cli_parse(&checked, 3, argv, &parsed, &err), KILN_E_USAGE);
+        assert_string_equal(err.msg, bad[i].says);
+    }
+    assert_int_equal(kiln_opt_set(&checked, "camera", "a", "stored", &err), KILN_OK);
+    assert_int_equal(kiln_opt_set(&checked, "camera", "none", "stored", &err), KILN_E_USAGE);
+    assert_string_equal(err.msg, "stored: --camera: there is no camera 'none'");
+    assert_int_equal(kiln_opt_set(&checked, "add", "x|-y", "stored", &err), KILN_E_USAGE);
+    assert_int_equal(kiln_opt_set(&checked, "add", "", "stored", &err), KILN_OK);
+}
+
 static void a_text_with_a_range_is_a_list_of_its_words(void **state)
 {
     (void)state;
@@ -521,6 +567,7 @@ int main(void)
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
         cmocka_unit_test(the_listing_for_programs_has_aliases_and_flags),
+        cmocka_unit_test(a_check_sees_each_text_that_is_set),
         cmocka_unit_test(a_text_with_a_range_is_a_list_of_its_words),
         cmocka_unit_test(an_underscore_stands_for_a_hyphen),
         cmocka_unit_test(options_that_are_equally_near_are_all_named),
