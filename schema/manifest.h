@@ -200,15 +200,15 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err) K
 kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *err) KILN_MUST_CHECK;
 
 typedef struct {
-    char path[4096]; /* absolute */
-    char role[32];   /* "splats", "points", "cameras", "photo", ... */
+    const char *path; /* absolute */
+    char role[32];    /* "splats", "points", "cameras", "photo", ... */
     uint64_t size;
     int64_t mtime_ns;
     uint64_t inode;
     kiln_hash hash;
 } kiln_source_file;
-kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n,
-                             kiln_error *err) KILN_MUST_CHECK; /* free(*out) */
+/* free(*out), which the paths are a part of. */
+kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
 
@@ -225,9 +225,9 @@ typedef struct {
     bool distorted;                     /* the photo has a lens: size, fx .. cy are of its pinhole, params of the photo */
     bool synthetic;                     /* made by us on an orbit */
     char split[8];                      /* "train" or "test" */
-    char photo[4096];                   /* absolute path, "" when there is none */
+    const char *photo;                  /* absolute path, "" when there is none; never NULL. Others own it, as mask */
     uint32_t photo_width, photo_height; /* as it is compared: turned where its EXIF orientation is followed */
-    char mask[4096];                    /* of the photo: absolute path, "" when there is none */
+    const char *mask;                   /* of the photo: absolute path, "" when there is none */
     uint32_t mask_width, mask_height;   /* as the file says */
 } kiln_camera;
 /* How much there is, about, for estimates: the rows of the largest layer, cameras, and the pixels of all their pictures. Zeros
@@ -236,7 +236,7 @@ typedef struct {
     double rows, cameras, pixels;
 } kiln_scene_size;
 kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_error *err) KILN_MUST_CHECK;
-/* Sorted by name (bytewise). free(*out). */
+/* Sorted by name (bytewise). free(*out), which the texts are a part of. */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */

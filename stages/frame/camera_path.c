@@ -21,7 +21,7 @@ uint32_t kiln_camera_scaled(uint32_t pixels, double scale)
 /* What is left is a pinhole without photo. */
 static void make_pinhole(kiln_camera *c)
 {
-    c->photo[0] = c->mask[0] = '\0';
+    c->photo = c->mask = "";
     c->photo_width = c->photo_height = c->mask_width = c->mask_height = 0;
     c->distorted = false;
     snprintf(c->model, sizeof c->model, "PINHOLE");

@@ -34,7 +34,8 @@ static kiln_camera at(double x, double y, double z, double degrees)
     kiln_camera out = {.r = {c, 0, -s, 0, 1, 0, s, 0, c}, .width = 640, .height = 400, .fx = 500, .fy = 510, .cx = 320, .cy = 200};
     for (int i = 0; i < 3; i++) out.t[i] = -(out.r[3 * i] * x + out.r[3 * i + 1] * y + out.r[3 * i + 2] * z);
     snprintf(out.model, sizeof out.model, "OPENCV");
-    snprintf(out.photo, sizeof out.photo, "/photo.png");
+    out.photo = "/photo.png";
+    out.mask = "";
     out.photo_width = 640;
     out.distorted = true;
     return out;

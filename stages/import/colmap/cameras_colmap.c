@@ -77,7 +77,7 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
                                    const double *params, kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {0};
+    kiln_camera c = {.photo = "", .mask = ""};
     snprintf(who, sizeof who, "camera %u", id);
     KILN_TRY(kiln_camera_set_size(&c, (double)width, (double)height, m->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, model, params, m->path, who, err));
@@ -102,7 +102,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
                                   kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {0};
+    kiln_camera c = {.photo = "", .mask = ""};
     kiln_photo_path p;
     const colmap_camera key = {.id = camera_id};
     const colmap_camera *from = bsearch(&key, m->cameras, m->n_cameras, sizeof key, by_camera_id);

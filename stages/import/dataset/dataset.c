@@ -344,6 +344,7 @@ void kiln_dataset_release(kiln_dataset *d)
     free(d->members);
     free(d->sources);
     free(d->findings);
+    kiln_texts_release(&d->texts);
     kiln_buffer_release(&d->missing);
     *d = (kiln_dataset){0};
 }

@@ -108,6 +108,7 @@ typedef struct kiln_dataset {
     char sought[1024];          /* the folders where photos were sought, for people */
     kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
+    kiln_texts texts;     /* of cameras and sources; owned */
     uint32_t n_distorted; /* cameras with a lens, by kiln_pinholes_set */
     char lens[40];        /* model of the first of them */
     bool other_lenses;    /* there are more models */

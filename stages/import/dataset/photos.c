@@ -177,7 +177,8 @@ static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
     kiln_error why = {0};
     if (!kiln_is_file(path)) return false;
     if (kiln_picture_look(path, &c->photo_width, &c->photo_height, &f->orientation, &why) == KILN_OK) {
-        snprintf(c->photo, sizeof c->photo, "%s", path);
+        snprintf(f->photo, sizeof f->photo, "%s", path);
+        c->photo = f->photo;
         return true;
     }
     if (!f->unreadable[0]) snprintf(f->unreadable, sizeof f->unreadable, "%.500s", why.msg);
