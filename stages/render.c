@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "stages/engine/run_layers.h"
-#include "stages/import/cameras/pinholes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +96,7 @@ static void plan_release(kiln_run *r, kiln_render_plan *s)
     free(s->units);
     for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
+    free(s->made);
     free(s->sources);
     free(s->smaller);
     kiln_viewpoints_release(&s->viewpoints);
@@ -119,10 +119,9 @@ static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 /* Chooses what the picture is drawn of. */
 static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
 {
-    const kiln_view_request *request = &j->payload.request;
-    const kiln_level_wish wish = j->level ? (kiln_level_wish){.form = KILN_LEVEL_AT, .level = j->level} : s->wish;
+    const kiln_view_request *request = &j->request;
+    const kiln_level_wish wish = kiln_render_wish(s, j);
     kiln_view_chunks full;
-    j->payload.drawn = kiln_drawn_name_of(&s->drawn, &wish);
     KILN_TRY(kiln_view_chunks_choose(&s->drawn, &wish, request, &j->chunks, err));
     if (s->drawn.levels) kiln_view_detail_add(&j->detail, &s->drawn, request, &j->chunks);
     if (!j->level) return KILN_OK;
@@ -135,26 +134,14 @@ static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, 
 
 static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
+    const kiln_render_made *made;
+    j->plan = s;
     j->camera = c;
-    KILN_TRY(kiln_view_request_init(&j->payload.request, &o.request, &s->scene, c, err));
+    KILN_TRY(kiln_view_request_init(&j->request, &o.request, &s->scene, c, err));
     KILN_TRY(choose_chunks(s, j, err));
-    j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys, &j->chunks);
-    snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
-    memcpy(j->payload.background, s->background, sizeof s->background);
-    const kiln_source_file *f = kiln_render_source_at(s, c->photo), *mask = kiln_render_source_at(s, c->mask);
-    snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
-    if (c->distorted && c->photo[0]) KILN_TRY(kiln_pinhole_lens(c, &j->payload.lens, err));
-    j->payload.pinhole = (kiln_pinhole){c->fx, c->fy, c->cx, c->cy, c->width, c->height};
-    j->payload.undistort_filter = o.undistort_filter;
-    if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-    if (f) j->payload.photo_hash = f->hash;
-    if (j->payload.photo[0]) snprintf(j->payload.mask, sizeof j->payload.mask, "%s", c->mask);
-    if (mask) j->payload.mask_file = (kiln_file_info){.size = mask->size, .mtime_ns = mask->mtime_ns, .inode = mask->inode};
-    if (mask) j->payload.mask_hash = mask->hash;
-    j->payload.mask_width = c->mask_width;
-    j->payload.mask_height = c->mask_height;
-    j->payload.crop = s->viewpoints.crop;
-    return kiln_pictures_place(s, j, err);
+    /* with a level, a stored table is of one of the two pictures at most */
+    if (!j->level) j->table_key = kiln_view_request_table_key(&j->request, &s->keys, &j->chunks);
+    return kiln_render_make(j, &made, err); /* what is refused is refused before any work */
 }
 
 static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)
@@ -195,6 +182,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     else
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
+    KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         KILN_TRY(make_job(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
@@ -204,13 +192,13 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 /* Of runs that were killed; once for several cameras in a row whose files share a folder. */
 static void drop_leftovers(const kiln_render_plan *s)
 {
-    const char *before = NULL;
+    char before[KILN_PATH_MAX] = ""; /* the folder of the last one, with its slash */
     for (uint32_t i = 0; i < s->n_jobs; i++) {
-        const char *now = s->jobs[i].payload.picture;
-        const ptrdiff_t n = kiln_path_base(now) - now;
-        if (!*now || (before && n == kiln_path_base(before) - before && !strncmp(before, now, (size_t)n))) continue;
+        const char *now = kiln_render_unit_of(&s->jobs[i])->picture;
+        const size_t n = (size_t)(kiln_path_base(now) - now);
+        if (!*now || (i > 0 && n == strlen(before) && !strncmp(before, now, n))) continue;
         kiln_leftovers_drop(now);
-        before = now;
+        (void)snprintf(before, sizeof before, "%.*s", (int)n, now);
     }
 }
 

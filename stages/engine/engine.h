@@ -194,6 +194,9 @@ typedef struct {
     kiln_hash key;  /* of everything that decides the result */
     void *payload;  /* the argument of unit(); owned by the caller, unchanged until kiln_run_units returns */
     size_t payload_bytes;
+    /* For lists of many units with large payloads, which are then not kept. Set: `payload` is not the argument itself but what this
+     * function makes it of when the unit is handed out. The bytes stay valid until its next call. */
+    const void *(*payload_of)(const void *payload);
     /* Bytes that several units share, owned by the caller. unit() gets them directly behind `payload`, as part of it. The parent
      * keeps one copy for all units that point to it. */
     const void *shared_payload;

@@ -147,40 +147,42 @@ static uint32_t format_now(const kiln_render_plan *s)
 }
 
 /* Beside the picture. */
-static kiln_status place_depth(const kiln_render_plan *s, kiln_render_job *j, const char *suffix, kiln_error *err)
+static kiln_status place_depth(const kiln_render_plan *s, kiln_render_made *made, const char *suffix, kiln_error *err)
 {
     char name[KILN_PATH_MAX];
-    const char *picture = s->o->output ? j->payload.picture : j->relative, *dot = strrchr(kiln_path_base(picture), '.');
+    kiln_render_unit *u = &made->unit;
+    const char *picture = s->o->output ? u->picture : made->relative, *dot = strrchr(kiln_path_base(picture), '.');
     const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
     if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
-    if (!s->o->output) return kiln_path_inside(j->payload.depth, sizeof j->payload.depth, s->folder, name, "-o", err);
-    snprintf(j->payload.depth, sizeof j->payload.depth, "%s", name);
+    if (!s->o->output) return kiln_path_inside(u->depth, sizeof u->depth, s->folder, name, "-o", err);
+    snprintf(u->depth, sizeof u->depth, "%s", name);
     return KILN_OK;
 }
 
-kiln_status kiln_pictures_place(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
+kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, kiln_error *err)
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
-    if (s->against) return kiln_against_place(s, j, format, err);
-    j->payload.format = format;
-    j->payload.alpha = s->o->alpha;
-    j->payload.fast = s->o->fast;
+    kiln_render_unit *u = &made->unit;
+    if (s->against) return kiln_against_place(s, j, format, u, err);
+    u->format = format;
+    u->alpha = s->o->alpha;
+    u->fast = s->o->fast;
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
     if (output_is_file(s)) {
-        snprintf(j->payload.picture, sizeof j->payload.picture, "%s", s->o->output);
+        snprintf(u->picture, sizeof u->picture, "%s", s->o->output);
     } else {
         if ((size_t)snprintf(name, sizeof name, "%s%s.%s", s->o->output ? "" : "renders/", j->camera->name, suffix) >= sizeof name)
             return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
         if (s->o->output)
-            KILN_TRY(kiln_path_join(j->payload.picture, sizeof j->payload.picture, s->o->output, name, err));
+            KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->o->output, name, err));
         else
-            KILN_TRY(kiln_path_inside(j->payload.picture, sizeof j->payload.picture, s->folder, name, "-o", err));
-        if (!s->o->output) snprintf(j->relative, sizeof j->relative, "%s", name);
+            KILN_TRY(kiln_path_inside(u->picture, sizeof u->picture, s->folder, name, "-o", err));
+        if (!s->o->output) snprintf(made->relative, sizeof made->relative, "%s", name);
     }
-    j->payload.depth_colours = s->o->depth_colours;
+    u->depth_colours = s->o->depth_colours;
     if (s->o->depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
-    return s->o->depth || s->o->depth_colours ? place_depth(s, j, suffix, err) : KILN_OK;
+    return s->o->depth || s->o->depth_colours ? place_depth(s, made, suffix, err) : KILN_OK;
 }

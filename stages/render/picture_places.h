@@ -12,6 +12,7 @@ kiln_status kiln_pictures_choose_stream(kiln_run *r, kiln_render_plan *s, kiln_e
 /* When the number of pictures is known. KILN_E_USAGE: -o or --format does not fit them. */
 kiln_status kiln_pictures_check_output(const kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
 /* Sets what the payload of a picture says of its files. KILN_E_INPUT: a path is too long, or leads out of the bake's folder. */
-kiln_status kiln_pictures_place(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -17,10 +17,10 @@ static double work_with_tables(const kiln_render_plan *s, const kiln_tile_table 
         if (!j->due) continue;
         while (first < n && strcmp(tables[first].camera, j->camera->name) < 0) first++;
         uint32_t t = first;
-        while (t < n && !strcmp(tables[t].camera, j->camera->name) && !kiln_hash_equal(tables[t].key, j->payload.table_key)) t++;
+        while (t < n && !strcmp(tables[t].camera, j->camera->name) && !kiln_hash_equal(tables[t].key, j->table_key)) t++;
         if (t == n || strcmp(tables[t].camera, j->camera->name) != 0) return 0;
         work += kiln_work_picture((double)tables[t].visible, (double)j->camera->width * j->camera->height, (double)tables[t].pairs,
-                                  j->payload.photo[0] != '\0');
+                                  j->camera->photo[0] != '\0');
     }
     return work;
 }

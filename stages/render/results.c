@@ -80,13 +80,14 @@ static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result 
 {
     static const char *const formats[] = {"png", "png16", "npy", "none"};
     const kiln_render_job *j = &s->jobs[i];
+    const kiln_render_made *made = kiln_render_made_of(j);
     snprintf(image->camera, sizeof image->camera, "%s", j->camera->name);
-    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.request.profile].name);
+    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->request.profile].name);
     snprintf(image->device_kind, sizeof image->device_kind, "%s", j->device_kind);
-    snprintf(image->path, sizeof image->path, "%s", j->relative);
-    snprintf(image->format, sizeof image->format, "%s", formats[j->payload.format]);
-    image->antialiased = j->payload.request.antialiased;
-    image->near_m = j->payload.request.near_m;
+    snprintf(image->path, sizeof image->path, "%s", made->relative);
+    snprintf(image->format, sizeof image->format, "%s", formats[made->unit.format]);
+    image->antialiased = j->request.antialiased;
+    image->near_m = j->request.near_m;
     memcpy(image->background, s->background, sizeof s->background);
     image->width = j->camera->width;
     image->height = j->camera->height;
@@ -126,7 +127,7 @@ static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln
 static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    kiln_render_full_path(&j->payload, path);
+    kiln_render_full_path(kiln_render_unit_of(j), path);
     const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
                        json_object_set_new(row, "full_db", db_json(v->full_db)) |
                        (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
@@ -136,14 +137,14 @@ static kiln_status describe_against(const kiln_render_job *j, const view_result 
 static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
 {
     char hex[33];
+    const kiln_render_unit *u = kiln_render_unit_of(j);
     json_t *row = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
-                            "file", j->payload.picture[0] ? j->payload.picture : NULL, "visible", (json_int_t)v->visible, "pairs",
+                            "file", u->picture[0] ? u->picture : NULL, "visible", (json_int_t)v->visible, "pairs",
                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
                             kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
-    if (j->payload.depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(j->payload.depth)) != 0)
-        return no_memory(err);
+    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory(err);
     if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0) return no_memory(err);
     if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
     if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
@@ -189,14 +190,16 @@ static void print_head(view_lines *l)
 /* What its values mean, which no viewer of pictures says. */
 static void print_depth(const view_lines *l, const kiln_render_job *j, const view_result *v)
 {
-    if (v->depth_step > 0 && !j->payload.depth_colours)
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    if (v->depth_step > 0 && !u->depth_colours)
         kiln_print("%s: depth in scene units = value * %.9g%s%s", j->camera->name, v->depth_step, l->files ? "  -> " : "",
-                   l->files ? j->payload.depth : "");
+                   l->files ? u->depth : "");
 }
 
 static void print_view(view_lines *l, const kiln_render_job *j, const view_result *v)
 {
-    const bool measured = !isnan(v->psnr), file = l->files && j->payload.picture[0];
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    const bool measured = !isnan(v->psnr), file = l->files && u->picture[0];
     if (l->any) print_depth(l, j, v);
     if (!l->any || !(measured || l->counts || file)) return;
     if (measured || l->counts) print_head(l);
@@ -204,7 +207,7 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
     if (l->counts) kiln_print_part(" %10llu %11llu", (unsigned long long)v->visible, (unsigned long long)v->pairs);
     if (measured) kiln_print_part(" %8.3f  %7.5f", v->psnr, v->ssim);
     if (file && l->counts) kiln_print_gap(); /* 80 columns have no room for both */
-    kiln_print("%s%s", file ? "  -> " : "", file ? j->payload.picture : "");
+    kiln_print("%s%s", file ? "  -> " : "", file ? u->picture : "");
 }
 
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)

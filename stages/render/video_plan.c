@@ -55,12 +55,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
     if (s->stream.encodes) KILN_TRY(make_even(&s->viewpoints, first, err));
     KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));
     KILN_TRY(kiln_video_open(r, &s->stream, first[0], first[1], s->n_jobs, s->video, err));
-    for (uint32_t i = 0; i < s->n_jobs; i++) {
-        kiln_render_unit *u = &s->jobs[i].payload;
-        u->frame = kiln_video_frame_of(s->video, i);
-        u->photo[0] = u->mask[0] = '\0';
-        s->units[i].optional = false; /* a video without one of its frames is none */
-    }
+    for (uint32_t i = 0; i < s->n_jobs; i++) s->units[i].optional = false; /* a video without one of its frames is none */
     return KILN_OK;
 }
 
