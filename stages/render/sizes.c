@@ -102,6 +102,7 @@ static const void *count_payload_of(const void *job)
     (void)kiln_render_made_of(j);
     u->count_only = true;
     u->ram = kiln_frame_count_ram(j->plan->layer, &j->request);
+    u->encoding.drawing = j->ram;                  /* of the next list, about: what the worker keeps has room beside that */
     if (j->level) u->drawn.wish = kiln_level_full; /* of its two pictures the one that takes more */
     return u;
 }

@@ -205,6 +205,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_status st;
     kiln_unit *units = NULL;
     kiln_tiles_unit *payloads = NULL;
+    uint64_t largest = 0; /* of this list and the next: what the worker keeps has room beside that */
     KILN_GO(KILN_ALLOC(&units, b->n_jobs, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, b->n_jobs, "units", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
@@ -213,6 +214,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram = kiln_frame_count_ram(b->layer, &j->request);
         u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
+        largest = kiln_max_u64(largest, u->ram_after);
         payloads[i] = (kiln_tiles_unit){
             .kind = KILN_TILES_COUNT, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish), .ram = u->ram};
         name_count(r, j, u);
@@ -221,6 +223,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->cost = 1 + j->chunks.rows;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
+    for (uint32_t i = 0; i < b->n_jobs; i++) payloads[i].most_ram = largest;
     kiln_run_shares_planning(r, true); /* as much to project as a table is */
     st = kiln_run_units(r, "counting pairs", units, b->n_jobs, err);
     kiln_run_shares_planning(r, false);
