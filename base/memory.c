@@ -156,6 +156,16 @@ kiln_status kiln_texts_add(kiln_texts *t, const char *text, const char **out, ki
     return KILN_OK;
 }
 
+void kiln_texts_clear(kiln_texts *t)
+{
+    struct kiln_text_block *kept = t->last;
+    if (!kept) return;
+    kiln_texts before = {kept->before};
+    kiln_texts_release(&before);
+    kept->before = NULL;
+    kept->used = 0;
+}
+
 void kiln_texts_release(kiln_texts *t)
 {
     for (struct kiln_text_block *b = t->last, *before; b; b = before) {

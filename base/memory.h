@@ -46,6 +46,8 @@ typedef struct {
 
 /* Copies a text. *out is "" for one without characters, and for NULL. */
 kiln_status kiln_texts_add(kiln_texts *t, const char *text, const char **out, kiln_error *err) KILN_MUST_CHECK;
+/* Forgets the texts and keeps room for the next. */
+void kiln_texts_clear(kiln_texts *t);
 void kiln_texts_release(kiln_texts *t);
 
 KILN_C_END

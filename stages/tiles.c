@@ -198,20 +198,22 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
+static kiln_status key_table(void *hasher, const kiln_tile_table *t, kiln_error *err)
+{
+    kiln_hasher *h = hasher;
+    (void)err;
+    kiln_key_text(h, "camera", t->camera);
+    kiln_key_hash(h, "digest", t->digest);
+    return KILN_OK;
+}
+
 /* Render uses tables that are there and draws the same without. */
 static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
-    kiln_tile_table *tables = NULL;
-    uint32_t n = 0;
-    KILN_TRY(kiln_tile_tables_get(m, false, &tables, &n, err));
     kiln_hasher *h = kiln_hasher_new();
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "camera", tables[i].camera);
-        kiln_key_hash(h, "digest", tables[i].digest);
-    }
-    kiln_tile_tables_free(tables, n);
+    const kiln_status st = kiln_tile_tables_each(m, false, key_table, h, err);
     *out = kiln_hasher_end(h);
-    return KILN_OK;
+    return st;
 }
 
 static const kiln_stage_output outputs[] = {{"tables", digest_tables}, {NULL, NULL}};

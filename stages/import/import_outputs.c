@@ -64,32 +64,34 @@ static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status key_camera(void *hasher, const kiln_camera *c, kiln_error *err)
+{
+    kiln_hasher *h = hasher;
+    (void)err;
+    kiln_key_text(h, "name", c->name);
+    kiln_key_hash(h, "camera", kiln_camera_hash(c));
+    if (c->distorted) kiln_key_u64(h, "undistorted", 1);
+    kiln_key_text(h, "split", c->split);
+    kiln_key_text(h, "photo", c->photo);
+    if (c->mask[0]) kiln_key_text(h, "mask", c->mask); /* without masks the digest of before */
+    return KILN_OK;
+}
+
 static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
-    kiln_camera *cameras = NULL;
     kiln_scene *s = NULL;
-    uint32_t n = 0;
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
     KILN_GO(kiln_scene_get(m, s, err));
-    KILN_GO(kiln_cameras_get(m, &cameras, &n, err));
     kiln_hasher *h = kiln_hasher_new();
     kiln_key_u64(h, "antialiased", s->antialiased);
     kiln_key_u64(h, "has_background", s->has_background);
     kiln_key_bytes(h, "background", s->background, sizeof s->background);
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "name", cameras[i].name);
-        kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
-        if (cameras[i].distorted) kiln_key_u64(h, "undistorted", 1);
-        kiln_key_text(h, "split", cameras[i].split);
-        kiln_key_text(h, "photo", cameras[i].photo);
-        if (cameras[i].mask[0]) kiln_key_text(h, "mask", cameras[i].mask); /* without masks the digest of before */
-    }
-    st = key_photos(m, h, err);
+    st = kiln_cameras_each(m, key_camera, h, err);
+    if (st == KILN_OK) st = key_photos(m, h, err);
     *out = kiln_hasher_end(h);
 done:
     free(s);
-    free(cameras);
     return st;
 }
 
