@@ -302,6 +302,12 @@ kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK
 
 /* Returns the stage's own numbers for the run record and --json: borrowed, to be added to. */
 json_t *kiln_run_report(kiln_run *r);
+/* A list of the report that has a row for each of many things. --json prints all of it; a run's record has it while it has no more
+ * than KILN_ROWS_RECORDED rows, else "NAME_left_out", their number. The first function begins the list, one in a report; name is
+ * borrowed. The second takes the reference to the row; NULL: there was no memory for it. KILN_E_NOMEM. */
+enum { KILN_ROWS_RECORDED = 256 };
+kiln_status kiln_run_report_rows(kiln_run *r, const char *name, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err) KILN_MUST_CHECK;
 
 /* For what depends on the host (its memory, its devices) and decides what units there are or what they give: on all hosts of a plan
  * it must be one thing. *value: in, what this host would choose; out, what is chosen: by the plan that stands, else *value, which a

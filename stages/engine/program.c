@@ -117,7 +117,7 @@ static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_er
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
-    kiln_print_json(text); /* checked with everything else on stdout */
+    kiln_report_rows_print(&r->rows, text); /* checked with everything else on stdout */
     free(text);
     return KILN_OK;
 }
@@ -271,6 +271,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
         err = late;
     }
     json_decref(r.report);
+    kiln_buffer_release(&r.rows.text);
     json_decref(r.lists);
     json_decref(r.stored_report);
     free(r.quarantine.rows);

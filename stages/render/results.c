@@ -134,15 +134,17 @@ static kiln_status describe_against(const kiln_render_job *j, const view_result 
     return failed ? no_memory(err) : KILN_OK;
 }
 
-static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
+static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
 {
     char hex[33];
     const kiln_render_unit *u = kiln_render_unit_of(j);
-    json_t *row = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
-                            "file", u->picture[0] ? u->picture : NULL, "visible", (json_int_t)v->visible, "pairs",
-                            (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
-                            kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
-    if (json_array_append_new(rows, row) != 0) return no_memory(err);
+    json_t *head = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
+                             "file", u->picture[0] ? u->picture : NULL, "visible", (json_int_t)v->visible, "pairs",
+                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex),
+                             "psnr", kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
+    const int failed = !head || json_object_update(row, head);
+    json_decref(head);
+    if (failed) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
     if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory(err);
     if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0) return no_memory(err);
@@ -210,11 +212,21 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
     kiln_print("%s%s", file ? "  -> " : "", file ? u->picture : "");
 }
 
-static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
+static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view_result *v, kiln_error *err)
+{
+    json_t *row = json_object();
+    if (!row) return no_memory(err);
+    const kiln_status st = describe_view(j, v, row, err);
+    if (st == KILN_OK) return kiln_run_report_row(r, row, err);
+    json_decref(row);
+    return st;
+}
+
+static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, kiln_error *err)
 {
     if (kiln_run_prints(r, false)) kiln_print("%-32s no picture, see above", j->camera->name);
     json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
-    return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
+    return kiln_run_report_row(r, row, err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
@@ -282,20 +294,19 @@ static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result
 }
 
 /* outside: [s->n_jobs], all 0. */
-static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, json_t *rows, totals *t, kiln_outside *outside,
-                                kiln_error *err)
+static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_outside *outside, kiln_error *err)
 {
     view_result v;
     view_lines lines = choose_lines(r, s->n_jobs);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         if (s->units[i].quarantined) {
-            KILN_TRY(report_missing(r, j, rows, err));
+            KILN_TRY(report_missing(r, j, err));
             t->n_missing++;
             continue;
         }
         KILN_TRY(read_result(r, &s->units[i], &v, err));
-        KILN_TRY(describe_view(j, &v, rows, err));
+        KILN_TRY(report_view(r, j, &v, err));
         warn_of_photo(t, j, &v);
         warn_of_fast(j, &v);
         if (!s->against) print_view(&lines, j, &v);
@@ -342,12 +353,12 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
 
 static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
 {
-    json_t *rows = json_array(), *out = kiln_run_report(r);
+    json_t *out = kiln_run_report(r);
     kiln_outside *outside = NULL;
     kiln_status st = KILN_OK;
-    if (!rows || json_object_set_new(out, "views", rows) != 0) return no_memory(err);
+    KILN_TRY(kiln_run_report_rows(r, "views", err));
     KILN_TRY(KILN_ALLOC(&outside, s->n_jobs, "colours of photos", err));
-    KILN_GO(report_views(r, s, rows, t, outside, err));
+    KILN_GO(report_views(r, s, t, outside, err));
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
 done:

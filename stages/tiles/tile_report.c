@@ -79,13 +79,13 @@ static void print_total(const kiln_tiles_bake *b, const totals *t, const char *p
 
 kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char *profile, kiln_error *err)
 {
-    json_t *out = kiln_run_report(r), *rows = json_array();
+    json_t *out = kiln_run_report(r);
     const bool looks = kiln_run_is_once(r); /* it makes no table */
     totals t = {0};
-    if (!rows || json_object_set_new(out, "cameras", rows) != 0) return no_memory(err);
+    KILN_TRY(kiln_run_report_rows(r, "cameras", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         add_job(&t, &b->jobs[i]);
-        if (json_array_append_new(rows, describe(&b->jobs[i])) != 0) return no_memory(err);
+        KILN_TRY(kiln_run_report_row(r, describe(&b->jobs[i]), err));
     }
     if (kiln_run_prints_all(r, looks)) print_jobs(b);
     if (kiln_run_prints(r, looks)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
