@@ -71,6 +71,8 @@ void kiln_manifest_close(kiln_manifest *m);
 bool kiln_manifest_created(const kiln_manifest *m);
 void kiln_manifest_discard(kiln_manifest *m);
 const char *kiln_manifest_path(const kiln_manifest *m);
+/* Returns by how many bytes the page cache of a writer's connection may still grow. m NULL: of one that is opened later. */
+uint64_t kiln_manifest_cache_left(const kiln_manifest *m);
 /* Says whether `path` is the manifest, or the name of a file beside it that belongs to it, there or not: nothing else may be
  * written there. Links are followed. Opens nothing. */
 bool kiln_manifest_owns(const char *manifest, const char *path);

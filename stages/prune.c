@@ -102,11 +102,26 @@ static void take_size(kiln_pruning *p)
     p->cache += kiln_layer_size_of(p->spacing).all;
 }
 
+/* What the parent holds of the cameras that pairs are counted for; and their report as JSON. */
+static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, kiln_error *err)
+{
+    enum { PAYLOAD = 1024, REPORTED = 2048 };
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    kiln_scene_size size;
+    KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    const uint64_t all = (uint64_t)size.cameras, n = o.all_cameras || all < KILN_PRUNE_CAMERAS_USUAL ? all : KILN_PRUNE_CAMERAS_USUAL;
+    const uint64_t each = sizeof(kiln_prune_view) + sizeof(kiln_view_request) + REPORTED;
+    kiln_run_foresee_parent(r, n * (sizeof(kiln_camera) + n_sizes * each) + kiln_small_list_ram(n * n_sizes, 1, PAYLOAD));
+    return KILN_OK;
+}
+
 /* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets lists besides, which come from
  * the search for near-duplicates and take less than that does. */
 static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     enum { TILE_ROWS = 1024 };
+    KILN_TRY(foresee_views(r, p, err));
     kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
     const uint64_t block = kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
     kiln_run_foresee_ram(r,
@@ -260,6 +275,17 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
 /* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
 static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
 
+/* With --all-cameras there may be many. */
+static kiln_status bound_views(kiln_run *r, kiln_error *err)
+{
+    json_t *views = json_incref(json_object_get(kiln_run_report(r), "cameras"));
+    kiln_status st = kiln_run_report_rows(r, "cameras", err);
+    for (size_t i = 0; i < json_array_size(views) && st == KILN_OK; i++)
+        st = kiln_run_report_row(r, json_incref(json_array_get(views, i)), err);
+    json_decref(views);
+    return st;
+}
+
 static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     const kiln_prune_report what = {.options = &o.rules,
@@ -274,6 +300,7 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
+    KILN_TRY(bound_views(r, err));
     if (kiln_run_prints(r, o.dry_run)) kiln_prune_report_print(&what);
     kiln_prune_report_warn(&what, p->n_rows);
     return KILN_OK;

@@ -152,6 +152,38 @@ static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c,
     return KILN_OK;
 }
 
+typedef struct {
+    kiln_render_plan *plan;
+    uint64_t least, n;
+} measuring;
+
+static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    measuring *x = context;
+    kiln_render_job j = {.plan = x->plan, .camera = c};
+    KILN_TRY(kiln_view_request_init(&j.request, &o.request, &x->plan->scene, c, err));
+    KILN_TRY(choose_chunks(x->plan, &j, err));
+    const uint64_t least = kiln_render_least_ram(&j);
+    if (least > x->least) x->least = least;
+    x->n++;
+    kiln_view_chunks_release(&j.chunks);
+    x->plan->made->job = NULL; /* the next one lies in the same place */
+    return KILN_OK;
+}
+
+/* Before the list of cameras is read: if it has no room, one camera after the other is asked what its picture would take. */
+static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    kiln_scene_size size;
+    measuring x = {.plan = s};
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    kiln_run_foresee_parent(r, kiln_render_parent_ram(r, s, (uint64_t)size.cameras));
+    if (kiln_run_parent_fits(r)) return KILN_OK;
+    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
+    kiln_render_foresee(r, x.least, x.n);
+    return kiln_run_need_parent(r, "the list of cameras", err);
+}
+
 static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
@@ -163,8 +195,10 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish), &s->drawn, err));
     if (!s->against) KILN_TRY(kiln_drawn_narrow(&s->drawn, &s->wish, err));
     s->layer = s->drawn.chunks;
+    KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
+    KILN_TRY(need_cameras(r, s, err));
     KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
     if (s->stream.kind != KILN_VIDEO_NONE && !o.camera) kiln_viewpoints_order(&s->viewpoints);
     s->cameras = s->viewpoints.cameras;
@@ -182,7 +216,6 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     else
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
-    KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         KILN_TRY(make_job(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));

@@ -164,7 +164,7 @@ static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
 {
     uint64_t rows = 0;
     if (!b->drawn.levels || b->n_jobs == 0) return b->layer->count;
-    for (uint32_t i = 0; i < b->n_jobs; i++) rows += b->jobs[i].chunks.rows;
+    for (uint32_t i = 0; i < b->n_jobs; i++) rows += b->jobs[i].rows;
     return rows / b->n_jobs;
 }
 

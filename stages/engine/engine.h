@@ -216,6 +216,9 @@ typedef struct {
     /* For a unit whose result plans others: the bytes that one of those takes at most. If --ram has no room for this unit, the
      * refusal names a cap that has room for those, too. */
     uint64_t ram_after;
+    /* The most outputs that the result has, where it becomes no row of a layer: what the parent holds of the list is counted by
+     * it. 0: it becomes one, with as many outputs as a chunk has. */
+    uint32_t n_outputs;
     bool optional;        /* if the unit is quarantined, the run goes on without its result and ends partially */
     bool planning;        /* --plan and --gather compute it, unless kiln_run_shares_planning says otherwise. For an optional unit on
                              which later lists depend: --shard and --units do not leave it out */
@@ -308,6 +311,8 @@ json_t *kiln_run_report(kiln_run *r);
 enum { KILN_ROWS_RECORDED = 256 };
 kiln_status kiln_run_report_rows(kiln_run *r, const char *name, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err) KILN_MUST_CHECK;
+/* Returns what n rows of about row_bytes of text take of the parent, for kiln_run_foresee_parent. */
+uint64_t kiln_run_report_rows_ram(const kiln_run *r, uint64_t n, size_t row_bytes);
 
 /* For what depends on the host (its memory, its devices) and decides what units there are or what they give: on all hosts of a plan
  * it must be one thing. *value: in, what this host would choose; out, what is chosen: by the plan that stands, else *value, which a
@@ -380,6 +385,17 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units);
 /* Returns what a list of n units takes of the parent. */
 uint64_t kiln_list_ram(uint64_t n);
+/* The same of a list whose units have n_outputs and payload_bytes, with the array of the units and their payloads. */
+uint64_t kiln_small_list_ram(uint64_t n, uint32_t n_outputs, size_t payload_bytes);
+/* Announces that the parent will hold so much more than now: lists of cameras and what is made of them. It is counted from now on,
+ * whether it is there already or not; what is not announced is counted when it is there, and a cap that was named before may not
+ * have room for it. */
+void kiln_run_foresee_parent(kiln_run *r, uint64_t bytes);
+/* Says whether the parent alone has room for what was announced. */
+bool kiln_run_parent_fits(kiln_run *r);
+/* Fails with KILN_E_CAP if it has not. The cap that is named has room for what kiln_run_foresee_ram has announced, too. `what`
+ * names what the parent would hold. */
+kiln_status kiln_run_need_parent(kiln_run *r, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Announces a later unit like kiln_run_foresee_ram, and fails with KILN_E_CAP at once, instead of after half of the work, if there
  * is no room for it. `what` names the unit. */
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;

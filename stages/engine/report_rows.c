@@ -61,6 +61,13 @@ kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err)
     return st;
 }
 
+/* The text doubles its room as it grows; what is not written yet takes no memory. */
+uint64_t kiln_run_report_rows_ram(const kiln_run *r, uint64_t n, size_t row_bytes)
+{
+    enum { TREE = 4096 }; /* of a row that is kept as JSON */
+    return n <= KILN_ROWS_RECORDED ? n * TREE : KILN_ROWS_RECORDED * TREE + (kiln_run_json(r) ? n * row_bytes : 0);
+}
+
 int kiln_report_rows_leave_out(const kiln_report_rows *rows, json_t *record)
 {
     char name[80];

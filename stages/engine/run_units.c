@@ -184,7 +184,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     KILN_GO(find_due(j, n, err));
     KILN_GO(check_taker(j, n, err));
     KILN_GO(kiln_job_round(j, what, n, err));
-    kiln_ram_results(r, n, j->n_due);
+    kiln_ram_results(r, units, n, j->n_due);
     kiln_ram_look(r, true);
     if (j->n_due && !r->round.cut) {
         const work_sums before = sum_work(r);

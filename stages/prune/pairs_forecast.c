@@ -44,19 +44,50 @@ static kiln_camera resized(const kiln_camera *c, uint32_t size)
     return out;
 }
 
+/* Takes n of n_all cameras, evenly chosen, while they are read one after the other. */
+typedef struct {
+    kiln_camera *chosen; /* [n] */
+    uint32_t n_all, n, at, n_chosen;
+} choosing;
+
+static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    choosing *x = context;
+    (void)err;
+    while (x->n_chosen < x->n && (uint64_t)x->n_chosen * x->n_all / x->n == x->at) {
+        kiln_camera *to = &x->chosen[x->n_chosen++];
+        *to = *c;
+        to->photo = to->mask = ""; /* they last as long as the row is read */
+    }
+    x->at++;
+    return KILN_OK;
+}
+
+static kiln_status choose_cameras(kiln_run *r, kiln_pruning *p, kiln_error *err)
+{
+    kiln_scene_size size;
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    choosing x = {.n_all = (uint32_t)size.cameras};
+    x.n = p->o->all_cameras || x.n_all < KILN_PRUNE_CAMERAS_USUAL ? x.n_all : KILN_PRUNE_CAMERAS_USUAL;
+    KILN_TRY(KILN_ALLOC(&p->cameras, x.n, "cameras", err));
+    x.chosen = p->cameras;
+    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), choose_camera, &x, err));
+    p->n_cameras = x.n_chosen;
+    return KILN_OK;
+}
+
 static kiln_status make_views(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     const kiln_view_options request = {.near_text = "profile"}; /* inria, as the scene says */
-    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes, n;
-    KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    KILN_TRY(choose_cameras(r, p, err));
     KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
-    n = p->o->all_cameras || p->n_cameras < KILN_PRUNE_CAMERAS_USUAL ? p->n_cameras : KILN_PRUNE_CAMERAS_USUAL;
-    p->n_views = n * n_sizes;
+    p->n_views = p->n_cameras * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
     KILN_TRY(KILN_ALLOC(&p->requests, p->n_views, "views", err));
     KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
-        const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
+        const kiln_camera *c = &p->cameras[i / n_sizes];
         const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
         p->views[i] = (kiln_prune_view){.camera = c->name, .width = scaled.width, .height = scaled.height};
         KILN_TRY(kiln_view_request_init(&p->requests[i], &request, &p->scene, &scaled, err));
@@ -88,6 +119,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
+    u->n_outputs = 1;
     u->optional = u->planning = true; /* a forecast: the layer is whole without it, and every shard prints it */
     u->shared_payload = shared->data;
     u->shared_payload_bytes = shared->size;

@@ -74,6 +74,12 @@ static inline const kiln_render_unit *kiln_render_unit_of(const kiln_render_job 
 /* A kiln_unit.payload_of, of a job. */
 const void *kiln_render_payload_of(const void *job);
 
+/* Returns the host memory that a picture's units take at least, counting included, without the list. */
+uint64_t kiln_render_least_ram(const kiln_render_job *j);
+/* Returns what n pictures take of the parent, without results. The plan has its layer. */
+uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t n);
+/* Announces lists of n units of which the largest takes `least`. */
+void kiln_render_foresee(kiln_run *r, uint64_t least, uint64_t n);
 /* Tells the run what work is due, for `--devices auto`. Fast pictures are a GPU's: nothing is told. */
 kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast, kiln_error *err) KILN_MUST_CHECK;
 /* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram

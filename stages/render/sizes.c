@@ -7,19 +7,37 @@
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "stages/engine/devices.h"
 #include "stages/render/depth.h"
+#include "stages/render/outside.h"
 #include "stages/render/picture_size.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Returns the least memory that is enough for a camera that is not counted: for the whole picture, or in the smallest slabs. */
-static uint64_t least_ram(const kiln_render_plan *s, uint32_t i, uint64_t whole)
+static uint64_t least_ram(const kiln_render_job *j)
 {
-    const kiln_render_job *j = &s->jobs[i];
-    const kiln_draw_size size = kiln_frame_bound(&j->request, s->layer, &j->chunks);
-    const uint64_t slabs = kiln_render_slabs_ram(s->layer, kiln_render_unit_of(j), &size, kiln_render_smallest_slab(&size));
-    return kiln_min_u64(whole, slabs);
+    const kiln_layer *layer = j->plan->layer;
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    const kiln_draw_size size = kiln_frame_bound(&j->request, layer, &j->chunks);
+    const uint64_t whole = kiln_frame_ram(layer, &size, true, kiln_render_beside_frame(u, &size));
+    return kiln_min_u64(whole, kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size)));
 }
+
+uint64_t kiln_render_least_ram(const kiln_render_job *j)
+{
+    return kiln_max_u64(least_ram(j), kiln_frame_count_ram(j->plan->layer, &j->request));
+}
+
+uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t n)
+{
+    enum { TEXTS = 256, SEEN = 80, REPORTED = 448 };
+    const uint64_t seen = SEEN + sizeof(uint32_t) * (uint64_t)s->layer->n_chunks;
+    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_render_job) + seen + sizeof(kiln_unit) + sizeof(kiln_outside);
+    return n * each + kiln_run_report_rows_ram(r, n, REPORTED);
+}
+
+/* Two lists at most: cameras are counted, and pictures drawn. */
+void kiln_render_foresee(kiln_run *r, uint64_t least, uint64_t n) { kiln_run_foresee_ram(r, least + 2 * kiln_small_list_ram(n, 1, 0), 0); }
 
 static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {
@@ -65,10 +83,9 @@ static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw
 /* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
 /* Sets the memory of a counted camera with `pairs` pairs. If the whole is more than a unit may take, a GPU is asked to draw it,
  * which may take less now that slabs are known better; else it is drawn in slabs, if they take less. */
-static void set_counted(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
+static void set_counted(const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs, uint64_t may)
 {
     kiln_render_job *j = &s->jobs[i];
-    const uint64_t may = kiln_run_unit_ram(r);
     set_size(s, i, &size);
     if (s->units[i].ram <= may) return;
     size.band_pairs = kiln_render_slab_band(size.band_pairs, pairs);
@@ -82,14 +99,14 @@ static void set_counted(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln
 }
 
 static kiln_status take_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
-                              kiln_error *err)
+                              uint64_t may, kiln_error *err)
 {
     kiln_frame_counts c;
     const kiln_view_request *request = &s->jobs[i].request;
     KILN_TRY(kiln_frame_counts_read(r, u, request, &s->jobs[i].chunks, &c, err));
     size.visible = c.visible;
     kiln_draw_size_bands(&size, &request->view, c.row_pairs);
-    set_counted(r, s, i, size, c.pairs);
+    set_counted(s, i, size, c.pairs, may);
     free(c.row_pairs);
     return KILN_OK;
 }
@@ -120,7 +137,8 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_
     u->payload_bytes = sizeof(kiln_render_unit);
     u->cost = s->units[i].cost;
     u->ram_cache = kiln_frame_cache_ram(s->layer, u->ram);
-    u->ram_after = least_ram(s, i, s->units[i].ram);
+    u->ram_after = least_ram(j);
+    u->n_outputs = 1;
     u->optional = u->planning = true;
     u->volatile_result = kiln_run_is_once(r);
 }
@@ -135,6 +153,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &units[k]);
     kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
+    const uint64_t may = kiln_run_unit_ram(r);
     for (uint32_t k = 0; k < n; k++) {
         kiln_draw_size size = kiln_frame_bound(&s->jobs[tight[k]].request, s->layer, &s->jobs[tight[k]].chunks);
         size.in_parts = in_parts;
@@ -143,7 +162,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
             set_size(s, tight[k], &size);
             continue;
         }
-        KILN_GO(take_count(r, s, tight[k], &units[k], size, err));
+        KILN_GO(take_count(r, s, tight[k], &units[k], size, may, err));
     }
 done:
     kiln_run_shares_planning(r, false);
@@ -219,7 +238,7 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
     unsigned workers = 1;
     const bool shared = kiln_run_tasks(r) > 0;
     const uint64_t may = kiln_run_unit_ram(r);
-    uint64_t planned = may;
+    uint64_t planned = may, least = 0;
     KILN_TRY(kiln_run_decide(r, "picture-ram", &planned, err));
     KILN_TRY(may_be_in_parts(r, s, &in_parts, err));
     if (in_parts) KILN_TRY(kiln_run_worker_count(r, &workers, err));
@@ -230,6 +249,8 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
         size.in_parts = in_parts;
         set_size(s, i, &size);
         s->units[i].cost = cost_of(j, &size);
+        s->units[i].n_outputs = 1;
+        if (s->units[i].ram > may) least = kiln_max_u64(least, kiln_render_least_ram(j));
         if (shared && is_counted_by_plan(s, i, &size, planned)) {
             tight[n++] = i;
             continue;
@@ -240,6 +261,7 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
         else if (j->due && !drawn && s->units[i].ram > may)
             tight[n++] = i;
     }
+    kiln_render_foresee(r, least, s->n_jobs);
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
     if (st == KILN_OK) st = size_encoding(r, s, in_parts, err);
     free(tight);
