@@ -383,6 +383,8 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 /* For a stage with several lists of units: announces a later list of n_units, the smallest of which can be made to take unit_ram.
  * Refuses nothing; but the least --ram that a later refusal names has room for that list, too. */
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units);
+/* Forgets what was announced: from now on each list says what it takes itself. */
+void kiln_run_foresee_no_more(kiln_run *r);
 /* Returns what a list of n units takes of the parent. */
 uint64_t kiln_list_ram(uint64_t n);
 /* The same of a list whose units have n_outputs and payload_bytes, with the array of the units and their payloads. */

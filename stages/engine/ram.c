@@ -137,6 +137,8 @@ void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
     r->ram.foreseen = kiln_max_u64(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
 }
 
+void kiln_run_foresee_no_more(kiln_run *r) { r->ram.foreseen = 0; }
+
 /* Counts the blob as it is stored and a shuffled copy. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 

@@ -153,6 +153,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &units[k]);
     kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
+    kiln_run_foresee_no_more(r); /* pictures are known now */
     const uint64_t may = kiln_run_unit_ram(r);
     for (uint32_t k = 0; k < n; k++) {
         kiln_draw_size size = kiln_frame_bound(&s->jobs[tight[k]].request, s->layer, &s->jobs[tight[k]].chunks);

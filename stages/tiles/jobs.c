@@ -300,6 +300,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_run_shares_planning(r, false);
     KILN_GO(st);
     KILN_GO(take_counts(r, b, units, err));
+    kiln_run_foresee_no_more(r); /* tables are known now */
 done:
     if (units) kiln_units_release(units, b->n_jobs);
     free(payloads);
