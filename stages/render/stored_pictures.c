@@ -149,13 +149,17 @@ static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_ren
 
 kiln_status kiln_pictures_are_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
-    for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
-        picture p;
-        KILN_TRY(find_picture(r, s, &s->jobs[i], &p, err));
+    if (!*fresh) return KILN_OK;
+    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err)); /* one for all: one for each takes longer than to look */
+    for (uint32_t i = 0; i < s->n_jobs && *fresh && st == KILN_OK; i++) {
+        picture p = {0};
+        st = find_picture(r, s, &s->jobs[i], &p, err);
         *fresh = p.intact;
     }
-    return KILN_OK;
+    kiln_manifest_rollback(kiln_run_manifest(r));
+    return st;
 }
 
 /* ---- what is due ---------------------------------------------------------------------------------------------------------- */

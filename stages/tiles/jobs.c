@@ -260,15 +260,19 @@ static kiln_status look_at_count(kiln_run *r, const kiln_tiles_job *j, bool *the
     return kiln_unit_pass(r, &u, st);
 }
 
+/* One transaction for all, in which nothing is written: one for each takes longer than to look. */
 kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     *all = true;
-    for (uint32_t i = 0; i < b->n_jobs; i++) {
+    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err));
+    for (uint32_t i = 0; i < b->n_jobs && st == KILN_OK; i++) {
         bool there;
-        KILN_TRY(look_at_count(r, &b->jobs[i], &there, err));
+        st = look_at_count(r, &b->jobs[i], &there, err);
         *all &= there;
     }
-    return kiln_run_refused(r, err);
+    kiln_manifest_rollback(kiln_run_manifest(r));
+    return st == KILN_OK ? kiln_run_refused(r, err) : st;
 }
 
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
