@@ -118,6 +118,39 @@ static void a_buffer_keeps_what_was_put_across_growth(void **state)
     assert_int_equal(b.size, 0);
 }
 
+static void texts_stay_where_they_are(void **state)
+{
+    enum { N = 20000, LONG = 100000 };
+    static const char *kept[N];
+    kiln_error err = {0};
+    kiln_texts t = {0};
+    const char *out;
+    char text[32];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(text, sizeof text, "/photos/%d.png", i);
+        assert_int_equal(kiln_texts_add(&t, text, &kept[i], &err), KILN_OK);
+    }
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(text, sizeof text, "/photos/%d.png", i);
+        assert_string_equal(kept[i], text);
+    }
+    char *large = malloc(LONG + 1);
+    assert_non_null(large);
+    memset(large, 'x', LONG);
+    large[LONG] = '\0';
+    assert_int_equal(kiln_texts_add(&t, large, &out, &err), KILN_OK);
+    assert_string_equal(out, large);
+    free(large);
+    assert_int_equal(kiln_texts_add(&t, NULL, &out, &err), KILN_OK);
+    assert_string_equal(out, "");
+    kiln_texts_clear(&t);
+    assert_int_equal(kiln_texts_add(&t, "again", &out, &err), KILN_OK);
+    assert_string_equal(out, "again");
+    kiln_texts_release(&t);
+    kiln_texts_release(&t);
+}
+
 static void checked_arithmetic_says_when_it_does_not_fit(void **state)
 {
     (void)state;
@@ -370,6 +403,7 @@ int main(void)
         cmocka_unit_test(exit_codes_are_those_of_the_contract),
         cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
+        cmocka_unit_test(texts_stay_where_they_are),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
         cmocka_unit_test(carving_measures_what_it_lays_out),
         cmocka_unit_test(what_lies_behind_a_piece_is_poisoned),
