@@ -154,6 +154,7 @@ static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c,
 
 typedef struct {
     kiln_render_plan *plan;
+    bool in_parts;
     uint64_t least, n;
 } measuring;
 
@@ -163,7 +164,7 @@ static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_erro
     kiln_render_job j = {.plan = x->plan, .camera = c};
     KILN_TRY(kiln_view_request_init(&j.request, &o.request, &x->plan->scene, c, err));
     KILN_TRY(choose_chunks(x->plan, &j, err));
-    const uint64_t least = kiln_render_least_ram(&j);
+    const uint64_t least = kiln_render_least_ram(&j, x->in_parts);
     if (least > x->least) x->least = least;
     x->n++;
     kiln_view_chunks_release(&j.chunks);
@@ -179,6 +180,9 @@ static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *er
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     kiln_run_foresee_parent(r, kiln_render_parent_ram(r, s, (uint64_t)size.cameras));
     if (kiln_run_parent_fits(r)) return KILN_OK;
+    const char *kind = "cuda";
+    KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    x.in_parts = strcmp(kind, "cpu") != 0;
     KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
     kiln_render_foresee(r, x.least, x.n);
     return kiln_run_need_parent(r, "the list of cameras", err);

@@ -14,18 +14,20 @@
 #include <string.h>
 
 /* Returns the least memory that is enough for a camera that is not counted: for the whole picture, or in the smallest slabs. */
-static uint64_t least_ram(const kiln_render_job *j)
+static uint64_t least_ram(const kiln_render_job *j, bool in_parts)
 {
     const kiln_layer *layer = j->plan->layer;
     const kiln_render_unit *u = kiln_render_unit_of(j);
     const kiln_draw_size size = kiln_frame_bound(&j->request, layer, &j->chunks);
-    const uint64_t whole = kiln_frame_ram(layer, &size, true, kiln_render_beside_frame(u, &size));
+    kiln_draw_size at_once = size;
+    at_once.in_parts = in_parts;
+    const uint64_t whole = kiln_frame_ram(layer, &at_once, true, kiln_render_beside_frame(u, &at_once));
     return kiln_min_u64(whole, kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size)));
 }
 
-uint64_t kiln_render_least_ram(const kiln_render_job *j)
+uint64_t kiln_render_least_ram(const kiln_render_job *j, bool in_parts)
 {
-    return kiln_max_u64(least_ram(j), kiln_frame_count_ram(j->plan->layer, &j->request));
+    return kiln_max_u64(least_ram(j, in_parts), kiln_frame_count_ram(j->plan->layer, &j->request));
 }
 
 uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t n)
@@ -124,7 +126,7 @@ static const void *count_payload_of(const void *job)
     return u;
 }
 
-static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_unit *u)
+static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, bool in_parts, kiln_unit *u)
 {
     kiln_render_job *j = &s->jobs[i];
     kiln_hasher *h = kiln_run_key_bare(r, "count with boxes");
@@ -137,7 +139,7 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_
     u->payload_bytes = sizeof(kiln_render_unit);
     u->cost = s->units[i].cost;
     u->ram_cache = kiln_frame_cache_ram(s->layer, u->ram);
-    u->ram_after = least_ram(j);
+    u->ram_after = least_ram(j, in_parts);
     u->n_outputs = 1;
     u->optional = u->planning = true;
     u->volatile_result = kiln_run_is_once(r);
@@ -150,7 +152,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
     kiln_status st;
     kiln_unit *units = NULL;
     KILN_GO(KILN_ALLOC(&units, n, "units", err));
-    for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &units[k]);
+    for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], in_parts, &units[k]);
     kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     kiln_run_foresee_no_more(r); /* pictures are known now */
@@ -251,7 +253,7 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
         set_size(s, i, &size);
         s->units[i].cost = cost_of(j, &size);
         s->units[i].n_outputs = 1;
-        if (s->units[i].ram > may) least = kiln_max_u64(least, kiln_render_least_ram(j));
+        if (s->units[i].ram > may) least = kiln_max_u64(least, kiln_render_least_ram(j, in_parts));
         if (shared && is_counted_by_plan(s, i, &size, planned)) {
             tight[n++] = i;
             continue;
