@@ -41,6 +41,7 @@ static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kil
     const kiln_level_wish wish = kiln_render_wish(s, j);
     const kiln_camera *c = j->camera;
     u->request = j->request;
+    u->count_only = false;
     u->ram = j->ram;
     u->band_pairs = j->band_pairs;
     u->slab_room = j->slab_room;

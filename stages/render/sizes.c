@@ -119,6 +119,7 @@ static const void *count_payload_of(const void *job)
     const kiln_render_job *j = job;
     kiln_render_unit *u = &j->plan->made->unit;
     (void)kiln_render_made_of(j);
+    j->plan->made->job = NULL; /* the next to ask for this camera gets none of what follows */
     u->count_only = true;
     u->ram = kiln_frame_count_ram(j->plan->layer, &j->request);
     u->encoding.drawing = j->ram;                  /* of the next list, about: what the worker keeps has room beside that */
