@@ -92,6 +92,7 @@ enum { PATH_BYTES = 4096 };
 
 static kiln_status read_camera(kiln_query *q, kiln_texts *texts, kiln_camera *c, kiln_error *err)
 {
+    c->photo = c->mask = ""; /* a row that cannot be read further stays as it is */
     kiln_column_text(q, c->name, sizeof c->name);
     for (int i = 0; i < 9; i++) c->r[i] = kiln_column_f64(q);
     for (int i = 0; i < 3; i++) c->t[i] = kiln_column_f64(q);
@@ -107,7 +108,6 @@ static kiln_status read_camera(kiln_query *q, kiln_texts *texts, kiln_camera *c,
     c->synthetic = kiln_column_bool(q);
     kiln_column_text(q, c->split, sizeof c->split);
     c->photo = kiln_column_text_kept(q, PATH_BYTES, texts);
-    c->mask = "";
     c->photo_width = kiln_column_u32(q);
     c->photo_height = kiln_column_u32(q);
     return kiln_query_check(q, err);
