@@ -110,7 +110,8 @@ static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, kiln_error 
     kiln_scene_size size;
     KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
-    const uint64_t all = (uint64_t)size.cameras, n = o.all_cameras || all < KILN_PRUNE_CAMERAS_USUAL ? all : KILN_PRUNE_CAMERAS_USUAL;
+    const uint64_t all = (uint64_t)size.cameras,
+                   n = o.all_cameras || all < KILN_PRUNE_CAMERAS_USUAL ? all : KILN_PRUNE_CAMERAS_USUAL;
     const uint64_t each = sizeof(kiln_prune_view) + sizeof(kiln_view_request) + REPORTED;
     kiln_run_foresee_parent(r, n * (sizeof(kiln_camera) + n_sizes * each) + kiln_small_list_ram(n * n_sizes, 1, PAYLOAD));
     return KILN_OK;

@@ -36,10 +36,10 @@ enum {
     WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
     CHUNK_OUTPUTS = 12,
-    RESULT_BYTES = 320,         /* of a unit's result, until the run ends: counters, and for each output more; measured: 1,680 of */
-    OUTPUT_BYTES = 144,         /* a chunk's twelve outputs */
-    COMMIT_BYTES = 2560,        /* of the rows of layers that the commit makes of it */
-    LISTED_BYTES = 192,         /* of a unit in a list: among those due, in the schedule while it is sorted, its key */
+    RESULT_BYTES = 320,  /* of a unit's result, until the run ends: counters, and for each output more; measured: 1,680 of */
+    OUTPUT_BYTES = 144,  /* a chunk's twelve outputs */
+    COMMIT_BYTES = 2560, /* of the rows of layers that the commit makes of it */
+    LISTED_BYTES = 192,  /* of a unit in a list: among those due, in the schedule while it is sorted, its key */
     BATCH_MOST = 256 * MIB,
     BATCH_SHARE = 16,  /* of the cap */
     THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */

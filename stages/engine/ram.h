@@ -61,16 +61,16 @@ typedef struct {
     uint64_t predicted;   /* the largest of the plans */
     uint64_t peak;        /* the largest sum that was measured */
     uint64_t cuda;        /* the largest share of the CUDA runtime in a worker; not in peak */
-    uint64_t held;     /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
-                          so code that maps or unmaps one changes this number */
-    uint64_t shared;   /* kiln_run_share_memory */
-    uint64_t foreseen; /* kiln_run_foresee_ram */
-    uint64_t parent;   /* what the parent may come to, by the first plan; 0: there was none */
+    uint64_t held;      /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
+                           so code that maps or unmaps one changes this number */
+    uint64_t shared;    /* kiln_run_share_memory */
+    uint64_t foreseen;  /* kiln_run_foresee_ram */
+    uint64_t parent;    /* what the parent may come to, by the first plan; 0: there was none */
     uint64_t announced; /* kiln_run_foresee_parent, before that plan */
-    uint64_t before;   /* the most that the parent had before it, while it read its input */
-    uint64_t results;  /* kiln_ram_results */
-    uint64_t gatherer; /* the parent before the first part was gathered; 0: none was */
-    uint64_t last_ns;  /* time of the last measurement */
+    uint64_t before;    /* the most that the parent had before it, while it read its input */
+    uint64_t results;   /* kiln_ram_results */
+    uint64_t gatherer;  /* the parent before the first part was gathered; 0: none was */
+    uint64_t last_ns;   /* time of the last measurement */
 } kiln_ram_use;
 
 /* Measures all processes and raises the peak, unless the last measurement is less than 50 ms old and `now` is false. Called

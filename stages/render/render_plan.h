@@ -74,7 +74,8 @@ static inline const kiln_render_unit *kiln_render_unit_of(const kiln_render_job 
 /* A kiln_unit.payload_of, of a job. */
 const void *kiln_render_payload_of(const void *job);
 
-/* Returns the host memory that a picture's units take at least, counting included, without the list. in_parts: a GPU may draw it. */
+/* Returns the host memory that a picture's units take at least, counting included, without the list. in_parts: a GPU may draw it.
+ */
 uint64_t kiln_render_least_ram(const kiln_render_job *j, bool in_parts);
 /* Returns what n pictures take of the parent, without results. The plan has its layer. */
 uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t n);

@@ -39,7 +39,10 @@ uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t
 }
 
 /* Two lists at most: cameras are counted, and pictures drawn. */
-void kiln_render_foresee(kiln_run *r, uint64_t least, uint64_t n) { kiln_run_foresee_ram(r, least + 2 * kiln_small_list_ram(n, 1, 0), 0); }
+void kiln_render_foresee(kiln_run *r, uint64_t least, uint64_t n)
+{
+    kiln_run_foresee_ram(r, least + 2 * kiln_small_list_ram(n, 1, 0), 0);
+}
 
 static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {

@@ -290,8 +290,11 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram = kiln_frame_count_ram(b->layer, &j->request);
         u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
-        payloads[i] = (kiln_tiles_unit){
-            .kind = KILN_TILES_COUNT, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish), .ram = u->ram, .most_ram = b->most_ram};
+        payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT,
+                                        .request = j->request,
+                                        .drawn = kiln_drawn_name_of(&b->drawn, &b->wish),
+                                        .ram = u->ram,
+                                        .most_ram = b->most_ram};
         name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
