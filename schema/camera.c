@@ -238,3 +238,68 @@ kiln_hash kiln_camera_hash(const kiln_camera *c)
     for (uint32_t i = 0; i < c->n_params; i++) kiln_key_f64(h, "param", c->params[i] + 0.0);
     return kiln_key_end(h);
 }
+
+/* ---- one after the other ------------------------------------------------------------------------------------------------- */
+#define CAMERA_COLUMNS                                                                                   \
+    "SELECT name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, camera.width, camera.height," \
+    " fx, fy, cx, cy, model, params, distorted, synthetic, split, coalesce(photo.path, ''),"             \
+    " coalesce(photo.width, 0), coalesce(photo.height, 0)"
+
+/* A manifest without the table of masks has none. */
+static kiln_status open_joined(kiln_manifest *m, kiln_query *q, kiln_error *err)
+{
+    bool has;
+    KILN_TRY(kiln_has_table(m, "photo_mask", &has, err));
+    if (has)
+        return kiln_query_open(m, q,
+                               CAMERA_COLUMNS
+                               ", coalesce(photo_mask.path, ''), coalesce(photo_mask.width, 0), coalesce(photo_mask.height, 0)"
+                               " FROM camera LEFT JOIN photo ON photo.camera = camera.name"
+                               " LEFT JOIN photo_mask ON photo_mask.camera = camera.name ORDER BY name",
+                               err);
+    return kiln_query_open(
+        m, q, CAMERA_COLUMNS ", '', 0, 0 FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name", err);
+}
+
+static kiln_status read_joined(kiln_query *q, kiln_camera *c, kiln_error *err)
+{
+    KILN_TRY(read_camera(q, c, err));
+    kiln_column_text(q, c->mask, sizeof c->mask);
+    c->mask_width = kiln_column_u32(q);
+    c->mask_height = kiln_column_u32(q);
+    return kiln_query_check(q, err);
+}
+
+/* two: the one before, of which its name is kept, and the one that is read. */
+static kiln_status each_camera(kiln_manifest *m, kiln_camera two[2], kiln_camera_fn *each, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(open_joined(m, &q, err));
+    for (uint32_t n = 0;; n++) {
+        kiln_camera *c = &two[1];
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        memset(c, 0, sizeof *c);
+        st = read_joined(&q, c, err);
+        if (st == KILN_OK) st = check_row(n ? two : c, n ? 1 : 0, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
+        KILN_GO(each(context, c, err));
+        strcpy(two[0].name, c->name);
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err)
+{
+    bool own = false;
+    kiln_camera *two;
+    KILN_TRY(KILN_ALLOC(&two, 2, "a camera", err));
+    kiln_status st = m->writer ? KILN_OK : kiln_group_begin(m, &own, err);
+    if (st == KILN_OK) st = kiln_group_end(m, own, each_camera(m, two, each, context, err), err);
+    free(two);
+    return st;
+}

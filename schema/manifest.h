@@ -240,6 +240,10 @@ kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_err
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+/* Calls `each` for one camera after the other, sorted by name. *c and its texts last until it returns. One is in memory at a time.
+ * In one transaction. KILN_E_INPUT: a camera is there twice. What `each` returns ends it, unless it is KILN_OK. */
+typedef kiln_status kiln_camera_fn(void *context, const kiln_camera *c, kiln_error *err);
+kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo, mask. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
@@ -407,6 +411,10 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
 /* All of them without their arrays' segments unless with_arrays; sorted by (camera, profile, antialiased, near). */
 kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* Calls `each` for one after the other, in this order; as kiln_cameras_each. */
+typedef kiln_status kiln_tile_table_fn(void *context, const kiln_tile_table *t, kiln_error *err);
+kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each, void *context,
+                                  kiln_error *err) KILN_MUST_CHECK;
 void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n);
 /* Drops the tables whose camera is gone or whose (profile, antialiased, near) is another one. Inside a transaction. */
 kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m,
@@ -430,6 +438,9 @@ typedef struct {
 } kiln_image;
 kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n,
                             kiln_error *err) KILN_MUST_CHECK; /* sorted; free(*out) */
+/* Calls `each` for one after the other, in this order; as kiln_cameras_each. */
+typedef kiln_status kiln_image_fn(void *context, const kiln_image *i, kiln_error *err);
+kiln_status kiln_images_each(kiln_manifest *m, kiln_image_fn *each, void *context, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i,
                            kiln_error *err) KILN_MUST_CHECK; /* replaces that of (camera, device_kind) */
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;

@@ -434,6 +434,18 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
     free(e->chunks);
 }
 
+static kiln_status foresee_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+{
+    char temporary[KILN_PATH_MAX];
+    kiln_export e;
+    kiln_level_tree tree;
+    const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
+    kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
+    if (st == KILN_OK) st = kiln_export_foresee(r, f->writer, &e, &loss, err);
+    end_file(&e, &tree);
+    return st;
+}
+
 static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
@@ -536,6 +548,8 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     const kiln_hash key = input_key(r, j);
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
+    for (uint32_t i = 0; i < j->n_files; i++)
+        if (!j->files[i].intact) KILN_TRY(foresee_file(r, j, &j->files[i], err));
     KILN_TRY(check_files(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         if (j->files[i].intact) continue;

@@ -241,9 +241,10 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
     if (kiln_run_is_once(r)) return report(r, k, err);
     KILN_TRY(agree_with_plan(r, key, err));
     kiln_lod_plan_foresee(r, &k->plan);
+    KILN_TRY(kiln_lod_refine_prepare(r, &k->plan, &k->request, o.refine, err));
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));
-    KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, o.refine, err));
+    KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, err));
     KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
     KILN_TRY(report(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);

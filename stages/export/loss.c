@@ -48,26 +48,39 @@ static kiln_status stored_profile(kiln_manifest *m, kiln_profile_id *out, kiln_e
     return KILN_OK;
 }
 
+typedef struct {
+    kiln_loss *l;
+    uint64_t all, met, taken;
+} choice;
+
 /* Evenly among all: the i-th of n of `all`. */
-static void choose(kiln_loss *l, uint32_t all)
+static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
-    l->n = l->most < all ? l->most : all;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const uint32_t at = (uint32_t)((uint64_t)i * all / l->n);
-        if (at != i) l->cameras[i] = l->cameras[at];
-    }
+    choice *k = context;
+    (void)err;
+    if (k->met++ != k->taken * k->all / k->l->n) return KILN_OK;
+    if (k->taken < k->l->n) k->l->cameras[k->taken++] = *c;
+    return KILN_OK;
+}
+
+static kiln_status choose_cameras(kiln_manifest *m, kiln_loss *l, kiln_error *err)
+{
+    kiln_scene_size size;
+    KILN_TRY(kiln_scene_size_get(m, &size, err));
+    choice k = {.l = l, .all = (uint64_t)size.cameras};
+    if (k.all == 0) return kiln_fail(err, KILN_E_INPUT, "--report-loss: the bake has no cameras to draw");
+    l->n = l->most < k.all ? l->most : (uint32_t)k.all;
+    KILN_TRY(KILN_ALLOC(&l->cameras, l->n, "cameras", err));
+    KILN_TRY(KILN_ALLOC(&l->psnr, l->n, "cameras", err));
+    return kiln_cameras_each(m, choose_camera, &k, err);
 }
 
 kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const char *spool, kiln_loss *l,
                            kiln_buffer *plan, kiln_error *err)
 {
     setup s;
-    uint32_t all;
     memset(&s, 0, sizeof s);
-    KILN_TRY(kiln_cameras_get(m, &l->cameras, &all, err));
-    if (all == 0) return kiln_fail(err, KILN_E_INPUT, "--report-loss: the bake has no cameras to draw");
-    choose(l, all);
-    KILN_TRY(KILN_ALLOC(&l->psnr, l->n, "cameras", err));
+    KILN_TRY(choose_cameras(m, l, err));
     KILN_TRY(stored_profile(m, &s.profile, err));
     KILN_TRY(kiln_background_parse("scene", kiln_export_scene(e), s.background, err));
     s.antialiased = kiln_export_scene(e)->antialiased;
@@ -168,7 +181,7 @@ static kiln_status unpack_source(const written *f, const setup *s, kiln_error *e
     return st;
 }
 
-uint64_t kiln_loss_ram(const kiln_export *e)
+static uint64_t rows_ram(const kiln_export *e)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < e->n_chunks; i++) {
@@ -178,10 +191,49 @@ uint64_t kiln_loss_ram(const kiln_export *e)
     return rows + ((uint64_t)96 << 20); /* of the file a block; its reader and pictures are asked for when they are known */
 }
 
+/* Of both sides. */
+static uint64_t picture_bytes(uint64_t width, uint64_t height) { return width * height * 2 * 4 * sizeof(float); }
+
+/* With all rows visible, and as many pairs as a band has unless one row of tiles has more. */
+static uint64_t most_of_picture(const kiln_export *e, const kiln_camera *c)
+{
+    const kiln_view view = {.width = c->width, .height = c->height};
+    kiln_draw_size size = {.visible = e->n_rows, .largest_chunk = KILN_BLOCK_ROWS};
+    size.band_tiles = (uint64_t)kiln_view_tiles_x(&view) * kiln_view_tiles_y(&view);
+    size.band_pairs = e->n_rows < KILN_BAND_PAIRS / size.band_tiles ? e->n_rows * size.band_tiles : KILN_BAND_PAIRS;
+    return kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, &view) + picture_bytes(c->width, c->height);
+}
+
+static uint64_t ram_with(const kiln_export *e, const char *format, const kiln_camera *cameras, uint32_t n)
+{
+    const kiln_source_info info = {.kind = KILN_SCENE_SPLATS, .n_rows = e->n_rows, .sh_degree = e->sh_degree};
+    const kiln_reader *reader = kiln_reader_named(format);
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < n; i++) most = kiln_max_u64(most, most_of_picture(e, &cameras[i]));
+    return rows_ram(e) + (reader ? reader->ram(&info, KILN_PASS_BLOCK) : 0) + most;
+}
+
+uint64_t kiln_loss_ram(const kiln_export *e)
+{
+    const setup *s = e->plan;
+    return ram_with(e, s->reader, (const kiln_camera *)(const void *)(s + 1), s->n);
+}
+
+kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const kiln_loss *l,
+                              uint64_t *ram, uint64_t *plan_bytes, kiln_error *err)
+{
+    kiln_loss chosen = {.most = l->most};
+    const kiln_status st = choose_cameras(m, &chosen, err);
+    *ram = ram_with(e, f->reader, chosen.cameras, st == KILN_OK ? chosen.n : 0);
+    *plan_bytes = sizeof(setup) + chosen.n * sizeof *chosen.cameras;
+    kiln_loss_release(&chosen);
+    return st;
+}
+
 /* For the rows of both sides and what else is drawn with, of `more` bytes. */
 static kiln_status need_ram(const written *f, uint64_t more, kiln_error *err)
 {
-    const uint64_t rows = kiln_loss_ram(f->x->e) + f->reader->ram(f->info, KILN_PASS_BLOCK);
+    const uint64_t rows = rows_ram(f->x->e) + f->reader->ram(f->info, KILN_PASS_BLOCK);
     return kiln_worker_need_ram(f->x->w, rows + more, 0, "the pictures of --report-loss", err);
 }
 
@@ -241,9 +293,6 @@ static kiln_status wanted_chunk(void *context, uint32_t chunk, kiln_draw_chunk *
 }
 
 /* ---- pictures --------------------------------------------------------------------------------------------------------------- */
-
-/* Of both sides. */
-static uint64_t picture_bytes(uint64_t width, uint64_t height) { return width * height * 2 * 4 * sizeof(float); }
 
 /* Draws one side of a camera; what it takes is known behind a counting pass. */
 static kiln_status draw(const written *f, const kiln_draw_scene *scene, const double background[3], float *rgba, kiln_error *err)

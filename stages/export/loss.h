@@ -24,7 +24,12 @@ kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_wr
                            kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
 /* The unit. Its result is [n] double. */
 kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err) KILN_MUST_CHECK;
+/* What the unit takes at most, by the round's plan, unless one row of tiles has more than KILN_BAND_PAIRS pairs: it asks for that
+ * when it has counted them. */
 uint64_t kiln_loss_ram(const kiln_export *e);
+/* The same before anything is written, and the bytes of the round's plan. As kiln_cameras_each. */
+kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const kiln_loss *l,
+                              uint64_t *ram, uint64_t *plan_bytes, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_loss_take(kiln_loss *l, const void *result, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -202,12 +202,14 @@ typedef struct {
     const char *what; /* in progress: "packing" */
     /* Number of units; 0: the round is left out. NULL: one a chunk, in the order of e->chunks. */
     uint64_t (*units)(const kiln_export *e);
-    /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. */
+    /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. Asked for by the
+     * first plan, too, before the round's turn: of it and of `units` is made what a refusal of --ram names, unless the round or the
+     * format has a `foresee`. */
     uint64_t (*ram)(const kiln_export *e, uint64_t unit);
     uint64_t (*ram_thread)(const kiln_export *e, uint64_t unit);
     kiln_status (*run)(kiln_export_worker *x, uint64_t unit, kiln_error *err);
-    /* May be NULL. What a unit of this round takes at most, as far as the first plan says: so that a refusal of --ram in an earlier
-     * round names a cap that is enough for this one, too. */
+    /* May be NULL. What a unit of this round takes at most, where the first plan does not say it by `units` and `ram`: so that a
+     * refusal of --ram in an earlier round names a cap that is enough for this one, too. */
     uint64_t (*foresee)(const kiln_export *e);
     /* May be NULL. Called for each unit in order, when the round is over. result: NULL where the unit gave none. */
     kiln_status (*gather)(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err);
@@ -240,8 +242,9 @@ typedef struct {
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
-    /* What a unit of any round takes at most, with kiln_export_shared_ram, as far as the list of chunks says, before the survey.
-     * May be NULL. */
+    /* May be NULL: it is made of the rounds. What a unit of any round takes at most, with kiln_export_shared_ram, as far as the
+     * list of chunks says, before the survey. For formats whose `plan` reads more than the list, or whose rounds need later plans.
+     */
     uint64_t (*foresee)(const kiln_export *e);
     /* Adds to the key of a written file what it depends on beside the bake. KILN_E_INPUT: that is not there. May be NULL. */
     kiln_status (*key)(kiln_hasher *h, kiln_error *err);
