@@ -128,9 +128,9 @@ kiln_status kiln_html_scene_put(const kiln_export *e, uint64_t bytes, kiln_buffe
     if (n) memcpy(cameras, e->views->cameras, n * sizeof *cameras);
     for (uint32_t i = 0; i < n; i++) move_camera(e, &cameras[i]);
     kiln_export_up_axis(e, axis, sizeof axis);
-    kiln_camera_path_up(axis, cameras, n, at.up);
+    kiln_camera_path_up(axis, KILN_POSES(cameras, n), at.up);
     KILN_GO(sphere_of(e, at.centre, &at.radius, err));
-    if (kiln_camera_path_focus(cameras, n, focus)) memcpy(at.centre, focus, sizeof focus);
+    if (kiln_camera_path_focus(KILN_POSES(cameras, n), focus)) memcpy(at.centre, focus, sizeof focus);
     scene = scene_json(e, bytes, cameras, &at);
     text = kiln_json_text(scene, JSON_COMPACT | JSON_ENSURE_ASCII);
     st = text ? put_escaped(text, out, err) : kiln_fail(err, KILN_E_NOMEM, "no memory for the cameras of '%s'", e->target);

@@ -18,6 +18,16 @@ static const char *const stage_names[] = {
 };
 enum { N_STAGES = sizeof stage_names / sizeof *stage_names };
 
+/* Lists of cameras are for --json alone. */
+static json_t *counters_json(const char *text)
+{
+    enum { LISTED = 256 };
+    json_t *v = NULL;
+    if (kiln_common_values.json) return kiln_info_parsed(text);
+    if (kiln_json_parse_short(text, strlen(text), LISTED, "the record of a run", &v, NULL) != KILN_OK) return NULL;
+    return v ? v : json_null();
+}
+
 static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, kiln_error *err)
 {
     kiln_stage_row row;
@@ -30,7 +40,7 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
         json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
                   row.state == KILN_STAGE_MISSING ? json_null() : kiln_info_count(row.version), "finished",
                   kiln_info_utc(row.finished_ns), "seconds", kiln_json_real(seconds), "device",
-                  ran ? kiln_json_string(last.device) : json_null(), "run", ran ? kiln_info_parsed(last.counters) : json_null());
+                  ran ? kiln_json_string(last.device) : json_null(), "run", ran ? counters_json(last.counters) : json_null());
     kiln_run_row_release(&last);
     if (json_array_append_new(list, s) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for stage '%s'", name);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /* Of kiln-render --fast: near the exact picture, not that picture. */
-static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
+static bool is_fast(const kiln_bake_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
 
-static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
+static json_t *camera_json(const kiln_bake_camera *c, const kiln_bake_image *image, const kiln_bake_table *table)
 {
     return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", kiln_json_string(c->name),
                      "split", kiln_json_string(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
@@ -36,7 +36,7 @@ typedef struct {
     uint64_t n;
 } test_sums;
 
-static void add_to_test(test_sums *t, const kiln_camera *c, const kiln_image *image)
+static void add_to_test(test_sums *t, const kiln_bake_camera *c, const kiln_bake_image *image)
 {
     if (!image || strcmp(c->split, "test") != 0 || isnan(image->psnr) || isnan(image->ssim)) return;
     t->psnr += image->psnr;
@@ -51,8 +51,8 @@ static kiln_status add_cameras(const kiln_bake_views *v, json_t *info, kiln_erro
     uint64_t photos = 0;
     KILN_TRY(kiln_info_set(info, "cameras", list, err));
     for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_camera *c = &v->cameras[i];
-        const kiln_image *image = kiln_bake_view_image(v, c->name);
+        const kiln_bake_camera *c = &v->cameras[i];
+        const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
         photos += c->photo[0] != '\0';
         add_to_test(&test, c, image);
         if (json_array_append_new(list, camera_json(c, image, kiln_bake_view_table(v, c->name))) != 0)
@@ -79,7 +79,7 @@ typedef struct {
     double least_db; /* INFINITY: the same bits */
 } fast_sums;
 
-static kiln_status add_to_fast(kiln_manifest *m, const kiln_image *image, fast_sums *f, kiln_error *err)
+static kiln_status add_to_fast(kiln_manifest *m, const kiln_bake_image *image, fast_sums *f, kiln_error *err)
 {
     kiln_unit_result unit;
     bool found;
@@ -109,7 +109,7 @@ static kiln_status add_fast(kiln_manifest *m, const kiln_bake_views *v, json_t *
 }
 
 /* Photos that kiln-render found damaged or gone: their cameras have no metric. */
-static kiln_status add_damaged_of(kiln_manifest *m, const kiln_image *image, json_t *rows, kiln_error *err)
+static kiln_status add_damaged_of(kiln_manifest *m, const kiln_bake_image *image, json_t *rows, kiln_error *err)
 {
     kiln_unit_result unit;
     bool found;

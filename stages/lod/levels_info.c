@@ -71,13 +71,26 @@ static kiln_status add_bytes(kiln_manifest *m, survey *s, const char *kind, kiln
 }
 
 /* ---- the scene at a level ------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint32_t n; /* cameras */
+    double mean;
+} mean_pixels;
+
+static kiln_status add_pixels(void *context, const kiln_camera *c, kiln_error *err)
+{
+    mean_pixels *p = context;
+    (void)err;
+    p->mean += (double)c->width * c->height / p->n;
+    return KILN_OK;
+}
+
 static kiln_status count_pixels(kiln_manifest *m, survey *s, kiln_error *err)
 {
-    kiln_camera *cameras;
-    uint32_t n;
-    KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
-    for (uint32_t i = 0; i < n; i++) s->pixels += (double)cameras[i].width * cameras[i].height / n;
-    free(cameras);
+    kiln_scene_size size;
+    KILN_TRY(kiln_scene_size_get(m, &size, err));
+    mean_pixels p = {.n = (uint32_t)size.cameras};
+    KILN_TRY(kiln_cameras_each(m, add_pixels, &p, err));
+    s->pixels += p.mean;
     return KILN_OK;
 }
 

@@ -241,10 +241,10 @@ static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene,
 {
     bool around = false;
     *shape = (kiln_orbit_shape){0};
-    kiln_camera_path_up(scene->up_axis, v->cameras, v->n, shape->up);
+    kiln_camera_path_up(scene->up_axis, KILN_POSES(v->cameras, v->n), shape->up);
     if (!isnan(said->centre[0]))
         memcpy(shape->centre, said->centre, sizeof shape->centre);
-    else if (!kiln_camera_path_focus(v->cameras, v->n, shape->centre))
+    else if (!kiln_camera_path_focus(KILN_POSES(v->cameras, v->n), shape->centre))
         memcpy(shape->centre, around_scene->centre, sizeof shape->centre);
     KILN_TRY(kiln_camera_path_around(v->cameras, v->n, shape, &around, err));
     if (!around) kiln_camera_path_contain(lens, around_scene->radius, shape);

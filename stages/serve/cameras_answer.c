@@ -23,7 +23,7 @@ static kiln_status photo_paths(kiln_bake_state *s, const char ***out, size_t *n,
 }
 
 /* Means are relative to the scene's origin, so the camera is, too. */
-static void translation(const kiln_camera *c, const double origin[3], double out[3])
+static void translation(const kiln_bake_camera *c, const double origin[3], double out[3])
 {
     for (int i = 0; i < 3; i++) {
         out[i] = c->t[i];
@@ -33,13 +33,13 @@ static void translation(const kiln_camera *c, const double origin[3], double out
 
 static json_t *pack(const kiln_bake_views *v, uint32_t id, const double origin[3], bool has_photo)
 {
-    const kiln_camera *c = &v->cameras[id];
-    const kiln_image *image = kiln_bake_view_image(v, c->name);
+    const kiln_bake_camera *c = &v->cameras[id];
+    const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
     double t[3];
     char key[33];
     translation(c, origin, t);
     return json_pack("{s:I, s:s, s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:o}", "id",
-                     (json_int_t)id, "key", kiln_camera_key(c, key), "name", kiln_json_string(c->name), "split",
+                     (json_int_t)id, "key", kiln_camera_key(c->name, key), "name", kiln_json_string(c->name), "split",
                      kiln_json_string(c->split), "synthetic", c->synthetic, "width", (json_int_t)c->width, "height",
                      (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx", kiln_json_real(c->cx),
                      "cy", kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9), "t", kiln_json_reals(t, 3), "photo", has_photo,

@@ -50,19 +50,19 @@ capped() {
     [ "$ram_outside" -le "$ram_cap" ] || note="$note; above the cap"
     [ "$ram_outside" -le "$ram_predicted" ] || note="$note; above the prediction of $(mib "$ram_predicted")"
     [ -z "$note" ] || bad=1
-    line "$what" "$cap" "$tries" "$(mib "$ram_told")" "$(mib "$ram_outside")" "${TIMES:+$SECONDS s}${note#; }"
+    line "$what" "$cap" "$tries" "$(mib "$ram_told")" "$(mib "$ram_outside")" "${TIMES:+$SECONDS s }${note#; }"
 }
 
-# plain BOUND PROGRAM [arguments]: a program that takes no --ram; above BOUND MiB is too much
+# plain BOUND WHAT PROGRAM [arguments]: a program that takes no --ram; above BOUND MiB is too much
 plain() {
-    local bound=$1 what=$2 code note=; shift
+    local bound=$1 what=$2 code note=; shift 2
     SECONDS=0
     "$RAM_WATCH" peak "$KILN_BIN/kiln-$1" "${@:2}" --threads "$threads" -q >out 2>err; code=$?
     read -r ram_outside _ _ _ <peak
     [ $code = 0 ] || note="; exit $code: $(tail -n 1 err | cut -c 1-200)"
     [ "$(mib "$ram_outside")" -le "$bound" ] || note="$note; above $bound"
     [ -z "$note" ] || bad=1
-    line "$what" - - - "$(mib "$ram_outside")" "${TIMES:+$SECONDS s}${note#; }"
+    line "$what" - - - "$(mib "$ram_outside")" "${TIMES:+$SECONDS s }${note#; }"
 }
 
 # Pages are asked for one after the other; the report is made in the server's own process.
@@ -91,14 +91,14 @@ measure() {
         export) exports "$db" ;;
         loss) rm -rf written; capped 'spz, 2 views' export "$db" --format spz -o written --report-loss 2 ;;
         refine) cp "$db" refined.db; capped 'lod --refine' lod refined.db --refine 1 ;;
-        verify) plain 200 verify "$db" --ram 200M ;;
+        verify) plain 200 verify verify "$db" --ram 200M ;;
         serve) served "$db" ;;
-        report) plain 200 report "$db" -o report.html ;;
-        info) plain 100 info "$db" ;;
-        json) plain 100 info "$db" --json ;;
-        plots) plain 100 info "$db" --plots ;;
-        compare) copy=$(dirname "$db")/$name.pictures; [ ! -d "$copy" ] || plain 100 compare "$copy" "$copy" ;;
-        gc) cp "$db" swept.db; plain 100 gc swept.db ;;
+        report) plain 200 report report "$db" -o report.html ;;
+        info) plain 100 info info "$db" ;;
+        json) plain 100 "info --json" info "$db" --json ;;
+        plots) plain 100 "info --plots" info "$db" --plots ;;
+        compare) copy=$(dirname "$db")/$name.pictures; [ ! -d "$copy" ] || plain 100 compare compare "$copy" "$copy" ;;
+        gc) cp "$db" swept.db; plain 100 gc gc swept.db ;;
         esac
     done
     rm -rf refined.db* swept.db* written out.* report.html
