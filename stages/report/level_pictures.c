@@ -14,7 +14,7 @@
 enum {
     LEAST_SIDE = 48,      /* pixels of the longer side: what is smaller shows nothing */
     CANDIDATES = 64,      /* cameras of which the two are chosen */
-    CACHE_BYTES = 1 << 28 /* of decoded planes */
+    CACHE_BYTES = 1 << 26 /* of decoded planes; the pictures have KILN_LEVEL_ROWS rows together, so little is decoded again */
 };
 
 typedef struct {
@@ -42,8 +42,8 @@ static void keep_middle(kiln_camera *c)
     c->height = height;
 }
 
-static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_camera *seen, kiln_view_request *out,
-                           kiln_error *err)
+static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_camera *seen,
+                           kiln_view_request *out, kiln_error *err)
 {
     kiln_bake_camera_unpack(camera, seen);
     kiln_camera_for_level(seen, level);
