@@ -286,8 +286,8 @@ static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *er
     }
     key_inputs(h, j);
     key_levels(h, j, f->levels);
-    if (w->functions->views) kiln_export_views_key(h, &j->views);
-    const kiln_status st = w->functions->key ? w->functions->key(h, err) : KILN_OK;
+    kiln_status st = w->functions->views ? kiln_export_views_key(h, &j->views, err) : KILN_OK;
+    if (st == KILN_OK && w->functions->key) st = w->functions->key(h, err);
     f->record = kiln_key_end(h);
     return st;
 }
@@ -565,7 +565,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
     kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);
-    kiln_export_views_release(&j->views);
     free(j->e.chunks);
     free(j->files);
     free(j);

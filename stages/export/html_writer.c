@@ -167,20 +167,34 @@ done:
     return st;
 }
 
+/* ---- the scene -------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status put_scene(kiln_export_parent *p, uint64_t bytes, uint64_t at, kiln_error *err)
+{
+    kiln_text_file f = {.fd = p->fd, .path = p->e->temporary, .at = at};
+    kiln_status st = kiln_html_scene_write(p->e, bytes, kiln_text_file_put, &f, err);
+    if (st == KILN_OK) st = kiln_text_file_flush(&f, err);
+    kiln_text_file_release(&f);
+    return st;
+}
+
+/* The scene is written twice: its length says where the archive goes, which must make room for it. */
 static kiln_status put_page(kiln_export_parent *p, kiln_html *h, uint64_t bytes, kiln_error *err)
 {
+    static const char behind[] = "</script>\n";
     const kiln_scene *s = kiln_export_scene(p->e);
     viewer v = {0};
-    uint64_t end = 0;
+    uint64_t end = 0, scene = 0;
     kiln_status st = KILN_OK;
     KILN_GO(read_viewer(&v, err));
     write_head(h, &v, s->name[0] ? s->name : kiln_path_base(p->e->bakes[0].path));
     KILN_GO(kiln_html_status(h));
-    KILN_GO(kiln_html_scene_put(p->e, bytes, &h->out, err));
-    KILN_HTML(h, "</script>\n");
-    KILN_GO(kiln_html_status(h));
-    KILN_GO(move_archive(p, bytes, h->out.size, &end, err));
-    KILN_GO(kiln_export_put(p, h->out.data, h->out.size, 0, err));
+    KILN_GO(kiln_html_scene_write(p->e, bytes, kiln_text_count, &scene, err));
+    const uint64_t head = h->out.size;
+    KILN_GO(move_archive(p, bytes, head + scene + strlen(behind), &end, err));
+    KILN_GO(kiln_export_put(p, h->out.data, head, 0, err));
+    KILN_GO(put_scene(p, bytes, head, err));
+    KILN_GO(kiln_export_put(p, behind, strlen(behind), head + scene, err));
     h->out.size = 0;
     write_tail(h, &v);
     KILN_GO(kiln_html_status(h));
