@@ -127,8 +127,10 @@ static kiln_status add_damaged(kiln_manifest *m, const kiln_bake_views *v, json_
 {
     json_t *rows = json_array();
     KILN_TRY(kiln_info_set(info, "damaged_photos", rows, err));
-    for (uint32_t i = 0; i < v->n_images; i++)
-        if (!isfinite(v->images[i].psnr)) KILN_TRY(add_damaged_of(m, &v->images[i], rows, err));
+    for (uint32_t i = 0; i < v->n_images; i++) {
+        const kiln_bake_camera *c = isfinite(v->images[i].psnr) ? NULL : kiln_bake_view_camera(v, v->images[i].camera);
+        if (c && c->photo[0]) KILN_TRY(add_damaged_of(m, &v->images[i], rows, err)); /* units are looked up for no other */
+    }
     return kiln_info_set(json_object_get(info, "counts"), "photos_damaged", kiln_info_count(json_array_size(rows)), err);
 }
 

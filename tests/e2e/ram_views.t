@@ -28,3 +28,9 @@ small 30 verify s.db --ram 200M
 small 20 gc s.db
 read -r idle ram_outside < <(python3 "$SERVE" ram "$KILN_BIN/kiln-serve" s.db "$RAM_WATCH") || fail "serve"
 [ "$(mib "$idle")" -le 20 ] && [ "$(mib "$ram_outside")" -le 60 ] || fail "serve: $(mib "$idle") MiB idle, $(mib "$ram_outside") asked"
+
+# A page with the cameras in it, under the least --ram that is named.
+refused 1M 2 export s.db --format html -o page.html
+watched "${ram_least}M" 2 export s.db --format html -o page.html || { cat err >&2; fail "--ram ${ram_least}M was named, and is refused"; }
+[ "$ram_outside" -le "$ram_cap" ] || fail "html: $(mib "$ram_outside") MiB were taken under --ram ${ram_least}M"
+[ "$ram_least" -le 90 ] || fail "html: ${ram_least}M is named as the least"
