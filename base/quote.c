@@ -132,10 +132,10 @@ void kiln_print(const char *fmt, ...)
     va_end(args);
 }
 
-void kiln_print_json(const char *text)
+void kiln_print_json_part(const char *text, size_t n)
 {
     const unsigned char *s = (const unsigned char *)text;
-    for (size_t n = strlen(text); n;) {
+    while (n) {
         const piece p = next_piece(s, n);
         if (p.plain || p.code == '\n')
             (void)fwrite(s, 1, p.bytes, stdout);
@@ -144,5 +144,10 @@ void kiln_print_json(const char *text)
         s += p.bytes;
         n -= p.bytes;
     }
+}
+
+void kiln_print_json(const char *text)
+{
+    kiln_print_json_part(text, strlen(text));
     kiln_print_gap();
 }

@@ -35,6 +35,8 @@ void kiln_print_gap(void);
 /* Prints JSON text to stdout, with a line feed. Characters that the list above names can only stand in its strings: there they
  * become \u001b or \u202e, which mean the same. Line feeds and blanks between values stay. */
 void kiln_print_json(const char *text);
+/* The same of n bytes of such a text, which end between two characters, without the line feed. */
+void kiln_print_json_part(const char *text, size_t n);
 
 KILN_C_END
 

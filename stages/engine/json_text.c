@@ -3,6 +3,8 @@
  * allocated before is freed by the same free, so the function may be set at any time. */
 #include "stages/engine/json_text.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -139,6 +141,36 @@ char *kiln_json_text(const json_t *v, size_t flags)
     if (!ran_out) return text;
     free(text);
     return NULL;
+}
+
+/* Of a text that is given line by line. */
+typedef struct {
+    kiln_buffer waits;
+    kiln_json_sink_fn *sink;
+} line_list;
+
+static int add_text(const char *text, size_t bytes, void *list)
+{
+    enum { WAITS_MOST = 1 << 16 };
+    line_list *l = list;
+    if (kiln_buffer_put(&l->waits, text, bytes, NULL) != KILN_OK) return -1;
+    const char *end = l->waits.size < WAITS_MOST ? NULL : memrchr(l->waits.data, '\n', l->waits.size);
+    if (!end) return 0;
+    const size_t whole = (size_t)(end + 1 - (const char *)l->waits.data);
+    l->sink((const char *)l->waits.data, whole);
+    l->waits.size -= whole;
+    memmove(l->waits.data, l->waits.data + whole, l->waits.size);
+    return 0;
+}
+
+bool kiln_json_lines(const json_t *v, size_t flags, kiln_json_sink_fn *sink)
+{
+    line_list l = {.sink = sink};
+    watch_memory();
+    const bool done = v && json_dump_callback(v, add_text, &l, flags) == 0 && !ran_out;
+    if (done && l.waits.size) sink((const char *)l.waits.data, l.waits.size);
+    kiln_buffer_release(&l.waits);
+    return done;
 }
 
 size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags)

@@ -78,10 +78,9 @@ static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
 
 static kiln_status print_json(const json_t *info, kiln_error *err)
 {
-    char *text = kiln_json_text(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    kiln_print_json(text); /* stdout is checked at the end of main */
-    free(text);
+    if (!kiln_json_lines(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17), kiln_print_json_part))
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    kiln_print_gap(); /* stdout is checked at the end of main */
     return KILN_OK;
 }
 
