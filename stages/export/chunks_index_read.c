@@ -15,7 +15,7 @@
 
 enum {
     KEY_MOST = 32,          /* bytes of a name that is looked at */
-    DEPTH_MOST = 512,       /* of brackets, as of jansson's parser about */
+    DEPTH_MOST = 2050,      /* of brackets: those of the parser are 2,048 */
     ELEMENT_MOST = 16 << 20 /* bytes of an element */
 };
 
