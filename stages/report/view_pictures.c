@@ -60,7 +60,8 @@ static kiln_status choose(const kiln_bake_facts *b, kiln_picture_set *s, kiln_er
 
 /* ---- photo, picture, difference ---------------------------------------------------------------------------------------- */
 /* The warp wants three channels; what is transparent shows the background, as where it is measured. */
-static kiln_status as_pinhole(const kiln_bake_camera *c, const double background[3], kiln_picture *p, const char **why, kiln_error *err)
+static kiln_status as_pinhole(const kiln_bake_camera *c, const double background[3], kiln_picture *p, const char **why,
+                              kiln_error *err)
 {
     kiln_undistort_args a = {.target = {c->fx, c->fy, c->cx, c->cy, c->width, c->height}, .channels = 3};
     kiln_thumbnail rgb = {.width = p->width, .height = p->height};

@@ -39,6 +39,7 @@ kiln_status kiln_view_photo_read(const kiln_bake_camera *c, const double backgro
 kiln_status kiln_view_heat_make(kiln_manifest *m, const kiln_bake_views *views, kiln_view_pictures *v,
                                 kiln_error *err) KILN_MUST_CHECK;
 /* Images of the bake's profile, the worst PSNR first, those without last, by name. [*n] pointers, free(*out). */
-kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_bake_image ***out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_bake_image ***out, uint32_t *n,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

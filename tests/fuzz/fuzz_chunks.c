@@ -1,4 +1,4 @@
-/* chunks_index -- an index.json that lies in a folder to which kiln-export writes chunks: it names the files that are removed. It
+/* fuzz_chunks -- an index.json that lies in a folder to which kiln-export writes chunks: it names the files that are removed. It
  * is read element by element; what is JSON without repeated members gives the names that the whole tree gives. Lists in the records
  * of runs are read by the same means. */
 #include "tests/fuzz/fuzz.h"
