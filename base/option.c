@@ -184,34 +184,48 @@ kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text
 
 /* ---- an unknown option ------------------------------------------------------------------------------------------------ */
 
-/* Edits (insert, drop, change) between two names; Levenshtein's two-row form in one row. */
+enum { NAME_MAX_LETTERS = 63 }; /* a longer known name is near to nothing */
+
+/* Counts the edits between two names: insert, drop or change a letter, or swap two neighbours. The rows of the table that are
+ * needed are this one and the two before it. */
 static size_t edits(const char *a, size_t n, const char *b, size_t m)
 {
-    size_t row[64];
-    if (m >= sizeof row / sizeof *row) return SIZE_MAX;
-    for (size_t j = 0; j <= m; j++) row[j] = j;
+    size_t rows[3][NAME_MAX_LETTERS + 1];
+    if (m > NAME_MAX_LETTERS) return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++) rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
+        const size_t *before = rows[(i + 2) % 3], *swapped = rows[(i + 1) % 3];
+        size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (hyphen(a[i - 1]) != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
+            const char typed = hyphen(a[i - 1]);
+            size_t best = before[j - 1] + (typed != b[j - 1]);
+            if (before[j] + 1 < best) best = before[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            const bool is_swap = i > 1 && j > 1 && typed == b[j - 2] && hyphen(a[i - 2]) == b[j - 1];
+            if (is_swap && swapped[j - 2] + 1 < best) best = swapped[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[m];
+    return rows[n % 3][m];
+}
+
+/* A slip leaves two thirds of the letters alone: one in three, two in six. */
+static size_t edits_of_slip(const char *typed, size_t length, const char *known, size_t n)
+{
+    enum { LETTERS_OF_EDIT = 3 };
+    const size_t found = edits(typed, length, known, n), longer = length > n ? length : n;
+    return found <= longer / LETTERS_OF_EDIT ? found : KILN_NAME_FAR;
 }
 
 size_t kiln_name_distance(const char *typed, size_t length, const char *known)
 {
     const size_t n = strlen(known);
-    if (length < 3 || n <= length) return edits(typed, length, known, n);
+    if (length < 3 || n <= length) return edits_of_slip(typed, length, known, n);
     const char *tail = known + (n - length);
     if (tail[-1] == '-' && edits(typed, length, tail, length) == 0) return 0; /* "format" of "export-format" */
     if (edits(typed, length, known, length) == 0) return 1;                   /* an abbreviation */
-    return edits(typed, length, known, n);
+    return edits_of_slip(typed, length, known, n);
 }
 
 /* "--min-opacity", or MIN_OPACITY where the option came as a variable of make. */
@@ -226,9 +240,9 @@ static int spell(const kiln_cli *cli, const char *name, size_t length, char *out
 
 static size_t least_distance(const kiln_cli *cli, const char *name, size_t length)
 {
-    size_t best = SIZE_MAX;
+    size_t best = KILN_NAME_FAR;
     for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) {
-        const size_t n = o->flags & KILN_HIDDEN ? SIZE_MAX : kiln_name_distance(name, length, o->name);
+        const size_t n = o->flags & KILN_HIDDEN ? KILN_NAME_FAR : kiln_name_distance(name, length, o->name);
         if (n < best) best = n;
     }
     return best;
@@ -242,7 +256,7 @@ static kiln_status fail_unknown(const kiln_cli *cli, const char *name, size_t le
     int at = 0;
     const size_t best = least_distance(cli, name, length);
     (void)spell(cli, name, length, typed, sizeof typed);
-    for (const kiln_opt *o = NULL; best <= KILN_NAME_NEAR(length) && found < 4 && (o = kiln_opt_next(cli, o));) {
+    for (const kiln_opt *o = NULL; best < KILN_NAME_FAR && found < 4 && (o = kiln_opt_next(cli, o));) {
         if (o->flags & KILN_HIDDEN || kiln_name_distance(name, length, o->name) != best) continue;
         at += snprintf(near + at, sizeof near - (size_t)at, "%s", found++ ? " or " : "");
         at += spell(cli, o->name, strlen(o->name), near + at, sizeof near - (size_t)at);

@@ -137,9 +137,10 @@ void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out);
 void kiln_cli_wrap(const char *text, unsigned indent, FILE *out);
 void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out);
 
-/* How far a typed name is from a known one: edits; less where it is the start of the known one, or what follows a hyphen in it. */
+/* How far a typed name is from a known one: edits, where two swapped letters are one; less where it is the start of the known one,
+ * or what follows a hyphen in it. KILN_NAME_FAR: it is another word, no slip. */
 size_t kiln_name_distance(const char *typed, size_t length, const char *known);
-#define KILN_NAME_NEAR(length) ((length) / 3 + 1) /* a larger distance is another word, not a slip */
+#define KILN_NAME_FAR SIZE_MAX
 
 /* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;

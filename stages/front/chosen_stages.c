@@ -21,7 +21,7 @@ bool kiln_bake_runs(const kiln_bake *b, const char *stage) { return b->runs[stag
 static kiln_status choose_stage(const char *name, size_t length, kiln_bake *b, kiln_error *err)
 {
     const char *nearest = NULL;
-    size_t best = KILN_NAME_NEAR(length) + 1;
+    size_t best = KILN_NAME_FAR;
     for (size_t s = 0; s < b->table->n_stages; s++) {
         const char *known = b->table->stage[s].stage;
         if (strlen(known) == length && !memcmp(known, name, length)) {

@@ -118,7 +118,7 @@ kiln_status kiln_front_unknown(const char *name, kiln_error *err)
     static kiln_program_list programs;
     const size_t length = strlen(name);
     const char *nearest = NULL;
-    size_t best = KILN_NAME_NEAR(length) + 1;
+    size_t best = KILN_NAME_FAR;
     KILN_TRY(kiln_programs_list(&programs, err));
     for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
         if (kiln_name_distance(name, length, r->name) < best) best = kiln_name_distance(name, length, nearest = r->name);

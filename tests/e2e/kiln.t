@@ -67,6 +67,10 @@ must 2 front pipeline "$KILN_TMP/s" --min-opacty 1; says "did you mean '--min-op
 must 2 front pipeline "$KILN_TMP/s" --format npy; says "'--render-format' or '--export-format'?"
 must 2 front pipeline "$KILN_TMP/s" --ram 0; last 'kiln pipeline: kiln-import ended with exit code 2 (wrong command line)'
 must 2 front prun x; says "did you mean 'prune'?"
+must 2 front pruen x; says "did you mean 'prune'?"
+must 2 front foo x; says "there is no command 'foo', see 'kiln help'"
+must 2 front pipeline "$KILN_TMP/s" --stages foo; says "--stages: there is no stage 'foo'. See 'kiln help'"
+must 2 front pipeline "$KILN_TMP/s" --foo 1; says "unknown option '--foo', see "
 must 2 front ../bin/kiln-info x
 must 2 front
 must 3 front pipeline "$KILN_TMP/none"; last 'kiln pipeline: kiln-import ended with exit code 3 (bad input)'

@@ -154,6 +154,58 @@ static void a_wrong_command_line_says_what_is_wrong(void **state)
     assert_refused("m --neighb 3", "did you mean '--neighbors'?"); /* a prefix is not accepted */
 }
 
+static void another_word_is_no_slip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *typed, *known;
+        bool near;
+    } words[] = {
+        /* slips: a letter too many, too few, another one, two swapped; in longer words more of them */
+        {"tile", "tiles", true},
+        {"prun", "prune", true},
+        {"pruen", "prune", true},
+        {"konn", "knn", true},
+        {"kn", "knn", true},
+        {"inof", "info", true},
+        {"exprot", "export", true},
+        {"rednre", "render", true},
+        {"reprot", "report", true},
+        {"verifiy", "verify", true},
+        {"neighbours", "neighbors", true},
+        {"min_opacty", "min-opacity", true},
+        {"ren", "render", true}, /* an abbreviation */
+        {"format", "export-format", true},
+        /* other words */
+        {"foo", "lod", false},
+        {"foo", "info", false},
+        {"bar", "knn", false},
+        {"go", "gc", false},
+        {"ls", "lod", false},
+        {"x", "gc", false},
+        {"", "gc", false},
+        {"run", "knn", false},
+        {"make", "knn", false},
+        {"bake", "gc", false},
+        {"load", "knn", false},
+        {"show", "knn", false},
+        {"test", "tiles", false},
+        {"clean", "chunk", false},
+        {"delete", "render", false},
+        {"train", "tiles", false},
+        {"min", "lod", false},
+        {"output", "opacity", false},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const bool near = kiln_name_distance(words[i].typed, strlen(words[i].typed), words[i].known) < KILN_NAME_FAR;
+        if (near != words[i].near)
+            fail_msg("'%s' is %s '%s'", words[i].typed, near ? "taken for" : "not taken for", words[i].known);
+    }
+    assert_true(kiln_name_distance("pruen", 5, "prune") < kiln_name_distance("prxxe", 5, "prune"));
+    assert_refused("m --foo 3", "unknown option '--foo', see");
+    assert_refused("m --dr-yrun", "did you mean '--dry-run'?");
+}
+
 static void a_value_longer_than_a_path_is_refused(void **state)
 {
     (void)state;
@@ -507,6 +559,7 @@ int main(void)
         cmocka_unit_test(every_spelling_of_an_option_is_read),
         cmocka_unit_test(values_out_of_range_are_refused_with_what_is_taken),
         cmocka_unit_test(a_wrong_command_line_says_what_is_wrong),
+        cmocka_unit_test(another_word_is_no_slip),
         cmocka_unit_test(a_value_longer_than_a_path_is_refused),
         cmocka_unit_test(text_and_value_are_inverse),
         cmocka_unit_test(every_text_can_be_set_again),
