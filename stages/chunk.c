@@ -371,7 +371,7 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     int bad = !all || json_object_update(out, all);
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (kiln_run_prints(r, false)) {
+    if (kiln_run_prints(r)) {
         kiln_print_part("%llu Gaussians in %llu chunk%s", (unsigned long long)k->input->count, (unsigned long long)n,
                         n == 1 ? "" : "s");
         if (n > 1)

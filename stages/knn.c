@@ -290,7 +290,7 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
         kiln_warn(
             "%llu of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
             (unsigned long long)m->fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
-    if (!kiln_run_prints(r, false)) return KILN_OK;
+    if (!kiln_run_prints(r)) return KILN_OK;
     kiln_print("spacing of %llu %s: min %.4g, median %.4g, max %.4g", (unsigned long long)k->source->count,
                k->points ? "points" : "Gaussians", min, median, max);
     if (k->points) kiln_print("made %llu Gaussians of the points", (unsigned long long)k->source->count);
@@ -315,7 +315,7 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: reported below */
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (points && kiln_run_prints(r, false))
+    if (points && kiln_run_prints(r))
         kiln_print("%lld points without colour: %lld coloured from %lld photos, %lld stay %s", (long long)points,
                    (long long)coloured, (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
     return KILN_OK;

@@ -194,7 +194,7 @@ static kiln_status report_refined(kiln_run *r, const making *k, kiln_error *err)
     json_t *refined = json_pack("{s:I, s:I}", "levels", (json_int_t)levels, "kept", (json_int_t)kept);
     if (!refined || json_object_set_new(kiln_run_report(r), "refined", refined))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (kiln_run_prints(r, false))
+    if (kiln_run_prints(r))
         kiln_print("refined with %u steps: %llu of %llu levels of chunks are better", o.refine, (unsigned long long)kept,
                    (unsigned long long)levels);
     return KILN_OK;
@@ -208,7 +208,7 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     uint64_t rows = 0;
     KILN_TRY(report_json(r, k, sums, n, err));
     for (uint32_t i = 1; i < n; i++) rows += sums[i].rows;
-    if (kiln_run_prints(r, looks)) {
+    if (kiln_run_prints(r)) {
         kiln_print_part("%llu Gaussians in %u chunk%s: %llu in the levels of %u node%s", (unsigned long long)k->baked->count,
                         k->baked->n_chunks, k->baked->n_chunks == 1 ? "" : "s", (unsigned long long)rows, nodes,
                         nodes == 1 ? "" : "s");

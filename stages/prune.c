@@ -274,7 +274,7 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
-    if (kiln_run_prints(r, o.dry_run)) kiln_prune_report_print(&what);
+    if (kiln_run_prints(r)) kiln_prune_report_print(&what);
     kiln_prune_report_warn(&what, p->n_rows);
     return KILN_OK;
 }

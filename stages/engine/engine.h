@@ -125,10 +125,11 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHE
 bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_force(const kiln_run *r);   /* --force */
 bool kiln_run_json(const kiln_run *r);    /* --json */
-/* Says whether text for people goes to stdout: not with --json, and not with --quiet. only_looks: the run is asked for nothing but
- * text (--list, --dry-run, --predict), so --quiet does not silence it. */
-bool kiln_run_prints(const kiln_run *r, bool only_looks);
-/* Says whether that text is printed in full (--verbose, or only_looks) or as a summary of some lines. */
+/* Says whether a program tells on stdout what came of its work: not with --json, and not with --quiet, which is for scripts that
+ * want the exit code. That goes for a run that only looks (--dry-run, --predict), too. A program whose work is its answer
+ * (kiln-info, kiln-verify, kiln-compare) and lists that are asked for by name (--list, --digest) print it anyway. */
+bool kiln_run_prints(const kiln_run *r);
+/* Says whether that text is printed in full (--verbose, or only_looks: --dry-run, --predict) or as a summary of some lines. */
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
 /* Refuses a place to write to that is the run's manifest, belongs to it (kiln_manifest_owns), or is a file of the scene that was

@@ -29,14 +29,14 @@ bool kiln_run_json(const kiln_run *r)
     (void)r;
     return kiln_common_values.json;
 }
-bool kiln_run_prints(const kiln_run *r, bool only_looks)
+bool kiln_run_prints(const kiln_run *r)
 {
     (void)r;
-    return !kiln_common_values.json && (only_looks || !kiln_common_values.quiet);
+    return !kiln_common_values.json && !kiln_common_values.quiet;
 }
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks)
 {
-    return kiln_run_prints(r, only_looks) && (only_looks || kiln_common_values.verbose);
+    return kiln_run_prints(r) && (only_looks || kiln_common_values.verbose);
 }
 json_t *kiln_run_report(kiln_run *r) { return r->report; }
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err)

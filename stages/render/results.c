@@ -174,7 +174,7 @@ static view_lines choose_lines(const kiln_run *r, uint32_t n)
 {
     const bool all = kiln_run_prints_all(r, false);
     return (view_lines){
-        .any = all || (kiln_run_prints(r, false) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
+        .any = all || (kiln_run_prints(r) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
 }
 
 static void print_head(view_lines *l)
@@ -209,7 +209,7 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
 
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
 {
-    if (kiln_run_prints(r, false)) kiln_print("%-32s no picture, see above", j->camera->name);
+    if (kiln_run_prints(r)) kiln_print("%-32s no picture, see above", j->camera->name);
     json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
     return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
 }
@@ -388,7 +388,7 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
     if (t.n_in_slabs)
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);
-    if (kiln_run_prints(r, false)) print_totals(s, &t);
-    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r, false), err);
+    if (kiln_run_prints(r)) print_totals(s, &t);
+    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;
 }

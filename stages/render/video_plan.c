@@ -83,7 +83,7 @@ kiln_status kiln_video_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_
                                 kiln_json_real(fps), "ffmpeg", v->version[0] ? v->version : NULL);
     if (json_object_set_new(kiln_run_report(r), "video", o_video) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    if (kiln_run_prints(r, false))
+    if (kiln_run_prints(r))
         kiln_print("%llu frames of %ux%u, %.6g a second -> %s", (unsigned long long)v->n_written, v->width, v->height, fps, path);
     return KILN_OK;
 }

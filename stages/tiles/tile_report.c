@@ -88,7 +88,7 @@ kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char 
         if (json_array_append_new(rows, describe(&b->jobs[i])) != 0) return no_memory(err);
     }
     if (kiln_run_prints_all(r, looks)) print_jobs(b);
-    if (kiln_run_prints(r, looks)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
+    if (kiln_run_prints(r)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
     json_t *sums = json_pack("{s:s, s:I, s:I, s:I}", "profile", profile, "pairs", (json_int_t)t.pairs, "predicted_bytes",
                              (json_int_t)t.bytes, "cameras_quarantined", (json_int_t)t.without);
     const int failed = !sums || json_object_update(out, sums);

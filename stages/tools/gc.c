@@ -316,7 +316,7 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
     if (reported == KILN_OK) reported = fill_report(r, c, st == KILN_OK ? err : NULL);
     const bool nothing = !drops_any(c->plan) && c->end != SPACE_GIVEN_BACK;
     if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
-    if (!nothing && !kiln_run_json(r)) print_table(c);
+    if (!nothing && kiln_run_prints(r)) print_table(c);
     if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_NO_ROOM && c->free_bytes > 0)
         kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
     if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)

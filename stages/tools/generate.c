@@ -60,8 +60,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)
                       : kiln_generate_scene(dir, &g, err));
-    if (points && !kiln_run_json(r)) kiln_print("%s: %llu points", dir, (unsigned long long)g.gaussians);
-    if (!points && !kiln_run_json(r)) kiln_print("%s: %llu Gaussians, %u cameras", dir, (unsigned long long)g.gaussians, g.cameras);
+    if (points && kiln_run_prints(r)) kiln_print("%s: %llu points", dir, (unsigned long long)g.gaussians);
+    if (!points && kiln_run_prints(r)) kiln_print("%s: %llu Gaussians, %u cameras", dir, (unsigned long long)g.gaussians, g.cameras);
     return KILN_OK;
 }
 

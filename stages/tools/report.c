@@ -97,7 +97,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     if (json_object_set_new(report, "path", kiln_json_string(path)) != 0 ||
         json_object_set_new(report, "bytes", json_integer((json_int_t)bytes)) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    if (!kiln_run_json(r) && kiln_log_get() != KILN_LOG_QUIET) kiln_print("%s: %s", path, kiln_size_text(bytes, size));
+    if (kiln_run_prints(r)) kiln_print("%s: %s", path, kiln_size_text(bytes, size));
     return KILN_OK;
 }
 

@@ -71,7 +71,7 @@ db=$(kiln compare "$KILN_TMP/ex.npy" "$KILN_TMP/ok.npy" --json | python3 -c 'imp
 
 # a dry run leaves the file alone, also without a right to write
 sum=$(md5sum <"$ok")
-kiln prune "$ok" --dry-run --min-opacity 0.5 >"$KILN_TMP/out" || fail "dry run"
+"$KILN_BIN/kiln-prune" "$ok" --dry-run --min-opacity 0.5 >"$KILN_TMP/out" || fail "dry run"
 grep -q 'nothing is written' "$KILN_TMP/out" || fail "a dry run does not say so"
 [ "$sum" = "$(md5sum <"$ok")" ] || fail "a dry run wrote"
 "$KILN_BIN/kiln-prune" "$ok" 2>&1 | grep -q 'nothing to do' || fail "a dry run changed the stored rules"
@@ -94,7 +94,7 @@ grep -q '^max-scale ' "$KILN_TMP/out" || fail "nothing was above --max-scale"
 grep -q 'share of rows' "$KILN_TMP/out" || fail "the other bake is not shown"
 grep -q 'warning' "$KILN_TMP/err" || fail "no warning about scales that differ"
 # the largest axis is told exactly, not by the middle of a bin
-must 0 kiln prune "$ok" --dry-run --max-scale 0.5 --max-scale-policy clamp --max-extent off --max-spacing off --against "$ok"
+must 0 "$KILN_BIN/kiln-prune" "$ok" --dry-run --max-scale 0.5 --max-scale-policy clamp --max-extent off --max-spacing off --against "$ok"
 grep -qE '^largest +[0-9.]+ +0\.5 +' "$KILN_TMP/out" || fail "the largest axis is not that of --max-scale: $(grep '^largest' "$KILN_TMP/out")"
 must 0 "$KILN_BIN/kiln-prune" "$ok" --max-extent off --max-spacing off --min-opacity 1
 grep -q 'ALL 80000 Gaussians' "$KILN_TMP/err" || fail "no warning when everything is dropped"
