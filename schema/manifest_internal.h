@@ -197,6 +197,12 @@ kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, k
 kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- run_record.c ------------------------------------------------------------------------------------------------ */
+/* Conditions on a row of `run`. A run of --shard, or of a part, has stored units and made no output. */
+#define KILN_SQL_RUN_STORED_UNITS \
+    "(instr(counters, '\"status\":\"units stored\"') OR instr(counters, '\"status\":\"part stored\"'))"
+#define KILN_SQL_RUN_MADE_OUTPUT \
+    "(exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0 AND NOT " KILN_SQL_RUN_STORED_UNITS ")"
+
 /* Reads a row of `run` with the columns id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, and whether
  * counters and parameters are JSON. kiln_run_row_release, after a failure too. */
 kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;

@@ -19,12 +19,14 @@
 #include <sys/statvfs.h>
 
 static struct {
-    bool dry_run, vacuum;
+    bool dry_run, vacuum, keep_runs;
     const char *scratch_dir;
 } o;
 
 static const kiln_opt options[] = {
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would be dropped, change nothing", KILN_ONCE},
+    {"keep-runs", 0, KILN_OPT_BOOL, &o.keep_runs, NULL, NULL, NULL,
+     "keep the records of all runs; without it those that the report no longer shows are dropped", 0},
     {"vacuum", 0, KILN_OPT_BOOL, &o.vacuum, NULL, "yes", NULL,
      "return free space to the disk; by default only if there is much of it, with --vacuum if there is any", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &o.scratch_dir, "DIR", NULL, NULL,
@@ -35,7 +37,8 @@ static const kiln_opt options[] = {
 static const char *const notes[] = {
     "What is kept: all that the stages' current outputs consist of, the units that they were made from, so that a changed option "
     "redoes no more than it would have without this; units done since, of a stage that is not complete yet; cameras, images, "
-    "parameters, the records of runs.",
+    "parameters; of each stage the record of the last run that made its output, with those of the tasks on other hosts that "
+    "computed for it, and the newest one. --keep-runs keeps the records of all runs.",
     "Vacuum needs room for what is kept twice: a copy in the scratch folder, and beside the manifest until the end. Where that "
     "lacks, the program ends with 74 after dropping; later stages use the space inside the file, and kiln-gc --vacuum gives "
     "it back when there is room.",
@@ -99,18 +102,19 @@ static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const 
 static json_t *half_json(const kiln_gc *g, bool dropped)
 {
     const kiln_gc_count blobs = kiln_gc_blobs(g);
-    return json_pack("{s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
-                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "blobs",
+    return json_pack("{s:o, s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
+                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "runs",
+                     counts_json(g, kiln_gc_runs, stage_names, N_STAGES, dropped), "blobs",
                      number(dropped ? blobs.dropped : blobs.kept));
 }
 
 static kiln_status fill_report(kiln_run *r, const collection *c, kiln_error *err)
 {
-    json_t *all =
-        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "dropped", half_json(c->plan, true),
-                  "kept", half_json(c->plan, false), "dropped_bytes", number(kiln_gc_bytes(c->plan)), "file_bytes_before",
-                  number(c->file_before), "file_bytes", number(c->file_now), "free_bytes", number(c->free_bytes),
-                  "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
+    json_t *all = json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "dropped",
+                            half_json(c->plan, true), "kept", half_json(c->plan, false), "dropped_bytes",
+                            number(kiln_gc_bytes(c->plan)), "dropped_run_bytes", number(kiln_gc_run_bytes(c->plan)),
+                            "file_bytes_before", number(c->file_before), "file_bytes", number(c->file_now), "free_bytes",
+                            number(c->free_bytes), "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
     const int failed = all ? json_object_update(kiln_run_report(r), all) : -1;
     json_decref(all);
     return failed ? no_memory(err) : KILN_OK;
@@ -132,12 +136,14 @@ static void print_table(const collection *c)
 {
     char text[32], now[32];
     const kiln_gc_count layers = kiln_gc_layers(c->plan, NULL), units = kiln_gc_units(c->plan, NULL),
-                        blobs = kiln_gc_blobs(c->plan);
+                        runs = kiln_gc_runs(c->plan, NULL), blobs = kiln_gc_blobs(c->plan);
     kiln_print("%-8s  %10s  %10s", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
     print_names(c->plan, kiln_gc_layers, layer_names, N_KINDS);
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
     print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
+    kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "runs", runs.dropped, runs.kept);
+    print_names(c->plan, kiln_gc_runs, stage_names, N_STAGES);
     kiln_print("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s", "blobs", blobs.dropped, blobs.kept,
                kiln_size_text(kiln_gc_bytes(c->plan), text));
     if (o.dry_run)
@@ -240,7 +246,8 @@ static kiln_status interrupted(void *run, kiln_error *err)
 
 static bool drops_any(const kiln_gc *g)
 {
-    return kiln_gc_layers(g, NULL).dropped || kiln_gc_units(g, NULL).dropped || kiln_gc_blobs(g).dropped;
+    return kiln_gc_layers(g, NULL).dropped || kiln_gc_units(g, NULL).dropped || kiln_gc_runs(g, NULL).dropped ||
+           kiln_gc_blobs(g).dropped;
 }
 
 static kiln_status drop(kiln_run *r, kiln_gc *g, kiln_error *err)
@@ -298,7 +305,7 @@ static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
     kiln_space space;
     place beside, scratch;
     KILN_TRY(kiln_manifest_space(kiln_run_manifest(r), &space, err));
-    const uint64_t dropped = kiln_gc_bytes(c->plan), held = space.file_bytes - space.free_bytes;
+    const uint64_t dropped = kiln_gc_bytes(c->plan) + kiln_gc_run_bytes(c->plan), held = space.file_bytes - space.free_bytes;
     c->free_bytes = space.free_bytes + (dropped < held ? dropped : held);
     c->need = room_for(space.file_bytes - c->free_bytes);
     c->end = is_worth(c->free_bytes, space.file_bytes) ? SPACE_LEFT : SPACE_LITTLE;
@@ -330,6 +337,7 @@ static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
     KILN_TRY(file_size(r, &c->file_before, err));
     KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
+    if (o.keep_runs) kiln_gc_keep_runs(c->plan);
     if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));
     return tell(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
 }
