@@ -36,6 +36,11 @@ kiln_status kiln_info_print_plots(const json_t *info, bool ascii, kiln_error *er
 /* Writes the cameras alone into a file, or to stdout where output is "-". KILN_E_USAGE: the file belongs to the bake. KILN_E_IO. */
 kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, kiln_error *err) KILN_MUST_CHECK;
 
+/* How many of n rows a table for people shows: all of a few or with --verbose, else the first. _print_rest says how many more there
+ * are. */
+size_t kiln_info_shown(size_t n);
+void kiln_info_print_rest(size_t n, size_t shown);
+
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 /* Takes `value`; a NULL one, or one that cannot be added, is out of memory. */
 kiln_status kiln_info_set(json_t *object, const char *key, json_t *value, kiln_error *err) KILN_MUST_CHECK;

@@ -133,15 +133,24 @@ void kiln_info_print_scene(const json_t *info)
     const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
     static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "quarantined", "baked",
                                        "chunks",    "cameras",      "photos",      "tables",      "images"};
-    static const char *const words[] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
-                                        "chunks",    "cameras", "photos",      "tile tables", "images"};
-    char buf[32];
-    kiln_print("%s: %s '%s' (%s), SH degree %s%s", kiln_info_text(info, "manifest", "?"),
-               kiln_info_text(s, "kind", "nothing imported"), kiln_info_text(s, "source", ""), kiln_info_text(s, "format", "-"),
-               kiln_info_count_text(s, "sh_degree", buf), json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        kiln_print_part("%s%s %s", i ? ", " : "", words[i], kiln_info_count_text(c, keys[i], buf));
-    kiln_print_gap();
+    enum { N = sizeof keys / sizeof *keys };
+    static const char *const words[N] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
+                                         "chunks",    "cameras", "photos",      "tile tables", "images"};
+    char buf[32], line[KILN_COLUMNS + 1] = "", item[64];
+    kiln_print_wrapped("%s: %s '%s' (%s), SH degree %s%s", kiln_info_text(info, "manifest", "?"),
+                       kiln_info_text(s, "kind", "nothing imported"), kiln_info_text(s, "source", ""),
+                       kiln_info_text(s, "format", "-"), kiln_info_count_text(s, "sh_degree", buf),
+                       json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
+    for (size_t i = 0; i < N; i++) { /* lines end behind a comma */
+        const int n = snprintf(item, sizeof item, "%s %s%s", words[i], kiln_info_count_text(c, keys[i], buf), i + 1 < N ? "," : "");
+        const size_t used = strlen(line);
+        if (used + 1 + (size_t)n > KILN_COLUMNS) {
+            kiln_print("%s", line);
+            *line = '\0';
+        }
+        (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", *line ? " " : i ? "  " : "", item);
+    }
+    kiln_print("%s", line);
 }
 
 static void print_files(const json_t *files)

@@ -146,13 +146,21 @@ done:
 }
 
 /* ---- for people ---------------------------------------------------------------------------------------------------- */
+/* numbers: size, visible, pairs, PSNR, SSIM. */
+static void print_camera(const char *name, const char *split, const char *const numbers[5])
+{
+    enum { COLUMNS = 24 };
+    char fitted[4 * sizeof((kiln_camera *)0)->name];
+    kiln_quote_fit(fitted, sizeof fitted, name, COLUMNS);
+    kiln_print("%s %-5s %-11s %9s %10s %7s %8s", fitted, split, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
+}
+
 void kiln_info_print_cameras(const json_t *info)
 {
-    size_t i;
-    json_t *c;
     char size[32], pairs[32], visible[32], psnr[32], ssim[32];
     const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
-    if (json_array_size(json_object_get(info, "cameras")) == 0) return;
+    const json_t *cameras = json_object_get(info, "cameras");
+    if (json_array_size(cameras) == 0) return;
     if (json_is_object(p)) {
         kiln_print_gap();
         kiln_print("profile %s%s, near %g", kiln_info_text(p, "name", "?"),
@@ -160,18 +168,21 @@ void kiln_info_print_cameras(const json_t *info)
                    json_number_value(json_object_get(p, "near")));
     }
     kiln_print_gap();
-    kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
-    json_array_foreach(json_object_get(info, "cameras"), i, c)
-    {
+    print_camera("camera", "split", (const char *[]){"size", "visible", "pairs", "PSNR", "SSIM"});
+    const size_t n = json_array_size(cameras), shown = kiln_info_shown(n);
+    for (size_t i = 0; i < shown; i++) {
+        const json_t *c = json_array_get(cameras, i);
         snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
                  (long long)json_integer_value(json_object_get(c, "height")));
-        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", kiln_info_text(c, "name", "?"), kiln_info_text(c, "split", "?"),
-                   size, kiln_info_count_text(c, "visible", visible), kiln_info_count_text(c, "pairs", pairs),
-                   kiln_info_real_text(c, "psnr", 3, psnr), kiln_info_real_text(c, "ssim", 5, ssim));
+        print_camera(kiln_info_text(c, "name", "?"), kiln_info_text(c, "split", "?"),
+                     (const char *[]){size, kiln_info_count_text(c, "visible", visible), kiln_info_count_text(c, "pairs", pairs),
+                                      kiln_info_real_text(c, "psnr", 3, psnr), kiln_info_real_text(c, "ssim", 5, ssim)});
     }
+    kiln_info_print_rest(n, shown);
     if (json_integer_value(json_object_get(test, "views")) > 0)
-        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "mean", "test", "", "", "",
-                   kiln_info_real_text(test, "psnr", 3, psnr), kiln_info_real_text(test, "ssim", 5, ssim));
+        print_camera(
+            "mean", "test",
+            (const char *[]){"", "", "", kiln_info_real_text(test, "psnr", 3, psnr), kiln_info_real_text(test, "ssim", 5, ssim)});
 }
 
 void kiln_info_print_damaged(const json_t *info)
@@ -183,8 +194,8 @@ void kiln_info_print_damaged(const json_t *info)
     kiln_print_gap();
     kiln_print("%zu photos are damaged or gone, their cameras are not measured", n);
     for (size_t i = 0; i < n && i < NAMED; i++)
-        kiln_print("%s: %s", kiln_info_text(json_array_get(rows, i), "camera", "?"),
-                   kiln_info_text(json_array_get(rows, i), "reason", "?"));
+        kiln_print_sentence("%s: %s", kiln_info_text(json_array_get(rows, i), "camera", "?"),
+                            kiln_info_text(json_array_get(rows, i), "reason", "?"));
     if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
 }
 

@@ -219,16 +219,16 @@ static void print_row(const json_t *row, double all, size_t n_footprints)
 {
     const json_t *drawn = json_object_get(row, "drawn"), *psnr = json_object_get(row, "psnr");
     const long long level = (long long)json_integer_value(json_object_get(row, "level"));
-    kiln_print_part("%5lld  %8lld  %12lld  %10.2f", level, (long long)json_integer_value(json_object_get(row, "nodes")),
+    kiln_print_part("%5lld %6lld %11lld %8.2f", level, (long long)json_integer_value(json_object_get(row, "nodes")),
                     (long long)json_integer_value(json_object_get(row, "gaussians")), number(row, "bytes") / (1 << 20));
     if (drawn)
-        kiln_print_part("  %12lld  %6.2f %%", (long long)json_integer_value(drawn), all > 0 ? 100 * number(row, "drawn") / all : 0);
+        kiln_print_part(" %11lld %5.1f%%", (long long)json_integer_value(drawn), all > 0 ? 100 * number(row, "drawn") / all : 0);
     for (size_t i = 0; drawn && i < n_footprints; i++) {
         const json_t *v = json_array_get(psnr, i);
         if (json_is_number(v))
-            kiln_print_part("  %7.2f", json_number_value(v));
+            kiln_print_part(" %6.2f", json_number_value(v));
         else
-            kiln_print_part("  %7s", level ? "exact" : "full");
+            kiln_print_part(" %6s", level ? "exact" : "full");
     }
     kiln_print_gap();
 }
@@ -244,14 +244,15 @@ void kiln_levels_info_print(const json_t *info)
     }
     if (!json_is_true(json_object_get(info, "current")))
         kiln_print("levels of detail of other chunks than the bake has now; run kiln-lod");
-    kiln_print_part("%5s  %8s  %12s  %10s", "level", "nodes", "Gaussians", "MiB");
-    if (json_is_true(json_object_get(info, "current"))) kiln_print_part("  %12s  %8s", "scene drawn", "share");
-    for (size_t i = 0; i < n; i++) kiln_print_part("  %7.2g", json_number_value(json_array_get(footprints, i)));
+    kiln_print_part("%5s %6s %11s %8s", "level", "nodes", "Gaussians", "MiB");
+    if (json_is_true(json_object_get(info, "current"))) kiln_print_part(" %11s %6s", "scene drawn", "share");
+    for (size_t i = 0; i < n; i++) kiln_print_part(" %6.2g", json_number_value(json_array_get(footprints, i)));
     kiln_print_gap();
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print("right: PSNR of the whole scene where a pixel is so wide, in a picture of %.0f pixels or more; profile %s%s",
-                   number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
-                   json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
+        kiln_print_wrapped(
+            "right: PSNR of the whole scene where a pixel is so wide, in a picture of %.0f pixels or more; profile %s%s",
+            number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
+            json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
 }

@@ -75,6 +75,33 @@ silent generate points points --gaussians 10
 silent generate scene scene --gaussians 10 --cameras 1 --size 16x16
 silent import s e.db
 for stage in $STAGES; do silent "$stage" e.db; done
+
+# kiln-info fits the terminal, and names some of many cameras; --verbose and --json name all
+info() { must 0 "$KILN_BIN/kiln-info" "$@" && narrow "kiln-info $*"; }
+info a/manifest.db && [ "$(grep -c '^view_' out)" = 5 ] || fail "not all of five cameras: $(cat out)"
+info b/manifest.db && [ "$(grep -c '^view_' out)" = 20 ] || fail "not 20 of 30 cameras: $(cat out)"
+grep -qx '... and 10 more: --verbose or --json' out || fail "it does not say how many more there are: $(cat out)"
+grep -qE '^mean +test' b/manifest.db out || fail "no mean: $(cat out)"
+info b/manifest.db --verbose && [ "$(grep -c '^view_' out)" = 30 ] || fail "--verbose lacks cameras"
+must 0 "$KILN_BIN/kiln-info" b/manifest.db --json
+python3 -c 'import json; assert len(json.load(open("out"))["cameras"]) == 30' || fail "--json lacks cameras"
+kiln lod b/manifest.db >/dev/null && info b/manifest.db --lod
+kiln import s f.db >/dev/null && python3 - f.db <<'P' || fail "long names"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("DELETE FROM photo")
+db.execute("UPDATE camera SET name = 'a_folder_whose_name_is_long/and_one_in_it/picture_one_of_the_most' WHERE name = 'view_01'")
+db.execute("UPDATE camera SET name = ? WHERE name = 'view_02'", ("\u00e4\u00f6\u00fc" * 20,))
+db.commit()
+P
+must 0 "$KILN_BIN/kiln-info" f.db
+grep -q '^\.\.\.cture_one_of_the_most train ' out || fail "the end of a long name is not shown: $(cat out)"
+python3 - out <<'P' || fail "wider than 80 columns"
+import sys
+lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+assert max(map(len, lines)) <= 80 and any(l.startswith("..." + "\u00e4\u00f6\u00fc" * 7 + " train") for l in lines), lines
+P
+
 # what answers a question answers it
 for run in 'info e.db' 'verify e.db' 'verify e.db --digest' 'compare a/renders/view_00.png a/renders/view_01.png' 'import s new.db --list'; do
     # shellcheck disable=SC2086 # words
