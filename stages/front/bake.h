@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "stages/front/table.h"
 #include "stages/front/time_left.h"
 
@@ -35,7 +36,8 @@ typedef struct {
     kiln_stage_call call[KILN_STAGES_MAX];
     kiln_time_left left;
     kiln_log_level level;
-    char partial[512]; /* stages that finished partially */
+    char partial[512];  /* stages that finished partially */
+    kiln_buffer stored; /* options of earlier runs that are in force (bake_stored.h), as text; empty: none */
 } kiln_bake;
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/front/bake_places.h"
+#include "stages/front/bake_stored.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -290,6 +291,13 @@ static kiln_status make_report(const kiln_bake *b, kiln_error *err)
     return kiln_program_stopped(err);
 }
 
+/* Said at the end, where what the bake is of is looked for; each stage has said it before it began, too. */
+static void say_stored(const kiln_bake *b)
+{
+    if (!b->stored.size) return;
+    kiln_say("stored options in force until --reset: %s", (const char *)b->stored.data);
+}
+
 static void say_place(const kiln_bake *b, const char *what, const char *stage, const char *folder)
 {
     char path[KILN_PATH_MAX];
@@ -318,9 +326,11 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     KILN_TRY(kiln_stage_calls_make(b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
+    KILN_TRY(kiln_bake_stored(b, err));
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
     if (*code == 0) say_places(b);
+    if (*code == 0 || b->partial[0]) say_stored(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,
                          "baked in part: %s lacks what%s gave up; the same command tries it again, "
@@ -339,6 +349,7 @@ static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
     const kiln_status st = run_bake(parsed, &b, code, err);
     kiln_program_stop_workers(); /* a last stage that ran has done so */
     kiln_stage_calls_release(&b);
+    kiln_buffer_release(&b.stored);
     return st;
 }
 
