@@ -211,6 +211,34 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
 }
 
+void kiln_fd_place_text(int fd, char *out, size_t size)
+{
+    enum { SHOWN = 400 }; /* bytes; a sentence has more to say than a path */
+    char link[32], path[KILN_PATH_MAX];
+    *out = '\0';
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n <= 0 || path[0] != '/' || strncmp(path, "/memfd:", 7) == 0) return;
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = '\0';
+    (void)snprintf(out, size, " in '%.*s'", SHOWN, path);
+}
+
+kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, kiln_error *err)
+{
+    struct statvfs fs;
+    char place[KILN_PATH_MAX], room[128] = "", amount[32];
+    kiln_fd_place_text(fd, place, sizeof place);
+    if ((error == ENOSPC || error == EDQUOT) && fstatvfs(fd, &fs) == 0)
+        (void)snprintf(room, sizeof room, "; %s are free there, make room",
+                       kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+    else
+        kiln_file_room_text("", error, room, sizeof room);
+    return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s'%s: %s%s, or name another folder with --scratch-dir", what_for,
+                     place, strerror(error), room);
+}
+
 int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done)
 {
     const unsigned char *from = data;

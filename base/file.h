@@ -53,6 +53,11 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MU
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);
+/* Where an open file lies, for a sentence about it: " in 'FOLDER'"; "" where that is not known, or the file is in memory alone.
+ * Files without a name lie somewhere, too. */
+void kiln_fd_place_text(int fd, char *out, size_t size);
+/* Fails with the sentence about a write into a scratch file that was refused: what it is for, where it lies, what is free there. */
+kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether no process of this number runs on this machine: there is none, or it has ended and its parent has not waited for
  * it yet (a zombie). */
 bool kiln_process_ended(long pid);

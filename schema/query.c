@@ -71,13 +71,16 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
 {
     if ((rc & 0xff) == SQLITE_NOMEM && m->db && tables_are_damaged(m->db)) rc = SQLITE_CORRUPT;
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
-    char room[128] = "";
+    char room[128] = "", copy[400] = "";
     const int error = errno_of(rc);
     if ((rc & 0xff) == SQLITE_CANTOPEN || ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ)) m->unreadable = true;
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
     kiln_file_room_text(m->file, error, room, sizeof room);
-    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, m->is_part ? "" : advice_of(rc), room);
+    if (*room && strcmp(m->file, m->path) != 0)
+        (void)snprintf(copy, sizeof copy, ", of which '%.300s' is the copy to work on", m->file);
+    return kiln_fail(err, status_of(rc), "cannot %s '%s'%s: %s%s%s%s", doing, m->path, copy, text, m->is_part ? "" : advice_of(rc),
+                     room, *copy ? ", or name another folder with --scratch-dir" : "");
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)

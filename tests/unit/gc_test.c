@@ -2,6 +2,9 @@
 #include "schema/gc.h"
 #include "manifest_fixture.h"
 
+#include <sys/mount.h>
+#include <sys/stat.h>
+
 static char path[600];
 
 static int make_bake(void **state)
@@ -447,6 +450,28 @@ static void a_vacuum_that_is_stopped_changes_nothing(void **state)
     kiln_manifest_close(m);
 }
 
+/* Needs root, for a file system that is full. */
+static void a_vacuum_without_room_names_both_places(void **state)
+{
+    kiln_error err = {0};
+    char full[700];
+    snprintf(full, sizeof full, "%s/full", (char *)*state);
+    assert_int_equal(mkdir(full, 0777), 0);
+    if (mount("none", full, "tmpfs", 0, "size=64k") != 0) skip();
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    OK(kiln_manifest_begin(m, &err));
+    for (int i = 0; i < 4000; i++) (void)add_unit(m, "knn", "u", i, 10, 1);
+    OK(kiln_manifest_commit(m, &err));
+    const kiln_status st = kiln_manifest_vacuum(m, full, NULL, NULL, &err);
+    assert_int_equal(umount2(full, MNT_DETACH), 0);
+    assert_int_equal(st, KILN_E_IO);
+    assert_says(&err, "a copy of what is kept goes to '");
+    assert_says(&err, "/full' (64 KiB are free)"); /* the file of the copy is gone */
+    assert_says(&err, "and another one beside '");
+    verify(m);
+    kiln_manifest_close(m);
+}
+
 static void a_write_of_another_program_ends_it(void **state)
 {
     (void)state;
@@ -635,6 +660,7 @@ int main(void)
         CLAIM(the_units_of_an_output_are_remembered_and_replaced),
         CLAIM(many_units_go_in_several_steps_each_of_which_leaves_a_whole_manifest),
         CLAIM(a_vacuum_that_is_stopped_changes_nothing),
+        CLAIM(a_vacuum_without_room_names_both_places),
         CLAIM(a_write_of_another_program_ends_it),
         CLAIM(a_blob_that_is_missing_is_damage),
         CLAIM(an_output_whose_layer_is_not_named_right_stops_it),
