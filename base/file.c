@@ -161,6 +161,13 @@ bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_
     return kiln_is_file(real);
 }
 
+/* "; ...": what to do where nothing may be written; else "". */
+static const char *advice_of(int error)
+{
+    const bool is_refused = error == EROFS || error == EACCES || error == EPERM;
+    return is_refused ? "; make the folder writable, or choose another place" : "";
+}
+
 kiln_status kiln_make_parents(const char *path, kiln_error *err)
 {
     char dir[KILN_PATH_MAX];
@@ -171,7 +178,7 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err)
     for (char *slash = strchr(dir + (dir[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(dir, 0777) && errno != EEXIST)
-            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", dir, strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s%s", dir, strerror(errno), advice_of(errno));
         *slash = '/';
     }
     return KILN_OK;
@@ -208,6 +215,7 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
 {
     char room[128];
     kiln_file_room_text(path, error, room, sizeof room);
+    if (!*room) (void)snprintf(room, sizeof room, "%s", advice_of(error));
     return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
 }
 

@@ -8,8 +8,10 @@
 #include "stages/engine/json_text.h"
 #include "stages/report/report_make.h"
 
+#include <errno.h>
 #include <omp.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     const char *output, *against;
@@ -55,6 +57,19 @@ static kiln_status default_output(const char *manifest, char out[KILN_PATH_MAX],
     return kiln_path_inside(out, KILN_PATH_MAX, folder, "report.html", "-o", err);
 }
 
+/* Before the page is made, which takes a while. A folder that is not there yet is made with the file. */
+static kiln_status check_writable(const char *path, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX] = ".";
+    const size_t n = (size_t)(kiln_path_base(path) - path);
+    if (n) {
+        memcpy(folder, path, n);
+        folder[n] = '\0';
+    }
+    if (access(folder, W_OK) == 0 || errno == ENOENT) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s; -o FILE writes the report elsewhere", path, strerror(errno));
+}
+
 static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
 {
     if (!o.output) return default_output(manifest, out, err);
@@ -90,6 +105,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     uint64_t bytes = 0;
     KILN_TRY(find_output(kiln_manifest_path(m), path, err));
     KILN_TRY(kiln_run_check_target(r, path, err));
+    KILN_TRY(check_writable(path, err));
     if (o.against && kiln_manifest_owns(o.against, path))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake of --against, or belongs to it; choose another place with -o", path);
     KILN_TRY(write_report(r, path, &bytes, err));
