@@ -434,12 +434,38 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
     free(e->chunks);
 }
 
+/* How many cameras --report-loss draws of this format: none of one that nothing here reads again. */
+static uint32_t loss_cameras(const file *f) { return f->writer->functions->reader ? o.report_loss : 0; }
+
+/* Formats that can be measured are, beside others that cannot. */
+static kiln_status check_measurable(const job *j, kiln_error *err)
+{
+    kiln_buffer names = {0};
+    kiln_status st = KILN_OK;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->n_files; i++) {
+        if (loss_cameras(&j->files[i])) continue;
+        n++;
+        KILN_GO(kiln_buffer_printf(&names, err, "%s%s", names.size ? ", " : "", j->files[i].writer->name));
+    }
+    if (n == j->n_files)
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "--report-loss reads what was written and draws it, and nothing here reads %s; leave --report-loss out, or "
+                       "add another format, such as ply",
+                       (const char *)names.data);
+    else if (n)
+        kiln_warn("--report-loss leaves out %s, which nothing here reads", (const char *)names.data);
+done:
+    kiln_buffer_release(&names);
+    return st;
+}
+
 static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export e;
     kiln_level_tree tree;
-    const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
+    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr};
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_check(r, f->writer, &e, &loss, err);
     end_file(&e, &tree);
@@ -449,7 +475,7 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
-    kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
+    kiln_export_said said = {.loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr}};
     kiln_export e;
     kiln_level_tree tree;
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
@@ -509,6 +535,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     if (o.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
+    if (o.report_loss) KILN_TRY(check_measurable(j, err));
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
@@ -516,7 +543,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(choose_levels(r, j, &j->files[i], err));
         KILN_TRY(record_key(r, j, &j->files[i], err));
         const bool again =
-            kiln_run_is_once(r) || kiln_run_force(r) || o.report_loss > 0; /* a loss is measured on what is written */
+            kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0; /* a loss is measured on what is written */
         if (!again) KILN_TRY(look_at_file(r, &j->files[i], err));
     }
     return KILN_OK;

@@ -366,8 +366,6 @@ static kiln_status write_target(runner *k, kiln_error *err)
 
 static kiln_status prepare(runner *k, kiln_error *err)
 {
-    if (k->said->loss.most && !k->f->reader)
-        return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
     /* the engine keeps results of all lists until the run ends */
     if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);

@@ -6,7 +6,7 @@
  * tests/viewers/cases.mjs.
  *
  *   In `begin` use p->plan: e->plan is not the plan yet.
- *   Without .reader, --report-loss refuses the format.
+ *   Without .reader, --report-loss leaves the format out.
  *   What it reads beside the bake goes into .key.
  *   A folder needs .last_file and .is_ours, and .complete, which looks whether the other files are there.
  *   Limits: KILN_EXPORT_COUNTS counts, KILN_WRITER_NAME_MAX bytes of a name, KILN_WRITERS_MAX formats; the last two are asserted.

@@ -79,6 +79,16 @@ must 3 kiln export a.db -o c.splat --report-loss 1 --min-psnr 90
 ! ls | grep -q '^c.splat' || fail "left behind: $(ls)"
 must 0 kiln export a.db -o c.splat --report-loss 1 --min-psnr 5
 must 2 kiln export a.db --format chunks -o raw --report-loss 1
+# what nothing here reads is left out beside what is read, and alone it is refused before anything is written
+must 2 "$KILN_BIN/kiln-export" a.db --format csv -o alone.csv --report-loss 1
+grep -q 'nothing here reads csv; leave --report-loss out, or add another format' err && [ ! -e alone.csv ] || fail "csv alone: $(cat err)"
+must 2 "$KILN_BIN/kiln-export" a.db --format csv,chunks -o neither/ --report-loss 1
+grep -q 'nothing here reads csv, chunks;' err && [ ! -e neither ] || fail "csv and chunks: $(cat err)"
+must 0 "$KILN_BIN/kiln-export" a.db --format csv,splat,ply -o several/ --report-loss 1
+[ "$(grep -c 'warning: --report-loss leaves out csv, which nothing here reads$' err)" = 1 ] || fail "csv is left out in silence: $(cat err)"
+[ "$(grep -cE "several/scene.(splat|ply)': camera '.*' (equal|[0-9.]+ dB)$" err)" = 2 ] || fail "the others are not measured: $(cat err)"
+[ -s several/scene.csv ] && [ -s several/scene.splat ] && [ -s several/scene.ply ] || fail "not all are written: $(ls several)"
+must 3 kiln export a.db --format csv,splat -o below/ --report-loss 1 --min-psnr 90
 must 2 kiln export a.db -o d.splat --min-psnr 5
 "$KILN_BIN/kiln-export" a.db --json --report-loss 3 -o a.splat 2>err | python3 -c 'import json, sys
 psnr = json.load(sys.stdin)["psnr"]; sys.exit(not (len(psnr) == 3 and all(5 < v < 90 for v in psnr.values())))' || fail 'the JSON has no dB'
