@@ -34,7 +34,7 @@ typedef struct {
     /* where photos are sought: by their path as given, or in an image folder by what follows its name */
     char (*dirs)[KILN_PATH_MAX]; /* owned */
     bool is_image_folder[KILN_PHOTO_DIRS];
-    uint32_t n_dirs;
+    uint32_t n_dirs, n_given;                                           /* the first n_given of them are of --photos */
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
     uint64_t n_replaced;           /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
