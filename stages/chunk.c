@@ -2,6 +2,7 @@
  *
  * One unit plans (it needs the order of all rows), then each chunk is a unit of its own, keyed by the rows that it takes and
  * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -372,17 +373,16 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (kiln_run_prints(r)) {
-        kiln_print_part("%llu Gaussians in %llu chunk%s", (unsigned long long)k->input->count, (unsigned long long)n,
-                        n == 1 ? "" : "s");
+        kiln_print_part("%s in %s", KILN_COUNT(k->input->count, "Gaussian"), KILN_COUNT(n, "chunk"));
         if (n > 1)
             kiln_print_part(" of %llu to %llu (median %llu)", (unsigned long long)least, (unsigned long long)most,
                             (unsigned long long)median);
         kiln_print_gap();
     }
-    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %u octree levels", k->input->kind, (unsigned)deepest);
+    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %s", k->input->kind, KILN_COUNT(deepest, "octree level"));
     if (k->n_missing)
-        kiln_warn("%llu of the chunks, %llu Gaussians, could not be made and are missing in the layer",
-                  (unsigned long long)k->n_missing, (unsigned long long)k->rows_missing);
+        kiln_warn("%llu of the chunks, %s, could not be made and are missing in the layer", (unsigned long long)k->n_missing,
+                  KILN_COUNT(k->rows_missing, "Gaussian"));
     return KILN_OK;
 }
 

@@ -7,6 +7,7 @@
  * Over several hosts the blocks are shared out; hashes and scan are then stored by the plan, so that no task reads the whole file.
  * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -119,11 +120,10 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     KILN_GO(kiln_sources_unchanged(s, err));
     KILN_GO(kiln_run_commit(r, key, make, c, err));
     if (i->counts.kept == 0)
-        kiln_say("%u camera%s", i->n_cameras, i->n_cameras == 1 ? "" : "s");
+        kiln_say("%s", KILN_COUNT(i->n_cameras, "camera"));
     else
-        kiln_say("%llu %s%s, %u camera%s", (unsigned long long)i->counts.kept,
-                 i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point", i->counts.kept == 1 ? "" : "s", i->n_cameras,
-                 i->n_cameras == 1 ? "" : "s");
+        kiln_say("%s, %s", KILN_COUNT(i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
+                 KILN_COUNT(i->n_cameras, "camera"));
 done:
     free(c);
     return st;

@@ -4,6 +4,7 @@
  * A node is a unit. Leaves are chunks of the layer `baked`; the levels of a node above are merged from the coarsest levels of its
  * children. So all leaves are one list, then the nodes of each height are one. A node is keyed by the rows that go into it: a
  * change in a chunk leads to its ancestors alone. Level 0 is the baked layer, which stays as it is. */
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -195,8 +196,8 @@ static kiln_status report_refined(kiln_run *r, const making *k, kiln_error *err)
     if (!refined || json_object_set_new(kiln_run_report(r), "refined", refined))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (kiln_run_prints(r))
-        kiln_print("refined with %u steps: %llu of %llu levels of chunks are better", o.refine, (unsigned long long)kept,
-                   (unsigned long long)levels);
+        kiln_print("refined with %s: %llu of %s better", KILN_COUNT(o.refine, "step"), (unsigned long long)kept,
+                   KILN_COUNT(levels, "level of chunks is|levels of chunks are"));
     return KILN_OK;
 }
 
@@ -209,23 +210,21 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     KILN_TRY(report_json(r, k, sums, n, err));
     for (uint32_t i = 1; i < n; i++) rows += sums[i].rows;
     if (kiln_run_prints(r)) {
-        kiln_print_part("%llu Gaussians in %u chunk%s: %llu in the levels of %u node%s", (unsigned long long)k->baked->count,
-                        k->baked->n_chunks, k->baked->n_chunks == 1 ? "" : "s", (unsigned long long)rows, nodes,
-                        nodes == 1 ? "" : "s");
+        kiln_print_part("%s in %s: %llu in the levels of %s", KILN_COUNT(k->baked->count, "Gaussian"),
+                        KILN_COUNT(k->baked->n_chunks, "chunk"), (unsigned long long)rows, KILN_COUNT(nodes, "node"));
         if (nodes) {
             const kiln_lod_unit *root = kiln_lod_payload(&k->plan, nodes - 1);
-            kiln_print_part("; %llu stand for the scene at level %u", (unsigned long long)root->counts[root->n_levels - 1],
+            kiln_print_part("; %s for the scene at level %u", KILN_COUNT(root->counts[root->n_levels - 1], "stands|stand"),
                             root->first_level + root->n_levels - 1);
         }
         kiln_print_gap();
         if (k->seen)
-            kiln_print("%u camera%s see next to nothing of %llu Gaussians", k->n_views, k->n_views == 1 ? "" : "s",
-                       (unsigned long long)k->hidden);
+            kiln_print("%s next to nothing of %s", KILN_COUNT(k->n_views, "camera sees|cameras see"),
+                       KILN_COUNT(k->hidden, "Gaussian"));
     }
     KILN_TRY(report_refined(r, k, err));
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
-        kiln_print("level %2u: %llu Gaussian%s of %u node%s", i, (unsigned long long)sums[i].rows, sums[i].rows == 1 ? "" : "s",
-                   sums[i].nodes, sums[i].nodes == 1 ? "" : "s");
+        kiln_print("level %2u: %s of %s", i, KILN_COUNT(sums[i].rows, "Gaussian"), KILN_COUNT(sums[i].nodes, "node"));
     return KILN_OK;
 }
 

@@ -2,6 +2,7 @@
  * prints report and error, returns the exit code. */
 #include "stages/engine/engine_internal.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/gpu_table.h"
@@ -156,14 +157,13 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (r->selection.cut || r->round.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
     if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
-        return kiln_fail(err, KILN_E_PARTIAL, "%llu units of the part '%s' are quarantined; --gather tries them again", n_failed,
-                         r->round.path);
+        return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again",
+                         KILN_COUNT(n_failed, "unit"), r->round.path, n_failed == 1 ? "is" : "are", n_failed == 1 ? "it" : "them");
     if (r->round.cut) return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--units '%.200s' is none of the %llu units that are known so far, positions 0 to %llu; nothing of it was "
-                         "computed",
-                         kiln_engine_values.units, (unsigned long long)r->selection.position,
+                         "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
+                         kiln_engine_values.units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
     if (*r->partial_input && r->committed && !r->stored_report)
         kiln_warn(
@@ -171,13 +171,15 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
             "this again",
             r->partial_input, r->partial_input);
     if (n_failed)
-        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
-                         n_failed, total, r->committed ? ", or later stages with --allow-partial" : "");
+        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s quarantined; run the same command to try %s again%s", n_failed,
+                         KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
+                         r->committed ? ", or later stages with --allow-partial" : "");
     const char *part = kiln_engine_values.shard ? "shard" : "units";
     if (r->selection.given && !r->stored_report && left)
-        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, total, part);
+        kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
+                 KILN_COUNT(total, "unit is|units are"), part);
     else if (r->selection.given && !r->stored_report)
-        kiln_say("all %llu units are stored; the same command without --%s finishes the stage", total, part);
+        kiln_say("all %s stored; the same command without --%s finishes the stage", KILN_COUNT(total, "unit is|units are"), part);
     return KILN_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "stages/engine/ram.h"
 
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -335,7 +336,8 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
     }
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
     r->ram.predicted = kiln_max_u64(r->ram.predicted, out->predicted);
-    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %u workers", out->n_workers, n_wanted);
-    if (out->n_threads < all_threads()) kiln_chat("--ram has room for %u of %u threads", out->n_threads, all_threads());
+    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %s", out->n_workers, KILN_COUNT(n_wanted, "worker"));
+    if (out->n_threads < all_threads())
+        kiln_chat("--ram has room for %u of %s", out->n_threads, KILN_COUNT(all_threads(), "thread"));
     return KILN_OK;
 }

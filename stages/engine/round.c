@@ -6,6 +6,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/round_parts.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -432,8 +433,8 @@ static kiln_status note_decisions(const kiln_round *round, kiln_claim *c, kiln_e
 
 static void say_planned(const kiln_claim *c, uint64_t n_due)
 {
-    kiln_say("planned: %s, %llu of %llu units in %u task%s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
-             (unsigned long long)n_due, (unsigned long long)c->n_units, c->tasks, c->tasks == 1 ? "" : "s");
+    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
+             (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
 }
 
 static uint64_t count_due(const kiln_claim *c)

@@ -1,6 +1,7 @@
 /* info_cameras -- writes the cameras of a bake as the JSON list that kiln-render --cameras takes. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -32,7 +33,7 @@ kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, kiln_error 
     }
     text.data[text.size - 1] = '\n';
     KILN_GO(kiln_file_write(output, text.data, text.size, err));
-    kiln_say("%u cameras written to '%s'", n, output);
+    kiln_say("%s written to '%s'", KILN_COUNT(n, "camera"), output);
 done:
     kiln_buffer_release(&text);
     free(cameras);

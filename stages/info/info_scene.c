@@ -1,6 +1,7 @@
 /* info_scene -- the scene, and how many rows each layer has. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/memory.h"
 #include "base/quote.h"
 #include "schema/layers.h"
@@ -158,11 +159,11 @@ static void print_files(const json_t *files)
     enum { NAMED = 5 };
     const size_t n = json_array_size(files);
     if (n == 0) return;
-    kiln_print("%zu files joined", n);
+    kiln_print("%s joined", KILN_COUNT(n, "file"));
     for (size_t i = 0; i < n && i < NAMED; i++) {
         const json_t *f = json_array_get(files, i), *rows = json_is_object(f) ? json_object_get(f, "rows") : f;
-        kiln_print("file %zu: %s%s%lld rows", i, kiln_info_text(f, "path", ""), json_is_object(f) ? ", " : "",
-                   (long long)json_integer_value(rows));
+        kiln_print("file %zu: %s%s%s", i, kiln_info_text(f, "path", ""), json_is_object(f) ? ", " : "",
+                   KILN_COUNT(json_integer_value(rows), "row"));
     }
     if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
 }

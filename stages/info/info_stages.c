@@ -1,6 +1,7 @@
 /* info_stages -- each stage with its state and last run, a plan that stands, units in quarantine. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "schema/claim.h"
@@ -165,27 +166,26 @@ void kiln_info_print_stages(const json_t *info)
 void kiln_info_print_plan(const json_t *info)
 {
     const json_t *p = json_object_get(info, "plan");
-    char due[32], tasks[32];
     if (!json_is_object(p)) return;
     kiln_print_gap();
-    kiln_print_sentence("planned: %s units of kiln-%s (%s) for %s tasks, since %s on host %s; --gather brings them in",
-                        kiln_info_count_text(p, "due", due), kiln_info_text(p, "stage", "?"), kiln_info_text(p, "what", "?"),
-                        kiln_info_count_text(p, "tasks", tasks), kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));
+    kiln_print_sentence("planned: %s of kiln-%s (%s) for %s, since %s on host %s; --gather brings them in",
+                        KILN_COUNT(json_integer_value(json_object_get(p, "due")), "unit"), kiln_info_text(p, "stage", "?"),
+                        kiln_info_text(p, "what", "?"), KILN_COUNT(json_integer_value(json_object_get(p, "tasks")), "task"),
+                        kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));
 }
 
 void kiln_info_print_quarantine(const json_t *info)
 {
     const json_t *rows = json_object_get(info, "quarantine");
     const size_t shown = kiln_info_shown(json_array_size(rows));
-    char attempts[32];
     for (size_t i = 0; i < shown; i++) {
         const json_t *q = json_array_get(rows, i);
         if (i == 0) {
             kiln_print_gap();
             kiln_print("quarantine");
         }
-        kiln_print_sentence("%s: '%s' failed %s times, the last on %s: %s", kiln_info_text(q, "stage", "?"),
-                            kiln_info_text(q, "unit", "?"), kiln_info_count_text(q, "attempts", attempts),
+        kiln_print_sentence("%s: '%s' failed %s, the last on %s: %s", kiln_info_text(q, "stage", "?"),
+                            kiln_info_text(q, "unit", "?"), KILN_COUNT(json_integer_value(json_object_get(q, "attempts")), "time"),
                             kiln_info_text(q, "device", "?"), kiln_info_text(q, "reason", "?"));
     }
     kiln_info_print_rest(json_array_size(rows), shown);

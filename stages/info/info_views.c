@@ -1,6 +1,7 @@
 /* info_views -- cameras with their metrics, pictures that are not exact, photos that are damaged. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/survey/bake_views.h"
@@ -192,7 +193,10 @@ void kiln_info_print_damaged(const json_t *info)
     const size_t n = json_array_size(rows);
     if (n == 0) return;
     kiln_print_gap();
-    kiln_print("%zu photos are damaged or gone, their cameras are not measured", n);
+    kiln_print(
+        "%s",
+        KILN_COUNT(
+            n, "photo is damaged or gone, its camera is not measured|photos are damaged or gone, their cameras are not measured"));
     for (size_t i = 0; i < n && i < NAMED; i++)
         kiln_print_sentence("%s: %s", kiln_info_text(json_array_get(rows, i), "camera", "?"),
                             kiln_info_text(json_array_get(rows, i), "reason", "?"));
@@ -202,9 +206,10 @@ void kiln_info_print_damaged(const json_t *info)
 void kiln_info_print_fast(const json_t *info)
 {
     const json_t *f = json_object_get(info, "fast");
-    char images[32], measured[32], db[32];
+    char measured[32], db[32];
     if (!json_is_object(f)) return;
-    kiln_print_part("%s pictures drawn with --fast, not exactly; %s measured", kiln_info_count_text(f, "images", images),
+    kiln_print_part("%s drawn with --fast, not exactly; %s measured",
+                    KILN_COUNT(json_integer_value(json_object_get(f, "images")), "picture"),
                     kiln_info_count_text(f, "measured", measured));
     if (json_integer_value(json_object_get(f, "measured")) > 0)
         kiln_print_part(": at least %s dB from the exact ones",

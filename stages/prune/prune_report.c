@@ -1,6 +1,7 @@
 /* prune_report -- see the header. Numbers in the record are what the terminal shows, unrounded. */
 #include "stages/prune/prune_report.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
@@ -246,7 +247,7 @@ static void print_against(const kiln_prune_report *r)
 {
     if (!r->other) return;
     kiln_print_gap();
-    kiln_print("the other bake, '%s', holds %" PRIu64 " Gaussians", r->against, r->other->rows);
+    kiln_print("the other bake, '%s', holds %s", r->against, KILN_COUNT(r->other->rows, "Gaussian"));
     kiln_print("longest axis, in steps of 5 %%; the largest exactly");
     kiln_print("%-14s %14s %14s %14s", "share of rows", "before", "after", "the other");
     for (int i = 0; i < N_SHARES; i++)
@@ -261,9 +262,9 @@ static void print_counts(const kiln_prune_report *r)
     uint64_t clamped = 0;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) clamped += t->counts[i][1];
     if (t->kept == t->rows)
-        kiln_print_part("pruning keeps all %" PRIu64 " Gaussians", t->rows);
+        kiln_print_part("pruning keeps all %s", KILN_COUNT(t->rows, "Gaussian"));
     else
-        kiln_print_part("pruning keeps %" PRIu64 " of %" PRIu64 " Gaussians", t->kept, t->rows);
+        kiln_print_part("pruning keeps %" PRIu64 " of %s", t->kept, KILN_COUNT(t->rows, "Gaussian"));
     if (clamped)
         kiln_print_part(", %" PRIu64 " clamped", clamped);
     else
@@ -308,12 +309,11 @@ void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
 {
     const kiln_tally *t = r->tally;
     if (t->rows && t->kept == 0)
-        kiln_warn("ALL %" PRIu64
-                  " Gaussians are dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
+        kiln_warn("ALL %s dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
                   "--RULE off, or --reset",
-                  t->rows);
+                  KILN_COUNT(t->rows, "Gaussian is|Gaussians are"));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
-        kiln_warn("%" PRIu64 " of %" PRIu64 " rows named with --drop-row are not in the scene",
-                  n_named - t->counts[KILN_PRUNE_drop_row][0], n_named);
+        kiln_warn("%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
+                  KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are"));
     warn_of_scales(r);
 }

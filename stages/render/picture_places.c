@@ -1,6 +1,8 @@
 /* picture_places -- see the header. */
 #include "stages/render/picture_places.h"
 
+#include "base/count.h"
+
 #include "stages/render/against.h"
 
 #include <stdio.h>
@@ -47,9 +49,8 @@ static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
                          s->o->output, suffix, written);
     }
     if (s->n_jobs != 1)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
-                         s->o->output, s->n_jobs);
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file but %s to be drawn; name a folder, or one camera with --camera",
+                         s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
     if (kiln_opt_given(s->cli, "format") && !same_suffix(of_suffix, s->o->format))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
                          s->o->output, kiln_picture_suffix(of_suffix));

@@ -2,6 +2,7 @@
  * quarantined has no row, and the report says so. */
 #include "stages/render/against.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
@@ -386,8 +387,8 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
         kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_in_slabs)
-        kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
-                 t.n_in_slabs, t.n_drawn);
+        kiln_say("the Gaussians of %u of %s did not fit into memory at once: drawn in slabs of depth, the same bits", t.n_in_slabs,
+                 KILN_COUNT(t.n_drawn, "picture"));
     if (kiln_run_prints(r)) print_totals(s, &t);
     if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;

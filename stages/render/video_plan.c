@@ -1,6 +1,7 @@
 /* video_plan -- see video_plan.h. */
 #include "stages/render/video_plan.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -84,6 +85,6 @@ kiln_status kiln_video_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_
     if (json_object_set_new(kiln_run_report(r), "video", o_video) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     if (kiln_run_prints(r))
-        kiln_print("%llu frames of %ux%u, %.6g a second -> %s", (unsigned long long)v->n_written, v->width, v->height, fps, path);
+        kiln_print("%s of %ux%u, %.6g a second -> %s", KILN_COUNT(v->n_written, "frame"), v->width, v->height, fps, path);
     return KILN_OK;
 }

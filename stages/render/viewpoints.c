@@ -1,6 +1,7 @@
 /* viewpoints -- see viewpoints.h. */
 #include "stages/render/viewpoints.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "stages/frame/camera_path.h"
 #include "stages/frame/scene_box.h"
@@ -230,9 +231,9 @@ static void say_unseen(const sphere *s, const kiln_viewpoints *v)
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) n += !is_seen(s, &v->cameras[i]);
     if (n > 0)
-        kiln_warn("from %u of %u places on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
+        kiln_warn("from %u of %s on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
                   "%.6g:%.6g:%.6g and its radius %.6g",
-                  n, v->n, s->centre[0], s->centre[1], s->centre[2], s->radius);
+                  n, KILN_COUNT(v->n, "place"), s->centre[0], s->centre[1], s->centre[2], s->radius);
 }
 
 /* Where the cameras stand around what they look at; if they do not, around the box of the scene. */

@@ -102,8 +102,7 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
         kiln_html_fixed(h, v->image->ssim, 4);
         KILN_HTML(h, " \xc2\xb7 ");
     }
-    kiln_html_count(h, v->image->pairs);
-    KILN_HTML(h, " pairs");
+    kiln_plural(h, v->image->pairs, "pair", "pairs");
     if (v->heat.size) {
         KILN_HTML(h, " \xc2\xb7 per tile ");
         kiln_html_count(h, v->heat_median);

@@ -2,6 +2,7 @@
  * the renderer's own lists would, which is where such renderers run out of memory. */
 #include "stages/tiles/jobs.h"
 
+#include "base/count.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/frame/view_detail.h"
@@ -67,10 +68,10 @@ static void print_jobs(const kiln_tiles_bake *b)
 static void print_total(const kiln_tiles_bake *b, const totals *t, const char *profile, bool all)
 {
     char size[32];
-    kiln_print("%u camera%s, %llu pairs, tables about %s, profile %s", b->n_jobs, b->n_jobs == 1 ? "" : "s",
-               (unsigned long long)t->pairs, kiln_size_text(t->bytes, size), profile);
+    kiln_print("%s, %s, tables about %s, profile %s", KILN_COUNT(b->n_jobs, "camera"), KILN_COUNT(t->pairs, "pair"),
+               kiln_size_text(t->bytes, size), profile);
     kiln_detail_print(&t->detail, t->n_detail, b->level_text);
-    if (t->without) kiln_print("%llu of them have no table, see above", (unsigned long long)t->without);
+    if (t->without) kiln_print("%s no table, see above", KILN_COUNT(t->without, "of them has|of them have"));
     if (!all || !t->most_ram) return;
     kiln_print("most memory: %s for '%s'", kiln_size_text(t->most_ram->peak, size), t->most_ram->camera->name);
     kiln_print("the renderer's own lists: %s at %d bytes a box pair for '%s'",

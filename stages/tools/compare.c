@@ -1,5 +1,6 @@
 /* kiln-compare -- how alike two pictures are, or the pictures of two folders: PSNR and SSIM of their colours, means of their
  * channels. stages/compare/ measures and finds the pairs; this prints. */
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -259,7 +260,8 @@ static kiln_status tell_all(const measured_list *list, const kiln_picture_pairs 
     else
         print_folders(list, pairs, a, b);
     for (size_t i = list->n - list->n_failed; i < list->n; i++) kiln_warn("not compared: %s", list->row[i].failed.msg);
-    if (list->n_failed) return kiln_fail(err, KILN_E_INPUT, "%zu of %zu pictures could not be compared", list->n_failed, list->n);
+    if (list->n_failed)
+        return kiln_fail(err, KILN_E_INPUT, "%zu of %s could not be compared", list->n_failed, KILN_COUNT(list->n, "picture"));
     return KILN_OK;
 }
 

@@ -1,5 +1,6 @@
 /* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
  * size, `points` a cloud of bare points, `demo` a small yard with photos. */
+#include "base/count.h"
 #include "base/file.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
@@ -60,8 +61,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)
                       : kiln_generate_scene(dir, &g, err));
-    if (points && kiln_run_prints(r)) kiln_print("%s: %llu points", dir, (unsigned long long)g.gaussians);
-    if (!points && kiln_run_prints(r)) kiln_print("%s: %llu Gaussians, %u cameras", dir, (unsigned long long)g.gaussians, g.cameras);
+    if (points && kiln_run_prints(r)) kiln_print("%s: %s", dir, KILN_COUNT(g.gaussians, "point"));
+    if (!points && kiln_run_prints(r))
+        kiln_print("%s: %s, %s", dir, KILN_COUNT(g.gaussians, "Gaussian"), KILN_COUNT(g.cameras, "camera"));
     return KILN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* base -- status, memory, files, paths, checked arithmetic, the log's counters. */
 #include "base/carve.h"
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -362,6 +363,23 @@ static void a_pose_says_where_a_camera_stands(void **state)
     assert_true(seen[0] == 1 && seen[1] == -2 && seen[2] == 5);
 }
 
+static void one_thing_is_not_counted_in_the_plural(void **state)
+{
+    (void)state;
+    char text[KILN_COUNT_TEXT];
+    assert_string_equal(kiln_count_text(0, "camera", text), "0 cameras");
+    assert_string_equal(kiln_count_text(1, "camera", text), "1 camera");
+    assert_string_equal(kiln_count_text(2, "camera", text), "2 cameras");
+    assert_string_equal(kiln_count_text(1, "photo is|photos are", text), "1 photo is");
+    assert_string_equal(kiln_count_text(21, "photo is|photos are", text), "21 photos are");
+    assert_string_equal(kiln_count_text(UINT64_MAX, "row", text), "18446744073709551615 rows");
+    assert_string_equal(KILN_COUNT(1, "pair"), "1 pair");
+    char words[2 * KILN_COUNT_TEXT];
+    memset(words, 'x', sizeof words);
+    words[sizeof words - 1] = '\0';
+    assert_int_equal(strlen(kiln_count_text(3, words, text)), KILN_COUNT_TEXT - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(clocks_run_and_memory_is_seen),
         cmocka_unit_test(vectors_without_a_length_are_left_alone),
         cmocka_unit_test(a_pose_says_where_a_camera_stands),
+        cmocka_unit_test(one_thing_is_not_counted_in_the_plural),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -5,6 +5,7 @@
  * name missing things are COLMAP's own loose ends and do no harm. Keypoints are for visitors (colmap_visit.h), who get
  * the images instead of the list of cameras.
  */
+#include "base/count.h"
 #include "stages/import/colmap/colmap_model.h"
 #include "stages/import/colmap/colmap_visit.h"
 
@@ -207,7 +208,11 @@ static kiln_status read_rigs(kiln_colmap *m, const char *folder, const encoding 
     KILN_TRY(read_part(m, folder, "frames", e->suffix, e->frames, err));
     if (m->framed.n) qsort(m->framed.id, m->framed.n, sizeof *m->framed.id, by_u32);
     for (uint32_t i = 0; i < m->images.n; i++) n_alone += !has_id(&m->framed, m->images.id[i]);
-    if (n_alone) kiln_dataset_note(m->f->d, "'%s': %u images belong to no frame; their own poses are used", folder, n_alone);
+    if (n_alone)
+        kiln_dataset_note(
+            m->f->d, "'%s': %s", folder,
+            KILN_COUNT(n_alone,
+                       "image belongs to no frame; its own pose is used|images belong to no frame; their own poses are used"));
     return KILN_OK;
 }
 
