@@ -41,7 +41,7 @@ const kiln_opt kiln_common_options[] = {
      KILN_DEVICE},
     {"json", 0, KILN_OPT_BOOL, &kiln_common_values.json, NULL, NULL, NULL, "write the results to stdout as JSON", 0},
     {"quiet", 'q', KILN_OPT_BOOL, &kiln_common_values.quiet, NULL, NULL, NULL,
-     "print errors only: no progress, no notes, no results of a stage", 0},
+     "print errors only: no progress, no notes, no results; --json prints them anyway", 0},
     {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL,
      "say more: notes on stderr, a line for each camera and all tables of a stage", 0},
     {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,

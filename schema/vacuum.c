@@ -39,28 +39,22 @@ static int look_now(void *context)
 /* Ends with a file of its new size, unless a reader looks at an older state: then the next writer's end does it. */
 static void write_back(kiln_manifest *m) { (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); }
 
-/* "12 MiB are free": of the file system that holds the path. */
-static void free_text(const char *path, char out[64])
+/* Free bytes of the file system that holds the path, for people. */
+static const char *free_text(const char *path, char out[32])
 {
     struct statvfs fs;
-    char amount[32];
-    if (statvfs(path, &fs) == 0)
-        (void)snprintf(out, 64, "%s are free", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
-    else
-        strcpy(out, "not to be looked at");
+    if (statvfs(path, &fs) != 0) return "an unknown number of bytes";
+    return kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, out);
 }
 
 /* What has no room is one of two copies, and SQLite does not say which. */
 static kiln_status fail_full(const kiln_manifest *m, const char *folder, kiln_error *err)
 {
-    char there[64], beside[64];
-    free_text(folder, there);
-    free_text(m->file, beside);
-    return kiln_fail(
-        err, KILN_E_IO,
-        "cannot vacuum '%s': %s; a copy of what is kept goes to '%s' (%s), and another one beside '%s' (%s): make room "
-        "and run again",
-        m->path, sqlite3_errstr(SQLITE_FULL), folder, there, m->file, beside);
+    char there[32], beside[32];
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot vacuum '%s': %s; a copy of what is kept goes to '%s', where %s are free, and another one beside '%s', "
+                     "%s are free there, make room and run again",
+                     m->path, sqlite3_errstr(SQLITE_FULL), folder, free_text(folder, there), m->file, free_text(m->file, beside));
 }
 
 kiln_status kiln_manifest_vacuum(kiln_manifest *m, const char *folder, kiln_vacuum_look_fn *look, void *context, kiln_error *err)

@@ -466,7 +466,7 @@ static void a_vacuum_without_room_names_both_places(void **state)
     assert_int_equal(umount2(full, MNT_DETACH), 0);
     assert_int_equal(st, KILN_E_IO);
     assert_says(&err, "a copy of what is kept goes to '");
-    assert_says(&err, "/full' (64 KiB are free)"); /* the file of the copy is gone */
+    assert_says(&err, "/full', where 64 KiB are free"); /* the file of the copy is gone */
     assert_says(&err, "and another one beside '");
     verify(m);
     kiln_manifest_close(m);
