@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +26,8 @@ typedef enum {
     KILN_OPT_BOOL,  /* bool *             no argument; --no-NAME unsets */
     KILN_OPT_U32,   /* uint32_t *         range "lo..hi" */
     KILN_OPT_U64,   /* uint64_t * */
-    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
-                                          allowed where it is the default or the range ends in "|off" */
+    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN and "auto"
+                                          KILN_OPT_AUTO, allowed where they are the default or behind the range: "lo..hi|off|auto" */
     KILN_OPT_SIZE,  /* kiln_size *        512M, 1.5G, 50% */
     KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default. With a range "a|b|c": one of these words, or
                        several of them with commas between them */
@@ -38,6 +39,10 @@ typedef enum {
                        a
                        '\\' of an item. So also a variable of make; NULL when there are no items */
 } kiln_opt_kind;
+
+/* A number that the program chooses. No text of a number gives it. */
+#define KILN_OPT_AUTO ((double)INFINITY)
+static inline bool kiln_opt_is_auto(double value) { return isinf(value) && value > 0; }
 
 enum { KILN_OPT_TEXT_MAX = 65536 }; /* bytes of the text of any option, with its NUL; but for lists KILN_PATH_MAX is enough */
 

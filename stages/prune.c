@@ -1,5 +1,6 @@
 /* kiln-prune -- normalises scales and drops what breaks renderers: the cure for exploded Gaussians whose tile lists take
- * all memory. Statistics of the whole input first, then each block on its own, then pairs before and after by camera.
+ * all memory. Statistics of the whole input first, then whether limits that are `auto` act, then each block on its own, then
+ * pairs before and after by camera.
  *
  * The output has the blocks of the input with the same names and borders; a block that no rule touches keeps its bytes.
  * Why the defaults are what they are: kernels/prune/DESIGN.md. */
@@ -9,6 +10,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
+#include "stages/prune/judgement.h"
 #include "stages/prune/pairs_forecast.h"
 #include "stages/prune/prune_report.h"
 #include "stages/prune/pruned_blocks.h"
@@ -119,13 +121,15 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     return kiln_run_need_ram(r, block, "a block", err);
 }
 
-static kiln_hash input_key(kiln_run *r, const kiln_pruning *p)
+static kiln_status input_key(kiln_run *r, kiln_pruning *p, kiln_hash *out, kiln_error *err)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "input", p->input->digest);
     if (p->spacing) kiln_key_hash(h, "spacing", p->spacing->digest);
     kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin); /* crops are in the source's coordinates */
-    return kiln_key_end(h);
+    const kiln_status st = kiln_pruning_key_judges(r, p, h, err);
+    *out = kiln_key_end(h);
+    return st;
 }
 
 /* Runs one unit and reads its only output, of a known size (0: any). */
@@ -170,7 +174,6 @@ static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
     KILN_GO(kiln_unit_refuse(r, &u, check_statistics(&p->stats, p->input->count, err), err));
-    KILN_GO(kiln_prune_rules_make(&o.rules, &p->stats, p->scene.origin, &p->rules, err));
 done:
     free(data);
     kiln_units_release(&u, 1);
@@ -262,7 +265,11 @@ static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.agains
 
 static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
-    const kiln_prune_report what = {.options = &o.rules,
+    const bool synthetic = p->n_cameras > 0 && p->cameras[0].synthetic;
+    const kiln_prune_report what = {.given = &o.rules,
+                                    .options = &p->chosen,
+                                    .judgement = &p->judgement,
+                                    .synthetic = synthetic ? p->n_cameras : 0,
                                     .stats = &p->stats,
                                     .tally = &p->tally,
                                     .filtered = p->filters.filters.n ? p->filtered : NULL,
@@ -282,6 +289,7 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    kiln_hash key;
     bool fresh;
     KILN_TRY(kiln_prune_options_check(&o.rules, err));
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
@@ -290,13 +298,14 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(open_input(r, p, err));
     KILN_TRY(bind_filters(p, err));
     take_size(p);
-    const kiln_hash key = input_key(r, p);
+    KILN_TRY(input_key(r, p, &key, err));
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(need_ram(r, p, err));
     KILN_TRY(expect_work(r, p, n_sizes, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
+    KILN_TRY(kiln_pruning_judge(r, p, err));
     KILN_TRY(kiln_pruning_blocks(r, p, err));
     KILN_TRY(kiln_pruning_predict(r, p, err));
     KILN_TRY(look_at_other(r, p, err));

@@ -1,6 +1,7 @@
-/* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), the
- * scene row (read by all), its words (read by those that write files) and tracks, the way from COLMAP's points to photos (read by
- * knn, which colours points). Each has a digest of its own, so that a new photo does not make stages stale that never look at one.
+/* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), their
+ * views alone (read by prune, which asks what cameras see of large Gaussians), the scene row (read by all), its words (read by
+ * those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points). Each has a digest
+ * of its own, so that a new photo does not make stages stale that never look at one.
  */
 #include "stages/import/import_outputs.h"
 
@@ -93,6 +94,24 @@ done:
     return st;
 }
 
+static kiln_status digest_views(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_camera *cameras = NULL;
+    uint32_t n = 0;
+    KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_camera *c = &cameras[i];
+        const double numbers[] = {c->fx, c->fy, c->cx, c->cy, c->width, c->height};
+        kiln_key_bytes(h, "rotation", c->r, sizeof c->r);
+        kiln_key_bytes(h, "translation", c->t, sizeof c->t);
+        kiln_key_bytes(h, "pinhole", numbers, sizeof numbers);
+    }
+    *out = kiln_hasher_end(h);
+    free(cameras);
+    return KILN_OK;
+}
+
 /* Camera files and photos, where the points are of a COLMAP model; else nothing, zero. */
 static kiln_status digest_tracks(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
@@ -113,5 +132,5 @@ done:
     return st;
 }
 
-const kiln_stage_output kiln_import_outputs[] = {
-    {"cameras", digest_cameras}, {"scene", digest_scene}, {"words", digest_words}, {"tracks", digest_tracks}, {NULL, NULL}};
+const kiln_stage_output kiln_import_outputs[] = {{"cameras", digest_cameras}, {"views", digest_views},   {"scene", digest_scene},
+                                                 {"words", digest_words},     {"tracks", digest_tracks}, {NULL, NULL}};

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "stages/engine/devices.h"
 #include "stages/engine/work.h"
+#include "stages/prune/judgement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,17 +49,20 @@ static kiln_status make_views(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     const kiln_view_options request = {.near_text = "profile"}; /* inria, as the scene says */
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes, n;
-    KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
+    KILN_TRY(kiln_pruning_read_cameras(r, p, err));
     KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
     n = p->o->all_cameras || p->n_cameras < KILN_PRUNE_CAMERAS_USUAL ? p->n_cameras : KILN_PRUNE_CAMERAS_USUAL;
     p->n_views = n * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
     KILN_TRY(KILN_ALLOC(&p->requests, p->n_views, "views", err));
-    KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
+    if (!p->keys.layer) KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
-        const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
+        const uint32_t camera = (uint32_t)((uint64_t)(i / n_sizes) * p->n_cameras / n); /* evenly chosen */
+        const kiln_camera *c = &p->cameras[camera];
         const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
         p->views[i] = (kiln_prune_view){.camera = c->name, .width = scaled.width, .height = scaled.height};
+        const bool weighed = sizes[0] == 0 && p->judgement.weighed && p->judgement.weighed[camera];
+        if (weighed) p->views[i].would_touch = &p->judgement.weights[camera];
         KILN_TRY(kiln_view_request_init(&p->requests[i], &request, &p->scene, &scaled, err));
     }
     return KILN_OK;
@@ -73,7 +77,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     head.request = p->requests[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
-    head.n_kept = p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
+    head.n_kept = 2 * (uint64_t)p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_view_chunks blocks;
     KILN_TRY(kiln_view_chunks_of_layer(p->input, &p->requests[i], &blocks, err));
@@ -105,7 +109,7 @@ static kiln_status put_lists(const kiln_pruning *p, kiln_buffer *b, kiln_error *
 {
     if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));
     if (p->n_rows) KILN_TRY(kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err));
-    KILN_TRY(kiln_buffer_put(b, p->kept, p->input->n_chunks * sizeof *p->kept, err));
+    KILN_TRY(kiln_buffer_put(b, p->kept, 2 * (uint64_t)p->input->n_chunks * sizeof *p->kept, err));
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 

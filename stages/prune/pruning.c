@@ -22,6 +22,8 @@ void kiln_pruning_release(kiln_pruning *p)
     free(p->requests);
     kiln_chunk_keys_release(&p->keys);
     free(p->views);
+    free(p->judgement.weights);
+    free(p->judgement.weighed);
     free(p->cameras);
     free(p->merges);
     free(p->rows);

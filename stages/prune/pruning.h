@@ -31,13 +31,15 @@ typedef struct {
     kiln_prune_filters filters;
     uint64_t filtered[KILN_FILTER_KINDS]; /* rows that they drop */
     kiln_prune_stats stats;
+    kiln_prune_judgement judgement;
+    kiln_prune_options chosen; /* the options, with a limit or off for `auto` */
     kiln_prune_rules rules;
     kiln_merged_row *merges;
     uint64_t n_merges;
     kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
     uint32_t *block_of; /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
-    uint32_t *kept; /* [input->n_chunks] what became of each block, as kiln_prune_request has it */
+    uint32_t *kept; /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     kiln_tally tally, other;
     double largest[3]; /* as in kiln_prune_report */
     kiln_camera *cameras;

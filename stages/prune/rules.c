@@ -3,6 +3,7 @@
 #include "stages/prune/rules.h"
 
 #include "base/memory.h"
+#include "base/option.h"
 #include "kernels/math/real.h"
 
 #include <errno.h>
@@ -11,6 +12,34 @@
 #include <string.h>
 
 enum { LIST_TEXT_MAX = 4000 }; /* longer ones would not survive being stored as a parameter */
+
+uint32_t kiln_prune_auto_rules(const kiln_prune_options *o)
+{
+    uint32_t rules = 0;
+#define AUTO(id, limit) rules |= (uint32_t)kiln_opt_is_auto(o->id) << KILN_PRUNE_##id;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return rules;
+}
+
+double kiln_prune_auto_limit(const kiln_prune_options *o, kiln_prune_rule rule)
+{
+#define AUTO(id, limit) \
+    if (rule == KILN_PRUNE_##id && kiln_opt_is_auto(o->id)) return limit;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return NAN;
+}
+
+kiln_prune_options kiln_prune_options_resolved(const kiln_prune_options *o, bool act)
+{
+    kiln_prune_options out = *o;
+#define AUTO(id, limit) \
+    if (kiln_opt_is_auto(o->id)) out.id = act ? (double)(limit) : NAN;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return out;
+}
 
 float kiln_prune_extent(const kiln_prune_stats *s)
 {

@@ -11,7 +11,8 @@ for pair in "s $ok" "x $ex"; do
     set -- $pair
     kiln import "$KILN_TMP/$1" "$2" >/dev/null || fail "import $1"
     kiln knn "$2" >/dev/null || fail "knn $1"
-    kiln prune "$2" --json >"$KILN_TMP/$1.json" || fail "prune $1"
+    limits=; [ $1 = s ] || limits='--max-spacing 32 --max-extent 0.5' # by default they rest: what they touch has a tenth of the pairs
+    kiln prune "$2" --json $limits >"$KILN_TMP/$1.json" || fail "prune $1"
 done
 number() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print($2)" "$1"; }
 pairs() { number "$1" "sum(c['pairs'][$2] for c in r['cameras'])"; }

@@ -15,7 +15,7 @@ static struct {
     bool merge, dry;
     uint32_t k, format, none32;
     uint64_t rows;
-    double opacity, ceiling, floor, free;
+    double opacity, ceiling, floor, limit, free;
     kiln_size cache;
     const char *camera, *out, *add;
     const char *kinds;
@@ -28,6 +28,7 @@ static const kiln_opt options[] = {
     {"min-opacity", 0, KILN_OPT_F64, &o.opacity, "X", "1/255", "0..1", "drop what is fainter", KILN_KEYED},
     {"ceiling", 0, KILN_OPT_F64, &o.ceiling, "X", "off", "0..", "largest scale", KILN_KEYED},
     {"floor", 0, KILN_OPT_F64, &o.floor, "X", "0.5", "0..1|off", "smallest scale", KILN_KEYED},
+    {"limit", 0, KILN_OPT_F64, &o.limit, "X", "auto", "1e-6..|off|auto", "greatest length", KILN_KEYED},
     {"free", 0, KILN_OPT_F64, &o.free, "X", NULL, NULL, "any number", 0},
     {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
     {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
@@ -132,6 +133,10 @@ static void values_out_of_range_are_refused_with_what_is_taken(void **state)
     assert_refused("m --min-opacity off", "not 'off'");
     assert_refused("m --ceiling -1", "of at least 0 or off");
     assert_refused("m --floor 2", "a number from 0 to 1 or off, not '2'");
+    assert_refused("m --limit 0", "a number of at least 1e-6, off or auto, not '0'");
+    assert_refused("m --limit of", "not 'of'");
+    assert_refused("m --limit inf", "not 'inf'");
+    assert_refused("m --floor auto", "not 'auto'");
     assert_refused("m --format jpg", "png|png16|npy, not 'jpg'");
     assert_refused("m --format pn", "not 'pn'");
     assert_refused("m --cache 101%", "a size such as");
@@ -191,6 +196,14 @@ static void text_and_value_are_inverse(void **state)
     assert_string_equal(text_of("floor"), "off");
     assert_string_equal(text_of("ceiling"), "off");
     assert_string_equal(text_of("cache"), "25%");
+    assert_string_equal(text_of("limit"), "auto");
+    assert_true(kiln_opt_is_auto(o.limit));
+    assert_int_equal(parse("m --limit 32"), KILN_OK);
+    assert_string_equal(text_of("limit"), "32");
+    assert_int_equal(parse("m --limit auto"), KILN_OK);
+    assert_string_equal(text_of("limit"), "auto");
+    assert_int_equal(parse("m --limit off"), KILN_OK);
+    assert_true(isnan(o.limit) && !kiln_opt_is_auto(o.limit));
 }
 
 static void every_text_can_be_set_again(void **state)
