@@ -36,6 +36,19 @@ static uint64_t take_out(kiln_splat2d *splats, uint64_t *n, const uint8_t *mark,
     return taken;
 }
 
+/* Moves the splats of rows whose mark is 2 to the front. Returns how many. */
+static uint64_t touched_first(kiln_splat2d *splats, uint64_t n, const uint8_t *mark)
+{
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (mark[splats[i].row] != 2) continue;
+        const kiln_splat2d s = splats[first];
+        splats[first++] = splats[i];
+        splats[i] = s;
+    }
+    return first;
+}
+
 /* mark becomes: 1 where the row stays as it is; 2 where the rules touch it and it could show; else 0. */
 static kiln_status find_same(counting *c, uint32_t block, kiln_pruned_rows *r, kiln_error *err)
 {
@@ -59,7 +72,7 @@ static kiln_status count_block(counting *c, const kiln_prune_request *q, uint32_
     kiln_pruned_rows r;
     kiln_geometry source, changed;
     kiln_status st;
-    uint64_t visible, pairs, gone, again;
+    uint64_t visible, pairs, gone, touched, again;
     KILN_TRY(kiln_pruned_rows_make(c->count.w, c->in, q, block, &r, err));
     KILN_GO(find_same(c, block, &r, err));
     KILN_GO(kiln_prune_geometry(c->count.w, c->in, block, &source, err));
@@ -70,11 +83,14 @@ static kiln_status count_block(counting *c, const kiln_prune_request *q, uint32_
         c->sum.pairs[side] += pairs;
         c->sum.visible[side] += visible;
     }
-    KILN_GO(kiln_pair_counter_count(&c->count, gone, c->some, &pairs, err));
+    touched = touched_first(c->some, gone, r.mark);
+    KILN_GO(kiln_pair_counter_count(&c->count, touched, c->some, &pairs, err));
+    c->sum.touched[0] += pairs;
+    c->sum.touched[1] += touched;
+    c->sum.pairs[0] += pairs;
+    KILN_GO(kiln_pair_counter_count(&c->count, gone - touched, c->some + touched, &pairs, err));
     c->sum.pairs[0] += pairs;
     c->sum.visible[0] += gone;
-    c->sum.touched[0] += pairs; /* one that is too faint to show has none */
-    for (uint64_t i = 0; i < gone; i++) c->sum.touched[1] += r.mark[c->some[i].row] == 2;
     gather_changed(&r, c->changed, &changed);
     KILN_GO(kiln_pair_counter_project(&c->count, &changed, &again, err));
     KILN_GO(kiln_pair_counter_count(&c->count, again, c->count.splats, &pairs, err));

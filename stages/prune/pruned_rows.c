@@ -108,8 +108,8 @@ bool kiln_pruned_rows_is_same(const kiln_pruned_rows *r, const float *source_sca
 
 bool kiln_pruned_rows_is_touched(const kiln_pruned_rows *r, const float *source_scales, uint64_t row)
 {
-    const float faintest = 0.0039f; /* less than 1/255: none that has a pair is left out */
-    return !kiln_pruned_rows_is_same(r, source_scales, row) && kiln_sigmoidf(r->opacity_logits[row]) >= faintest;
+    const float least_alpha = 1.0f / 255.0f; /* that renderers draw; pairs are counted from a little less on */
+    return !kiln_pruned_rows_is_same(r, source_scales, row) && kiln_sigmoidf(r->opacity_logits[row]) >= least_alpha;
 }
 
 bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r)

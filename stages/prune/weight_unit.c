@@ -14,8 +14,8 @@ typedef struct {
     kiln_prune_input *in;
     const kiln_prune_request *q;
     kiln_pair_counter count;
-    float *gathered;
-    uint8_t *which; /* [rows of the largest block] */
+    uint32_t *rows;  /* [rows of the largest block] */
+    float *gathered; /* geometry of these */
     char *store;
 } weighing;
 
@@ -23,8 +23,8 @@ static size_t lay_out(weighing *c, char *store)
 {
     kiln_carve at = {store, 0};
     c->count.splats = kiln_take(&at, c->in->largest, sizeof *c->count.splats);
+    c->rows = kiln_take(&at, c->in->largest, sizeof *c->rows);
     c->gathered = kiln_take(&at, c->in->largest, 11 * sizeof *c->gathered);
-    c->which = kiln_take(&at, c->in->largest, sizeof *c->which);
     c->count.row_pairs = kiln_take(&at, kiln_view_tiles_y(&c->count.request->view), sizeof *c->count.row_pairs);
     return at.used;
 }
@@ -34,41 +34,79 @@ static bool is_seen(const weighing *c, uint32_t block)
     return kiln_prune_has_block(c->in, block) && kiln_view_request_may_see(c->count.request, &c->in->layer->chunks[block]);
 }
 
-static bool has_bit(const uint8_t *bits, uint64_t i) { return bits[i >> 3] >> (i & 7) & 1; }
-
-/* which: the rows that the rules would touch, or those that no rule would. False: no row of the block is marked. */
-static bool choose_rows(const weighing *c, uint32_t block, bool touched)
+/* The bits of the rows that the rules would touch, half of a block's marks; NULL: no row of the block is marked. */
+static const uint8_t *marks_of(const weighing *c, uint32_t block)
 {
-    const uint64_t n = c->in->layer->chunks[block].count, bytes = kiln_prune_marks_bytes(c->in->largest);
     const uint32_t at = c->q->kept[block];
-    if (at == KILN_PRUNE_NO_BLOCK) return false;
-    const uint8_t *bits = (const uint8_t *)c->q->text + at * bytes, *dropped = bits + bytes / 2;
-    for (uint64_t i = 0; i < n; i++) c->which[i] = touched ? has_bit(bits, i) : !has_bit(bits, i) && !has_bit(dropped, i);
-    return true;
+    return at == KILN_PRUNE_NO_BLOCK ? NULL : (const uint8_t *)c->q->text + at * kiln_prune_marks_bytes(c->in->largest);
 }
 
-/* Adds the pairs of the rows of a block that are chosen, or of all rows. */
-static kiln_status add_block(weighing *c, uint32_t block, bool all, uint64_t *pairs, uint64_t *visible, kiln_error *err)
+static bool has_bit(const uint8_t *bits, uint64_t i) { return bits[i >> 3] >> (i & 7) & 1; }
+
+/* c->rows: the rows that have a bit. Most bytes are 0. */
+static uint64_t list_rows(const weighing *c, const uint8_t *bits, uint64_t n)
 {
-    kiln_geometry source, some;
-    uint64_t n_pairs, n_visible;
-    KILN_TRY(kiln_prune_geometry(c->count.w, c->in, block, &source, err));
-    if (!all) kiln_geometry_gather(&source, c->which, c->gathered, &some);
-    KILN_TRY(kiln_pair_counter_project(&c->count, all ? &source : &some, &n_visible, err));
-    KILN_TRY(kiln_pair_counter_count(&c->count, n_visible, c->count.splats, &n_pairs, err));
-    *pairs += n_pairs;
-    *visible += n_visible;
+    uint64_t k = 0;
+    for (uint64_t byte = 0; byte < (n + 7) / 8; byte++) {
+        if (!bits[byte]) continue;
+        for (uint64_t i = 8 * byte; i < 8 * byte + 8 && i < n; i++)
+            if (has_bit(bits, i)) c->rows[k++] = (uint32_t)i;
+    }
+    return k;
+}
+
+static const float *gather_plane(const weighing *c, uint64_t n_rows, const float *from, uint64_t n, uint64_t components, float **at)
+{
+    const float *first = *at;
+    for (uint64_t k = 0; k < components; k++)
+        for (uint64_t i = 0; i < n_rows; i++) *(*at)++ = from[k * n + c->rows[i]];
+    return first;
+}
+
+static kiln_status add_touched(weighing *c, uint32_t block, kiln_prune_weight *out, kiln_error *err)
+{
+    const uint8_t *bits = marks_of(c, block);
+    kiln_geometry from, rows;
+    uint64_t pairs, visible;
+    float *at = c->gathered;
+    if (!bits) return KILN_OK;
+    KILN_TRY(kiln_prune_geometry(c->count.w, c->in, block, &from, err));
+    rows.n = list_rows(c, bits, from.n);
+    rows.means = gather_plane(c, rows.n, from.means, from.n, 3, &at);
+    rows.log_scales = gather_plane(c, rows.n, from.log_scales, from.n, 3, &at);
+    rows.quats = gather_plane(c, rows.n, from.quats, from.n, 4, &at);
+    rows.opacity_logits = gather_plane(c, rows.n, from.opacity_logits, from.n, 1, &at);
+    KILN_TRY(kiln_pair_counter_project(&c->count, &rows, &visible, err));
+    KILN_TRY(kiln_pair_counter_count(&c->count, visible, c->count.splats, &pairs, err));
+    out->pairs += pairs;
+    out->visible += visible;
+    return KILN_OK;
+}
+
+/* Without the rows that are marked: those that the rules would touch, and those that another drops. */
+static kiln_status add_others(weighing *c, uint32_t block, uint64_t *others, kiln_error *err)
+{
+    const uint8_t *bits = marks_of(c, block), *dropped = bits ? bits + kiln_prune_marks_bytes(c->in->largest) / 2 : NULL;
+    kiln_splat2d *splats = c->count.splats;
+    kiln_geometry g;
+    uint64_t pairs, visible, left = 0;
+    KILN_TRY(kiln_prune_geometry(c->count.w, c->in, block, &g, err));
+    KILN_TRY(kiln_pair_counter_project(&c->count, &g, &visible, err));
+    for (uint64_t i = 0; i < visible && bits; i++)
+        if (!has_bit(bits, splats[i].row) && !has_bit(dropped, splats[i].row)) splats[left++] = splats[i];
+    KILN_TRY(kiln_pair_counter_count(&c->count, bits ? left : visible, splats, &pairs, err));
+    *others += pairs;
     return KILN_OK;
 }
 
 static kiln_status weigh(weighing *c, kiln_prune_weight *out, kiln_error *err)
 {
     const uint32_t n = c->in->layer->n_chunks;
-    uint64_t others = 0, visible = 0;
+    uint64_t others = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (is_seen(c, i) && choose_rows(c, i, true)) KILN_TRY(add_block(c, i, false, &out->pairs, &out->visible, err));
+        if (is_seen(c, i)) KILN_TRY(add_touched(c, i, out, err));
     for (uint32_t i = 0; i < n && others < out->pairs; i++)
-        if (is_seen(c, i)) KILN_TRY(add_block(c, i, !choose_rows(c, i, false), &others, &visible, err));
+        if (is_seen(c, i)) KILN_TRY(add_others(c, i, &others, err));
     out->holds_most = others < out->pairs;
     return KILN_OK;
 }
