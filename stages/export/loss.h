@@ -1,4 +1,5 @@
 /* loss -- what a written file has lost: it is read again by its format's reader, and drawn beside the rows that were to be written.
+ * Of a format with levels that are the finest rows: the leaves of a RAD (rad_read.h), the GLBs of 3D Tiles with nothing below them.
  *
  * dB is the PSNR of the float pictures over the scene's background, RGB, clamped to 0 .. 1 (DESIGN of render), in the profile that
  * render stores for the bake, else inria, with the scene's antialiased flag on both sides.

@@ -544,10 +544,40 @@ static bool complete(const char *target)
     return all;
 }
 
+/* Tiles that have content and nothing below them: the finest of each node, and parts. */
+static kiln_status add_leaves(json_t *tile, kiln_buffer *names, kiln_error *err) // NOLINT(misc-no-recursion)
+{
+    char name[KILN_LEAF_NAME] = "";
+    size_t i;
+    json_t *child, *children = json_object_get(tile, "children");
+    const char *uri = json_string_value(json_object_get(json_object_get(tile, "content"), "uri"));
+    _Static_assert((int)KILN_TILE_URI == (int)KILN_LEAF_NAME, "names of tiles are listed as names of leaves");
+    json_array_foreach(children, i, child) KILN_TRY(add_leaves(child, names, err));
+    if (json_array_size(children) || !uri || !kiln_tile_uri_is_ours(uri)) return KILN_OK;
+    (void)snprintf(name, sizeof name, "%s", uri);
+    return kiln_buffer_put(names, name, sizeof name, err);
+}
+
+static kiln_status leaves(const char *last_file, kiln_buffer *names, kiln_error *err)
+{
+    unsigned char *text;
+    size_t size;
+    json_t *tileset = NULL;
+    KILN_TRY(kiln_file_read(last_file, TILESET_MAX, &text, &size, err));
+    kiln_status st = kiln_json_parse((const char *)text, size, 0, last_file, &tileset, NULL, err);
+    free(text);
+    if (st == KILN_OK && !tileset) st = kiln_fail(err, KILN_E_BUG, "'%s' is no JSON", last_file);
+    if (st == KILN_OK) st = add_leaves(json_object_get(tileset, "root"), names, err);
+    json_decref(tileset);
+    return st;
+}
+
 static const kiln_export_round rounds[] = {{.what = "tiles", .ram = ram, .run = write_tile, .gather = gather, .end = tell}};
 
 const kiln_writer_functions kiln_writer_tiles3d = {.place = KILN_PLACE_FOLDER,
                                                    .relative = true,
+                                                   .reader = "gltf",
+                                                   .leaves = leaves,
                                                    .geo = true,
                                                    .counts = counts,
                                                    .plan = plan,

@@ -230,6 +230,9 @@ typedef struct {
     const char *more; /* "log scales were clamped to -20 .. 20" */
 } kiln_export_count;
 
+enum { KILN_LEAF_NAME = 128 };
+#define KILN_READER_RAD "rad" /* no reader of kiln-import: rad_read.h */
+
 /* What the file of a format defines, as kiln_writer_NAME. */
 typedef struct {
     kiln_export_place place;
@@ -259,7 +262,11 @@ typedef struct {
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
-    const char *reader;    /* name of the format in readers.def that reads the file again; NULL: none does */
+    const char *reader; /* name of the format in readers.def that reads the file again, or KILN_READER_RAD; NULL: none does */
+    /* Of a format whose last_file names files that `reader` reads each: appends those that a viewer draws where all is near, to be
+     * found beside last_file, as texts of KILN_LEAF_NAME bytes with their NUL. In them x is right, y up and z back. NULL:
+     * `reader` reads the file itself, or last_file. */
+    kiln_status (*leaves)(const char *last_file, kiln_buffer *names, kiln_error *err);
     const char *last_file; /* in a folder: the file that names the others, JSON; NULL: it writes one file. Of a KILN_PLACE_FOLDER
                             * its asset.generator is "SplatKiln VERSION", and each other file, or one beside it, is a text in it */
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */

@@ -44,8 +44,20 @@ with open('far.ply', 'wb') as f:
 P
 kiln import far.ply far.db --cameras far.json >/dev/null || fail 'import of the far scene'
 for stage in knn prune chunk; do kiln $stage far.db >/dev/null || fail "$stage of the far scene"; done
-for format in spz spz4 glb; do
+# formats of levels are read as a viewer has them nearby: the finest of each node
+for db in a far; do kiln lod $db.db --coarsest 60 >/dev/null || fail "levels of $db"; done
+for format in rad lod 3dtiles; do
+    out=$("$KILN_BIN/kiln-export" a.db --json --report-loss 3 --format $format -o "levels.$format" 2>err) || fail "$format: $(cat err)"
+    python3 -c 'import json, sys
+v = json.loads(sys.argv[1])["psnr"]
+assert len(v) == 3 and all(x is not None and 30 < x < 99 for x in v.values()), v' "$out" || fail "$format has another loss than its codes: $out"
+done
+must 3 kiln export a.db --format 3dtiles --report-loss 1 --min-psnr 99 -o bad.tiles
+[ ! -e bad.tiles ] || fail 'a tileset below --min-psnr is there'
+must 2 kiln export a.db --format csv --report-loss 1
+for format in spz spz4 glb 3dtiles; do
     suffix=${format%4}
+    [ $format != 3dtiles ] || suffix=tiles/
     for db in a far; do
         "$KILN_BIN/kiln-export" $db.db --json --report-loss 3 --format $format -o $db.$suffix >$db.json 2>err || fail "$format of $db: $(cat err)"
     done
