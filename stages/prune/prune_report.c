@@ -311,14 +311,14 @@ static void print_would(const kiln_prune_report *r)
     if (j->touched == 0 || j->act) return;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
-        kiln_print("%s is auto, and off: %.4g would %s %" PRIu64 " Gaussians", rule_words[i].name,
+        kiln_print("%s is auto, and off: %.4g would %s %" PRIu64 " Gaussian%s", rule_words[i].name,
                    kiln_prune_auto_limit(r->given, (kiln_prune_rule)i), j->counts[i][0] ? "drop" : "clamp",
-                   j->counts[i][0] + j->counts[i][1]);
+                   j->counts[i][0] + j->counts[i][1], j->counts[i][0] + j->counts[i][1] == 1 ? "" : "s");
     }
     if (s.camera)
-        kiln_print("they hold at most %.2g %% of the predicted pairs of a view, not half", 100 * s.most);
+        kiln_print("what that touches holds at most %.2g %% of a view's predicted pairs, not half", 100 * s.most);
     else
-        kiln_print("they do not hold half of the predicted pairs of any camera");
+        kiln_print("what that touches holds less than half of every camera's predicted pairs");
     if (r->synthetic) kiln_print("as the scene has no cameras, %u on an orbit have judged", r->synthetic);
 }
 
