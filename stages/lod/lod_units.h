@@ -43,7 +43,8 @@ typedef struct {
     uint64_t counts[KILN_LEVELS_MAX]; /* [n_levels] rows of each level */
     kiln_hash baked;                  /* digest of the layer */
     kiln_hash visibility;             /* leaf: blob of the chunk's plane of the layer `visibility`; zero: all 1 */
-    uint32_t weighted;                /* the levels have the plane `visibility` */
+    kiln_hash prominence;             /* likewise of its plane `prominence`; zero: none */
+    uint32_t weighted;                /* the levels have the planes `visibility` and `prominence` */
     kiln_lod_error_request errors;    /* how they are measured */
 } kiln_lod_unit;
 
