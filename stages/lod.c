@@ -58,6 +58,7 @@ typedef struct {
     uint32_t n_views;
     uint64_t hidden;           /* rows of `baked` of which they see next to nothing */
     kiln_view_request request; /* its view is not used */
+    kiln_distance_prior prior; /* radius 0: the cameras, if there are any, say what rows weigh */
     kiln_lod_error_source measuring;
     kiln_lod_plan plan;
 } making;
@@ -89,7 +90,10 @@ static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
         (kiln_lod_error_source){.profile = k->request.profile, .antialiased = k->request.antialiased, .near_m = k->request.near_m};
     memcpy(k->measuring.origin, k->scene.origin, sizeof k->measuring.origin);
     KILN_TRY(kiln_lod_error_source_cameras(&k->measuring, k->cameras, k->n_cameras, err));
-    return kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err);
+    KILN_TRY(kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err));
+    if (o.visibility == 0) KILN_TRY(kiln_distance_prior_find(m, &k->scene, k->baked, k->cameras, k->n_cameras, &k->prior, err));
+    if (k->prior.radius > 0) k->n_views = 0;
+    return KILN_OK;
 }
 
 static kiln_hash input_key(kiln_run *r, const making *k)
@@ -179,6 +183,7 @@ static kiln_status report_json(kiln_run *r, const making *k, const level_sum *su
     json_t *all = json_pack("{s:I, s:i, s:i, s:o}", "gaussians", (json_int_t)k->baked->count, "chunks", (int)k->baked->n_chunks,
                             "nodes", (int)k->plan.tree.n_nodes, "levels", levels);
     bad |= !all || json_object_update(kiln_run_report(r), all);
+    if (k->prior.radius > 0) bad |= json_object_set_new(kiln_run_report(r), "weighed", json_string("distance"));
     if (k->seen)
         bad |= json_object_set_new(kiln_run_report(r), "visibility",
                                    json_pack("{s:i, s:I}", "views", (int)k->n_views, "hidden", (json_int_t)k->hidden));
@@ -218,6 +223,9 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
                             root->first_level + root->n_levels - 1);
         }
         kiln_print_gap();
+        if (k->prior.radius > 0)
+            kiln_print("the cameras are an orbit of our own, outside of the scene's interior: Gaussians count by their distance "
+                       "from the middle");
         if (k->seen)
             kiln_print("%u camera%s see next to nothing of %llu Gaussians", k->n_views, k->n_views == 1 ? "" : "s",
                        (unsigned long long)k->hidden);
@@ -233,7 +241,11 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(open_input(r, k, err));
-    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0, .errors = &k->measuring};
+    const kiln_lod_rule rule = {.levels = o.levels,
+                                .coarsest = o.coarsest,
+                                .weighted = k->n_views > 0 || k->prior.radius > 0,
+                                .prior = k->prior,
+                                .errors = &k->measuring};
     const kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);

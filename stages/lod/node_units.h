@@ -14,7 +14,8 @@
 typedef struct {
     uint32_t levels;                     /* of a leaf */
     uint64_t coarsest;                   /* most rows of a node's coarsest level, above leaves */
-    bool weighted;                       /* rows have visibility */
+    bool weighted;                       /* rows have visibility and prominence */
+    kiln_distance_prior prior;           /* radius 0: both are those that cameras give */
     const kiln_lod_error_source *errors; /* borrowed while the plan is made; NULL: errors are not measured */
 } kiln_lod_rule;
 

@@ -1,5 +1,5 @@
 """far -- a small scene as captures are: an object of one unit with cameras around it, and an opaque background from 25 to 120 units.
-Arguments: FOLDER. Writes scene.ply and cameras.json, ten cameras for training and three for tests."""
+Arguments: FOLDER [near]. Writes scene.ply and cameras.json, ten cameras for training and three for tests. near: without background."""
 import json
 import math
 import random
@@ -23,7 +23,7 @@ for _ in range(3000):
     light = 0.9 if (math.floor(6 * math.atan2(d[2], d[0])) + math.floor(6 * d[1])) % 2 else 0.1
     colour = [(light * k + draw.uniform(-0.05, 0.05) - 0.5) / 0.28209479 for k in (1, 0.7, 0.4)]
     rows.append(d + colour + [draw.gauss(2, 1)] + [math.log(0.03) + draw.gauss(0, 0.3) for _ in range(3)] + [1, 0, 0, 0])
-for _ in range(2000):
+for _ in range(0 if "near" in sys.argv else 2000):
     d, away = direction(), draw.uniform(25, 120)
     colour = [(0.5 + 0.3 * math.sin(9 * d[i] + 4 * d[(i + 1) % 3]) - 0.5) / 0.28209479 for i in range(3)]
     rows.append([away * c for c in d] + colour + [draw.gauss(2, 1)] + [math.log(0.05 * away) + draw.gauss(0, 0.3) for _ in range(3)] + [1, 0, 0, 0])

@@ -16,3 +16,25 @@ for aa in off on; do
     python3 -c 'import json, sys; p, = json.load(sys.stdin)["pictures"]; sys.exit(p["psnr"] < 28.5)' <out ||
         fail "level 1, antialiased $aa: $(grep -o '"psnr": *[0-9.]*' out | head -1) for a view that took no part"
 done
+
+# Without cameras: the orbit of a scene with an interior is no judge of it, which kiln-lod says; that of an object is.
+import_bare() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln chunk "$2" --layer source >/dev/null || fail "bake of $1"; }
+weighed() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1])).get("weighed"))' "$1"; }
+import_bare far/scene.ply bare.db
+must 0 kiln lod bare.db --levels 1 --json
+[ "$(weighed out)" = distance ] || fail "weighed by $(weighed out)"
+must 0 kiln verify bare.db
+cp bare.db said.db
+"$KILN_BIN/kiln-lod" said.db --levels 2 2>&1 | grep -q 'Gaussians count by their distance from the middle' || fail "it does not say what counts"
+for k in 0 1; do
+    must 0 kiln render bare.db --devices cpu --cameras far/cameras.json --background black --format npy --level $k -o bare_$k/ --force
+done
+must 0 kiln compare bare_0 bare_1 --json
+python3 -c 'import json, sys; p = [v["psnr"] for v in json.load(sys.stdin)["pictures"]]; sys.exit(sum(p) / len(p) < 27.5)' <out ||
+    fail "level 1 without cameras: $(grep -o '"psnr": *[0-9.]*' out | tr '\n' ' ')"
+must 0 kiln lod bare.db --levels 1 --visibility off --json
+[ "$(weighed out)" = None ] || fail "--visibility off is weighed by $(weighed out)"
+mkdir object && python3 "$TESTS/far.py" object near || fail "object"
+import_bare object/scene.ply object.db
+must 0 kiln lod object.db --levels 1 --json
+[ "$(weighed out)" = None ] || fail "an object is weighed by $(weighed out)"
