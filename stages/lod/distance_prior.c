@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away */ };
+enum { SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */ };
 
 typedef struct {
     uint64_t n;

@@ -17,6 +17,22 @@ for aa in off on; do
         fail "level 1, antialiased $aa: $(grep -o '"psnr": *[0-9.]*' out | head -1) for a view that took no part"
 done
 
+# What a view asks for is told by the distances of the rows, though the cameras stand inside of the only chunk's box.
+must 0 kiln lod far.db --levels 4 --antialiased off
+for size in 1 0.25; do
+    python3 - far/cameras.json $size >part.json <<'P' || fail "cameras"
+import json, sys
+size = float(sys.argv[2])
+print(json.dumps([dict(c, width=int(160 * size), height=int(120 * size), fx=130 * size, fy=130 * size) for c in json.load(open(sys.argv[1]))]))
+P
+    must 0 kiln render far.db --devices cpu --cameras part.json --level 0 --background black --format npy -o whole/ --force
+    must 0 kiln render far.db --devices cpu --cameras part.json --level dB:25 --background black --format npy -o part/ --force --json
+    python3 -c 'import json, sys
+for v in json.load(open("out"))["views"]: assert v["detail"]["rows"] * 2 <= v["detail"]["full"], v' || fail "dB:25 at $size of the size draws more than half"
+    must 0 kiln compare whole part --json
+    python3 -c 'import json, sys; p = [v["psnr"] or 99 for v in json.load(open("out"))["pictures"]]; assert sum(p) / len(p) >= 24 and min(p) >= 22, p' || fail "dB:25 at $size of the size"
+done
+
 # Without cameras: the orbit of a scene with an interior is no judge of it, which kiln-lod says; that of an object is.
 import_bare() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln chunk "$2" --layer source >/dev/null || fail "bake of $1"; }
 weighed() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1])).get("weighed"))' "$1"; }
