@@ -55,6 +55,24 @@ double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3],
     return distance > near_m ? distance : near_m; /* sums of rounded shares */
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3])
+{
+    float at[KILN_LEVEL_SITES];
+    const uint32_t left_out = s->n / 16;
+    for (int a = 0; a < 3; a++) {
+        for (uint32_t i = 0; i < s->n; i++) at[i] = s->site[i].at[a];
+        qsort(at, s->n, sizeof *at, ascending);
+        lo[a] = at[left_out];
+        hi[a] = at[s->n - 1 - left_out];
+    }
+}
+
 static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_sites *out, kiln_error *err)
 {
     float *rows;

@@ -32,6 +32,8 @@ void kiln_level_sites_make(const float *means, const float *weights, const float
                            uint64_t count, kiln_level_sites *out);
 /* The distance of all sites from an eye; eye as the means: the scene's origin subtracted. At least near_m. n is not 0. */
 double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3], double near_m);
+/* The box of the sites without a sixteenth of them at each end of each axis: where nearly all rows are, whatever lies far out. */
+void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3]);
 /* Reads the sites of all nodes with levels, for nodes[].sites. After a failure the tree has none. KILN_E_NOMEM, KILN_E_IO,
  * KILN_E_INPUT. */
 kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err) KILN_MUST_CHECK;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/layers.h"
+#include "schema/level_sites.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
@@ -411,7 +412,7 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 }
 
 /* e: a copy of j->e for this format; end_file, also after a failure. */
-static kiln_status begin_file(const kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
+static kiln_status begin_file(kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
                               kiln_level_tree *tree, kiln_error *err)
 {
     *e = (kiln_export){0};
@@ -425,7 +426,9 @@ static kiln_status begin_file(const kiln_run *r, const job *j, const file *f, ch
     e->replace = f->known || kiln_run_force(r);
     e->temporary = temporary;
     e->views = f->writer->functions->views ? &j->views : NULL;
-    return f->levels ? kiln_export_add_levels(e, tree, err) : KILN_OK;
+    if (!f->levels) return KILN_OK;
+    KILN_TRY(kiln_export_add_levels(e, tree, err));
+    return kiln_level_tree_read_sites(kiln_run_manifest(r), tree, err); /* a file's errors are those of where the rows are */
 }
 
 static void end_file(kiln_export *e, kiln_level_tree *tree)

@@ -4,6 +4,7 @@
 #include "base/option.h"
 #include "base/vec3.h"
 #include "kernels/math/real64.h"
+#include "schema/level_sites.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -98,14 +99,23 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
+/* Of where nearly all of its rows are, if that is known: a few far out would take all of the picture. */
+static double shadow_of(const kiln_level_node *n)
+{
+    float lo[3], hi[3];
+    if (!n->sites) return kiln_tile_shadow(n->reach_min, n->reach_max);
+    kiln_level_sites_core(n->sites, lo, hi);
+    return kiln_tile_shadow(lo, hi);
+}
+
 void kiln_tile_shares(const kiln_level_tree *t, double *parts)
 {
     const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
-    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max);
+    const double whole = shadow_of(root) > 0 ? shadow_of(root) : kiln_tile_shadow(root->reach_min, root->reach_max);
     double all = 0, leaves = 0;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
-        parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
+        parts[i] = n->chunk ? fmin(shadow_of(n), whole) : 0;
         all += parts[i];
         leaves += n->chunk != NULL;
     }

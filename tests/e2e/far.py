@@ -1,5 +1,5 @@
 """far -- a small scene as captures are: an object of one unit with cameras around it, and an opaque background from 25 to 120 units.
-Arguments: FOLDER [near]. Writes scene.ply and cameras.json, ten cameras for training and three for tests. near: without background."""
+Arguments: FOLDER [near] [FLOATER]. Writes scene.ply and cameras.json, ten cameras for training and three for tests. near: without background. FLOATER: one more row, at this x."""
 import json
 import math
 import random
@@ -27,6 +27,9 @@ for _ in range(0 if "near" in sys.argv else 2000):
     d, away = direction(), draw.uniform(25, 120)
     colour = [(0.5 + 0.3 * math.sin(9 * d[i] + 4 * d[(i + 1) % 3]) - 0.5) / 0.28209479 for i in range(3)]
     rows.append([away * c for c in d] + colour + [draw.gauss(2, 1)] + [math.log(0.05 * away) + draw.gauss(0, 0.3) for _ in range(3)] + [1, 0, 0, 0])
+for x in sys.argv[2:]:
+    if x != "near":
+        rows.append([float(x)] + rows[0][1:])
 names = ["x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"]
 with open(sys.argv[1] + "/scene.ply", "wb") as f:
     f.write(("ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(rows)).encode())

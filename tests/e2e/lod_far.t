@@ -33,6 +33,16 @@ for v in json.load(open("out"))["views"]: assert v["detail"]["rows"] * 2 <= v["d
     python3 -c 'import json, sys; p = [v["psnr"] or 99 for v in json.load(open("out"))["pictures"]]; assert sum(p) / len(p) >= 24 and min(p) >= 22, p' || fail "dB:25 at $size of the size"
 done
 
+# A row far out does not decide how coarse a tile may be.
+root_error() { kiln export "$1" --format 3dtiles -o tiles --force >/dev/null 2>&1 || fail "export of $1"; python3 -c 'import json; print(json.load(open("tiles/tileset.json"))["root"]["geometricError"])'; }
+plain=$(root_error far.db)
+for x in 3000 5e8; do
+    mkdir out$x && python3 "$TESTS/far.py" out$x $x || fail "scene"
+    kiln import out$x out$x.db >/dev/null && kiln knn out$x.db >/dev/null && kiln chunk out$x.db --layer source >/dev/null && kiln lod out$x.db --levels 4 --antialiased off >/dev/null || fail "bake"
+    error=$(root_error out$x.db)
+    python3 -c 'import sys; sys.exit(abs(float(sys.argv[1]) / float(sys.argv[2]) - 1) > 0.1)' "$error" "$plain" || fail "the root's error is $error with a row at $x, $plain without"
+done
+
 # Without cameras: the orbit of a scene with an interior is no judge of it, which kiln-lod says; that of an object is.
 import_bare() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln chunk "$2" --layer source >/dev/null || fail "bake of $1"; }
 weighed() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1])).get("weighed"))' "$1"; }
