@@ -45,11 +45,11 @@ all: $(BIN)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
 include pipelines/pipeline.mk schema/schema.mk stages/report/report.mk stages/viewer/viewer.mk
-WANTED := $(DEBS) $(if $(filter test tests check asan bless deps fuzz gpu-test gpu-tests,$(MAKECMDGOALS)),$(TEST_DEBS))
+WANTED := $(DEBS) $(if $(filter test tests check asan bless deps fuzz gpu-test gpu-tests gpu-bundle,$(MAKECMDGOALS)),$(TEST_DEBS))
 READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
 $O/packages $O/packages-test: Makefile pipelines/packages.sh
 	@mkdir -p $O
-	@pipelines/packages.sh $(if $(BAKES)$(filter test deps,$(MAKECMDGOALS)),install,tell) $(WANTED) && touch $@
+	@pipelines/packages.sh $(if $(BAKES)$(filter test deps gpu-bundle,$(MAKECMDGOALS)),install,tell) $(WANTED) && touch $@
 ## deps: installs the Debian packages that are missing
 deps: $(READY)
 

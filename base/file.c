@@ -161,6 +161,13 @@ bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_
     return kiln_is_file(real);
 }
 
+/* "; ...": what to do where nothing may be written; else "". */
+static const char *advice_of(int error)
+{
+    const bool is_refused = error == EROFS || error == EACCES || error == EPERM;
+    return is_refused ? "; make the folder writable, or choose another place" : "";
+}
+
 kiln_status kiln_make_parents(const char *path, kiln_error *err)
 {
     char dir[KILN_PATH_MAX];
@@ -171,7 +178,7 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err)
     for (char *slash = strchr(dir + (dir[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(dir, 0777) && errno != EEXIST)
-            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", dir, strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s%s", dir, strerror(errno), advice_of(errno));
         *slash = '/';
     }
     return KILN_OK;
@@ -208,7 +215,36 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
 {
     char room[128];
     kiln_file_room_text(path, error, room, sizeof room);
+    if (!*room) (void)snprintf(room, sizeof room, "%s", advice_of(error));
     return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
+}
+
+void kiln_fd_place_text(int fd, char *out, size_t size)
+{
+    enum { SHOWN = 400 }; /* bytes; a sentence has more to say than a path */
+    char link[32], path[KILN_PATH_MAX];
+    *out = '\0';
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n <= 0 || path[0] != '/' || strncmp(path, "/memfd:", 7) == 0) return;
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = '\0';
+    (void)snprintf(out, size, " in '%.*s'", SHOWN, path);
+}
+
+kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, kiln_error *err)
+{
+    struct statvfs fs;
+    char place[KILN_PATH_MAX], room[128] = "", amount[32];
+    kiln_fd_place_text(fd, place, sizeof place);
+    if ((error == ENOSPC || error == EDQUOT) && fstatvfs(fd, &fs) == 0)
+        (void)snprintf(room, sizeof room, "; %s are free there, make room",
+                       kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+    else
+        kiln_file_room_text("", error, room, sizeof room);
+    return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s'%s: %s%s, or name another folder with --scratch-dir", what_for,
+                     place, strerror(error), room);
 }
 
 int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done)
@@ -242,16 +278,12 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err)
 
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err)
 {
-    kiln_status st = KILN_OK;
     char tmp[KILN_PATH_MAX];
-    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof tmp)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 20);
+    int fd;
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
-    int fd;
-    KILN_TRY(kiln_file_create(tmp, &fd, err));
-    st = kiln_file_write_at(fd, path, 0, data, size, err);
+    KILN_TRY(kiln_temporary_create(path, tmp, &fd, err));
+    kiln_status st = kiln_file_write_at(fd, path, 0, data, size, err);
     if (st == KILN_OK && fsync(fd)) st = kiln_file_write_failed(path, errno, err);
     if (close(fd) && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     if (st == KILN_OK && rename(tmp, path)) st = kiln_file_write_failed(path, errno, err);

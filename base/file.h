@@ -53,6 +53,11 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MU
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);
+/* Where an open file lies, for a sentence about it: " in 'FOLDER'"; "" where that is not known, or the file is in memory alone.
+ * Files without a name lie somewhere, too. */
+void kiln_fd_place_text(int fd, char *out, size_t size);
+/* Fails with the sentence about a write into a scratch file that was refused: what it is for, where it lies, what is free there. */
+kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether no process of this number runs on this machine: there is none, or it has ended and its parent has not waited for
  * it yet (a zombie). */
 bool kiln_process_ended(long pid);
@@ -77,10 +82,12 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
-/* PATH.tmp.PID, where the one file or folder that a program writes at a time lies until it is whole. A name of more than 100 bytes
- * is cut before its suffix, so that the longest name that a file system takes has a temporary one, too. KILN_E_IO: no file can have
- * the name of `path`; KILN_E_USAGE: the path is too long. */
+/* A name beside `path` that nothing has, where a file or folder lies until it is whole: PATH.tmp.PID, or PATH.tmp.PID-N. A name of
+ * more than 100 bytes is cut before its suffix, so that the longest name that a file system takes has a temporary one, too.
+ * KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path is too long. */
 kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+/* The same of a file, which it makes: whatever the user has there stays. Safe where threads write files of one name. */
+kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err) KILN_MUST_CHECK;
 /* For a file that another file names, which must lie in the folder of that one. `path` is the folder and the name joined. real: its
  * path without links, to be opened. On false *why is the end of a sentence: "is missing", "is no regular file", or that it
  * leads out of the folder through a link. The folder itself may be reached by links. */

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
@@ -30,18 +31,51 @@ static void shorten(const char *name, char out[STEM_MAX + 1])
     (void)snprintf(out, STEM_MAX + 1, "%.*s%s", (int)cut, name, name + n - end);
 }
 
-kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
+/* PATH.tmp.PID, or PATH.tmp.PID-N for N > 0. */
+static kiln_status name_temporary(const char *path, unsigned n, char out[KILN_PATH_MAX], kiln_error *err)
 {
-    char stem[STEM_MAX + 1];
-    struct stat s;
+    char stem[STEM_MAX + 1], number[16] = "";
     const char *const base = kiln_path_base(path);
-    /* the name that the file gets in the end: it would be refused when all is written */
-    if (strlen(base) > NAME_MAX || (lstat(path, &s) != 0 && errno == ENAMETOOLONG))
-        return kiln_file_write_failed(path, ENAMETOOLONG, err);
     shorten(base, stem);
-    if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld", (int)(base - path), path, stem, mark, (long)getpid()) < KILN_PATH_MAX)
+    if (n > 0) (void)snprintf(number, sizeof number, "-%u", n);
+    if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld%s", (int)(base - path), path, stem, mark, (long)getpid(), number) < KILN_PATH_MAX)
         return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
+}
+
+/* The name that the file gets in the end: it would be refused when all is written. */
+static kiln_status check_name(const char *path, kiln_error *err)
+{
+    struct stat s;
+    if (strlen(kiln_path_base(path)) > NAME_MAX || (lstat(path, &s) != 0 && errno == ENAMETOOLONG))
+        return kiln_file_write_failed(path, ENAMETOOLONG, err);
+    return KILN_OK;
+}
+
+enum { NAMES = 1000 };
+
+kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    struct stat s;
+    KILN_TRY(check_name(path, err));
+    for (unsigned n = 0; n < NAMES; n++) {
+        KILN_TRY(name_temporary(path, n, out, err));
+        if (lstat(out, &s) != 0) return KILN_OK;
+    }
+    return kiln_file_write_failed(path, EEXIST, err);
+}
+
+kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err)
+{
+    *fd = -1;
+    KILN_TRY(check_name(path, err));
+    for (unsigned n = 0; n < NAMES; n++) {
+        KILN_TRY(name_temporary(path, n, out, err));
+        *fd = open(out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (*fd >= 0) return KILN_OK;
+        if (errno != EEXIST) return kiln_file_write_failed(path, errno, err);
+    }
+    return kiln_file_write_failed(path, EEXIST, err);
 }
 
 bool kiln_process_ended(long pid)
@@ -59,11 +93,14 @@ bool kiln_process_ended(long pid)
     return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-/* True for the number of a process that has ended. */
+/* True for the number of a process that has ended, PID or PID-N. */
 static bool is_gone(const char *digits)
 {
+    static const char decimal[] = "0123456789";
     char *end;
-    if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
+    const size_t n = strspn(digits, decimal);
+    const char *const rest = digits + n + (digits[n] == '-');
+    if (n == 0 || strspn(rest, decimal) != strlen(rest) || (digits[n] == '-' && !*rest)) return false;
     errno = 0;
     const long pid = strtol(digits, &end, 10);
     return errno == 0 && pid > 0 && kiln_process_ended(pid);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
-enum { COLUMNS = 80, BAR = 24, BAR_LEAST = 4, TEXT = 2048 };
+enum { COLUMNS = KILN_COLUMNS, BAR = 24, BAR_LEAST = 4, TEXT = 2048 };
 
 static const char *program = "kiln";
 static kiln_log_level level = KILN_LOG_NORMAL;
@@ -28,27 +28,6 @@ void kiln_log_init(const char *name, kiln_log_level verbosity)
 
 kiln_log_level kiln_log_get(void) { return level; }
 
-/* Breaks a line at blanks so that none is wider than a terminal's 80 columns, each but the first with two blanks in front. A word
- * that is wider itself, such as a path, stays whole. */
-static void wrap(char *line, size_t room)
-{
-    enum { INDENT = 2 };
-    size_t n = strlen(line), start = 0, column = 0;
-    char *blank = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (line[i] == ' ' && i > start) blank = line + i;
-        column += ((unsigned char)line[i] & 0xC0) != 0x80; /* bytes that continue a character take no column */
-        if (column <= COLUMNS || !blank || n + INDENT + 1 >= room) continue;
-        i = (size_t)(blank - line);
-        memmove(blank + INDENT + 1, blank + 1, n - i);
-        memcpy(blank, "\n  ", INDENT + 1);
-        n += INDENT;
-        start = i += INDENT;
-        column = INDENT;
-        blank = NULL;
-    }
-}
-
 /* If a message cannot be written to stderr, there is no other place to report that: results of these writes are dropped on purpose.
  * A message is one line in a file or a pipe, where programs look for it; on a terminal it is wrapped. */
 static void write_line(const char *name, const char *prefix, const char *text)
@@ -56,7 +35,7 @@ static void write_line(const char *name, const char *prefix, const char *text)
     char quoted[4 * TEXT], whole[4 * TEXT + 256];
     kiln_quote(quoted, sizeof quoted, text);
     (void)snprintf(whole, sizeof whole, "%s: %s%s", name, prefix, quoted);
-    if (isatty(STDERR_FILENO)) wrap(whole, sizeof whole);
+    if (isatty(STDERR_FILENO)) kiln_wrap(whole, sizeof whole);
     (void)fprintf(stderr, "%s\n", whole);
 }
 

@@ -127,3 +127,50 @@ void kiln_buffer_release(kiln_buffer *b)
     free(b->data);
     *b = (kiln_buffer){0};
 }
+
+struct kiln_text_block {
+    struct kiln_text_block *before; /* owned */
+    size_t used, room;
+    char text[];
+};
+
+static kiln_status add_block(kiln_texts *t, size_t bytes, kiln_error *err)
+{
+    enum { ROOM = 64 << 10 };
+    const size_t room = bytes > ROOM ? bytes : ROOM;
+    struct kiln_text_block *b = malloc(sizeof *b + room);
+    if (!b) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu bytes of text", room);
+    *b = (struct kiln_text_block){.before = t->last, .room = room};
+    t->last = b;
+    return KILN_OK;
+}
+
+kiln_status kiln_texts_add(kiln_texts *t, const char *text, const char **out, kiln_error *err)
+{
+    const size_t bytes = text ? strlen(text) + 1 : 1;
+    *out = "";
+    if (bytes == 1) return KILN_OK;
+    if (!t->last || t->last->room - t->last->used < bytes) KILN_TRY(add_block(t, bytes, err));
+    *out = memcpy(t->last->text + t->last->used, text, bytes);
+    t->last->used += bytes;
+    return KILN_OK;
+}
+
+void kiln_texts_clear(kiln_texts *t)
+{
+    struct kiln_text_block *kept = t->last;
+    if (!kept) return;
+    kiln_texts before = {kept->before};
+    kiln_texts_release(&before);
+    kept->before = NULL;
+    kept->used = 0;
+}
+
+void kiln_texts_release(kiln_texts *t)
+{
+    for (struct kiln_text_block *b = t->last, *before; b; b = before) {
+        before = b->before;
+        free(b);
+    }
+    *t = (kiln_texts){0};
+}

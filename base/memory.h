@@ -39,6 +39,17 @@ kiln_status kiln_buffer_put(kiln_buffer *b, const void *data, size_t bytes, kiln
 kiln_status kiln_buffer_printf(kiln_buffer *b, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
 void kiln_buffer_release(kiln_buffer *b);
 
+/* Texts that stay where they are until all of them are released: for rows that point to them. */
+typedef struct {
+    struct kiln_text_block *last; /* owned; NULL: there is no text */
+} kiln_texts;
+
+/* Copies a text. *out is "" for one without characters, and for NULL. */
+kiln_status kiln_texts_add(kiln_texts *t, const char *text, const char **out, kiln_error *err) KILN_MUST_CHECK;
+/* Forgets the texts and keeps room for the next. */
+void kiln_texts_clear(kiln_texts *t);
+void kiln_texts_release(kiln_texts *t);
+
 KILN_C_END
 
 #endif

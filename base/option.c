@@ -41,7 +41,7 @@ const kiln_opt kiln_common_options[] = {
      KILN_DEVICE},
     {"json", 0, KILN_OPT_BOOL, &kiln_common_values.json, NULL, NULL, NULL, "write the results to stdout as JSON", 0},
     {"quiet", 'q', KILN_OPT_BOOL, &kiln_common_values.quiet, NULL, NULL, NULL,
-     "print errors only: no progress, no notes, no results of a stage", 0},
+     "print errors only: no progress, no notes, no results; --json prints them anyway", 0},
     {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL,
      "say more: notes on stderr, a line for each camera and all tables of a stage", 0},
     {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,
@@ -163,6 +163,45 @@ bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag)
     return false;
 }
 
+const kiln_opt_check *kiln_opt_check_of(const kiln_cli *cli, const kiln_opt *o)
+{
+    const kiln_opt_check *const tables[] = {cli->checks, cli->common_checks};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const kiln_opt_check *c = tables[t]; c && c->name; c++) {
+            const kiln_opt *row = kiln_opt_find(cli, c->name, strlen(c->name));
+            if (row && row->where == o->where) return c;
+        }
+    return NULL;
+}
+
+/* A sentence that does not name the option is put behind its name. */
+static kiln_status check_text(const kiln_opt_check *c, const char *text, kiln_error *err)
+{
+    char option[80];
+    kiln_error why = {0};
+    const kiln_status st = c->check(text, &why);
+    if (st == KILN_OK) return KILN_OK;
+    (void)snprintf(option, sizeof option, "--%s", c->name);
+    if (!strstr(why.msg, option)) kiln_note(&why, "%s", option);
+    if (err) *err = why;
+    return st;
+}
+
+/* Looks at the value that was set. */
+static kiln_status check_value(const kiln_cli *cli, const kiln_opt *o, kiln_error *err)
+{
+    const kiln_opt_check *c = kiln_opt_check_of(cli, o);
+    const char *at = c ? *(const char *const *)o->where : NULL;
+    char *item;
+    kiln_status st = KILN_OK;
+    if (!at) return KILN_OK;
+    if (o->kind != KILN_OPT_LIST) return check_text(c, at, err);
+    KILN_TRY(KILN_ALLOC(&item, KILN_OPT_TEXT_MAX, "a list", err));
+    while (st == KILN_OK && kiln_opt_list_next(&at, item, KILN_OPT_TEXT_MAX)) st = check_text(c, item, err);
+    free(item);
+    return st;
+}
+
 static kiln_status set_default(const kiln_opt *o, kiln_error *err)
 {
     kiln_opt_value_none(o);
@@ -178,40 +217,55 @@ kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text
     if (!o) return kiln_fail(err, KILN_E_USAGE, "%s: %s has no option --%s", origin, cli->program, name);
     if (!text[0]) return set_default(o, err);
     kiln_status st = kiln_opt_value_set(o, text, err);
+    if (st == KILN_OK) st = check_value(cli, o, err);
     if (st != KILN_OK) kiln_note(err, "%s", origin);
     return st;
 }
 
 /* ---- an unknown option ------------------------------------------------------------------------------------------------ */
 
-/* Edits (insert, drop, change) between two names; Levenshtein's two-row form in one row. */
+enum { NAME_MAX_LETTERS = 63 }; /* a longer known name is near to nothing */
+
+/* Counts the edits between two names: insert, drop or change a letter, or swap two neighbours. The rows of the table that are
+ * needed are this one and the two before it. */
 static size_t edits(const char *a, size_t n, const char *b, size_t m)
 {
-    size_t row[64];
-    if (m >= sizeof row / sizeof *row) return SIZE_MAX;
-    for (size_t j = 0; j <= m; j++) row[j] = j;
+    size_t rows[3][NAME_MAX_LETTERS + 1];
+    if (m > NAME_MAX_LETTERS) return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++) rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
+        const size_t *before = rows[(i + 2) % 3], *swapped = rows[(i + 1) % 3];
+        size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (hyphen(a[i - 1]) != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
+            const char typed = hyphen(a[i - 1]);
+            size_t best = before[j - 1] + (typed != b[j - 1]);
+            if (before[j] + 1 < best) best = before[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            const bool is_swap = i > 1 && j > 1 && typed == b[j - 2] && hyphen(a[i - 2]) == b[j - 1];
+            if (is_swap && swapped[j - 2] + 1 < best) best = swapped[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[m];
+    return rows[n % 3][m];
+}
+
+/* A slip leaves two thirds of the letters alone: one in three, two in six. */
+static size_t edits_of_slip(const char *typed, size_t length, const char *known, size_t n)
+{
+    enum { LETTERS_OF_EDIT = 3 };
+    const size_t found = edits(typed, length, known, n), longer = length > n ? length : n;
+    return found <= longer / LETTERS_OF_EDIT ? found : KILN_NAME_FAR;
 }
 
 size_t kiln_name_distance(const char *typed, size_t length, const char *known)
 {
     const size_t n = strlen(known);
-    if (length < 3 || n <= length) return edits(typed, length, known, n);
+    if (length < 3 || n <= length) return edits_of_slip(typed, length, known, n);
     const char *tail = known + (n - length);
     if (tail[-1] == '-' && edits(typed, length, tail, length) == 0) return 0; /* "format" of "export-format" */
     if (edits(typed, length, known, length) == 0) return 1;                   /* an abbreviation */
-    return edits(typed, length, known, n);
+    return edits_of_slip(typed, length, known, n);
 }
 
 /* "--min-opacity", or MIN_OPACITY where the option came as a variable of make. */
@@ -226,9 +280,9 @@ static int spell(const kiln_cli *cli, const char *name, size_t length, char *out
 
 static size_t least_distance(const kiln_cli *cli, const char *name, size_t length)
 {
-    size_t best = SIZE_MAX;
+    size_t best = KILN_NAME_FAR;
     for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) {
-        const size_t n = o->flags & KILN_HIDDEN ? SIZE_MAX : kiln_name_distance(name, length, o->name);
+        const size_t n = o->flags & KILN_HIDDEN ? KILN_NAME_FAR : kiln_name_distance(name, length, o->name);
         if (n < best) best = n;
     }
     return best;
@@ -242,7 +296,7 @@ static kiln_status fail_unknown(const kiln_cli *cli, const char *name, size_t le
     int at = 0;
     const size_t best = least_distance(cli, name, length);
     (void)spell(cli, name, length, typed, sizeof typed);
-    for (const kiln_opt *o = NULL; best <= KILN_NAME_NEAR(length) && found < 4 && (o = kiln_opt_next(cli, o));) {
+    for (const kiln_opt *o = NULL; best < KILN_NAME_FAR && found < 4 && (o = kiln_opt_next(cli, o));) {
         if (o->flags & KILN_HIDDEN || kiln_name_distance(name, length, o->name) != best) continue;
         at += snprintf(near + at, sizeof near - (size_t)at, "%s", found++ ? " or " : "");
         at += spell(cli, o->name, strlen(o->name), near + at, sizeof near - (size_t)at);
@@ -286,6 +340,7 @@ static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_er
         KILN_TRY(kiln_opt_list_add(o, value, err));
     else
         KILN_TRY(kiln_opt_value_set(o, value, err));
+    KILN_TRY(check_value(r->cli, o, err));
     KILN_TRY(mark_given(o, err));
     return print_if_asked(r, o, err);
 }

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +26,8 @@ typedef enum {
     KILN_OPT_BOOL,  /* bool *             no argument; --no-NAME unsets */
     KILN_OPT_U32,   /* uint32_t *         range "lo..hi" */
     KILN_OPT_U64,   /* uint64_t * */
-    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
-                                          allowed where it is the default or the range ends in "|off" */
+    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN and "auto"
+                                          KILN_OPT_AUTO, allowed where they are the default or behind the range: "lo..hi|off|auto" */
     KILN_OPT_SIZE,  /* kiln_size *        512M, 1.5G, 50% */
     KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default. With a range "a|b|c": one of these words, or
                        several of them with commas between them */
@@ -38,6 +39,10 @@ typedef enum {
                        a
                        '\\' of an item. So also a variable of make; NULL when there are no items */
 } kiln_opt_kind;
+
+/* A number that the program chooses. No text of a number gives it. */
+#define KILN_OPT_AUTO ((double)INFINITY)
+static inline bool kiln_opt_is_auto(double value) { return isinf(value) && value > 0; }
 
 enum { KILN_OPT_TEXT_MAX = 65536 }; /* bytes of the text of any option, with its NUL; but for lists KILN_PATH_MAX is enough */
 
@@ -71,15 +76,24 @@ typedef struct {
     unsigned flags;
 } kiln_opt;
 
+/* What a text may say, for options whose kind takes any text: the parser that the program uses later, called when the value is set.
+ * Of a list each item. KILN_E_USAGE with a sentence that names the option. */
+typedef struct {
+    const char *name; /* of the option; NULL in the last row */
+    kiln_status (*check)(const char *text, kiln_error *err);
+} kiln_opt_check;
+
 typedef struct kiln_cli {
-    const char *program;            /* "kiln-knn" */
-    const char *summary;            /* one line: what it does */
-    const char *positionals;        /* "MANIFEST", "SCENE MANIFEST", "A B" */
-    unsigned n_positionals;         /* so many are needed, */
-    unsigned n_optional;            /* and so many more may follow */
-    const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
-    const kiln_opt *options;        /* the program's own table, ended by a row with name NULL */
-    const kiln_opt *common;         /* the shared rows (kiln_common_options) or NULL */
+    const char *program;                 /* "kiln-knn" */
+    const char *summary;                 /* one line: what it does */
+    const char *positionals;             /* "MANIFEST", "SCENE MANIFEST", "A B" */
+    unsigned n_positionals;              /* so many are needed, */
+    unsigned n_optional;                 /* and so many more may follow */
+    const char *const *tables_note;      /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
+    const kiln_opt *options;             /* the program's own table, ended by a row with name NULL */
+    const kiln_opt *common;              /* the shared rows (kiln_common_options) or NULL */
+    const kiln_opt_check *checks;        /* of rows of `options`; NULL: none */
+    const kiln_opt_check *common_checks; /* likewise of `common` */
     /* Prints --help; NULL: kiln_cli_help does. */
     void (*help)(const struct kiln_cli *cli, FILE *out);
     /* Options were typed as variables of make: the sentence about an unknown one spells names like that. */
@@ -126,7 +140,8 @@ kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error 
 
 /* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", and "aliases": hidden rows of the same storage.
+ * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", "checked" (it has a kiln_opt_check), and
+ * "aliases": hidden rows of the same storage.
  */
 void kiln_cli_help(const kiln_cli *cli, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);
@@ -137,9 +152,10 @@ void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out);
 void kiln_cli_wrap(const char *text, unsigned indent, FILE *out);
 void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out);
 
-/* How far a typed name is from a known one: edits; less where it is the start of the known one, or what follows a hyphen in it. */
+/* How far a typed name is from a known one: edits, where two swapped letters are one; less where it is the start of the known one,
+ * or what follows a hyphen in it. KILN_NAME_FAR: it is another word, no slip. */
 size_t kiln_name_distance(const char *typed, size_t length, const char *known);
-#define KILN_NAME_NEAR(length) ((length) / 3 + 1) /* a larger distance is another word, not a slip */
+#define KILN_NAME_FAR SIZE_MAX
 
 /* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;

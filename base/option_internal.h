@@ -9,6 +9,9 @@
 const kiln_opt *kiln_opt_next(const kiln_cli *cli, const kiln_opt *o);
 const kiln_opt *kiln_opt_find(const kiln_cli *cli, const char *name, size_t length);
 
+/* The check of a row's values, by its own name or that of the row that it is an alias of; NULL: none. */
+const kiln_opt_check *kiln_opt_check_of(const kiln_cli *cli, const kiln_opt *o);
+
 /* A copy that lives as long as the process; ~ and ~/x become $HOME when `expand`. */
 kiln_status kiln_opt_keep(const char *text, bool expand, const char **out, kiln_error *err) KILN_MUST_CHECK;
 /* Checks and stores one value; KILN_E_USAGE with "--name takes ..., not 'text'". */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends of "lo..hi" or "lo..hi|off" as text; either may be empty. False where there is no range. */
+/* Ends of "lo..hi" or "lo..hi|off|auto" as text; either may be empty. False where there is no range. */
 static bool split_range(const char *range, char lo[32], char hi[32])
 {
     const char *dots = range ? strstr(range, "..") : NULL;
@@ -19,22 +19,33 @@ static bool split_range(const char *range, char lo[32], char hi[32])
     return true;
 }
 
-static bool may_be_off(const kiln_opt *o)
+/* Is this a word behind the range of numbers, or the default? */
+static bool may_be(const kiln_opt *o, const char *word)
 {
-    const char *bar = o->range ? strchr(o->range, '|') : NULL;
-    return o->kind == KILN_OPT_F64 && ((o->def && !strcmp(o->def, "off")) || (bar && !strcmp(bar, "|off")));
+    const size_t length = strlen(word);
+    if (o->kind != KILN_OPT_F64) return false;
+    for (const char *bar = o->range ? strchr(o->range, '|') : NULL; bar; bar = strchr(bar + 1, '|'))
+        if (strcspn(bar + 1, "|") == length && !memcmp(bar + 1, word, length)) return true;
+    return o->def && !strcmp(o->def, word);
+}
+
+/* What a number may be besides, for people. */
+static const char *other_words(const kiln_opt *o)
+{
+    if (may_be(o, "auto")) return may_be(o, "off") ? ", off or auto" : " or auto";
+    return may_be(o, "off") ? " or off" : "";
 }
 
 const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
 {
     char lo[32], hi[32];
-    const char *off = may_be_off(o) ? " or off" : "";
+    const char *words = other_words(o);
     buf[0] = '\0';
     if (o->kind == KILN_OPT_ENUM || o->kind == KILN_OPT_TEXT || !split_range(o->range, lo, hi)) return buf;
     if (lo[0] && hi[0])
-        (void)snprintf(buf, size, "%s to %s%s", lo, hi, off);
+        (void)snprintf(buf, size, "%s to %s%s", lo, hi, words);
     else if (lo[0] || hi[0])
-        (void)snprintf(buf, size, "at %s %s%s", lo[0] ? "least" : "most", lo[0] ? lo : hi, off);
+        (void)snprintf(buf, size, "at %s %s%s", lo[0] ? "least" : "most", lo[0] ? lo : hi, words);
     return buf;
 }
 
@@ -58,7 +69,7 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
     if (o->kind == KILN_OPT_F64X3) what = "three numbers such as 1,0,-2.5";
     kiln_opt_bounds(o, bounds, sizeof bounds);
     if (!bounds[0])
-        (void)snprintf(buf, size, "%s%s", what, may_be_off(o) ? " or off" : "");
+        (void)snprintf(buf, size, "%s%s", what, other_words(o));
     else
         (void)snprintf(buf, size, "%s%s %s %s", what, o->kind == KILN_OPT_F64X3 ? ", each" : "", bounds[0] == 'a' ? "of" : "from",
                        bounds);
@@ -125,8 +136,12 @@ static bool parse_within(const kiln_opt *o, const char *text, double *out)
 static bool set_number(const kiln_opt *o, const char *text)
 {
     double v;
-    if (may_be_off(o) && !strcmp(text, "off")) {
+    if (!strcmp(text, "off") && may_be(o, text)) {
         *(double *)o->where = NAN;
+        return true;
+    }
+    if (!strcmp(text, "auto") && may_be(o, text)) {
+        *(double *)o->where = KILN_OPT_AUTO;
         return true;
     }
     if (!parse_within(o, text, &v)) return false;
@@ -421,6 +436,8 @@ const char *kiln_opt_text(const kiln_opt *o, char *buf, size_t size)
     case KILN_OPT_F64:
         if (isnan(*(const double *)o->where))
             (void)snprintf(buf, size, "off");
+        else if (kiln_opt_is_auto(*(const double *)o->where))
+            (void)snprintf(buf, size, "auto");
         else
             number_text(*(const double *)o->where, buf, size);
         break;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ESCAPE = 16 }; /* bytes of the longest escape, with its NUL */
 
@@ -76,6 +77,56 @@ void kiln_quote(char *out, size_t size, const char *text)
     out[at] = '\0';
 }
 
+/* ---- columns ------------------------------------------------------------------------------------------------------------ */
+/* A byte that continues a character takes no column. */
+static bool takes_column(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
+
+void kiln_wrap(char *line, size_t room)
+{
+    enum { INDENT = 2 };
+    size_t n = strlen(line), start = 0, column = 0;
+    char *blank = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == ' ' && i > start) blank = line + i;
+        column += takes_column(line[i]);
+        if (column <= KILN_COLUMNS || !blank || n + INDENT + 1 >= room) continue;
+        i = (size_t)(blank - line);
+        memmove(blank + INDENT + 1, blank + 1, n - i);
+        memcpy(blank, "\n  ", INDENT + 1);
+        n += INDENT;
+        start = i += INDENT;
+        column = INDENT;
+        blank = NULL;
+    }
+}
+
+static size_t columns_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++) n += takes_column(*text);
+    return n;
+}
+
+void kiln_quote_fit(char *out, size_t size, const char *text, unsigned columns)
+{
+    static const char cut[] = "...";
+    size_t width;
+    kiln_quote(out, size, text);
+    width = columns_of(out);
+    if (width > columns) {
+        const char *tail = out;
+        for (size_t drop = width - columns + sizeof cut - 1; drop > 0 || !takes_column(*tail); tail++)
+            if (takes_column(*tail)) drop -= drop > 0;
+        memmove(out + sizeof cut - 1, tail, strlen(tail) + 1);
+        memcpy(out, cut, sizeof cut - 1);
+        width = columns_of(out);
+    }
+    for (size_t at = strlen(out); width < columns && at + 1 < size; width++) {
+        out[at++] = ' ';
+        out[at] = '\0';
+    }
+}
+
 /* ---- stdout ------------------------------------------------------------------------------------------------------------- */
 /* What fwrite cannot write, ferror remembers until the end of main. */
 static void put_quoted(const char *text)
@@ -132,10 +183,61 @@ void kiln_print(const char *fmt, ...)
     va_end(args);
 }
 
-void kiln_print_json(const char *text)
+/* The line, quoted and wrapped; NULL: no memory. Freed by the caller. */
+static char *KILN_PRINTF(1, 0) wrapped_line(const char *fmt, va_list args)
+{
+    enum { ESCAPED = 4, BROKEN = 2 }; /* most bytes for one, in each of the two steps */
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, fmt, args);
+    const size_t size = n < 0 ? 0 : (size_t)n + 1, room = size * ESCAPED * BROKEN;
+    char *text = size ? malloc(size) : NULL, *line = text ? malloc(room) : NULL;
+    if (line && vsnprintf(text, size, fmt, again) == n) {
+        kiln_quote(line, size * ESCAPED, text);
+        kiln_wrap(line, room);
+    }
+    va_end(again);
+    free(text);
+    return line;
+}
+
+static void KILN_PRINTF(1, 0) print_wrapped(const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    char *line = wrapped_line(fmt, args);
+    if (line)
+        (void)fputs(line, stdout);
+    else
+        print_part(fmt, again);
+    kiln_print_gap();
+    free(line);
+    va_end(again);
+}
+
+void kiln_print_wrapped(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    print_wrapped(fmt, args);
+    va_end(args);
+}
+
+void kiln_print_sentence(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (isatty(STDOUT_FILENO))
+        print_wrapped(fmt, args);
+    else
+        kiln_print_list(fmt, args);
+    va_end(args);
+}
+
+void kiln_print_json_part(const char *text, size_t n)
 {
     const unsigned char *s = (const unsigned char *)text;
-    for (size_t n = strlen(text); n;) {
+    while (n) {
         const piece p = next_piece(s, n);
         if (p.plain || p.code == '\n')
             (void)fwrite(s, 1, p.bytes, stdout);
@@ -144,5 +246,10 @@ void kiln_print_json(const char *text)
         s += p.bytes;
         n -= p.bytes;
     }
+}
+
+void kiln_print_json(const char *text)
+{
+    kiln_print_json_part(text, strlen(text));
     kiln_print_gap();
 }

@@ -135,7 +135,7 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
 
 static kiln_status write_ppm(const char *path, const float *rgba, uint32_t width, uint32_t height, kiln_error *err)
 {
-    FILE *f = fopen(path, "wb");
+    FILE *f = fopen(path, "wbx"); /* x: a file that is there is not replaced */
     if (!f) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
     fprintf(f, "P6\n%u %u\n255\n", width, height);
     for (size_t i = 0; i < (size_t)width * height; i++)

@@ -51,7 +51,7 @@ install: $(BIN) $(MAN) $(COMPLETION) lib
 	for s in $(STAGE_NAMES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
 	install -m 644 $(MAN) '$(AT)/share/man/man1'
 	install -d '$(AT)/share/splatkiln/slurm'
-	install $(wildcard pipelines/slurm/*.sh) '$(AT)/share/splatkiln/slurm'
+	install pipelines/slurm/job.sh '$(AT)/share/splatkiln/slurm'
 	if [ -e $(VIEWER)/viewer.js ]; then install -d '$(AT)/share/splatkiln/viewer' && install -m 644 $(VIEWER)/* '$(AT)/share/splatkiln/viewer'; fi
 	install -m 644 $O/completion/kiln.bash '$(AT)/$(BASH_DIR)/kiln'
 	for p in $(notdir $(PROGRAMS)); do ln -sf kiln "$(AT)/$(BASH_DIR)/$$p" || exit 1; done

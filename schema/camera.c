@@ -88,8 +88,11 @@ static kiln_status read_params(kiln_query *q, kiln_camera *c, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status read_camera(kiln_query *q, kiln_camera *c, kiln_error *err)
+enum { PATH_BYTES = 4096 };
+
+static kiln_status read_camera(kiln_query *q, kiln_texts *texts, kiln_camera *c, kiln_error *err)
 {
+    c->photo = c->mask = ""; /* a row that cannot be read further stays as it is */
     kiln_column_text(q, c->name, sizeof c->name);
     for (int i = 0; i < 9; i++) c->r[i] = kiln_column_f64(q);
     for (int i = 0; i < 3; i++) c->t[i] = kiln_column_f64(q);
@@ -104,7 +107,7 @@ static kiln_status read_camera(kiln_query *q, kiln_camera *c, kiln_error *err)
     c->distorted = kiln_column_bool(q);
     c->synthetic = kiln_column_bool(q);
     kiln_column_text(q, c->split, sizeof c->split);
-    kiln_column_text(q, c->photo, sizeof c->photo);
+    c->photo = kiln_column_text_kept(q, PATH_BYTES, texts);
     c->photo_width = kiln_column_u32(q);
     c->photo_height = kiln_column_u32(q);
     return kiln_query_check(q, err);
@@ -118,7 +121,7 @@ static kiln_status check_row(const kiln_camera *cameras, uint32_t i, kiln_error 
     return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is there twice or out of order", cameras[i].name);
 }
 
-static kiln_status read_cameras(kiln_manifest *m, kiln_camera **cameras, uint32_t *n, kiln_error *err)
+static kiln_status read_cameras(kiln_manifest *m, kiln_texts *texts, kiln_camera **cameras, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -133,7 +136,7 @@ static kiln_status read_cameras(kiln_manifest *m, kiln_camera **cameras, uint32_
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         KILN_GO(kiln_row_room((void **)cameras, *n, sizeof **cameras, "cameras", err));
-        st = read_camera(&q, &(*cameras)[*n], err);
+        st = read_camera(&q, texts, &(*cameras)[*n], err);
         if (st == KILN_OK) st = check_row(*cameras, *n, err);
         KILN_GO(kiln_row_take(m, &q, st, err));
     }
@@ -144,13 +147,13 @@ done:
 
 static int by_name(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
 
-static kiln_status read_mask(kiln_query *q, kiln_camera *cameras, uint32_t n, kiln_error *err)
+static kiln_status read_mask(kiln_query *q, kiln_texts *texts, kiln_camera *cameras, uint32_t n, kiln_error *err)
 {
     char name[sizeof cameras->name];
     kiln_column_text(q, name, sizeof name);
     kiln_camera *c = n ? bsearch(name, cameras, n, sizeof *cameras, by_name) : NULL; /* cameras: NULL if there are none */
     kiln_camera *const to = c && !c->mask[0] ? c : &(kiln_camera){0};
-    kiln_column_text(q, to->mask, sizeof to->mask);
+    to->mask = kiln_column_text_kept(q, PATH_BYTES, texts);
     to->mask_width = kiln_column_u32(q);
     to->mask_height = kiln_column_u32(q);
     KILN_TRY(kiln_query_check(q, err));
@@ -159,7 +162,7 @@ static kiln_status read_mask(kiln_query *q, kiln_camera *cameras, uint32_t n, ki
                      c ? "camera '%.300s' has two masks" : "there is a mask of camera '%.300s', which is not there", name);
 }
 
-static kiln_status read_masks(kiln_manifest *m, kiln_camera *cameras, uint32_t n, kiln_error *err)
+static kiln_status read_masks(kiln_manifest *m, kiln_texts *texts, kiln_camera *cameras, uint32_t n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -170,7 +173,7 @@ static kiln_status read_masks(kiln_manifest *m, kiln_camera *cameras, uint32_t n
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_take(m, &q, read_mask(&q, cameras, n, err), err));
+        KILN_GO(kiln_row_take(m, &q, read_mask(&q, texts, cameras, n, err), err));
     }
 done:
     kiln_query_close(&q);
@@ -178,12 +181,12 @@ done:
 }
 
 /* A reader's in one transaction, so that masks are of these cameras. */
-static kiln_status read_all(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err)
+static kiln_status read_all(kiln_manifest *m, kiln_texts *texts, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
     bool own = false;
     if (!m->writer) KILN_TRY(kiln_group_begin(m, &own, err));
-    kiln_status st = read_cameras(m, out, n, err);
-    if (st == KILN_OK) st = read_masks(m, *out, *n, err);
+    kiln_status st = read_cameras(m, texts, out, n, err);
+    if (st == KILN_OK) st = read_masks(m, texts, *out, *n, err);
     return kiln_group_end(m, own, st, err);
 }
 
@@ -191,7 +194,11 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
 {
     *out = NULL;
     *n = 0;
-    kiln_status st = read_all(m, out, n, err);
+    static const size_t fields[] = {offsetof(kiln_camera, photo), offsetof(kiln_camera, mask)};
+    kiln_texts texts = {0};
+    kiln_status st = read_all(m, &texts, out, n, err);
+    if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 2, err);
+    kiln_texts_release(&texts);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "cameras", err); /* never NULL */
     if (st == KILN_OK) return st;
     free(*out);
@@ -222,7 +229,7 @@ kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_err
 
 kiln_hash kiln_camera_hash(const kiln_camera *c)
 {
-    _Static_assert(sizeof *c == 9568,
+    _Static_assert(sizeof *c == 1392,
                    "kiln_camera has another size: add to this hash what a picture depends on, then write the new size");
     /* + 0.0 turns -0 into 0: SQLite does not keep the sign of a zero, and a camera must hash alike before and after */
     kiln_hasher *h = kiln_key_begin("camera", 1);
@@ -237,4 +244,102 @@ kiln_hash kiln_camera_hash(const kiln_camera *c)
     kiln_key_text(h, "model", c->model);
     for (uint32_t i = 0; i < c->n_params; i++) kiln_key_f64(h, "param", c->params[i] + 0.0);
     return kiln_key_end(h);
+}
+
+/* ---- one after the other ------------------------------------------------------------------------------------------------- */
+#define CAMERA_COLUMNS                                                                                   \
+    "SELECT name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, camera.width, camera.height," \
+    " fx, fy, cx, cy, model, params, distorted, synthetic, split, coalesce(photo.path, ''),"             \
+    " coalesce(photo.width, 0), coalesce(photo.height, 0)"
+
+/* A manifest without the table of masks has none. */
+static kiln_status open_joined(kiln_manifest *m, kiln_query *q, kiln_error *err)
+{
+    bool has;
+    KILN_TRY(kiln_has_table(m, "photo_mask", &has, err));
+    if (has)
+        return kiln_query_open(m, q,
+                               CAMERA_COLUMNS
+                               ", coalesce(photo_mask.path, ''), coalesce(photo_mask.width, 0), coalesce(photo_mask.height, 0)"
+                               " FROM camera LEFT JOIN photo ON photo.camera = camera.name"
+                               " LEFT JOIN photo_mask ON photo_mask.camera = camera.name ORDER BY name",
+                               err);
+    return kiln_query_open(
+        m, q, CAMERA_COLUMNS ", '', 0, 0 FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name", err);
+}
+
+static kiln_status read_joined(kiln_query *q, kiln_texts *texts, kiln_camera *c, kiln_error *err)
+{
+    KILN_TRY(read_camera(q, texts, c, err));
+    c->mask = kiln_column_text_kept(q, PATH_BYTES, texts);
+    c->mask_width = kiln_column_u32(q);
+    c->mask_height = kiln_column_u32(q);
+    return kiln_query_check(q, err);
+}
+
+/* two: the one before, of which its name is kept, and the one that is read. */
+static kiln_status each_camera(kiln_manifest *m, kiln_camera two[2], kiln_camera_fn *each, void *context, kiln_error *err)
+{
+    kiln_query q;
+    kiln_texts texts = {0};
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(open_joined(m, &q, err));
+    for (uint32_t n = 0;; n++) {
+        kiln_camera *c = &two[1];
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        memset(c, 0, sizeof *c);
+        kiln_texts_clear(&texts);
+        st = read_joined(&q, &texts, c, err);
+        if (st == KILN_OK) st = check_row(n ? two : c, n ? 1 : 0, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
+        KILN_GO(each(context, c, err));
+        strcpy(two[0].name, c->name);
+    }
+done:
+    kiln_texts_release(&texts);
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err)
+{
+    bool own = false;
+    kiln_camera *two;
+    KILN_TRY(KILN_ALLOC(&two, 2, "a camera", err));
+    kiln_status st = m->writer ? KILN_OK : kiln_group_begin(m, &own, err);
+    if (st == KILN_OK) st = kiln_group_end(m, own, each_camera(m, two, each, context, err), err);
+    free(two);
+    return st;
+}
+
+kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    char camera[sizeof((kiln_camera *)NULL)->name], path[PATH_BYTES];
+    KILN_TRY(kiln_query_open(m, &q, "SELECT camera, path FROM photo", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, camera, sizeof camera);
+        kiln_column_text(&q, path, sizeof path);
+        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
+        KILN_GO(visit(context, camera, path, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_camera_exists(kiln_manifest *m, const char *name, bool *exists, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM camera WHERE name = ?", err));
+    kiln_bind_text(&q, name);
+    const kiln_status st = kiln_query_step(&q, exists, err);
+    kiln_query_close(&q);
+    return st;
 }

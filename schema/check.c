@@ -55,12 +55,12 @@ static const char *const rules[] = {
     " JOIN layer ON layer.id = o.layer WHERE o.digest <> layer.digest OR o.role <> layer.kind",
     kiln_lost_outputs_sql,
     /* units of other options are kept beside the one of which the layer was made */
-    "SELECT 'unit ''' || u.name || ''' keeps another visibility than the layer has; kiln-lod --force computes it again'"
-    " FROM stage_output so JOIN chunk ON chunk.layer = so.layer JOIN plane ON plane.chunk = chunk.id AND plane.name = so.role"
+    "SELECT 'unit ''' || u.name || ''' keeps another ' || plane.name || ' than the layer has; kiln-lod --force computes it again'"
+    " FROM stage_output so JOIN chunk ON chunk.layer = so.layer JOIN plane ON plane.chunk = chunk.id"
     " JOIN plane_segment s ON s.plane = plane.id AND s.segment = 0"
     " JOIN unit u ON u.stage = so.stage AND u.name = 'visibility of ' || chunk.name"
-    " JOIN unit_output o ON o.unit = u.id AND o.name = so.role AND o.segment = 0"
-    " WHERE so.role = 'visibility' GROUP BY chunk.id HAVING max(o.hash = s.hash) = 0",
+    " JOIN unit_output o ON o.unit = u.id AND o.name = plane.name AND o.segment = 0"
+    " WHERE so.role = 'visibility' GROUP BY plane.id HAVING max(o.hash = s.hash) = 0",
     "SELECT 'the tile table of camera ''' || camera || ''': an array says another size than its blob' FROM tile_segment s"
     " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
     /* a scene that lost a camera leaves these stale, not damaged, until their stage runs again */

@@ -28,23 +28,56 @@ static kiln_status check_sources(kiln_check *c, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check_cameras(kiln_check *c, kiln_error *err)
+/* Reading is the check. One row is in memory at a time: there may be many. */
+static kiln_status look_at_camera(void *context, const kiln_camera *camera, kiln_error *err)
 {
-    kiln_camera *cameras;
-    uint32_t n;
-    KILN_TRY(kiln_cameras_get(c->m, &cameras, &n, err));
-    free(cameras);
+    (void)context, (void)camera, (void)err;
     return KILN_OK;
 }
 
-static kiln_status check_images(kiln_check *c, kiln_error *err)
+static kiln_status look_at_image(void *context, const kiln_image *image, kiln_error *err)
 {
-    kiln_image *images;
-    uint32_t n;
-    KILN_TRY(kiln_images_get(c->m, &images, &n, err));
-    free(images);
+    (void)context, (void)image, (void)err;
     return KILN_OK;
 }
+
+static kiln_status check_mask(kiln_query *q, kiln_error *err)
+{
+    char name[sizeof((kiln_camera *)0)->name];
+    kiln_column_text(q, name, sizeof name);
+    (void)kiln_column_u32(q);
+    (void)kiln_column_u32(q);
+    const bool there = kiln_column_bool(q);
+    KILN_TRY(kiln_query_check(q, err));
+    return there ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "there is a mask of camera '%.300s', which is not there", name);
+}
+
+/* Cameras are read with theirs: one of no camera is read with none, and a column of theirs is none of the table's. */
+static kiln_status check_masks(kiln_check *c, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_has_table(c->m, "photo_mask", &row, err));
+    if (!row) return KILN_OK;
+    KILN_TRY(kiln_query_open(c->m, &q, "SELECT camera, width, height, camera IN (SELECT name FROM camera) FROM photo_mask", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(kiln_row_take(c->m, &q, check_mask(&q, err), err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status check_cameras(kiln_check *c, kiln_error *err)
+{
+    KILN_TRY(kiln_cameras_each(c->m, look_at_camera, NULL, err));
+    return check_masks(c, err);
+}
+
+static kiln_status check_images(kiln_check *c, kiln_error *err) { return kiln_images_each(c->m, look_at_image, NULL, err); }
 
 /* ---- rows of stages ---------------------------------------------------------------------------------------------- */
 static kiln_status check_stage(kiln_check *c, const char *name, kiln_error *err)

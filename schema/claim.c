@@ -55,6 +55,12 @@ static bool read_word(const char *text, char *out, size_t size)
     return true;
 }
 
+/* It becomes a part of file names and of commands, so nothing else gets through. */
+static bool is_stage_name(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0' && *name != '-';
+}
+
 /* Makes room for row n; rows are doubled. */
 static kiln_status more_rows(void **rows, uint64_t n, size_t size, kiln_error *err)
 {
@@ -104,7 +110,7 @@ static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool 
     if (!strcmp(word, "due")) return add_due(c, value, sound, err);
     if (!strcmp(word, "decision")) return add_decision(c, value, sound, err);
     if (!strcmp(word, "stage"))
-        *sound = read_word(value, c->stage, sizeof c->stage);
+        *sound = read_word(value, c->stage, sizeof c->stage) && is_stage_name(c->stage);
     else if (!strcmp(word, "plan"))
         *sound = kiln_hash_parse(value, &c->plan);
     else if (!strcmp(word, "host"))

@@ -5,7 +5,7 @@
  * scripts and people can read it:
  *
  *   splatkiln-claim 1
- *   stage prune
+ *   stage prune                             lower-case letters, digits, '-' and '_'
  *   plan 0123456789abcdef0123456789abcdef   key of the plan: of the list of units, of what is due of it, and of the decisions
  *   host node7
  *   pid 4711

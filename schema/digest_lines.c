@@ -15,15 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_BYTES = 3400 }; /* a camera's name of 1024 bytes with every byte encoded, profile, near */
+
 typedef struct {
-    const char *kind;
-    char name[3400]; /* a camera's name of 1024 bytes with every byte encoded, profile, near */
+    const char *kind, *name; /* name: in line_list.texts */
     kiln_hash digest;
 } digest_line;
 
 typedef struct {
     digest_line *lines;
     size_t n, room;
+    kiln_texts texts;
 } line_list;
 
 kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err)
@@ -44,7 +46,7 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
     return KILN_OK;
 }
 
-static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest, digest_line **out, kiln_error *err)
+static kiln_status add_line(line_list *list, const char *kind, const char *name, kiln_hash digest, kiln_error *err)
 {
     if (list->n == list->room) {
         size_t room = list->room ? list->room * 2 : 16;
@@ -53,19 +55,17 @@ static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest,
         list->lines = more;
         list->room = room;
     }
-    *out = &list->lines[list->n++];
-    (*out)->kind = kind;
-    (*out)->digest = digest;
-    (*out)->name[0] = '\0';
-    return KILN_OK;
+    digest_line *line = &list->lines[list->n++];
+    *line = (digest_line){.kind = kind, .digest = digest};
+    return kiln_texts_add(&list->texts, name, &line->name, err);
 }
 
-static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m,
+static kiln_status name_view(char out[NAME_BYTES], const char *camera, const char *profile, bool antialiased, double near_m,
                              const char *suffix, kiln_error *err)
 {
-    KILN_TRY(kiln_name_encode(camera, line->name, sizeof line->name - 100, err));
-    size_t used = strlen(line->name);
-    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%g%s", profile, antialiased ? "_aa" : "", near_m, suffix);
+    KILN_TRY(kiln_name_encode(camera, out, NAME_BYTES - 100, err));
+    size_t used = strlen(out);
+    snprintf(out + used, NAME_BYTES - used, ":%.31s%s:near=%g%s", profile, antialiased ? "_aa" : "", near_m, suffix);
     return KILN_OK;
 }
 
@@ -73,8 +73,7 @@ static kiln_status add_layers(kiln_manifest *m, line_list *list, kiln_error *err
 {
     kiln_query q;
     bool row;
-    digest_line *line;
-    char kind[16];
+    char kind[16], name[NAME_BYTES];
     kiln_status st = KILN_OK;
     KILN_TRY(
         kiln_query_open(m, &q, "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer", err));
@@ -84,47 +83,27 @@ static kiln_status add_layers(kiln_manifest *m, line_list *list, kiln_error *err
         kiln_column_text(&q, kind, sizeof kind);
         kiln_hash digest = kiln_column_hash(&q);
         KILN_GO(kiln_query_check(&q, err));
-        KILN_GO(add_line(list, "layer", digest, &line, err));
-        KILN_GO(kiln_name_encode(kind, line->name, sizeof line->name, err));
+        KILN_GO(kiln_name_encode(kind, name, sizeof name, err));
+        KILN_GO(add_line(list, "layer", name, digest, err));
     }
 done:
     kiln_query_close(&q);
     return st;
 }
 
-static kiln_status add_tables(kiln_manifest *m, line_list *list, kiln_error *err)
+static kiln_status add_table(void *list, const kiln_tile_table *t, kiln_error *err)
 {
-    kiln_tile_table *tables = NULL;
-    uint32_t n = 0;
-    digest_line *line;
-    kiln_status st = KILN_OK;
-    KILN_GO(kiln_tile_tables_get(m, false, &tables, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        const kiln_tile_table *t = &tables[i];
-        KILN_GO(add_line(list, "table", t->digest, &line, err));
-        KILN_GO(name_view(line, t->camera, t->profile, t->antialiased, t->near_m, "", err));
-    }
-done:
-    kiln_tile_tables_free(tables, n);
-    return st;
+    char name[NAME_BYTES];
+    KILN_TRY(name_view(name, t->camera, t->profile, t->antialiased, t->near_m, "", err));
+    return add_line(list, "table", name, t->digest, err);
 }
 
-static kiln_status add_images(kiln_manifest *m, line_list *list, kiln_error *err)
+static kiln_status add_image(void *list, const kiln_image *g, kiln_error *err)
 {
-    kiln_image *images = NULL;
-    uint32_t n = 0;
-    digest_line *line;
-    kiln_status st = KILN_OK;
-    KILN_GO(kiln_images_get(m, &images, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        const kiln_image *g = &images[i];
-        KILN_GO(add_line(list, "image", g->pixels, &line, err));
-        const char *const suffix = strcmp(g->device_kind, "cuda-fast") == 0 ? ":fast" : "";
-        KILN_GO(name_view(line, g->camera, g->profile, g->antialiased, g->near_m, suffix, err));
-    }
-done:
-    free(images);
-    return st;
+    char name[NAME_BYTES];
+    const char *const suffix = strcmp(g->device_kind, "cuda-fast") == 0 ? ":fast" : "";
+    KILN_TRY(name_view(name, g->camera, g->profile, g->antialiased, g->near_m, suffix, err));
+    return add_line(list, "image", name, g->pixels, err);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -142,8 +121,8 @@ kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, v
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_group_begin(m, &own, err)); /* all lines of one state */
     KILN_GO(add_layers(m, &list, err));
-    KILN_GO(add_tables(m, &list, err));
-    KILN_GO(add_images(m, &list, err));
+    KILN_GO(kiln_tile_tables_each(m, false, add_table, &list, err));
+    KILN_GO(kiln_images_each(m, add_image, &list, err));
     if (list.n) qsort(list.lines, list.n, sizeof *list.lines, compare_lines);
     for (size_t i = 0; i < list.n; i++) {
         /* a picture drawn on two kinds of device with the same pixels is one line */
@@ -152,5 +131,6 @@ kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, v
     }
 done:
     free(list.lines);
+    kiln_texts_release(&list.texts);
     return kiln_group_end(m, own, st, err);
 }

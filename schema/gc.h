@@ -1,11 +1,14 @@
-/* gc -- what no current output needs: which layers, units and blobs that is, dropping them, and giving back their space.
+/* gc -- what no current output needs: which layers, units, records of runs and blobs that is, dropping them, and giving back their
+ * space.
  *
  *   kiln_gc *g;
  *   KILN_TRY(kiln_gc_plan(m, &g, err));          looks; a reader may, too
  *   while (more) KILN_TRY(kiln_gc_step(g, &more, err));
  *   KILN_TRY(kiln_manifest_vacuum(m, folder, NULL, NULL, err));
  *
- * Kept are: the layers that stage_output names, all tile tables, images, runs, parameters and what is in quarantine; of units
+ * Kept are: the layers that stage_output names, all tile tables, images, parameters and what is in quarantine; of the records of
+ * runs, for each stage, the last one that made its output, those of the tasks that computed units for it or since then, and the
+ * newest (gc_runs.c); of units
  *   - those that the run asked for which made its stage's current output (kiln_units_used_put),
  *   - those of images, whose key is their unit's,
  *   - those of a stage that never finished, and those done after their stage's output: work that a later run goes on with,
@@ -31,16 +34,21 @@ typedef struct {
  * stage's output lacks the layer that it must name: that layer would be dropped. A list of units that cannot be read is warned of
  * and counts as not remembered. kiln_gc_free. */
 kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) KILN_MUST_CHECK;
-/* Drops the next part of what the plan found, in one transaction of at most a layer's rows, 4096 units or 64 MiB of blobs. *more
- * false: all of it is dropped. A kill between or in steps leaves rows that nothing needs, and the next plan finds them. KILN_E_BUSY
- * when another program than this one has written since the plan was made. */
+/* Has the plan keep the records of all runs. */
+void kiln_gc_keep_runs(kiln_gc *g);
+/* Drops the next part of what the plan found, in one transaction of at most a layer's rows, 4096 units or runs, or 64 MiB of blobs.
+ * *more false: all of it is dropped. A kill between or in steps leaves rows that nothing needs, and the next plan finds them.
+ * KILN_E_BUSY when another program than this one has written since the plan was made. */
 kiln_status kiln_gc_step(kiln_gc *g, bool *more, kiln_error *err) KILN_MUST_CHECK;
 void kiln_gc_free(kiln_gc *g); /* accepts NULL */
 
 /* What the plan found; name NULL: of all kinds, of all stages. */
 kiln_gc_count kiln_gc_layers(const kiln_gc *g, const char *kind);
 kiln_gc_count kiln_gc_units(const kiln_gc *g, const char *stage);
+kiln_gc_count kiln_gc_runs(const kiln_gc *g, const char *stage);
 kiln_gc_count kiln_gc_blobs(const kiln_gc *g);
+/* Bytes of the texts of the runs that are dropped. */
+uint64_t kiln_gc_run_bytes(const kiln_gc *g);
 /* Compressed bytes of the blobs that are dropped; of these, those that the steps so far have dropped. */
 uint64_t kiln_gc_bytes(const kiln_gc *g);
 uint64_t kiln_gc_bytes_done(const kiln_gc *g);

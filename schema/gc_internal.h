@@ -37,17 +37,26 @@ typedef struct {
     uint64_t bytes; /* compressed */
 } kiln_gc_blob;
 
+typedef struct {
+    int64_t id;
+    char stage[32];
+    uint64_t bytes; /* of its texts */
+    bool kept;
+} kiln_gc_run;
+
 struct kiln_gc {
     kiln_manifest *m;
+    bool keeps_runs;       /* kiln_gc_keep_runs was called */
     bool is_proof;         /* made when all was dropped: what there was to say has been said */
     kiln_gc_stage *stages; /* by name */
     kiln_gc_unit *units;   /* by id */
     kiln_gc_layer *layers; /* by id */
+    kiln_gc_run *runs;     /* by id */
     kiln_gc_blob *blobs;   /* that are dropped, by id */
-    uint64_t n_stages, n_units, n_layers, n_blobs;
+    uint64_t n_stages, n_units, n_layers, n_runs, n_blobs;
     uint64_t n_blobs_kept, bytes, bytes_done;
     int64_t data_version; /* SQLite's: another one means that another connection has written */
-    uint64_t next_layer, next_unit, next_blob;
+    uint64_t next_layer, next_unit, next_run, next_blob;
 };
 
 /* Calls add for every row; what it appends is the list. The buffer stays the caller's. */
@@ -56,6 +65,8 @@ kiln_status kiln_gc_read_rows(kiln_manifest *m, const char *sql, kiln_gc_add_fn 
                               kiln_error *err) KILN_MUST_CHECK;
 /* gc_units.c: stages, units and layers, and which of them are kept. */
 kiln_status kiln_gc_find_rows(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
+/* gc_runs.c: the records of runs, and which of them are kept. */
+kiln_status kiln_gc_find_runs(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* gc_blobs.c: the blobs that nothing kept names. */
 kiln_status kiln_gc_find_blobs(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* Hashes of the blobs that current layers and tile tables name, appended to `out`. */

@@ -18,6 +18,7 @@ static kiln_status look(kiln_gc *g, kiln_error *err)
 {
     KILN_TRY(kiln_query_number(g->m, "PRAGMA data_version", &g->data_version, err));
     KILN_TRY(kiln_gc_find_rows(g, err));
+    KILN_TRY(kiln_gc_find_runs(g, err));
     return kiln_gc_find_blobs(g, err);
 }
 
@@ -47,6 +48,7 @@ void kiln_gc_free(kiln_gc *g)
     free(g->stages);
     free(g->units);
     free(g->layers);
+    free(g->runs);
     free(g->blobs);
     free(g);
 }
@@ -101,6 +103,18 @@ static kiln_status drop_units(kiln_gc *g, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status drop_runs(kiln_gc *g, kiln_error *err)
+{
+    uint64_t bytes = 0;
+    for (int n = 0; n < UNITS_OF_STEP && bytes < BYTES_OF_STEP && g->next_run < g->n_runs; g->next_run++) {
+        if (g->runs[g->next_run].kept) continue;
+        bytes += g->runs[g->next_run].bytes;
+        KILN_TRY(drop(g->m, "DELETE FROM run WHERE id = ?", g->runs[g->next_run].id, err));
+        n++;
+    }
+    return KILN_OK;
+}
+
 static kiln_status drop_blobs(kiln_gc *g, kiln_error *err)
 {
     uint64_t bytes = 0;
@@ -116,6 +130,7 @@ static void pass_kept(kiln_gc *g)
 {
     while (g->next_layer < g->n_layers && g->layers[g->next_layer].kept) g->next_layer++;
     while (g->next_unit < g->n_units && g->units[g->next_unit].kept) g->next_unit++;
+    while (g->next_run < g->n_runs && g->runs[g->next_run].kept) g->next_run++;
 }
 
 typedef kiln_status drop_fn(kiln_gc *g, kiln_error *err);
@@ -126,6 +141,7 @@ static drop_fn *next_drop(kiln_gc *g)
     pass_kept(g);
     if (g->next_layer < g->n_layers) return drop_layer;
     if (g->next_unit < g->n_units) return drop_units;
+    if (g->next_run < g->n_runs) return drop_runs;
     return g->next_blob < g->n_blobs ? drop_blobs : NULL;
 }
 
@@ -139,12 +155,19 @@ static kiln_status drop_if_unchanged(kiln_gc *g, drop_fn *fn, kiln_error *err)
     return fn(g, err);
 }
 
+static bool is_empty(const kiln_gc *g)
+{
+    return g->n_blobs == 0 && kiln_gc_units(g, NULL).dropped == 0 && kiln_gc_layers(g, NULL).dropped == 0 &&
+           kiln_gc_runs(g, NULL).dropped == 0;
+}
+
 /* What foreign keys would have refused. */
 static kiln_status prove(kiln_gc *g, kiln_error *err)
 {
     kiln_gc *again = NULL;
     kiln_status st = plan(g->m, true, &again, err);
-    if (st == KILN_OK && (again->n_blobs > 0 || kiln_gc_units(again, NULL).dropped > 0 || kiln_gc_layers(again, NULL).dropped > 0))
+    if (st == KILN_OK && g->keeps_runs) kiln_gc_keep_runs(again);
+    if (st == KILN_OK && !is_empty(again))
         st = kiln_fail(err, KILN_E_BUG, "'%s' still holds what is not needed, after all of it was dropped", g->m->path);
     kiln_gc_free(again);
     return st;

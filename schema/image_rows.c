@@ -64,16 +64,16 @@ static kiln_status check_row(const kiln_image *images, uint32_t i, kiln_error *e
     return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is there twice or out of order", images[i].camera);
 }
 
+static const char SELECT_IMAGES[] =
+    "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
+    " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind";
+
 static kiln_status read_images(kiln_manifest *m, kiln_image **images, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(
-        kiln_query_open(m, &q,
-                        "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
-                        " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind",
-                        err));
+    KILN_TRY(kiln_query_open(m, &q, SELECT_IMAGES, err));
     for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
@@ -100,5 +100,58 @@ kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n, kil
     return st;
 }
 
+/* two: the one before, of which its names are kept, and the one that is read. */
+static kiln_status each_image(kiln_manifest *m, kiln_image two[2], kiln_image_fn *each, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, SELECT_IMAGES, err));
+    for (uint32_t n = 0;; n++) {
+        kiln_image *i = &two[1];
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        memset(i, 0, sizeof *i);
+        st = read_image(&q, i, err);
+        if (st == KILN_OK) st = check_row(n ? two : i, n ? 1 : 0, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
+        KILN_GO(each(context, i, err));
+        strcpy(two[0].camera, i->camera);
+        strcpy(two[0].device_kind, i->device_kind);
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_images_each(kiln_manifest *m, kiln_image_fn *each, void *context, kiln_error *err)
+{
+    kiln_image *two;
+    KILN_TRY(KILN_ALLOC(&two, 2, "a picture's row", err));
+    const kiln_status st = each_image(m, two, each, context, err);
+    free(two);
+    return st;
+}
+
 /* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end. */
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, "DELETE FROM image WHERE true", err); }
+
+kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    char path[sizeof((kiln_image *)NULL)->path];
+    KILN_TRY(kiln_query_open(m, &q, "SELECT path, key FROM image WHERE path <> '' ORDER BY path", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, path, sizeof path);
+        const kiln_hash key = kiln_column_hash(&q);
+        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
+        KILN_GO(visit(context, path, key, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}

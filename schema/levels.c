@@ -33,6 +33,7 @@ void kiln_level_tree_release(kiln_level_tree *t)
     free(t->nodes);
     free(t->children);
     free(t->chunks);
+    free(t->sites);
     *t = (kiln_level_tree){0};
 }
 

@@ -40,6 +40,8 @@ KILN_C_BEGIN
 enum { KILN_NODE_CHILDREN = 8 /* most children of an inner node */ };
 #define KILN_NO_NODE UINT32_MAX
 
+typedef struct kiln_level_sites kiln_level_sites; /* level_sites.h */
+
 typedef struct {
     char name[96];
     uint32_t parent;                  /* index of a node; KILN_NO_NODE: the root */
@@ -50,6 +52,7 @@ typedef struct {
     uint64_t rows;                    /* of baked, below this node */
     float box_min[3], box_max[3];     /* of the means of all chunks of baked below */
     float reach_min[3], reach_max[3]; /* likewise of where a Gaussian can reach alpha 1/255 */
+    const kiln_level_sites *sites;    /* where its rows are; NULL: not read (kiln_level_tree_read_sites) */
 } kiln_level_node;
 
 typedef struct {
@@ -58,6 +61,7 @@ typedef struct {
     kiln_level_node *nodes;    /* depth first, children before parents, in the order of baked: the root is the last */
     uint32_t *children;        /* indices of nodes; a node's own are consecutive and ascending. n_nodes - 1 in all */
     const kiln_chunk **chunks; /* what kiln_level_node.levels points into */
+    kiln_level_sites *sites;   /* [n_nodes] what kiln_level_node.sites points into */
 } kiln_level_tree;
 
 /* The tree that the chunks of `baked` make, before there are levels: n_levels is 0 and first_level is 1 of leaves, 0 of others.

@@ -71,6 +71,8 @@ void kiln_manifest_close(kiln_manifest *m);
 bool kiln_manifest_created(const kiln_manifest *m);
 void kiln_manifest_discard(kiln_manifest *m);
 const char *kiln_manifest_path(const kiln_manifest *m);
+/* Returns by how many bytes the page cache of a writer's connection may still grow. m NULL: of one that is opened later. */
+uint64_t kiln_manifest_cache_left(const kiln_manifest *m);
 /* Says whether `path` is the manifest, or the name of a file beside it that belongs to it, there or not: nothing else may be
  * written there. Links are followed. Opens nothing. */
 bool kiln_manifest_owns(const char *manifest, const char *path);
@@ -200,17 +202,20 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err) K
 kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *err) KILN_MUST_CHECK;
 
 typedef struct {
-    char path[4096]; /* absolute */
-    char role[32];   /* "splats", "points", "cameras", "photo", ... */
+    const char *path; /* absolute */
+    char role[32];    /* "splats", "points", "cameras", "photo", ... */
     uint64_t size;
     int64_t mtime_ns;
     uint64_t inode;
     kiln_hash hash;
 } kiln_source_file;
-kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n,
-                             kiln_error *err) KILN_MUST_CHECK; /* free(*out) */
+/* free(*out), which the paths are a part of. */
+kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+/* Calls `visit` for each source file, in the order of their paths, without holding all of them. What `visit` returns ends it. */
+typedef kiln_status kiln_source_visit_fn(void *context, const kiln_source_file *f, kiln_error *err);
+kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
 enum { KILN_CAMERA_PARAMS = 16 };
@@ -225,9 +230,9 @@ typedef struct {
     bool distorted;                     /* the photo has a lens: size, fx .. cy are of its pinhole, params of the photo */
     bool synthetic;                     /* made by us on an orbit */
     char split[8];                      /* "train" or "test" */
-    char photo[4096];                   /* absolute path, "" when there is none */
+    const char *photo;                  /* absolute path, "" when there is none; never NULL. Others own it, as mask */
     uint32_t photo_width, photo_height; /* as it is compared: turned where its EXIF orientation is followed */
-    char mask[4096];                    /* of the photo: absolute path, "" when there is none */
+    const char *mask;                   /* of the photo: absolute path, "" when there is none */
     uint32_t mask_width, mask_height;   /* as the file says */
 } kiln_camera;
 /* How much there is, about, for estimates: the rows of the largest layer, cameras, and the pixels of all their pictures. Zeros
@@ -236,10 +241,18 @@ typedef struct {
     double rows, cameras, pixels;
 } kiln_scene_size;
 kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_error *err) KILN_MUST_CHECK;
-/* Sorted by name (bytewise). free(*out). */
+/* Sorted by name (bytewise). free(*out), which the texts are a part of. */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+/* Calls `each` for one camera after the other, sorted by name. *c and its texts last until it returns. One is in memory at a time.
+ * In one transaction. KILN_E_INPUT: a camera is there twice. What `each` returns ends it, unless it is KILN_OK. */
+typedef kiln_status kiln_camera_fn(void *context, const kiln_camera *c, kiln_error *err);
+kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_exists(kiln_manifest *m, const char *name, bool *exists, kiln_error *err) KILN_MUST_CHECK;
+/* Calls `visit` for each camera that has a photo, in no order, without holding all of them. What `visit` returns ends it. */
+typedef kiln_status kiln_photo_visit_fn(void *context, const char *camera, const char *photo, kiln_error *err);
+kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo, mask. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
@@ -407,6 +420,10 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
 /* All of them without their arrays' segments unless with_arrays; sorted by (camera, profile, antialiased, near). */
 kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* Calls `each` for one after the other, in this order; as kiln_cameras_each. */
+typedef kiln_status kiln_tile_table_fn(void *context, const kiln_tile_table *t, kiln_error *err);
+kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each, void *context,
+                                  kiln_error *err) KILN_MUST_CHECK;
 void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n);
 /* Drops the tables whose camera is gone or whose (profile, antialiased, near) is another one. Inside a transaction. */
 kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m,
@@ -430,8 +447,15 @@ typedef struct {
 } kiln_image;
 kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n,
                             kiln_error *err) KILN_MUST_CHECK; /* sorted; free(*out) */
+/* Calls `each` for one after the other, in this order; as kiln_cameras_each. */
+typedef kiln_status kiln_image_fn(void *context, const kiln_image *i, kiln_error *err);
+kiln_status kiln_images_each(kiln_manifest *m, kiln_image_fn *each, void *context, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i,
                            kiln_error *err) KILN_MUST_CHECK; /* replaces that of (camera, device_kind) */
+/* Calls `visit` for the file of each picture, in the order of their paths, with the key of its unit. What `visit` returns ends it.
+ */
+typedef kiln_status kiln_image_path_fn(void *context, const char *path, kiln_hash unit, kiln_error *err);
+kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- whole-manifest checks ------------------------------------------------------------------------------------------ */

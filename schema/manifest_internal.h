@@ -14,6 +14,7 @@
 #ifndef KILN_SCHEMA_MANIFEST_INTERNAL_H
 #define KILN_SCHEMA_MANIFEST_INTERNAL_H
 
+#include "base/memory.h"
 #include "schema/manifest.h"
 
 #include <sqlite3.h>
@@ -167,6 +168,8 @@ double kiln_column_f64(kiln_query *q); /* NULL gives NaN */
 float kiln_column_f32(kiln_query *q);
 kiln_hash kiln_column_hash(kiln_query *q);
 void kiln_column_text(kiln_query *q, char *dst, size_t size);
+/* A copy in `keep`, of at most size - 1 bytes; never NULL. */
+const char *kiln_column_text_kept(kiln_query *q, size_t size, kiln_texts *keep);
 char *kiln_column_text_dup(kiln_query *q);                   /* free(); never NULL but after a failure */
 const void *kiln_column_bytes(kiln_query *q, size_t *bytes); /* until the next step; NULL when empty */
 /* Reports a failure of the columns read since the last step. */
@@ -176,6 +179,10 @@ kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* Room for row number n of an array that grows row by row, each zeroed. *rows is freed by the caller. */
 kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;
+/* Moves the texts that n rows point to behind the rows, into the same block, so that free(*rows) releases both. fields: offsets of
+ * the pointers in a row, none of which is NULL. */
+kiln_status kiln_rows_own_texts(void **rows, uint32_t n, size_t size, const size_t *fields, size_t n_fields,
+                                kiln_error *err) KILN_MUST_CHECK;
 void kiln_query_close(kiln_query *q); /* accepts one that was never opened ({0}) or is closed */
 /* Is the table there? A reader asks before each query of a later table (manifest.sql): an absent one is empty. */
 kiln_status kiln_has_table(kiln_manifest *m, const char *name, bool *has, kiln_error *err) KILN_MUST_CHECK;
@@ -197,6 +204,12 @@ kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, k
 kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- run_record.c ------------------------------------------------------------------------------------------------ */
+/* Conditions on a row of `run`. A run of --shard, or of a part, has stored units and made no output. */
+#define KILN_SQL_RUN_STORED_UNITS \
+    "(instr(counters, '\"status\":\"units stored\"') OR instr(counters, '\"status\":\"part stored\"'))"
+#define KILN_SQL_RUN_MADE_OUTPUT \
+    "(exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0 AND NOT " KILN_SQL_RUN_STORED_UNITS ")"
+
 /* Reads a row of `run` with the columns id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, and whether
  * counters and parameters are JSON. kiln_run_row_release, after a failure too. */
 kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;

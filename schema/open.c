@@ -4,6 +4,7 @@
  * database could replay its journal. A manifest is made in one transaction, so that a crash leaves an empty database,
  * which the next CREATE fills; any error of an open that made the file removes it again. */
 #include "base/file.h"
+#include "base/minmax.h"
 #include "schema/claim.h"
 #include "schema/manifest_internal.h"
 
@@ -489,6 +490,14 @@ void kiln_manifest_discard(kiln_manifest *m)
 
 bool kiln_manifest_created(const kiln_manifest *m) { return m->created; }
 const char *kiln_manifest_path(const kiln_manifest *m) { return m->path; }
+
+uint64_t kiln_manifest_cache_left(const kiln_manifest *m)
+{
+    const uint64_t most = (uint64_t)-atoi(WRITER_CACHE) << 10;
+    int used = 0, highest;
+    if (m && sqlite3_db_status(m->db, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0) != SQLITE_OK) used = 0;
+    return most - kiln_min_u64(most, (uint64_t)used);
+}
 
 void *kiln_manifest_sqlite(kiln_manifest *m)
 {

@@ -71,13 +71,16 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
 {
     if ((rc & 0xff) == SQLITE_NOMEM && m->db && tables_are_damaged(m->db)) rc = SQLITE_CORRUPT;
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
-    char room[128] = "";
+    char room[128] = "", copy[400] = "";
     const int error = errno_of(rc);
     if ((rc & 0xff) == SQLITE_CANTOPEN || ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ)) m->unreadable = true;
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
     kiln_file_room_text(m->file, error, room, sizeof room);
-    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, m->is_part ? "" : advice_of(rc), room);
+    if (*room && strcmp(m->file, m->path) != 0)
+        (void)snprintf(copy, sizeof copy, ", of which '%.300s' is the copy to work on", m->file);
+    return kiln_fail(err, status_of(rc), "cannot %s '%s'%s: %s%s%s%s", doing, m->path, copy, text, m->is_part ? "" : advice_of(rc),
+                     room, *copy ? ", or name another folder with --scratch-dir" : "");
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)
@@ -331,6 +334,19 @@ void kiln_column_text(kiln_query *q, char *dst, size_t size)
     dst[length] = '\0';
 }
 
+const char *kiln_column_text_kept(kiln_query *q, size_t size, kiln_texts *keep)
+{
+    size_t length;
+    const char *out = "", *p = column_text(q, &length);
+    if (length >= size) {
+        keep_failure(q, KILN_E_IO, "a text is longer than it can be");
+        return out;
+    }
+    if (memchr(p, '\0', length)) keep_failure(q, KILN_E_IO, "a text holds a NUL byte");
+    if (kiln_texts_add(keep, p, &out, NULL) != KILN_OK) keep_failure(q, KILN_E_NOMEM, "out of memory");
+    return out;
+}
+
 char *kiln_column_text_dup(kiln_query *q)
 {
     size_t length;
@@ -366,6 +382,30 @@ kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what
         *rows = more;
     }
     memset((char *)*rows + n * size, 0, size);
+    return KILN_OK;
+}
+
+static char **text_of_row(void *rows, uint32_t i, size_t size, size_t field)
+{
+    return (char **)(void *)((char *)rows + i * size + field);
+}
+
+kiln_status kiln_rows_own_texts(void **rows, uint32_t n, size_t size, const size_t *fields, size_t n_fields, kiln_error *err)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n_fields; k++) bytes += strlen(*text_of_row(*rows, i, size, fields[k])) + 1;
+    void *block = realloc(*rows, n * size + bytes);
+    if (!block) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of text", bytes);
+    *rows = block;
+    char *to = (char *)block + n * size;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n_fields; k++) {
+            char **text = text_of_row(block, i, size, fields[k]);
+            const size_t length = strlen(*text) + 1;
+            *text = memcpy(to, *text, length);
+            to += length;
+        }
     return KILN_OK;
 }
 

@@ -344,6 +344,7 @@ kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, cons
     if (strcmp(p->name, "weights") == 0 && any_below_zero(data, n)) violation = "a weight below 0";
     if (strcmp(p->name, "visibility") == 0 && (any_not_positive(data, n) || any_above(data, n, 1)))
         violation = "a visibility that is not above 0 and at most 1";
+    if (strcmp(p->name, "prominence") == 0 && any_not_positive(data, n)) violation = "a prominence that is not above 0";
     if (!violation) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %s", c->name, p->name, violation);
 }

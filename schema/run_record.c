@@ -45,9 +45,8 @@ kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err)
 #define COLUMNS                                                                                                 \
     "id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, json_valid(counters) AND " \
     "json_valid(parameters)"
-/* Of --shard, and of a part: they made no output. */
-#define STORED_UNITS "(instr(counters, '\"status\":\"units stored\"') OR instr(counters, '\"status\":\"part stored\"'))"
-#define MADE_OUTPUT "(exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0 AND NOT " STORED_UNITS ")"
+#define STORED_UNITS KILN_SQL_RUN_STORED_UNITS
+#define MADE_OUTPUT KILN_SQL_RUN_MADE_OUTPUT
 
 kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
 {

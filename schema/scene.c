@@ -148,9 +148,11 @@ done:
     return kiln_group_end(m, own, st, err);
 }
 
-static void read_source(kiln_query *q, kiln_source_file *f)
+enum { PATH_BYTES = 4096 };
+
+static void read_source(kiln_query *q, kiln_texts *texts, kiln_source_file *f)
 {
-    kiln_column_text(q, f->path, sizeof f->path);
+    f->path = kiln_column_text_kept(q, PATH_BYTES, texts);
     kiln_column_text(q, f->role, sizeof f->role);
     f->size = kiln_column_u64(q);
     f->mtime_ns = kiln_column_i64(q);
@@ -165,7 +167,7 @@ static kiln_status check_source(const kiln_source_file *files, uint32_t i, kiln_
     return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' is there twice or out of order", files[i].path);
 }
 
-static kiln_status read_sources(kiln_manifest *m, kiln_source_file **files, uint32_t *n, kiln_error *err)
+static kiln_status read_sources(kiln_manifest *m, kiln_texts *texts, kiln_source_file **files, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -175,7 +177,7 @@ static kiln_status read_sources(kiln_manifest *m, kiln_source_file **files, uint
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         KILN_GO(kiln_row_room((void **)files, *n, sizeof **files, "source files", err));
-        read_source(&q, &(*files)[*n]);
+        read_source(&q, texts, &(*files)[*n]);
         st = kiln_query_check(&q, err);
         if (st == KILN_OK) st = check_source(*files, *n, err);
         KILN_GO(kiln_row_take(m, &q, st, err));
@@ -189,11 +191,40 @@ kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t 
 {
     *out = NULL;
     *n = 0;
-    kiln_status st = read_sources(m, out, n, err);
+    static const size_t fields[] = {offsetof(kiln_source_file, path)};
+    kiln_texts texts = {0};
+    kiln_status st = read_sources(m, &texts, out, n, err);
+    if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 1, err);
+    kiln_texts_release(&texts);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "source files", err); /* never NULL */
     if (st == KILN_OK) return st;
     free(*out);
     *out = NULL;
     *n = 0;
+    return st;
+}
+
+/* One row at a time, for callers that keep less of each. */
+kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err)
+{
+    kiln_query q;
+    kiln_source_file f;
+    kiln_texts texts = {0};
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_texts_clear(&texts);
+        read_source(&q, &texts, &f);
+        st = kiln_query_check(&q, err);
+        if (st == KILN_OK) st = kiln_row_check_source(&f, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
+        KILN_GO(visit(context, &f, err));
+    }
+done:
+    kiln_texts_release(&texts);
+    kiln_query_close(&q);
     return st;
 }

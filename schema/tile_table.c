@@ -300,16 +300,16 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
     return st;
 }
 
+static const char SELECT_TABLES[] =
+    "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
+    " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m";
+
 static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table **tables, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(
-        kiln_query_open(m, &q,
-                        "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
-                        " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m",
-                        err));
+    KILN_TRY(kiln_query_open(m, &q, SELECT_TABLES, err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
@@ -341,13 +341,55 @@ kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_t
     return st;
 }
 
+static void release_arrays(kiln_tile_table *t)
+{
+    for (int k = 0; k < OWN_ARRAYS; k++) free(array_at(t, &own_arrays[k])->segments);
+    for (uint32_t b = 0; b < t->n_bands; b++)
+        for (int k = 0; k < BAND_ARRAYS; k++) free(array_at(&t->bands[b], &band_arrays[k])->segments);
+    free(t->bands);
+}
+
 void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n)
 {
-    for (uint32_t i = 0; t && i < n; i++) {
-        for (int k = 0; k < OWN_ARRAYS; k++) free(array_at(&t[i], &own_arrays[k])->segments);
-        for (uint32_t b = 0; b < t[i].n_bands; b++)
-            for (int k = 0; k < BAND_ARRAYS; k++) free(array_at(&t[i].bands[b], &band_arrays[k])->segments);
-        free(t[i].bands);
-    }
+    for (uint32_t i = 0; t && i < n; i++) release_arrays(&t[i]);
     free(t);
+}
+
+/* two: the one before, without its arrays, and the one that is read. */
+static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_table two[2], kiln_tile_table_fn *each, void *context,
+                              kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, SELECT_TABLES, err));
+    for (uint32_t n = 0;; n++) {
+        kiln_tile_table *t = &two[1];
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(read_one(m, &q, with_arrays, t, err));
+        if (n && compare_tables(two, t) >= 0)
+            KILN_GO(kiln_row_take(
+                m, NULL,
+                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is there twice or out of order", t->camera), err));
+        KILN_GO(each(context, t, err));
+        release_arrays(t);
+        two[0] = *t;
+        memset(t, 0, sizeof *t);
+    }
+done:
+    release_arrays(&two[1]);
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each, void *context, kiln_error *err)
+{
+    bool own;
+    kiln_tile_table *two;
+    KILN_TRY(KILN_ALLOC(&two, 2, "a tile table", err));
+    kiln_status st = kiln_group_begin(m, &own, err); /* tables and their bands from one state */
+    if (st == KILN_OK) st = kiln_group_end(m, own, each_table(m, with_arrays, two, each, context, err), err);
+    free(two);
+    return st;
 }

@@ -2,6 +2,7 @@
  *
  * One unit plans (it needs the order of all rows), then each chunk is a unit of its own, keyed by the rows that it takes and
  * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -83,15 +84,22 @@ static kiln_status need_input(kiln_run *r, kiln_error *err)
     return kiln_run_need(r, "prune", err);
 }
 
+/* Has a scene of this kind the layer that --layer names? */
+static kiln_status check_kind(const kiln_manifest *m, const kiln_scene *scene, kiln_error *err)
+{
+    if (chosen_kind() == KILN_LAYER_initial && scene->kind == KILN_SCENE_SPLATS)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
+                         kiln_manifest_path(m));
+    if (chosen_kind() == KILN_LAYER_source && scene->kind != KILN_SCENE_SPLATS)
+        return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
+    return KILN_OK;
+}
+
 static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
-    if (chosen_kind() == KILN_LAYER_initial && k->scene.kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
-                         kiln_manifest_path(m));
-    if (chosen_kind() == KILN_LAYER_source && k->scene.kind != KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
+    KILN_TRY(check_kind(m, &k->scene, err));
     KILN_TRY(kiln_layer_current(m, chosen_kind(), &k->input, err));
     if (chosen_kind() == KILN_LAYER_source) KILN_TRY(kiln_layer_current(m, KILN_LAYER_spacing, &k->spacing, err));
     if (k->input->count && !k->scene.has_root)
@@ -371,25 +379,36 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     int bad = !all || json_object_update(out, all);
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (kiln_run_prints(r, false)) {
-        kiln_print_part("%llu Gaussians in %llu chunk%s", (unsigned long long)k->input->count, (unsigned long long)n,
-                        n == 1 ? "" : "s");
+    if (kiln_run_prints(r)) {
+        kiln_print_part("%s in %s", KILN_COUNT(k->input->count, "Gaussian"), KILN_COUNT(n, "chunk"));
         if (n > 1)
             kiln_print_part(" of %llu to %llu (median %llu)", (unsigned long long)least, (unsigned long long)most,
                             (unsigned long long)median);
         kiln_print_gap();
     }
-    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %u octree levels", k->input->kind, (unsigned)deepest);
+    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %s", k->input->kind, KILN_COUNT(deepest, "octree level"));
     if (k->n_missing)
-        kiln_warn("%llu of the chunks, %llu Gaussians, could not be made and are missing in the layer",
-                  (unsigned long long)k->n_missing, (unsigned long long)k->rows_missing);
+        kiln_warn("%llu of the chunks, %s, could not be made and are missing in the layer", (unsigned long long)k->n_missing,
+                  KILN_COUNT(k->rows_missing, "Gaussian"));
     return KILN_OK;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    kiln_scene *scene;
+    kiln_error none; /* a bake without a scene: import has not run */
+    kiln_manifest *m = kiln_run_manifest(r);
+    if (o.min > o.max) return kiln_fail(err, KILN_E_USAGE, "--min %u is above --max %u", o.min, o.max);
+    if (!m || chosen_kind() == KILN_LAYER_pruned) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
+    const kiln_status st = kiln_scene_get(m, scene, &none) == KILN_OK ? check_kind(m, scene, err) : KILN_OK;
+    free(scene);
+    return st;
 }
 
 static kiln_status run_stage(kiln_run *r, cutting *k, kiln_error *err)
 {
     bool fresh;
-    if (o.min > o.max) return kiln_fail(err, KILN_E_USAGE, "--min %u is above --max %u", o.min, o.max);
     KILN_TRY(need_input(r, err));
     KILN_TRY(open_input(r, k, err));
     kiln_hash key = input_key(r, k);
@@ -418,5 +437,6 @@ const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
                                              .serial = true,
                                              .packs = true,
                                              .rounds = true,
+                                             .check = check,
                                              .run = run,
                                              .unit = kiln_chunk_compute};

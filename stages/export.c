@@ -8,14 +8,18 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/layers.h"
+#include "schema/level_sites.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
+#include "stages/export/chunk_choice.h"
 #include "stages/export/export_rounds.h"
+#include "stages/export/export_targets.h"
 #include "stages/export/export_views.h"
 #include "stages/export/level_chunks.h"
 #include "stages/export/writer.h"
 #include "stages/import/dataset/additions.h"
+#include "stages/products/product_records.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,7 +33,7 @@ static struct {
     const char *filter_boxes, *filter_spheres, *filter_values;
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
-    bool keep_origin, no_normals, list_formats;
+    bool keep_origin, no_normals, list_formats, overwrite;
 } o;
 
 #define WRITER(id, name, ...) "|" name
@@ -82,24 +86,59 @@ static const kiln_opt options[] = {
      "with --report-loss: if a camera has less, leave no file and end with 3", 0},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
      "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest", KILN_ONCE},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are written, and end", KILN_ALONE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+static kiln_status check_formats(const char *text, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    uint32_t n;
+    return kiln_writers_parse(text, list, &n, err);
+}
+
+static kiln_status check_chunk_list(const char *text, kiln_error *err) { return kiln_chunks_check(text, false, err); }
+
+/* --geo: a place on the globe; *placed: it is one. */
+static kiln_status parse_geo(const char *text, double at[3], bool *placed, kiln_error *err)
+{
+    int end = 0;
+    *placed = strcmp(text, "none") != 0;
+    if (!*placed) return KILN_OK;
+    if (sscanf(text, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) == 3 && text[end] == '\0' && fabs(at[0]) <= 90 &&
+        fabs(at[1]) <= 360 && fabs(at[2]) <= 1e7)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
+                     "47.37,8.54,410, or none",
+                     text);
+}
+
+static kiln_status check_geo(const char *text, kiln_error *err)
+{
+    double at[3];
+    bool placed;
+    return parse_geo(text, at, &placed, err);
+}
+
+static const kiln_opt_check checks[] = {
+    KILN_FILTER_CHECKS, {"format", check_formats}, {"chunks", check_chunk_list}, {"geo", check_geo}, {NULL, NULL}};
 
 static const kiln_cli cli = {.program = "kiln-export",
                              .summary = "writes the baked scene for other renderers",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* One format. */
 typedef struct {
-    const kiln_writer *writer;
-    char target[KILN_PATH_MAX];
+    kiln_export_target to;
     kiln_hash record; /* of the unit that remembers the written file: of all that decides what is in it */
-    bool known;       /* the bake remembers that it wrote there */
-    bool intact;      /* it lies there as it was written */
+    bool unchanged;   /* it lies there as this export wrote it */
+    bool intact;      /* so it need not be written */
     bool levels;      /* it gets the levels of e.bakes[0] */
 } file;
 
@@ -112,35 +151,41 @@ typedef struct {
 
 /* ---- what is chosen ---------------------------------------------------------------------------------------------------------- */
 
-static kiln_status choose_formats(job *j, kiln_error *err)
+static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
 {
-    const kiln_writer *list[KILN_WRITERS_MAX];
     const bool given = kiln_opt_given(&cli, "format");
     const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
-    KILN_TRY(kiln_writers_parse(o.format, list, &j->n_files, err));
+    KILN_TRY(kiln_writers_parse(o.format, list, n, err));
     if (o.output && strcmp(o.output, "-") == 0)
         return kiln_fail(err, KILN_E_USAGE, "-o takes a file or a folder; '-' is none, as no format is written as a stream");
     if (o.output && !to_folder) {
-        if (j->n_files > 1 && (given || !kiln_path_has_suffix(o.output)))
+        if (*n > 1 && (given || !kiln_path_has_suffix(o.output)))
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "-o '%s' is one file, and there are several formats (%s); give a folder, such as '%s/', or name one of them",
                 o.output, o.format, o.output);
         KILN_TRY(kiln_writer_for(o.output, list[0], given, &list[0], err));
-        j->n_files = 1;
+        *n = 1;
     }
+    return KILN_OK;
+}
+
+static kiln_status choose_formats(job *j, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    KILN_TRY(list_formats(list, &j->n_files, err));
     KILN_TRY(KILN_ALLOC(&j->files, j->n_files, "formats", err));
-    for (uint32_t i = 0; i < j->n_files; i++) j->files[i].writer = list[i];
+    for (uint32_t i = 0; i < j->n_files; i++) j->files[i].to.writer = list[i];
     return KILN_OK;
 }
 
 /* Bakes that are joined to it are no place for an export either. */
-static kiln_status check_target(kiln_run *r, const job *j, const char *target, kiln_error *err)
+static kiln_status check_bakes(const job *j, const char *target, kiln_error *err)
 {
     for (uint32_t i = 1; i < j->e.n_bakes; i++)
         if (kiln_manifest_owns(j->e.bakes[i].path, target))
             return kiln_fail(err, KILN_E_USAGE, "'%s' is a bake that is exported; choose another place with -o", target);
-    return kiln_run_check_target(r, target, err);
+    return KILN_OK;
 }
 
 /* What is written lies beside the folder until it takes its place: beside "." is inside of it. */
@@ -158,22 +203,23 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
 {
     char folder[KILN_PATH_MAX], name[64];
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
-    const bool one_file = f->writer->functions->place == KILN_PLACE_FILE;
+    const bool one_file = f->to.writer->functions->place == KILN_PLACE_FILE;
     if (o.output) {
         const bool to_folder = o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
         if (to_folder && (one_file || j->n_files > 1))
-            KILN_TRY(kiln_path_join(f->target, sizeof f->target, o.output, f->writer->default_name, err));
+            KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, o.output, f->to.writer->default_name, err));
         else
-            (void)snprintf(f->target, sizeof f->target, "%s", o.output);
-        for (size_t n = strlen(f->target); n > 1 && f->target[n - 1] == '/';) f->target[--n] = '\0';
-        if (f->writer->functions->place == KILN_PLACE_FOLDER && kiln_is_dir(f->target)) KILN_TRY(resolve_folder(f->target, err));
+            (void)snprintf(f->to.path, sizeof f->to.path, "%s", o.output);
+        for (size_t n = strlen(f->to.path); n > 1 && f->to.path[n - 1] == '/';) f->to.path[--n] = '\0';
+        if (f->to.writer->functions->place == KILN_PLACE_FOLDER && kiln_is_dir(f->to.path))
+            KILN_TRY(resolve_folder(f->to.path, err));
     } else {
         (void)snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest), manifest);
-        (void)snprintf(name, sizeof name, "export/%s", f->writer->default_name);
-        KILN_TRY(kiln_path_inside(f->target, sizeof f->target, folder[0] ? folder : ".", name, "-o", err));
+        (void)snprintf(name, sizeof name, "export/%s", f->to.writer->default_name);
+        KILN_TRY(kiln_path_inside(f->to.path, sizeof f->to.path, folder[0] ? folder : ".", name, "-o", err));
+        kiln_export_target_name(&f->to);
     }
-    KILN_TRY(check_target(r, j, f->target, err));
-    return one_file ? kiln_file_replaceable(f->target, err) : KILN_OK;
+    return check_bakes(j, f->to.path, err);
 }
 
 static const kiln_opt *option_named(const char *name)
@@ -185,32 +231,16 @@ static const kiln_opt *option_named(const char *name)
 
 /* --geo where no format takes it. Given now, it would be lost without the user seeing it; a stored one belongs to the tileset that
  * was written before, and is no reason to refuse a PLY. */
-static kiln_status no_format_has_place(const job *j, kiln_error *err)
+static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln_error *err)
 {
+    bool used = strcmp(o.geo, "none") == 0;
+    for (uint32_t i = 0; i < n; i++) used = used || list[i]->functions->geo;
+    if (used) return KILN_OK;
     if (kiln_opt_given(&cli, "geo"))
         return kiln_fail(err, KILN_E_USAGE,
                          "--geo is for the format 3dtiles alone, and --format is %s; add 3dtiles to it or leave out --geo",
-                         j->n_files > 1 ? o.format : j->files[0].writer->name);
+                         n > 1 ? o.format : list[0]->name);
     kiln_warn("the stored --geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
-    return KILN_OK;
-}
-
-/* --geo: a place on the globe, for formats that have one. */
-static kiln_status choose_place(job *j, kiln_error *err)
-{
-    double *at = j->e.geo;
-    int end = 0;
-    bool used = false;
-    if (strcmp(o.geo, "none") == 0) return KILN_OK;
-    if (sscanf(o.geo, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) != 3 || o.geo[end] != '\0' || !(fabs(at[0]) <= 90) ||
-        !(fabs(at[1]) <= 360) || !(fabs(at[2]) <= 1e7))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
-                         "47.37,8.54,410, or none",
-                         o.geo);
-    for (uint32_t i = 0; i < j->n_files; i++) used = used || j->files[i].writer->functions->geo;
-    if (!used) KILN_TRY(no_format_has_place(j, err));
-    j->e.placed = true;
     return KILN_OK;
 }
 
@@ -274,7 +304,7 @@ static kiln_hash input_key(kiln_run *r, const job *j)
 /* What a file looked like when we had written it: the counters of a unit without outputs. The other formats do not count. */
 static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
-    const kiln_writer *w = f->writer;
+    const kiln_writer *w = f->to.writer;
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "written file");
     kiln_key_text(h, "format", w->name);
@@ -286,43 +316,98 @@ static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *er
     }
     key_inputs(h, j);
     key_levels(h, j, f->levels);
-    if (w->functions->views) kiln_export_views_key(h, &j->views);
-    const kiln_status st = w->functions->key ? w->functions->key(h, err) : KILN_OK;
+    kiln_status st = w->functions->views ? kiln_export_views_key(h, &j->views, err) : KILN_OK;
+    if (st == KILN_OK && w->functions->key) st = w->functions->key(h, err);
     f->record = kiln_key_end(h);
     return st;
-}
-
-static kiln_status last_file(const file *f, char out[KILN_PATH_MAX], kiln_error *err)
-{
-    const char *last = f->writer->functions->last_file;
-    if (last) return kiln_path_join(out, KILN_PATH_MAX, f->target, last, err);
-    (void)snprintf(out, KILN_PATH_MAX, "%s", f->target);
-    return KILN_OK;
 }
 
 static kiln_status describe_file(const file *f, char out[256], kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     kiln_file_info info;
-    KILN_TRY(last_file(f, path, err));
+    KILN_TRY(kiln_export_target_last(&f->to, path, err));
     KILN_TRY(kiln_file_stat(path, &info, err));
     (void)snprintf(out, 256, "{\"size\":%llu,\"mtime_ns\":%lld,\"inode\":%llu}", (unsigned long long)info.size,
                    (long long)info.mtime_ns, (unsigned long long)info.inode);
     return KILN_OK;
 }
 
+/* The inode comes last, and is another one in a copy of the bake. */
+static bool same_but_inode(const char *before, const char *now)
+{
+    const char *const inode = strstr(now, "\"inode\"");
+    return inode && strncmp(before, now, (size_t)(inode - now)) == 0;
+}
+
 static kiln_status look_at_file(kiln_run *r, file *f, kiln_error *err)
 {
     char path[KILN_PATH_MAX], now[256];
     kiln_unit_result record = {0};
-    f->intact = false;
-    KILN_TRY(last_file(f, path, err));
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &f->known, &record, err));
-    const bool there = f->known && kiln_is_file(path);
+    KILN_TRY(kiln_export_target_last(&f->to, path, err));
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &f->to.known, &record, err));
+    const bool there = f->to.known && kiln_is_file(path);
     kiln_status st = there ? describe_file(f, now, err) : KILN_OK;
-    f->intact = there && st == KILN_OK && strcmp(record.counters, now) == 0 &&
-                (!f->writer->functions->complete || f->writer->functions->complete(f->target));
+    f->to.own = there && st == KILN_OK && same_but_inode(record.counters, now);
+    f->unchanged = there && st == KILN_OK && strcmp(record.counters, now) == 0 &&
+                   (!f->to.writer->functions->complete || f->to.writer->functions->complete(f->to.path));
     kiln_unit_result_release(&record);
+    return st;
+}
+
+/* ---- whose file is there ---------------------------------------------------------------------------------------------------- */
+
+/* Those that are to be written. */
+static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
+{
+    kiln_product_guard *g;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), o.overwrite, &g, err));
+    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
+        if (!j->files[i].intact) st = kiln_export_target_check(g, &j->files[i].to, o.overwrite, err);
+    kiln_product_guard_close(g);
+    return st;
+}
+
+/* What all formats have in common: products of another hash are of another output. */
+static kiln_hash output_key(kiln_run *r, const job *j)
+{
+    char text[KILN_OPT_TEXT_MAX];
+    kiln_hasher *h = kiln_run_key_bare(r, "exported files");
+    for (const kiln_opt *row = options; row->name; row++)
+        if (row->flags & KILN_KEYED && row->where != &o.format) kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
+    key_inputs(h, j);
+    return kiln_key_end(h);
+}
+
+/* Before the first file is written. */
+static kiln_status list_begun(kiln_run *r, const job *j, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    kiln_product_list list;
+    const kiln_hash of = output_key(r, j);
+    KILN_TRY(kiln_manifest_begin(m, err));
+    kiln_status st = kiln_product_records_get(m, &list, err);
+    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
+        if (!j->files[i].intact) st = kiln_export_target_begin(&j->files[i].to, of, &list, err);
+    if (st == KILN_OK) st = kiln_product_list_put(m, &list, err);
+    kiln_product_list_release(&list);
+    if (st == KILN_OK) return kiln_manifest_commit(m, err);
+    kiln_manifest_rollback(m);
+    return st;
+}
+
+static kiln_status list_current(kiln_run *r, kiln_manifest *m, const job *j, kiln_error *err)
+{
+    kiln_product_list list;
+    const kiln_hash of = output_key(r, j);
+    kiln_status st = kiln_product_records_get(m, &list, err);
+    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++) st = kiln_export_target_put(&j->files[i].to, of, &list, err);
+    if (st == KILN_OK) {
+        kiln_products_supersede(&list, "export", of);
+        st = kiln_product_list_put(m, &list, err);
+    }
+    kiln_product_list_release(&list);
     return st;
 }
 
@@ -344,7 +429,7 @@ static kiln_status remember_file(kiln_run *r, const file *f, kiln_error *err)
 static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const job *j = context;
-    (void)m;
+    KILN_TRY(list_current(r, m, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) KILN_TRY(kiln_run_uses(r, j->files[i].record, err));
     return KILN_OK;
 }
@@ -353,18 +438,18 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
 
 static void say_what_was_written(const file *f, const kiln_export *e, const kiln_export_said *said)
 {
-    const kiln_export_count *counts = f->writer->functions->counts;
-    if (said->remarks.size) kiln_say("'%s': %s", f->target, (const char *)said->remarks.data);
-    if (said->notes.size) kiln_warn("'%s': %s", f->target, (const char *)said->notes.data);
+    const kiln_export_count *counts = f->to.writer->functions->counts;
+    if (said->remarks.size) kiln_say("'%s': %s", f->to.path, (const char *)said->remarks.data);
+    if (said->notes.size) kiln_warn("'%s': %s", f->to.path, (const char *)said->notes.data);
     for (uint32_t i = 0; counts && counts[i].more; i++)
         if (said->counts[i])
-            kiln_warn("'%s': %llu %s", f->target, (unsigned long long)said->counts[i],
+            kiln_warn("'%s': %llu %s", f->to.path, (unsigned long long)said->counts[i],
                       said->counts[i] == 1 ? counts[i].one : counts[i].more);
     for (uint32_t i = 0; i < said->loss.n; i++)
-        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
+        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->to.path,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
     kiln_say("%llu row%s of the layer '%s'%s written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", f->target);
+             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", f->to.path);
 }
 
 /* A member that cannot be set makes the object NULL, which report says. */
@@ -397,9 +482,10 @@ static json_t *losses_json(const kiln_loss *l)
 static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, const kiln_export_said *said, kiln_error *err)
 {
     json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
-    json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(f->target), "format", f->writer->name,
-                              "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
-                              "changed", changes_json(f->writer->functions->counts, said), "psnr", losses_json(&said->loss));
+    json_t *facts =
+        json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(f->to.path), "format", f->to.writer->name,
+                  "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks, "changed",
+                  changes_json(f->to.writer->functions->counts, said), "psnr", losses_json(&said->loss));
     int failed = facts ? 0 : -1;
     if (!failed && !files) {
         failed = json_object_update(all, facts); /* the first file's facts are the run's, too */
@@ -411,21 +497,24 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 }
 
 /* e: a copy of j->e for this format; end_file, also after a failure. */
-static kiln_status begin_file(const kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
+static kiln_status begin_file(kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
                               kiln_level_tree *tree, kiln_error *err)
 {
     *e = (kiln_export){0};
     *tree = (kiln_level_tree){0};
-    KILN_TRY(kiln_temporary_path(f->target, temporary, err));
+    KILN_TRY(kiln_temporary_path(f->to.path, temporary, err));
     *e = j->e;
     e->chunks = NULL;
     KILN_TRY(KILN_ALLOC(&e->chunks, e->n_chunks, "chunks", err)); /* selection shortens the list */
     memcpy(e->chunks, j->e.chunks, e->n_chunks * sizeof *e->chunks);
-    e->target = f->target;
-    e->replace = f->known || kiln_run_force(r);
+    e->target = f->to.path;
+    e->replace = f->to.replace;
+    e->seen = f->to.seen;
     e->temporary = temporary;
-    e->views = f->writer->functions->views ? &j->views : NULL;
-    return f->levels ? kiln_export_add_levels(e, tree, err) : KILN_OK;
+    e->views = f->to.writer->functions->views ? &j->views : NULL;
+    if (!f->levels) return KILN_OK;
+    KILN_TRY(kiln_export_add_levels(e, tree, err));
+    return kiln_level_tree_read_sites(kiln_run_manifest(r), tree, err); /* a file's errors are those of where the rows are */
 }
 
 static void end_file(kiln_export *e, kiln_level_tree *tree)
@@ -434,14 +523,52 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
     free(e->chunks);
 }
 
+/* How many cameras --report-loss draws of this format: none of one that nothing here reads again. */
+static uint32_t loss_cameras(const file *f) { return f->to.writer->functions->reader ? o.report_loss : 0; }
+
+/* Formats that can be measured are, beside others that cannot. */
+static kiln_status check_measurable(const job *j, kiln_error *err)
+{
+    kiln_buffer names = {0};
+    kiln_status st = KILN_OK;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->n_files; i++) {
+        if (loss_cameras(&j->files[i])) continue;
+        n++;
+        KILN_GO(kiln_buffer_printf(&names, err, "%s%s", names.size ? ", " : "", j->files[i].to.writer->name));
+    }
+    if (n == j->n_files)
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "--report-loss reads what was written and draws it, and nothing here reads %s; leave --report-loss out, or "
+                       "add another format, such as ply",
+                       (const char *)names.data);
+    else if (n)
+        kiln_warn("--report-loss leaves out %s, which nothing here reads", (const char *)names.data);
+done:
+    kiln_buffer_release(&names);
+    return st;
+}
+
+static kiln_status foresee_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+{
+    char temporary[KILN_PATH_MAX];
+    kiln_export e;
+    kiln_level_tree tree;
+    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr};
+    kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
+    if (st == KILN_OK) st = kiln_export_foresee(r, f->to.writer, &e, &loss, err);
+    end_file(&e, &tree);
+    return st;
+}
+
 static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export e;
     kiln_level_tree tree;
-    const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
+    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr};
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
-    if (st == KILN_OK) st = kiln_export_check(r, f->writer, &e, &loss, err);
+    if (st == KILN_OK) st = kiln_export_check(r, f->to.writer, &e, &loss, err);
     end_file(&e, &tree);
     return st;
 }
@@ -449,11 +576,11 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
-    kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
+    kiln_export_said said = {.loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr}};
     kiln_export e;
     kiln_level_tree tree;
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
-    if (st == KILN_OK) st = kiln_export_run(r, f->writer, &e, &said, err);
+    if (st == KILN_OK) st = kiln_export_run(r, f->to.writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);
         st = report(r, f, &e, &said, err);
@@ -478,18 +605,18 @@ static kiln_status check_files(kiln_run *r, const job *j, kiln_error *err)
 static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
 {
     bool asked = false;
-    for (uint32_t i = 0; i < j->n_files; i++) asked = asked || j->files[i].writer->functions->views;
+    for (uint32_t i = 0; i < j->n_files; i++) asked = asked || j->files[i].to.writer->functions->views;
     return asked ? kiln_export_views_load(kiln_run_manifest(r), &j->views, err) : KILN_OK;
 }
 
 /* Takes the levels where the format is made of them, or holds them and there are some for all that is written. */
 static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
 {
-    const unsigned holds = f->writer->holds;
+    const unsigned holds = f->to.writer->holds;
     if (holds & KILN_NEEDS_LEVELS) {
-        KILN_TRY(kiln_export_check_levels(&j->e, f->writer->name, err));
+        KILN_TRY(kiln_export_check_levels(&j->e, f->to.writer->name, err));
         KILN_TRY(kiln_run_need(r, kiln_layer_kinds[KILN_LAYER_levels].stage, err));
-    } else if (!(holds & KILN_TAKES_LEVELS) || kiln_export_check_levels(&j->e, f->writer->name, NULL) != KILN_OK) {
+    } else if (!(holds & KILN_TAKES_LEVELS) || kiln_export_check_levels(&j->e, f->to.writer->name, NULL) != KILN_OK) {
         return KILN_OK;
     }
     kiln_error none;
@@ -501,25 +628,25 @@ static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
 
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
-    if (!isnan(o.min_psnr) && o.report_loss == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
-    KILN_TRY(choose_place(j, err));
+    KILN_TRY(parse_geo(o.geo, j->e.geo, &j->e.placed, err));
     if (o.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
+    if (o.report_loss) KILN_TRY(check_measurable(j, err));
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
-        KILN_TRY(kiln_writer_check_kind(j->files[i].writer, j->e.splats, err));
+        KILN_TRY(kiln_writer_check_kind(j->files[i].to.writer, j->e.splats, err));
         KILN_TRY(choose_levels(r, j, &j->files[i], err));
         KILN_TRY(record_key(r, j, &j->files[i], err));
         const bool again =
-            kiln_run_is_once(r) || kiln_run_force(r) || o.report_loss > 0; /* a loss is measured on what is written */
-        if (!again) KILN_TRY(look_at_file(r, &j->files[i], err));
+            kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0; /* a loss is measured on what is written */
+        if (!o.output) KILN_TRY(look_at_file(r, &j->files[i], err));
+        j->files[i].intact = j->files[i].unchanged && !again;
     }
-    return KILN_OK;
+    return guard_files(r, j, err);
 }
 
 static bool all_intact(const job *j)
@@ -536,7 +663,10 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     const kiln_hash key = input_key(r, j);
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
+    for (uint32_t i = 0; i < j->n_files; i++)
+        if (!j->files[i].intact) KILN_TRY(foresee_file(r, j, &j->files[i], err));
     KILN_TRY(check_files(r, j, err));
+    if (!kiln_run_is_once(r)) KILN_TRY(list_begun(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         if (j->files[i].intact) continue;
         KILN_TRY(write_file(r, j, &j->files[i], err));
@@ -545,13 +675,55 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, make, j, err);
 }
 
+/* What a format needs of this machine, such as the viewer of a page. */
+static kiln_status check_format(const kiln_writer *w, kiln_error *err)
+{
+    if (!w->functions->key) return KILN_OK;
+    kiln_hasher *h = kiln_hasher_new();
+    const kiln_status st = w->functions->key(h, err);
+    (void)kiln_hasher_end(h);
+    if (st != KILN_OK) kiln_note(err, "--format %s", w->name);
+    return st;
+}
+
+/* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be any's. */
+static kiln_status check_chunks(kiln_run *r, kiln_error *err)
+{
+    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
+    kiln_layer *layer = NULL;
+    uint8_t *chosen = NULL;
+    kiln_error none;
+    if (!o.chunks) return KILN_OK;
+    if (kind == KILN_LAYER_baked) KILN_TRY(kiln_chunks_check(o.chunks, true, err));
+    if (o.add || !kiln_run_manifest(r) || kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK) return KILN_OK;
+    kiln_status st = KILN_ALLOC(&chosen, layer->n_chunks, "chunks", err);
+    if (st == KILN_OK) st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, o.chunks, chosen, err);
+    free(chosen);
+    kiln_layer_free(layer);
+    return st;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    kiln_filters filters;
+    uint32_t n;
+    if (!isnan(o.min_psnr) && o.report_loss == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
+    KILN_TRY(list_formats(list, &n, err));
+    KILN_TRY(check_place(list, n, err));
+    for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
+    if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    return check_chunks(r, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     job *j = NULL;
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
     kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);
-    kiln_export_views_release(&j->views);
     free(j->e.chunks);
     free(j->files);
     free(j);
@@ -565,5 +737,6 @@ const kiln_stage_program kiln_stage_export = {.name = "export",
                                               .undivided = true,
                                               .lists = &o.list_formats,
                                               .list = kiln_writers_list,
+                                              .check = check,
                                               .run = run,
                                               .unit = kiln_export_unit};

@@ -7,6 +7,7 @@
  * Over several hosts the blocks are shared out; hashes and scan are then stored by the plan, so that no task reads the whole file.
  * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -29,7 +30,8 @@
 
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
-static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+/* The options, and which files have the rows. */
+static kiln_hasher *begin_key(kiln_run *r, const kiln_import_result *i)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_text(h, "name", i->data.name);
@@ -40,6 +42,21 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "rows", i->parts[k].path);
         kiln_key_text(h, "reader", i->parts[k].reader->name);
     }
+    return h;
+}
+
+/* What the steps of a round must have in common. Tasks look at no camera and no photo, so these are not in it. */
+static kiln_hash round_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+{
+    kiln_hasher *h = begin_key(r, i);
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->is_rows[k]) kiln_key_hash(h, "content", s->files[k].hash);
+    return kiln_key_end(h);
+}
+
+static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+{
+    kiln_hasher *h = begin_key(r, i);
     for (uint32_t k = 0; k < s->n; k++) {
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
@@ -119,11 +136,10 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     KILN_GO(kiln_sources_unchanged(s, err));
     KILN_GO(kiln_run_commit(r, key, make, c, err));
     if (i->counts.kept == 0)
-        kiln_say("%u camera%s", i->n_cameras, i->n_cameras == 1 ? "" : "s");
+        kiln_say("%s", KILN_COUNT(i->n_cameras, "camera"));
     else
-        kiln_say("%llu %s%s, %u camera%s", (unsigned long long)i->counts.kept,
-                 i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point", i->counts.kept == 1 ? "" : "s", i->n_cameras,
-                 i->n_cameras == 1 ? "" : "s");
+        kiln_say("%s, %s", KILN_COUNT(i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
+                 KILN_COUNT(i->n_cameras, "camera"));
 done:
     free(c);
     return st;
@@ -266,6 +282,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     if (kiln_run_begins_rounds(r)) KILN_GO(create(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
+    KILN_GO(kiln_run_agree(r, "options", round_key(r, i, &sources), err));
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) {
         st = finish_fresh(r, &sources, err);
@@ -286,6 +303,13 @@ done:
     free(offsets);
     kiln_sources_release(&sources);
     return st;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    kiln_split split;
+    (void)r;
+    return kiln_import_arguments(&split, err);
 }
 
 static kiln_status run(kiln_run *r, kiln_error *err)
@@ -340,6 +364,7 @@ const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .serial = true,
                                               .packs = true,
                                               .manifest_arg = 1,
+                                              .check = check,
                                               .rounds = true,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,

@@ -7,6 +7,7 @@
  * Fallback. A value is missing when the layer has no more points than neighbours are asked for (distCUDA2 would give
  * infinities), and useless when it is infinite or so large that later sums overflow. The stored spacing is then 1 % of
  * the half edge of the root cube: small beside the scene, visible in it. Counted and warned of. */
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -287,13 +288,14 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
     if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", kiln_json_real(k->initial_s)))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (m->fallbacks)
-        kiln_warn(
-            "%llu of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
-            (unsigned long long)m->fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
-    if (!kiln_run_prints(r, false)) return KILN_OK;
-    kiln_print("spacing of %llu %s: min %.4g, median %.4g, max %.4g", (unsigned long long)k->source->count,
-               k->points ? "points" : "Gaussians", min, median, max);
-    if (k->points) kiln_print("made %llu Gaussians of the points", (unsigned long long)k->source->count);
+        kiln_warn("%llu of %s no usable distance to %s; their spacing is taken as %g, 1 %% of the scene's root cube",
+                  (unsigned long long)m->fallbacks,
+                  KILN_COUNT(k->source->count, k->points ? "point has|points have" : "Gaussian has|Gaussians have"),
+                  KILN_COUNT(o.neighbors, "neighbour"), fallback_spacing(&k->scene));
+    if (!kiln_run_prints(r)) return KILN_OK;
+    kiln_print("spacing of %s: min %.4g, median %.4g, max %.4g", KILN_COUNT(k->source->count, k->points ? "point" : "Gaussian"),
+               min, median, max);
+    if (k->points) kiln_print("made %s of the points", KILN_COUNT(k->source->count, "Gaussian"));
     return KILN_OK;
 }
 
@@ -315,9 +317,9 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: reported below */
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (points && kiln_run_prints(r, false))
-        kiln_print("%lld points without colour: %lld coloured from %lld photos, %lld stay %s", (long long)points,
-                   (long long)coloured, (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
+    if (points && kiln_run_prints(r))
+        kiln_print("%s without colour: %lld coloured from %s, %s %s", KILN_COUNT(points, "point"), (long long)coloured,
+                   KILN_COUNT(photos, "photo"), KILN_COUNT(points - coloured, "stays|stay"), k->grey ? "grey" : "black");
     return KILN_OK;
 }
 

@@ -4,6 +4,7 @@
  * A node is a unit. Leaves are chunks of the layer `baked`; the levels of a node above are merged from the coarsest levels of its
  * children. So all leaves are one list, then the nodes of each height are one. A node is keyed by the rows that go into it: a
  * change in a chunk leads to its ancestors alone. Level 0 is the baked layer, which stays as it is. */
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -42,12 +43,15 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-lod",
                              .summary = "makes levels of detail: coarser Gaussians for each chunk and for the cells above",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 typedef struct {
     kiln_scene scene;
@@ -58,6 +62,7 @@ typedef struct {
     uint32_t n_views;
     uint64_t hidden;           /* rows of `baked` of which they see next to nothing */
     kiln_view_request request; /* its view is not used */
+    kiln_distance_prior prior; /* radius 0: the cameras, if there are any, say what rows weigh */
     kiln_lod_error_source measuring;
     kiln_lod_plan plan;
 } making;
@@ -76,7 +81,8 @@ static void making_release(making *k)
 /* ---- input -------------------------------------------------------------------------------------------------------------- */
 static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
 {
-    const kiln_camera nowhere = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
+    const kiln_camera nowhere = {
+        .photo = "", .mask = "", .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, "chunk", err));
@@ -89,7 +95,10 @@ static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
         (kiln_lod_error_source){.profile = k->request.profile, .antialiased = k->request.antialiased, .near_m = k->request.near_m};
     memcpy(k->measuring.origin, k->scene.origin, sizeof k->measuring.origin);
     KILN_TRY(kiln_lod_error_source_cameras(&k->measuring, k->cameras, k->n_cameras, err));
-    return kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err);
+    KILN_TRY(kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err));
+    if (o.visibility == 0) KILN_TRY(kiln_distance_prior_find(m, &k->scene, k->baked, k->cameras, k->n_cameras, &k->prior, err));
+    if (k->prior.radius > 0) k->n_views = 0;
+    return KILN_OK;
 }
 
 static kiln_hash input_key(kiln_run *r, const making *k)
@@ -103,21 +112,6 @@ static kiln_hash input_key(kiln_run *r, const making *k)
         kiln_key_text(h, "split", k->cameras[i].split);
     }
     return kiln_key_end(h);
-}
-
-/* The lists that are shared out hold for many options, such as another --coarsest. A gather without the plan's options would go on
- * behind them as it is asked, and commit what nobody has planned. */
-static kiln_status agree_with_plan(kiln_run *r, kiln_hash key, kiln_error *err)
-{
-    uint64_t mine, planned;
-    memcpy(&mine, key.bytes, sizeof mine);
-    planned = mine;
-    KILN_TRY(kiln_run_decide(r, "options", &planned, err));
-    if (planned == mine) return KILN_OK;
-    return kiln_fail(err, KILN_E_STALE,
-                     "the plan that stands for '%s' is of other options or of another input; give the same options to --part and "
-                     "--gather as --plan was given",
-                     kiln_manifest_path(kiln_run_manifest(r)));
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------------- */
@@ -179,6 +173,7 @@ static kiln_status report_json(kiln_run *r, const making *k, const level_sum *su
     json_t *all = json_pack("{s:I, s:i, s:i, s:o}", "gaussians", (json_int_t)k->baked->count, "chunks", (int)k->baked->n_chunks,
                             "nodes", (int)k->plan.tree.n_nodes, "levels", levels);
     bad |= !all || json_object_update(kiln_run_report(r), all);
+    if (k->prior.radius > 0) bad |= json_object_set_new(kiln_run_report(r), "weighed", json_string("distance"));
     if (k->seen)
         bad |= json_object_set_new(kiln_run_report(r), "visibility",
                                    json_pack("{s:i, s:I}", "views", (int)k->n_views, "hidden", (json_int_t)k->hidden));
@@ -194,9 +189,9 @@ static kiln_status report_refined(kiln_run *r, const making *k, kiln_error *err)
     json_t *refined = json_pack("{s:I, s:I}", "levels", (json_int_t)levels, "kept", (json_int_t)kept);
     if (!refined || json_object_set_new(kiln_run_report(r), "refined", refined))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (kiln_run_prints(r, false))
-        kiln_print("refined with %u steps: %llu of %llu levels of chunks are better", o.refine, (unsigned long long)kept,
-                   (unsigned long long)levels);
+    if (kiln_run_prints(r))
+        kiln_print("refined with %s: %llu of %s better", KILN_COUNT(o.refine, "step"), (unsigned long long)kept,
+                   KILN_COUNT(levels, "level of chunks is|levels of chunks are"));
     return KILN_OK;
 }
 
@@ -208,24 +203,25 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     uint64_t rows = 0;
     KILN_TRY(report_json(r, k, sums, n, err));
     for (uint32_t i = 1; i < n; i++) rows += sums[i].rows;
-    if (kiln_run_prints(r, looks)) {
-        kiln_print_part("%llu Gaussians in %u chunk%s: %llu in the levels of %u node%s", (unsigned long long)k->baked->count,
-                        k->baked->n_chunks, k->baked->n_chunks == 1 ? "" : "s", (unsigned long long)rows, nodes,
-                        nodes == 1 ? "" : "s");
+    if (kiln_run_prints(r)) {
+        kiln_print_part("%s in %s: %llu in the levels of %s", KILN_COUNT(k->baked->count, "Gaussian"),
+                        KILN_COUNT(k->baked->n_chunks, "chunk"), (unsigned long long)rows, KILN_COUNT(nodes, "node"));
         if (nodes) {
             const kiln_lod_unit *root = kiln_lod_payload(&k->plan, nodes - 1);
-            kiln_print_part("; %llu stand for the scene at level %u", (unsigned long long)root->counts[root->n_levels - 1],
+            kiln_print_part("; %s for the scene at level %u", KILN_COUNT(root->counts[root->n_levels - 1], "stands|stand"),
                             root->first_level + root->n_levels - 1);
         }
         kiln_print_gap();
+        if (k->prior.radius > 0)
+            kiln_print("the cameras are an orbit of our own, outside of the scene's interior: Gaussians count by their distance "
+                       "from the middle");
         if (k->seen)
-            kiln_print("%u camera%s see next to nothing of %llu Gaussians", k->n_views, k->n_views == 1 ? "" : "s",
-                       (unsigned long long)k->hidden);
+            kiln_print("%s next to nothing of %s", KILN_COUNT(k->n_views, "camera sees|cameras see"),
+                       KILN_COUNT(k->hidden, "Gaussian"));
     }
     KILN_TRY(report_refined(r, k, err));
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
-        kiln_print("level %2u: %llu Gaussian%s of %u node%s", i, (unsigned long long)sums[i].rows, sums[i].rows == 1 ? "" : "s",
-                   sums[i].nodes, sums[i].nodes == 1 ? "" : "s");
+        kiln_print("level %2u: %s of %s", i, KILN_COUNT(sums[i].rows, "Gaussian"), KILN_COUNT(sums[i].nodes, "node"));
     return KILN_OK;
 }
 
@@ -233,17 +229,21 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(open_input(r, k, err));
-    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0, .errors = &k->measuring};
+    const kiln_lod_rule rule = {.levels = o.levels,
+                                .coarsest = o.coarsest,
+                                .weighted = k->n_views > 0 || k->prior.radius > 0,
+                                .prior = k->prior,
+                                .errors = &k->measuring};
     const kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
     if (kiln_run_is_once(r)) return report(r, k, err);
-    KILN_TRY(agree_with_plan(r, key, err));
     kiln_lod_plan_foresee(r, &k->plan);
+    KILN_TRY(kiln_lod_refine_prepare(r, &k->plan, &k->request, o.refine, err));
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));
-    KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, o.refine, err));
+    KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, err));
     KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
     KILN_TRY(report(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);

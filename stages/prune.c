@@ -1,14 +1,17 @@
 /* kiln-prune -- normalises scales and drops what breaks renderers: the cure for exploded Gaussians whose tile lists take
- * all memory. Statistics of the whole input first, then each block on its own, then pairs before and after by camera.
+ * all memory. Statistics of the whole input first, then whether limits that are `auto` act, then each block on its own, then
+ * pairs before and after by camera.
  *
  * The output has the blocks of the input with the same names and borders; a block that no rule touches keeps its bytes.
  * Why the defaults are what they are: kernels/prune/DESIGN.md. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
+#include "stages/prune/judgement.h"
 #include "stages/prune/pairs_forecast.h"
 #include "stages/prune/prune_report.h"
 #include "stages/prune/pruned_blocks.h"
@@ -42,12 +45,20 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
+                                        {"crop-box", kiln_crop_box_check},
+                                        {"crop-sphere", kiln_crop_sphere_check},
+                                        {"drop-row", kiln_drop_row_check},
+                                        {"sizes", kiln_pruning_sizes_check},
+                                        {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-prune",
                              .summary = "normalises scales and prunes what breaks renderers",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* ---- input ------------------------------------------------------------------------------------------------------------- */
 static kiln_status open_input(kiln_run *r, kiln_pruning *p, kiln_error *err)
@@ -102,6 +113,26 @@ static void take_size(kiln_pruning *p)
     p->cache += kiln_layer_size_of(p->spacing).all;
 }
 
+/* What the parent holds of cameras: where a limit is `auto` of all, which are weighed first; then of those that pairs are counted
+ * for, and their report as JSON. unit_ram: of a unit that looks through a camera; its list is counted beside it, as a plan does. */
+static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t unit_ram, kiln_error *err)
+{
+    enum { PAYLOAD = 1024, REPORTED = 2048 };
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    kiln_scene_size size;
+    KILN_TRY(kiln_pruning_sizes(p->o->sizes, sizes, &n_sizes, err));
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    const bool judged = kiln_prune_auto_rules(&o.rules) != 0;
+    const uint64_t held = kiln_pruning_held_cameras(&o, (uint32_t)size.cameras),
+                   views = (uint64_t)n_sizes * kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras),
+                   listed = judged ? kiln_max_u64(held, views) : views;
+    const uint64_t of_held = sizeof(kiln_camera) + (judged ? sizeof(kiln_prune_weight) + sizeof(bool) + sizeof(uint32_t) : 0);
+    const uint64_t of_view = sizeof(kiln_prune_view) + sizeof(kiln_view_request) + REPORTED;
+    kiln_run_foresee_parent(r, held * of_held + views * of_view);
+    kiln_run_foresee_ram(r, unit_ram + kiln_small_list_ram(listed, 1, PAYLOAD), 0);
+    return KILN_OK;
+}
+
 /* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets lists besides, which come from
  * the search for near-duplicates and take less than that does. */
 static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
@@ -109,23 +140,26 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     enum { TILE_ROWS = 1024 };
     kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
     const uint64_t block = kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
-    kiln_run_foresee_ram(r,
-                         kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
-                             kiln_shared_payload_ram(p->n_rows * sizeof *p->rows),
-                         1);
+    const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows); /* what a camera is weighed with */
+    const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
+    const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
+                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks));
+    KILN_TRY(foresee_views(r, p, view, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
     return kiln_run_need_ram(r, block, "a block", err);
 }
 
-static kiln_hash input_key(kiln_run *r, const kiln_pruning *p)
+static kiln_status input_key(kiln_run *r, kiln_pruning *p, kiln_hash *out, kiln_error *err)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "input", p->input->digest);
     if (p->spacing) kiln_key_hash(h, "spacing", p->spacing->digest);
     kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin); /* crops are in the source's coordinates */
-    return kiln_key_end(h);
+    const kiln_status st = kiln_pruning_key_judges(r, p, h, err);
+    *out = kiln_key_end(h);
+    return st;
 }
 
 /* Runs one unit and reads its only output, of a known size (0: any). */
@@ -170,7 +204,6 @@ static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
     KILN_GO(kiln_unit_refuse(r, &u, check_statistics(&p->stats, p->input->count, err), err));
-    KILN_GO(kiln_prune_rules_make(&o.rules, &p->stats, p->scene.origin, &p->rules, err));
 done:
     free(data);
     kiln_units_release(&u, 1);
@@ -251,7 +284,7 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
     kiln_scene_size size;
     if (o.rules.merge || o.against) return KILN_OK;
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
-    const double views = size.cameras < KILN_PRUNE_CAMERAS_USUAL || o.all_cameras ? size.cameras : KILN_PRUNE_CAMERAS_USUAL;
+    const double views = kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras);
     kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes));
     return KILN_OK;
 }
@@ -260,9 +293,34 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
 /* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
 static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
 
+/* They are not stored, but a plan is made for them. */
+static kiln_hash hash_of_numbers(void)
+{
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_u64(h, "all-cameras", o.all_cameras);
+    kiln_key_text(h, "sizes", o.sizes ? o.sizes : "");
+    kiln_key_text(h, "against", o.against ? o.against : "");
+    return kiln_key_end(h);
+}
+
+/* With --all-cameras there may be many. */
+static kiln_status bound_views(kiln_run *r, kiln_error *err)
+{
+    json_t *views = json_incref(json_object_get(kiln_run_report(r), "cameras"));
+    kiln_status st = kiln_run_report_rows(r, "cameras", err);
+    for (size_t i = 0; i < json_array_size(views) && st == KILN_OK; i++)
+        st = kiln_run_report_row(r, json_incref(json_array_get(views, i)), err);
+    json_decref(views);
+    return st;
+}
+
 static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
-    const kiln_prune_report what = {.options = &o.rules,
+    const bool synthetic = p->n_cameras > 0 && p->cameras[0].synthetic;
+    const kiln_prune_report what = {.given = &o.rules,
+                                    .options = &p->chosen,
+                                    .judgement = &p->judgement,
+                                    .synthetic = synthetic ? p->n_cameras : 0,
                                     .stats = &p->stats,
                                     .tally = &p->tally,
                                     .filtered = p->filters.filters.n ? p->filtered : NULL,
@@ -274,7 +332,8 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
-    if (kiln_run_prints(r, o.dry_run)) kiln_prune_report_print(&what);
+    KILN_TRY(bound_views(r, err));
+    if (kiln_run_prints(r)) kiln_prune_report_print(&what);
     kiln_prune_report_warn(&what, p->n_rows);
     return KILN_OK;
 }
@@ -282,26 +341,48 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    kiln_hash key;
     bool fresh;
-    KILN_TRY(kiln_prune_options_check(&o.rules, err));
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
-    KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
+    KILN_TRY(kiln_pruning_sizes(o.sizes, sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
     KILN_TRY(open_input(r, p, err));
     KILN_TRY(bind_filters(p, err));
     take_size(p);
-    const kiln_hash key = input_key(r, p);
+    KILN_TRY(input_key(r, p, &key, err));
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    KILN_TRY(kiln_run_agree(r, "numbers", hash_of_numbers(), err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(need_ram(r, p, err));
     KILN_TRY(expect_work(r, p, n_sizes, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
+    KILN_TRY(kiln_pruning_judge(r, p, err));
     KILN_TRY(kiln_pruning_blocks(r, p, err));
     KILN_TRY(kiln_pruning_predict(r, p, err));
     KILN_TRY(look_at_other(r, p, err));
     KILN_TRY(report(r, p, err));
     return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);
+}
+
+/* The other bake is read last, so it is opened once in front of all work. */
+static kiln_status check_against(const kiln_run *r, kiln_error *err)
+{
+    kiln_manifest *m;
+    if (!o.against) return KILN_OK;
+    const kiln_status st = kiln_manifest_open(o.against, KILN_OPEN_READ, "prune", kiln_run_allow_network(r), &m, err);
+    if (st == KILN_OK)
+        kiln_manifest_close(m);
+    else
+        kiln_note(err, "--against");
+    return st;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    kiln_filters filters;
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
+    return check_against(r, err);
 }
 
 static kiln_status run(kiln_run *r, kiln_error *err)
@@ -315,5 +396,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_prune = {
-    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .rounds = true, .run = run, .unit = kiln_prune_compute};
+const kiln_stage_program kiln_stage_prune = {.name = "prune",
+                                             .cli = &cli,
+                                             .open = KILN_OPEN_WRITE,
+                                             .packs = true,
+                                             .rounds = true,
+                                             .check = check,
+                                             .run = run,
+                                             .unit = kiln_prune_compute};

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "stages/engine/run_layers.h"
-#include "stages/import/cameras/pinholes.h"
+#include "stages/products/product_guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,15 +79,27 @@ static const kiln_opt options[] = {
      KILN_ONCE},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
      "NAME.png or NAME.npy for one camera, else a folder; -: stdout, with --format y4m or raw", KILN_ONCE},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS,
+                                        KILN_LEVEL_OPTION_CHECK,
+                                        {"background", kiln_background_check},
+                                        {"camera", kiln_camera_name_check},
+                                        {"through", kiln_camera_list_check},
+                                        {"orbit", kiln_orbit_check},
+                                        {"size", kiln_size_check},
+                                        {"crop", kiln_crop_check},
+                                        {NULL, NULL}};
 
 static const kiln_cli cli = {.program = "kiln-render",
                              .summary = "draws the cameras and measures them against their photos",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static void plan_release(kiln_run *r, kiln_render_plan *s)
 {
@@ -97,6 +109,7 @@ static void plan_release(kiln_run *r, kiln_render_plan *s)
     free(s->units);
     for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
+    free(s->made);
     free(s->sources);
     free(s->smaller);
     kiln_viewpoints_release(&s->viewpoints);
@@ -119,10 +132,9 @@ static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 /* Chooses what the picture is drawn of. */
 static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
 {
-    const kiln_view_request *request = &j->payload.request;
-    const kiln_level_wish wish = j->level ? (kiln_level_wish){.form = KILN_LEVEL_AT, .level = j->level} : s->wish;
+    const kiln_view_request *request = &j->request;
+    const kiln_level_wish wish = kiln_render_wish(s, j);
     kiln_view_chunks full;
-    j->payload.drawn = kiln_drawn_name_of(&s->drawn, &wish);
     KILN_TRY(kiln_view_chunks_choose(&s->drawn, &wish, request, &j->chunks, err));
     if (s->drawn.levels) kiln_view_detail_add(&j->detail, &s->drawn, request, &j->chunks);
     if (!j->level) return KILN_OK;
@@ -135,26 +147,14 @@ static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, 
 
 static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
+    const kiln_render_made *made;
+    j->plan = s;
     j->camera = c;
-    KILN_TRY(kiln_view_request_init(&j->payload.request, &o.request, &s->scene, c, err));
+    KILN_TRY(kiln_view_request_init(&j->request, &o.request, &s->scene, c, err));
     KILN_TRY(choose_chunks(s, j, err));
-    j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys, &j->chunks);
-    snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
-    memcpy(j->payload.background, s->background, sizeof s->background);
-    const kiln_source_file *f = kiln_render_source_at(s, c->photo), *mask = kiln_render_source_at(s, c->mask);
-    snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
-    if (c->distorted && c->photo[0]) KILN_TRY(kiln_pinhole_lens(c, &j->payload.lens, err));
-    j->payload.pinhole = (kiln_pinhole){c->fx, c->fy, c->cx, c->cy, c->width, c->height};
-    j->payload.undistort_filter = o.undistort_filter;
-    if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-    if (f) j->payload.photo_hash = f->hash;
-    if (j->payload.photo[0]) snprintf(j->payload.mask, sizeof j->payload.mask, "%s", c->mask);
-    if (mask) j->payload.mask_file = (kiln_file_info){.size = mask->size, .mtime_ns = mask->mtime_ns, .inode = mask->inode};
-    if (mask) j->payload.mask_hash = mask->hash;
-    j->payload.mask_width = c->mask_width;
-    j->payload.mask_height = c->mask_height;
-    j->payload.crop = s->viewpoints.crop;
-    return kiln_pictures_place(s, j, err);
+    /* with a level, a stored table is of one of the two pictures at most */
+    if (!j->level) j->table_key = kiln_view_request_table_key(&j->request, &s->keys, &j->chunks);
+    return kiln_render_make(j, &made, err); /* what is refused is refused before any work */
 }
 
 static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)
@@ -163,6 +163,42 @@ static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c,
     KILN_TRY(kiln_view_request_init(&request, &o.request, &s->scene, c, err));
     kiln_drawn_say_measured(&s->drawn, &s->wish, &request);
     return KILN_OK;
+}
+
+typedef struct {
+    kiln_render_plan *plan;
+    bool in_parts;
+    uint64_t least, n;
+} measuring;
+
+static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    measuring *x = context;
+    kiln_render_job j = {.plan = x->plan, .camera = c};
+    KILN_TRY(kiln_view_request_init(&j.request, &o.request, &x->plan->scene, c, err));
+    KILN_TRY(choose_chunks(x->plan, &j, err));
+    const uint64_t least = kiln_render_least_ram(&j, x->in_parts);
+    if (least > x->least) x->least = least;
+    x->n++;
+    kiln_view_chunks_release(&j.chunks);
+    x->plan->made->job = NULL; /* the next one lies in the same place */
+    return KILN_OK;
+}
+
+/* Before the list of cameras is read: if it has no room, one camera after the other is asked what its picture would take. */
+static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    kiln_scene_size size;
+    measuring x = {.plan = s};
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    kiln_run_foresee_parent(r, kiln_render_parent_ram(r, s, (uint64_t)size.cameras));
+    if (kiln_run_parent_fits(r)) return KILN_OK;
+    const char *kind = "cuda";
+    KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    x.in_parts = strcmp(kind, "cpu") != 0;
+    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
+    kiln_render_foresee(r, x.least, x.n);
+    return kiln_run_need_parent(r, "the list of cameras", err);
 }
 
 static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
@@ -176,8 +212,10 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish), &s->drawn, err));
     if (!s->against) KILN_TRY(kiln_drawn_narrow(&s->drawn, &s->wish, err));
     s->layer = s->drawn.chunks;
+    KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
+    KILN_TRY(need_cameras(r, s, err));
     KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
     if (s->stream.kind != KILN_VIDEO_NONE && !o.camera) kiln_viewpoints_order(&s->viewpoints);
     s->cameras = s->viewpoints.cameras;
@@ -204,13 +242,13 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 /* Of runs that were killed; once for several cameras in a row whose files share a folder. */
 static void drop_leftovers(const kiln_render_plan *s)
 {
-    const char *before = NULL;
+    char before[KILN_PATH_MAX] = ""; /* the folder of the last one, with its slash */
     for (uint32_t i = 0; i < s->n_jobs; i++) {
-        const char *now = s->jobs[i].payload.picture;
-        const ptrdiff_t n = kiln_path_base(now) - now;
-        if (!*now || (before && n == kiln_path_base(before) - before && !strncmp(before, now, (size_t)n))) continue;
+        const char *now = kiln_render_unit_of(&s->jobs[i])->picture;
+        const size_t n = (size_t)(kiln_path_base(now) - now);
+        if (!*now || (i > 0 && n == strlen(before) && !strncmp(before, now, n))) continue;
         kiln_leftovers_drop(now);
-        before = now;
+        (void)snprintf(before, sizeof before, "%.*s", (int)n, now);
     }
 }
 
@@ -242,17 +280,24 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);
 }
 
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    const char *named = kiln_run_named_kind(r);
+    KILN_TRY(kiln_viewpoints_check(&o.where, err));
+    if (o.fast && !o.against && named && strcmp(named, "cpu") == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
+                         "(--no-fast where --fast was stored)");
+    KILN_TRY(kiln_pictures_check_options(&o, &cli, kiln_run_json(r), err));
+    if (o.where.cameras || o.where.orbit) return KILN_OK;
+    KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--through", o.where.through, true, err));
+    return o.where.interpolate ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err);
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_render_plan *s;
     kiln_layer_kind kind;
-    const char *named = kiln_run_named_kind(r);
-    KILN_TRY(kiln_viewpoints_check(&o.where, err));
-    if (o.against) KILN_TRY(kiln_pictures_check_against(&o, &cli, err));
-    if (o.fast && named && strcmp(named, "cpu") == 0)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
-                         "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &kind, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
@@ -260,8 +305,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     s->cli = &cli;
     s->kind = kind;
     s->against = o.against;
-    kiln_status st = kiln_pictures_choose_stream(r, s, err);
-    if (st == KILN_OK) st = render_all(r, s, err);
+    kiln_pictures_choose_stream(s);
+    const kiln_status st = render_all(r, s, err);
     plan_release(r, s);
     free(s);
     return st;
@@ -278,6 +323,7 @@ const kiln_stage_program kiln_stage_render = {.name = "render",
                                               .cli = &cli,
                                               .open = KILN_OPEN_WRITE,
                                               .rounds = true,
+                                              .check = check,
                                               .run = run,
                                               .unit = kiln_render_compute,
                                               .early = read_early};

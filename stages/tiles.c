@@ -33,12 +33,23 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static bool is_word_of_tables(const char *text) { return !strcmp(text, "auto") || !strcmp(text, "all") || !strcmp(text, "none"); }
+
+static kiln_status check_tables(const char *text, kiln_error *err)
+{
+    return is_word_of_tables(text) ? KILN_OK : kiln_camera_list_check(text, err);
+}
+
+static const kiln_opt_check checks[] = {
+    KILN_VIEW_OPTION_CHECKS, KILN_LEVEL_OPTION_CHECK, {"tables", check_tables}, {"camera", kiln_camera_name_check}, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-tiles",
                              .summary = "precomputes which Gaussians touch which tile, for every camera",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 /* The cameras that --tables names; a name that no camera has is a slip of the pen. */
 static kiln_status want_listed(kiln_tiles_bake *b, kiln_error *err)
@@ -164,8 +175,14 @@ static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
 {
     uint64_t rows = 0;
     if (!b->drawn.levels || b->n_jobs == 0) return b->layer->count;
-    for (uint32_t i = 0; i < b->n_jobs; i++) rows += b->jobs[i].chunks.rows;
+    for (uint32_t i = 0; i < b->n_jobs; i++) rows += b->jobs[i].rows;
     return rows / b->n_jobs;
+}
+
+static kiln_status check(kiln_run *r, kiln_error *err)
+{
+    KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err));
+    return is_word_of_tables(o.tables) ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--tables", o.tables, true, err);
 }
 
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
@@ -198,20 +215,22 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
+static kiln_status key_table(void *hasher, const kiln_tile_table *t, kiln_error *err)
+{
+    kiln_hasher *h = hasher;
+    (void)err;
+    kiln_key_text(h, "camera", t->camera);
+    kiln_key_hash(h, "digest", t->digest);
+    return KILN_OK;
+}
+
 /* Render uses tables that are there and draws the same without. */
 static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
-    kiln_tile_table *tables = NULL;
-    uint32_t n = 0;
-    KILN_TRY(kiln_tile_tables_get(m, false, &tables, &n, err));
     kiln_hasher *h = kiln_hasher_new();
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "camera", tables[i].camera);
-        kiln_key_hash(h, "digest", tables[i].digest);
-    }
-    kiln_tile_tables_free(tables, n);
+    const kiln_status st = kiln_tile_tables_each(m, false, key_table, h, err);
     *out = kiln_hasher_end(h);
-    return KILN_OK;
+    return st;
 }
 
 static const kiln_stage_output outputs[] = {{"tables", digest_tables}, {NULL, NULL}};
@@ -220,6 +239,7 @@ const kiln_stage_program kiln_stage_tiles = {.name = "tiles",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
                                              .rounds = true,
+                                             .check = check,
                                              .run = run,
                                              .unit = kiln_tiles_compute,
                                              .outputs = outputs};

@@ -12,13 +12,19 @@
 #   NAME=kiln-...     what Jobs are called; each bake needs one of its own (default: a number made of the arguments)
 #   KUBECTL=kubectl   the command, with its options: 'kubectl --namespace bakes'
 #
+# Pods ask kiln for the commands of the stages each time. Here nothing is evaluated that a pod has printed: stages, keys and numbers are
+# taken from its lines when they are no more than that, and kiln claim has checked them there. What lies on the volume may be somebody
+# else's.
+#
 # What pods need is in job.yaml. Ends with 0, or with 1 where a step failed, whose log is printed; with 7 where units were given up: at
 # the stage that did so, or with --allow-partial at the end.
 set -eu
+export LC_ALL=C # a-z are 26 letters
 [ $# -gt 0 ] || { echo "Usage: IMAGE=name [TASKS=8] [PARALLELISM=n] $0 SCENE [options of kiln pipeline]" >&2; exit 2; }
 : "${IMAGE:?names the image}" "${TASKS:=8}" "${KUBECTL:=kubectl}"
 : "${PARALLELISM:=$TASKS}" "${NAME:=kiln-$(echo "$*" | cksum | cut -d ' ' -f 1)}"
 here=$(cd "$(dirname "$0")" && pwd)
+case $TASKS in '' | 0* | *[!0-9]* | ???????*) echo "$0: TASKS is a number from 1 to 100000, not '$TASKS'" >&2; exit 2 ;; esac
 quoted=$(for word; do printf "'%s' " "$(printf '%s' "$word" | sed "s/'/'\\\\''/g")"; done)
 
 # submit NAME TASKS BACKOFF COMMAND: makes the Job and waits for its end; fails where it failed.
@@ -58,49 +64,118 @@ step() {
     return $code
 }
 
-partial=0
-value() { printf '%s\n' "$said" | sed -n "s/^$1 //p" | tail -n 1; } # of the claim in what a step has said
-read_claim() { open=$(value stage) key=$(value plan) n=$(value tasks); }
-show_claim='
-case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
-[ ! -e "$manifest.claim" ] || cat "$manifest.claim"'
+# ---- what pods run ----
 
-# bake_stage LINE: all rounds of a stage. The pod says whether it has any: it leaves a claim.
+prepare() { # STAGE: the words of its command are $1, $2 ... then
+    cat <<E1
+stage=$1 tasks=$TASKS n=$n
+commands=\$(kiln pipeline $quoted --print-commands) || exit # a line a stage, quoted for a shell
+E1
+    cat <<'E2'
+line=$(printf '%s\n' "$commands" | while IFS= read -r line; do
+    eval "set -- $line"
+    [ "${1##*/kiln-}" != "$stage" ] || printf '%s\n' "$line"
+done)
+eval "set -- $line"
+case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
+parts=${manifest%/*}/parts
+[ ! -L "$parts" ] || { echo "'$parts' is a link, and what is written there would land elsewhere: remove it" >&2; exit 3; }
+E2
+}
+
+begin_code() { # the names of the stages, and the open round
+    cat <<E3
+commands=\$(kiln pipeline $quoted --print-commands) || exit
+E3
+    cat <<'E4'
+printf '%s\n' "$commands" | {
+    stages=
+    while IFS= read -r line; do
+        eval "set -- $line"
+        stages="$stages ${1##*/kiln-}"
+    done
+    echo "stages$stages"
+    case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
+    kiln claim "$manifest"
+}
+E4
+}
+
+task_code() { # STAGE
+    prepare "$1"
+    cat <<'E5'
+"$@" --shard $((JOB_COMPLETION_INDEX + 1))/$n --part "$parts"
+code=$?
+[ $code -ne 7 ] || exit 0 # the part says which units were given up, and the gather tries them
+exit $code
+E5
+}
+
+step_code() { # STAGE: a gather or a plan, or a stage that cannot be shared out
+    prepare "$1"
+    cat <<'E6'
+mkdir -p "$parts" || exit
+open=$(kiln claim "$manifest" | sed -n 's/^stage //p')
+if ! "$1" --help-json | grep -q '"name": "plan"'; then "$@" --allow-network-fs # only this pod writes
+elif [ "$open" = "$stage" ]; then "$@" --gather "$parts" --remove-parts --tasks $tasks
+else "$@" --plan --tasks $tasks
+fi
+code=$?
+allowed=refused
+for word; do [ "$word" != --allow-partial=yes ] || allowed=allowed; done
+case $code in 0) echo 'gave-up nothing' ;; 7) echo "gave-up $allowed" ;; *) exit $code ;; esac
+kiln claim "$manifest"
+E6
+}
+
+# ---- what is done with what they say ----
+
+partial=0
+# The value of a line of ours in what a step has said; empty where it has other characters than it may have.
+value() { # NAME CHARACTERS
+    found=$(printf '%s\n' "$said" | sed -n "s/^$1 //p" | tail -n 1)
+    case $found in *[!$2]*) found= ;; esac
+    printf '%s\n' "$found"
+}
+read_claim() {
+    open=$(value stage a-z) key=$(value plan 0-9a-f) n=$(value tasks 0-9)
+    case $open/$key/$n in //) return ;; /* | *//* | */) ;; *) [ ${#key} -ne 32 ] || [ ${#n} -gt 6 ] || return 0 ;; esac
+    echo "$0: a step has printed a claim that is none" >&2
+    exit 1
+}
+
+# bake_stage STAGE: all rounds of a stage. The pod says whether it has any: it leaves a claim.
 bake_stage() {
-    stage=$(eval "set -- $1"; echo "${1##*/kiln-}")
+    stage=$1
     while :; do
         if [ "$open" = "$stage" ]; then
-            submit "$NAME-$stage-$(echo "$key" | cut -c 1-8)" "$n" $((n + 6)) "set -- $1
-case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
-\"\$@\" --shard \$((JOB_COMPLETION_INDEX + 1))/$n --part \"\${manifest%/*}/parts\"
-code=\$?; [ \$code -ne 7 ] || exit 0; exit \$code # 7: the part says which units were given up, and the gather tries them" ||
+            submit "$NAME-$stage-$(echo "$key" | cut -c 1-8)" "$n" $((n + 6)) "$(task_code "$stage")" ||
                 echo "$0: tasks of $stage failed; the next step computes what they lack" >&2
         fi
-        said=$(step "set -- $1
-case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
-if ! \"\$1\" --help-json | grep -q '\"name\": \"plan\"'; then \"\$@\" --allow-network-fs # only this pod writes
-elif grep -qsx 'stage $stage' \"\$manifest.claim\"; then mkdir -p \"\${manifest%/*}/parts\" && \"\$@\" --gather \"\${manifest%/*}/parts\" --remove-parts --tasks $TASKS
-else \"\$@\" --plan --tasks $TASKS
-fi
-code=\$?
-case \$code in 0) ;; 7) echo 'partial $stage' ;; *) exit \$code ;; esac$show_claim") || { printf '%s\n' "$said"; exit 1; }
+        said=$(step "$(step_code "$stage")") || { printf '%s\n' "$said"; exit 1; }
         printf '%s\n' "$said"
-        if [ -n "$(value partial)" ]; then
-            case $1 in *" '--allow-partial=yes'"*) partial=7 ;; *) exit 7 ;; esac
-        fi
+        case $(value gave-up a-z) in
+        nothing) ;;
+        allowed) partial=7 ;;
+        refused) exit 7 ;;
+        *) echo "$0: the step of $stage has not come to its end" >&2; exit 1 ;;
+        esac
         read_claim
         [ "$open" = "$stage" ] || return 0
     done
 }
 
-said=$(step "set -e
-kiln pipeline $quoted --print-commands | tee /tmp/commands
-eval \"set -- \$(tail -n 1 /tmp/commands)\"$show_claim") || { printf '%s\n' "$said" >&2; exit 1; }
-commands=$(printf '%s\n' "$said" | grep "^'") # a line a stage, quoted for a shell
+n=
+said=$(step "$(begin_code)") || { printf '%s\n' "$said" >&2; exit 1; }
+stages=$(value stages 'a-z ')
+[ -n "$stages" ] || { echo "$0: the first step has printed no stages" >&2; exit 1; }
 read_claim
 # A round that an earlier call has left open keeps all other stages from writing, so it comes first.
-[ -z "$open" ] || bake_stage "$(printf '%s\n' "$commands" | grep "/kiln-$open' ")"
-printf '%s\n' "$commands" | {
-    while IFS= read -r line; do bake_stage "$line" </dev/null; done
-    exit $partial
-}
+if [ -n "$open" ]; then
+    case " $stages " in
+    *" $open "*) bake_stage "$open" ;;
+    *) echo "$0: a plan of $open stands, which is none of the stages asked for" >&2; exit 75 ;;
+    esac
+fi
+for stage in $stages; do bake_stage "$stage"; done
+exit $partial

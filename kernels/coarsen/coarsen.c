@@ -79,6 +79,7 @@ static void store_unmerged(const kiln_coarsen_rows *in, uint64_t row, kiln_coars
     if (in->sh_degree > 0) copy_planes(in->shN, in->n, row, out->shN, out->n, at, kiln_coarsen_colours(in->sh_degree) - 3);
     copy_planes(in->weights, in->n, row, out->weights, out->n, at, 1);
     if (in->visibility) out->visibility[at] = in->visibility[row];
+    if (in->prominence) out->prominence[at] = in->prominence[row];
 }
 
 static float opacity_logit_of(double mass, double surface)
@@ -117,6 +118,7 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     for (uint64_t p = 0; p < rest; p++) out->shN[p * out->n + at] = colours[3 + p];
     out->weights[at] = (float)g->mass;
     if (out->visibility) out->visibility[at] = visibility_of(s, g);
+    if (out->prominence) out->prominence[at] = (float)g->prominence;
 }
 
 void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out)

@@ -3,10 +3,12 @@
  *   means, log_scales, sh0 [3][n]  quats [4][n]  opacity_logits [n]  f32, planar, finite, as in the planes
  *   shN                            [3 ((degree + 1)^2 - 1)][n] f32; NULL with sh_degree 0
  *   weights                        [n] f32  W: what a row covers, opacity times the surface of its 1-sigma ellipsoid, scene units
- *                                  squared; of a merged row the sum of its sources, whatever its own opacity could hold
+ *                                  squared; of a merged row the sum of its sources, whatever its own opacity could hold, each
+ *                                  times (v / v')^0.09 where the row that it merged with has a higher v'
  *   visibility                     [n] f32  v in (0, 1]: the share of it that cameras saw; NULL: 1 everywhere and not written
- *   source_first, source_last, source_count [n] u32  lowest and highest baked row that a row stands for, and how many; all three
- *                                  NULL: not written
+ *   prominence                     [n] f32 above 0: what merging a row away would change in pictures; of a merged row the sum of
+ * its sources. NULL: W v to a power stands for it, and nothing is written source_first, source_last, source_count [n] u32  lowest
+ * and highest baked row that a row stands for, and how many; all three NULL: not written
  *
  * Each merge takes the pair that costs least. Mean and covariance of the merged row are those of the mixture of both, weighted by
  * w = W v (antialiased: W v^1/2); colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid.
@@ -40,7 +42,7 @@ typedef struct {
     uint32_t sh_degree;
     bool antialiased; /* of `in`: levels are for pictures in which a Gaussian smaller than a pixel is fainter (mip-splatting) */
     float *means, *log_scales, *quats, *opacity_logits, *sh0, *shN;
-    float *weights, *visibility;
+    float *weights, *visibility, *prominence;
     uint32_t *source_first, *source_last, *source_count;
 } kiln_coarsen_rows;
 

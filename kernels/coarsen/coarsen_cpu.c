@@ -31,7 +31,8 @@ static inline double determinant(const double c[6])
     return c[0] * (c[3] * c[5] - c[4] * c[4]) - c[1] * (c[1] * c[5] - c[2] * c[4]) + c[2] * (c[1] * c[4] - c[2] * c[3]);
 }
 
-/* How much a merge of this row matters: weight^(7/16), antialiased weight^(3/4), for there what is small is drawn small. */
+/* How much a merge of this row matters where nothing says what cameras see of it: weight^(7/16), antialiased weight^(3/4), for
+ * there what is small is drawn small. */
 static double gate_of(double weight, bool antialiased)
 {
     const double half = sqrt(weight), quarter = sqrt(half), eighth = sqrt(quarter);
@@ -46,7 +47,7 @@ static void derive(coarsen_node *g, bool antialiased)
                          g->covar[3] + g->floor, g->covar[4], g->covar[5] + g->floor};
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
-    g->gate = gate_of(g->weight, antialiased);
+    g->gate = g->prominence > 0 ? g->prominence : gate_of(g->weight, antialiased);
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -95,10 +96,11 @@ static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, floa
 {
     const coarsen_node *a = &s->nodes[i], *b = &s->nodes[j];
     const double gate = a->gate < b->gate ? a->gate : b->gate, shape = distance_of(a, b);
-    const float least = finite_cost(shape * gate);
+    const double away = s->prominent ? shape + 0.5 * shape * shape : shape;
+    const float least = finite_cost(away * gate);
     if (least > enough) return least;
     const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
-    return finite_cost((shape + colour_share(s->antialiased) * (double)apart) * gate);
+    return finite_cost((away + colour_share(s->antialiased) * (double)apart) * gate);
 }
 
 /* ---- the heap ---- */
@@ -248,6 +250,14 @@ static void merge_colours(float *a, const float *b, uint32_t stride, float p, fl
 
 static double sum_of_weights(double a, double b) { return a + b < 3e38 ? (double)(float)(a + b) : 3e38; }
 
+/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.09th power of
+ * the ratio of their visibilities (antialiased: weight has the root of them). */
+static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool antialiased)
+{
+    const double v = g->weight / g->mass, above = other->weight / other->mass;
+    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.18 : 0.09) * kiln_log_f64(v / above)) : g->mass;
+}
+
 /* b goes into a. */
 static void merge(coarsen_state *s, uint32_t a, uint32_t b)
 {
@@ -255,8 +265,11 @@ static void merge(coarsen_state *s, uint32_t a, uint32_t b)
     const double p = x->weight / (x->weight + y->weight), q = 1 - p;
     merge_moments(x, y, p, q);
     merge_colours(s->colours + (uint64_t)a * s->stride, s->colours + (uint64_t)b * s->stride, s->stride, (float)p, (float)q);
-    x->mass = sum_of_weights(x->mass, y->mass);
+    const double of_x = s->prominent ? mass_shown(x, y, s->antialiased) : x->mass;
+    const double of_y = s->prominent ? mass_shown(y, x, s->antialiased) : y->mass;
+    x->mass = sum_of_weights(of_x, of_y);
     x->weight += y->weight;
+    x->prominence = sum_of_weights(x->prominence, y->prominence);
     x->first = x->first < y->first ? x->first : y->first;
     x->last = x->last > y->last ? x->last : y->last;
     x->count = x->count < UINT32_MAX - y->count ? x->count + y->count : UINT32_MAX;
@@ -324,6 +337,7 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
     const double v = in->visibility ? (double)in->visibility[row] : 1;
     g->weight = g->mass * (in->antialiased ? sqrt(v) : v);
     g->weight = g->weight > 1e-60 ? g->weight : 1e-60; /* two of them have shares */
+    g->prominence = in->prominence ? (double)in->prominence[row] : 0;
     g->first = in->source_first ? in->source_first[row] : 0;
     g->last = in->source_first ? in->source_last[row] : 0;
     g->count = in->source_first ? in->source_count[row] : 1;
@@ -346,4 +360,5 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in)
     }
     s->n_live = in->n;
     s->antialiased = in->antialiased;
+    s->prominent = in->prominence != NULL;
 }

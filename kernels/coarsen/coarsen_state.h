@@ -22,7 +22,8 @@ typedef struct {
     double inv_root_det;  /* of covar with the floor: 1 / sqrt(determinant) */
     double weight;        /* w: shares of a merge */
     double mass;          /* W */
-    double gate;          /* what the cost is multiplied by: a power of weight */
+    double prominence;    /* 0: rows have none */
+    double gate;          /* what the cost is multiplied by: prominence, or a power of weight */
     uint32_t first, last; /* rows of the bake */
     uint32_t count;       /* that many of them */
     uint32_t members;     /* rows of `in` */
@@ -36,8 +37,8 @@ typedef struct {
 
 typedef struct {
     uint64_t n, n_live;
-    bool antialiased;
-    uint32_t stride; /* floats of a slot's colours, a multiple of COARSEN_LANES; those behind the last are 0 */
+    bool antialiased, prominent; /* prominent: rows have prominence */
+    uint32_t stride;             /* floats of a slot's colours, a multiple of COARSEN_LANES; those behind the last are 0 */
     coarsen_node *nodes;
     float *colours;                 /* [n][stride] */
     uint32_t *into;                 /* [n]; itself while it lives */

@@ -206,6 +206,13 @@ static kiln_status make_plan(kiln_worker *w, const kiln_chunk_kept *k, const kil
     return kiln_chunk_plan(w, k->layer, k->starts, &k->order, u, err);
 }
 
+static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+{
+    bool kept;
+    if (u->index >= k->groups.n) return kiln_fail(err, KILN_E_BUG, "there is no group %llu", (unsigned long long)u->index);
+    return kiln_group_keep_sound(&k->store, (uint32_t)u->index, &kept, err);
+}
+
 static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     kiln_scatter s = {.store = &k->store,
@@ -246,6 +253,8 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
         return make_order(w, k, &u, err);
     case KILN_CHUNK_PLAN:
         return make_plan(w, k, &u, err);
+    case KILN_CHUNK_CHECK:
+        return check_group(k, &u, err);
     case KILN_CHUNK_SCATTER:
         return scatter(w, k, &u, err);
     case KILN_CHUNK_GATHER:

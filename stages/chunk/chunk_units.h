@@ -2,6 +2,7 @@
  *
  * order    volatile; leaves the rows along the curve in the scratch folder (stages/spatial)
  * plan     reads them; says which chunks there are
+ * check    volatile; removes the file of a group that an earlier run has left, if it is not sound
  * scatter  volatile; leaves the planes of a group of blocks, in the order of the chunks, in memory that the workers share or,
  *          where the layer's planes do not fit into memory or tasks on other hosts read them, in the scratch folder (groups.h)
  * gather   the planes of a chunk
@@ -12,7 +13,7 @@
 #include "stages/chunk/cells.h"
 #include "stages/engine/engine.h"
 
-typedef enum { KILN_CHUNK_ORDER, KILN_CHUNK_PLAN, KILN_CHUNK_SCATTER, KILN_CHUNK_GATHER } kiln_chunk_unit_kind;
+typedef enum { KILN_CHUNK_ORDER, KILN_CHUNK_PLAN, KILN_CHUNK_CHECK, KILN_CHUNK_SCATTER, KILN_CHUNK_GATHER } kiln_chunk_unit_kind;
 
 /* Payload of all kinds. */
 typedef struct {
@@ -27,8 +28,8 @@ typedef struct {
     uint64_t ram;                     /* order: memory of the partition; gather: of the cache of planes */
     uint64_t begin, end;              /* gather: places [begin, end) of the order */
     kiln_hash rows;                   /* gather: as in kiln_planned_chunk; the order must still say so */
-    uint64_t group_rows;              /* scatter, gather: how the groups of blocks are cut; 0: there are none */
-    uint64_t index;                   /* scatter: of the group; gather: of the chunk in the plan */
+    uint64_t group_rows;              /* check, scatter, gather: how the groups of blocks are cut; 0: there are none */
+    uint64_t index;                   /* check, scatter: of the group; gather: of the chunk in the plan */
     kiln_shared_memory memory;        /* scatter, gather: where the groups are; none: in the scratch folder */
 } kiln_chunk_unit;
 

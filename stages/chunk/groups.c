@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char prefix[] = "group-";
@@ -80,11 +81,29 @@ uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64
     return sum;
 }
 
+bool kiln_group_is_there(const char *folder, const kiln_block_group *g)
+{
+    char name[64], path[KILN_PATH_MAX];
+    struct stat s;
+    kiln_group_name(g, name);
+    return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && lstat(path, &s) == 0;
+}
+
 bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)
 {
     char name[64];
     kiln_group_name(g, name);
     return kiln_scratch_is_whole(folder, name, kiln_group_bytes(g, n_chunks, row_bytes));
+}
+
+kiln_status kiln_group_keep_sound(const kiln_group_store *s, uint32_t group, bool *kept, kiln_error *err)
+{
+    const kiln_block_group *g = &s->groups->items[group];
+    char name[64];
+    *kept = false;
+    if (s->memory) return KILN_OK;
+    kiln_group_name(g, name);
+    return kiln_scratch_keep_sound(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), kept, err);
 }
 
 static bool is_wanted(const kiln_block_groups *g, const char *name)

@@ -9,9 +9,10 @@
  *                               component
  *
  * which are written once, in order, and a chunk reads one slice of each group. If memory has room, groups lie one behind the other
- * in memory that the workers share. Otherwise each is a file in the scratch folder. A file that has its name is whole: after a
- * kill, the next run makes only the others. The folder belongs to one plan, which depends on means alone. So the name also has the
- * hash of the group's planes: another spacing or colour leads to the same plan, and to files of other names.
+ * in memory that the workers share. Otherwise each is a file in the scratch folder. A file that has its name was whole, and its
+ * seal tells whether it still is: after a kill, the next run makes only the others. The folder belongs to one plan, which depends
+ * on means alone. So the name also has the hash of the group's planes: another spacing or colour leads to the same plan, and to
+ * files of other names.
  *
  * No unit waits until the disk has its group: with room in the page cache it never goes to the disk, because it is read soon and
  * removed. So its name also tells of which start of the system it is (after a power cut there is another), and each slice has its
@@ -60,6 +61,7 @@ uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uin
 
 void kiln_group_name(const kiln_block_group *g, char out[64]);
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes);
+bool kiln_group_is_there(const char *folder, const kiln_block_group *g); /* it has a file, whatever is in it */
 bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes);
 /* Removes files of groups of other borders or other content. */
 void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g);
@@ -75,6 +77,9 @@ typedef struct {
     kiln_hash plan;  /* its key */
     bool only_reads; /* files that are damaged stay: other hosts may see them otherwise */
 } kiln_group_store;
+
+/* Reads the file of a group that an earlier run may have left. *kept: it is sound; else it is gone (kiln_scratch_keep_sound). */
+kiln_status kiln_group_keep_sound(const kiln_group_store *s, uint32_t group, bool *kept, kiln_error *err) KILN_MUST_CHECK;
 
 /* The hash of a slice of n rows: rows[n] of the group, in the order of the chunk, and their bytes, n times store->row_bytes. */
 kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint32_t *rows, const unsigned char *bytes, uint64_t n);

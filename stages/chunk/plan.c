@@ -63,7 +63,8 @@ static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_ro
     KILN_TRY(kiln_spatial_rows(p->order, c->cells.begin, n, d->rows, err));
     for (uint64_t i = 0; i < n; i++) {
         if (d->rows[i] >= p->layer->count)
-            return kiln_fail(err, KILN_E_IO, "the order names row %u of %llu", d->rows[i], (unsigned long long)p->layer->count);
+            return kiln_fail(err, KILN_E_IO, "scratch '%s' names row %u of %llu; run the same command again", p->order->rows.path,
+                             d->rows[i], (unsigned long long)p->layer->count);
         kiln_row_pair(p->starts, p->layer->n_chunks, d->rows[i], d->pairs[i]);
         kiln_bits_set(bits, d->pairs[i][0]);
     }

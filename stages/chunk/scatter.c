@@ -213,7 +213,9 @@ static kiln_status find_rows(scatter *k, kiln_error *err)
     }
     kiln_sort_pairs(n, k->keys, k->list, s->threads, work);
     for (uint64_t i = 1; i < n; i++)
-        if (k->keys[i] == k->keys[i - 1]) return kiln_fail(err, KILN_E_IO, "two rows have the same place in the order");
+        if (k->keys[i] == k->keys[i - 1])
+            return kiln_fail(err, KILN_E_IO, "scratch '%s' gives two rows the same place; run the same command again",
+                             s->places->path);
     return cut_list(k, err);
 }
 

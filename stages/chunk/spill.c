@@ -158,11 +158,6 @@ static uint64_t order_ram(const kiln_chunk_spill *y)
         ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
-static bool is_ordered(const kiln_chunk_spill *y)
-{
-    return kiln_spatial_is_complete(y->folder, y->layer->count, false) && kiln_row_places_are_complete(y->folder, y->layer->count);
-}
-
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err)
 {
     uint64_t need;
@@ -176,7 +171,6 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
         kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else
         kiln_say("--ram has no room for the layer's planes: takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
-    if (is_ordered(y)) return KILN_OK;
     kiln_chunk_unit payload = *y->model;
     payload.unit = KILN_CHUNK_ORDER;
     payload.ram = y->order_ram;
@@ -202,18 +196,27 @@ typedef struct {
     uint64_t n;
 } scattering;
 
-static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
+/* Is the group to be checked, or to be scattered? */
+static bool is_due(const kiln_chunk_spill *y, const kiln_block_group *g, uint64_t n_chunks, kiln_chunk_unit_kind kind)
+{
+    if (kind == KILN_CHUNK_CHECK) return kiln_group_is_there(y->folder, g);
+    return y->in_memory || !kiln_group_is_whole(y->folder, g, n_chunks, y->parts.row_bytes);
+}
+
+/* A unit for each group that has a file, or for each that has no whole one. */
+static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, kiln_chunk_unit_kind kind, scattering *s,
+                               kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&s->payloads, s->groups.n, "the groups of blocks", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->groups.n, "the groups of blocks", err));
+    const char *prefix = kind == KILN_CHUNK_CHECK ? "scratch of " : y->in_memory ? "planes of " : "";
     for (uint32_t i = 0; i < s->groups.n; i++) {
         const kiln_block_group *g = &s->groups.items[i];
-        if (!y->in_memory && kiln_group_is_whole(y->folder, g, n_chunks, y->parts.row_bytes))
-            continue; /* of a run that was ended */
+        if (!is_due(y, g, n_chunks, kind)) continue;
         kiln_chunk_unit *payload = &s->payloads[s->n];
         kiln_unit *u = &s->units[s->n++];
         *payload = *y->model;
-        payload->unit = KILN_CHUNK_SCATTER;
+        payload->unit = kind;
         payload->group_rows = y->group_rows;
         payload->memory = y->memory;
         payload->index = i;
@@ -228,10 +231,29 @@ static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, sca
                          .ram = kiln_scatter_ram(y->layer, &y->parts, g->n_rows, n_chunks),
                          .ram_thread = kiln_scatter_ram_thread(y->layer, &y->parts),
                          .volatile_result = true};
-        (void)snprintf(u->name, sizeof u->name, "%sblocks %u to %u", y->in_memory ? "planes of " : "", g->first_block,
-                       g->end_block - 1);
+        (void)snprintf(u->name, sizeof u->name, "%sblocks %u to %u", prefix, g->first_block, g->end_block - 1);
     }
     return KILN_OK;
+}
+
+static void drop_list(scattering *s)
+{
+    if (s->units) kiln_units_release(s->units, s->n);
+    free(s->units);
+    free(s->payloads);
+    s->units = NULL;
+    s->payloads = NULL;
+    s->n = 0;
+}
+
+/* Of a run that was ended: what is not sound is gone afterwards. */
+static kiln_status check_groups(const kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
+{
+    if (y->in_memory) return KILN_OK;
+    kiln_status st = list_groups(y, n_chunks, KILN_CHUNK_CHECK, s, err);
+    if (st == KILN_OK && s->n) st = kiln_run_units(y->run, "checking scratch", s->units, s->n, err);
+    drop_list(s);
+    return st;
 }
 
 static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
@@ -244,7 +266,8 @@ static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scatte
                                        (uint32_t)kiln_min_u64(s->groups.n, KILN_SHARED_FILES), &y->memory, err));
     else
         kiln_groups_drop_others(y->folder, &s->groups);
-    KILN_TRY(list_groups(y, n_chunks, s, err));
+    KILN_TRY(check_groups(y, n_chunks, s, err));
+    KILN_TRY(list_groups(y, n_chunks, KILN_CHUNK_SCATTER, s, err));
     return kiln_run_units(y->run, "scattering blocks", s->units, s->n, err);
 }
 
@@ -259,9 +282,7 @@ kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, kil
     scattering s = {0};
     if (!y->group_rows || y->model->use == KILN_SCRATCH_READ) return KILN_OK;
     const kiln_status st = scatter_groups(y, n_chunks, &s, err);
-    if (s.units) kiln_units_release(s.units, s.n);
-    free(s.units);
-    free(s.payloads);
+    drop_list(&s);
     kiln_block_groups_release(&s.groups);
     return st;
 }

@@ -1,5 +1,6 @@
 /* CUDA and GPUs: versions, what CUDA_VISIBLE_DEVICES means here, each GPU's state, and whether it computes. NVML is asked in one
  * child, each GPU is tried in another: this process touches no CUDA. */
+#include "base/count.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "kernels/device.h"
@@ -90,9 +91,9 @@ static void judge_health(kiln_doctor *d, const kiln_gpu *g)
                          g->gpu, g->uuid);
     else if (g->ecc_errors)
         kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE,
-                         "GPU %u (%s) had %llu errors of memory that could not be corrected; reset it "
+                         "GPU %u (%s) had %s of memory that could not be corrected; reset it "
                          "(nvidia-smi --gpu-reset -i %u) when nothing runs on it",
-                         g->gpu, g->uuid, (unsigned long long)g->ecc_errors, g->gpu);
+                         g->gpu, g->uuid, KILN_COUNT(g->ecc_errors, "error"), g->gpu);
     else if (g->repair_pending)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
                          "GPU %u (%s) has bad memory that is replaced when it is reset (nvidia-smi "

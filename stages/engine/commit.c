@@ -187,6 +187,10 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
     kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
     json_t *summary = kiln_run_summary(r, record_status(r, end, sentence));
+    if (summary && kiln_report_rows_leave_out(&r->rows, summary) != 0) {
+        json_decref(summary);
+        summary = NULL;
+    }
     if (summary && sentence && json_object_set_new(summary, "error", kiln_json_string(sentence)) != 0) {
         json_decref(summary);
         summary = NULL;
@@ -265,6 +269,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
+    KILN_TRY(kiln_round_check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
     kiln_workers_dismiss(r->workers, r->n_workers);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
@@ -298,13 +303,17 @@ static kiln_status settle(kiln_run *r, kiln_error *err)
 
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
 {
+    enum { LONG_RECORD = 256 << 10 };
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
+    KILN_TRY(kiln_round_check_agreed(r, err));
     if (!r->round.frozen)
         KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
-    if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
+    /* SQLite has looked whether it is JSON; what is very long, as older programs wrote it, is read for --json alone */
+    if (found && (kiln_run_json(r) || strlen(last.counters) < LONG_RECORD))
+        st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);
     if (st != KILN_OK) return st;
     if (!r->stored_report) r->stored_report = json_object();

@@ -65,6 +65,12 @@ typedef struct {
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
     void (*list)(void);
+    /* Finds what is wrong with the options together, and with what they name on this machine, in a moment: it reads no layer,
+     * starts no worker and changes nothing. Called in front of `run`, and by `kiln pipeline` for every stage before the first one
+     * runs. The options have the values of this run, stored ones too. kiln_run_manifest is NULL where there is none, or where
+     * stages in front of this one may still change it; it may be of a bake of which no stage has run. KILN_E_USAGE, or what the
+     * thing that is named is worth. What a single text may say is kiln_cli.checks. NULL: there is nothing to find. */
+    kiln_status (*check)(kiln_run *r, kiln_error *err);
     /* Called once, in the parent. Its status is the program's exit code. */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     /* Called in a worker, once for each unit. The payload is aligned to a page, is read-only and lasts until the call returns; with
@@ -82,6 +88,17 @@ enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kil
  * may call it several times, one after the other, on its main thread. Nothing of a call reaches the next, except that after SIGINT
  * or SIGTERM the next call ends too. It keeps no pointer into argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
+/* How much kiln_program_check looks at. */
+typedef enum {
+    KILN_CHECK_TEXTS, /* what each option says by itself: another host, with other files, will run the command */
+    KILN_CHECK_HERE,  /* also what options say together, and what they name on this machine */
+    KILN_CHECK_NAMES  /* also names of the bake, such as cameras, which no stage in front of this one will change any more */
+} kiln_check_scope;
+/* Finds what is wrong with a command line of this program before anything is done. Where the manifest is there, it is read for the
+ * stored parameters. Afterwards the process's options are those of this command line. It says nothing but *err, which names options
+ * as the program has them. Statuses are those with which the program would end. */
+kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* Writes to `out` what --help-json prints. The caller checks the stream for errors. KILN_E_BUG. */
 kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
 
@@ -125,15 +142,13 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHE
 bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_force(const kiln_run *r);   /* --force */
 bool kiln_run_json(const kiln_run *r);    /* --json */
-/* Says whether text for people goes to stdout: not with --json, and not with --quiet. only_looks: the run is asked for nothing but
- * text (--list, --dry-run, --predict), so --quiet does not silence it. */
-bool kiln_run_prints(const kiln_run *r, bool only_looks);
-/* Says whether that text is printed in full (--verbose, or only_looks) or as a summary of some lines. */
+/* Says whether a program tells on stdout what came of its work: not with --json, and not with --quiet, which is for scripts that
+ * want the exit code. That goes for a run that only looks (--dry-run, --predict), too. A program whose work is its answer
+ * (kiln-info, kiln-verify, kiln-compare) and lists that are asked for by name (--list, --digest) print it anyway. */
+bool kiln_run_prints(const kiln_run *r);
+/* Says whether that text is printed in full (--verbose, or only_looks: --dry-run, --predict) or as a summary of some lines. */
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
-/* Refuses a place to write to that is the run's manifest, belongs to it (kiln_manifest_owns), or is a file of the scene that was
- * imported: it would be gone. KILN_E_USAGE. KILN_E_IO: the manifest cannot be read. */
-kiln_status kiln_run_check_target(kiln_run *r, const char *target, kiln_error *err) KILN_MUST_CHECK;
 /* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images; "cpu" for a program that is
  * cpu_only. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
@@ -194,6 +209,9 @@ typedef struct {
     kiln_hash key;  /* of everything that decides the result */
     void *payload;  /* the argument of unit(); owned by the caller, unchanged until kiln_run_units returns */
     size_t payload_bytes;
+    /* For lists of many units with large payloads, which are then not kept. Set: `payload` is not the argument itself but what this
+     * function makes it of when the unit is handed out. The bytes stay valid until its next call. */
+    const void *(*payload_of)(const void *payload);
     /* Bytes that several units share, owned by the caller. unit() gets them directly behind `payload`, as part of it. The parent
      * keeps one copy for all units that point to it. */
     const void *shared_payload;
@@ -213,6 +231,9 @@ typedef struct {
     /* For a unit whose result plans others: the bytes that one of those takes at most. If --ram has no room for this unit, the
      * refusal names a cap that has room for those, too. */
     uint64_t ram_after;
+    /* The most outputs that the result has, where it becomes no row of a layer: what the parent holds of the list is counted by
+     * it. 0: it becomes one, with as many outputs as a chunk has. */
+    uint32_t n_outputs;
     bool optional;        /* if the unit is quarantined, the run goes on without its result and ends partially */
     bool planning;        /* --plan and --gather compute it, unless kiln_run_shares_planning says otherwise. For an optional unit on
                              which later lists depend: --shard and --units do not leave it out */
@@ -299,12 +320,25 @@ kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK
 
 /* Returns the stage's own numbers for the run record and --json: borrowed, to be added to. */
 json_t *kiln_run_report(kiln_run *r);
+/* A list of the report that has a row for each of many things. --json prints all of it; a run's record has it while it has no more
+ * than KILN_ROWS_RECORDED rows, else "NAME_left_out", their number. The first function begins the list, one in a report; name is
+ * borrowed. The second takes the reference to the row; NULL: there was no memory for it. KILN_E_NOMEM. */
+enum { KILN_ROWS_RECORDED = 256 };
+kiln_status kiln_run_report_rows(kiln_run *r, const char *name, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err) KILN_MUST_CHECK;
+/* Returns what n rows of about row_bytes of text take of the parent, for kiln_run_foresee_parent. */
+uint64_t kiln_run_report_rows_ram(const kiln_run *r, uint64_t n, size_t row_bytes);
 
 /* For what depends on the host (its memory, its devices) and decides what units there are or what they give: on all hosts of a plan
  * it must be one thing. *value: in, what this host would choose; out, what is chosen: by the plan that stands, else *value, which a
  * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
  * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
+/* Ends a run with KILN_E_STALE if a plan stands that was made for something else: `of` is a hash of what decides which units there
+ * are and what becomes of them, and must be as it was at the plan. name: as above. kiln_run_is_fresh does so under the name
+ * "options" with the key of its caller, which has all stored options and the input, unless the stage has done it before with
+ * another one; a stage adds what else its options ask for. */
+kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err) KILN_MUST_CHECK;
 /* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
  * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
  * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
@@ -369,8 +403,21 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 /* For a stage with several lists of units: announces a later list of n_units, the smallest of which can be made to take unit_ram.
  * Refuses nothing; but the least --ram that a later refusal names has room for that list, too. */
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units);
+/* Forgets what was announced: from now on each list says what it takes itself. */
+void kiln_run_foresee_no_more(kiln_run *r);
 /* Returns what a list of n units takes of the parent. */
 uint64_t kiln_list_ram(uint64_t n);
+/* The same of a list whose units have n_outputs and payload_bytes, with the array of the units and their payloads. */
+uint64_t kiln_small_list_ram(uint64_t n, uint32_t n_outputs, size_t payload_bytes);
+/* Announces that the parent will hold so much more than now: lists of cameras and what is made of them. It is counted from now on,
+ * whether it is there already or not; what is not announced is counted when it is there, and a cap that was named before may not
+ * have room for it. */
+void kiln_run_foresee_parent(kiln_run *r, uint64_t bytes);
+/* Says whether the parent alone has room for what was announced. */
+bool kiln_run_parent_fits(kiln_run *r);
+/* Fails with KILN_E_CAP if it has not. The cap that is named has room for what kiln_run_foresee_ram has announced, too. `what`
+ * names what the parent would hold. */
+kiln_status kiln_run_need_parent(kiln_run *r, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Announces a later unit like kiln_run_foresee_ram, and fails with KILN_E_CAP at once, instead of after half of the work, if there
  * is no room for it. `what` names the unit. */
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;

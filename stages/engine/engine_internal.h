@@ -219,6 +219,9 @@ typedef struct {
 } kiln_selection;
 /* Reads the two options into r->selection. KILN_E_USAGE. */
 kiln_status kiln_selection_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Check the texts of --shard and --units. KILN_E_USAGE. */
+kiln_status kiln_shard_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_units_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether this run computes the unit. Call it once for each unit of the stage, in their order. */
 bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list);
 
@@ -237,6 +240,17 @@ kiln_status kiln_run_quarantine_again(kiln_run *r, const kiln_quarantine_row *ro
 kiln_status kiln_run_store_quarantine(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 json_t *kiln_run_quarantine_json(const kiln_run *r); /* a new array of the rows; NULL if there is no memory */
 
+/* The list of a report that has many rows (report_rows.c). */
+typedef struct {
+    const char *name; /* its key; NULL: there is none */
+    uint64_t n;       /* rows */
+    kiln_buffer text; /* of all of them, once there are more than KILN_ROWS_RECORDED; with --json alone */
+} kiln_report_rows;
+/* Leaves a list that is too long out of a run's record. Returns 0, or -1 if there is no memory. */
+int kiln_report_rows_leave_out(const kiln_report_rows *rows, json_t *record);
+/* Prints the text of a report, indented by 2, with the rows that are not in it. */
+void kiln_report_rows_print(const kiln_report_rows *rows, const char *report);
+
 /* ---- the run -------------------------------------------------------------------------------------------------------- */
 struct kiln_run {
     const kiln_stage_program *program;
@@ -253,6 +267,7 @@ struct kiln_run {
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;          /* slots that have been used so far */
     json_t *report;
+    kiln_report_rows rows; /* of its list of many rows */
     json_t *lists;         /* an entry for each list of units that had work, for the run's record; NULL: none had */
     json_t *stored_report; /* if there was nothing to do: the report of the run that made the output */
     uint64_t units_done, units_cached, units_stored, units_retried;

@@ -72,6 +72,9 @@ static const kiln_opt unit_rows[] = {
      "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units", KILN_DEVICE},
 };
 
+static const kiln_opt_check checks[] = {
+    {"shard", kiln_shard_check}, {"units", kiln_units_check}, {"devices", kiln_devices_check}, {NULL, NULL}};
+
 enum { COMMON_ROWS_MAX = 64 };
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))
 
@@ -155,5 +158,6 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     common.rows[common.n] = (kiln_opt){0};
     *out = *p->cli;
     out->common = common.rows;
+    out->common_checks = checks;
     return KILN_OK;
 }

@@ -2,7 +2,11 @@
  *
  * Planes are found by the hashes of their content, so a plane that two layers share is decoded once. Planes of the chunk that is
  * asked for are never dropped, because the caller may hold all planes of a chunk. A hash table with chains finds a plane; a list in
- * the order of use says which one is dropped first. */
+ * the order of use says which one is dropped first.
+ *
+ * Planes have pages of their own instead of a place in malloc's heap, however much malloc is told to keep (kiln_memory_keep). What
+ * a dropped plane leaves in the heap stays taken while anything lies behind it, and large arrays move into such holes: under --ram
+ * 218M a worker whose first list had room for 100 MB of planes held them in all later lists (2026-11-29). */
 #include "stages/engine/engine.h"
 
 #include "base/checked.h"
@@ -12,8 +16,9 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { CHAINS = 4096 };
+enum { CHAINS = 4096, PAGES_FROM = 64 << 10 };
 
 typedef struct entry {
     struct entry *chain;         /* next in the same chain */
@@ -66,6 +71,24 @@ static void link_newest(kiln_plane_cache *c, entry *e)
     c->newest = e;
 }
 
+static kiln_status take_plane(uint64_t bytes, unsigned char **out, kiln_error *err)
+{
+    if (bytes < PAGES_FROM) return kiln_alloc_unset((void **)out, bytes, 1, "a decoded plane", err);
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return kiln_fail(err, KILN_E_NOMEM, "no room for a decoded plane: %llu bytes", (unsigned long long)bytes);
+    *out = pages;
+    return KILN_OK;
+}
+
+static void free_plane(unsigned char *data, uint64_t bytes)
+{
+    if (bytes < PAGES_FROM)
+        free(data);
+    else
+        (void)munmap(data, bytes);
+}
+
 static void drop(kiln_plane_cache *c, entry *e)
 {
     entry **at = chain_of(c, e->key);
@@ -77,7 +100,7 @@ static void drop(kiln_plane_cache *c, entry *e)
     *at = e->chain;
     unlink_use(c, e);
     c->used -= e->bytes;
-    free(e->data);
+    free_plane(e->data, e->bytes);
     free(e);
 }
 
@@ -118,7 +141,7 @@ static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, ki
     entry *e;
     assert(!find(c, p)); /* or two entries would have its key, and one of them would never be found */
     KILN_TRY(KILN_ALLOC(&e, 1, "the cache of planes", err));
-    const kiln_status st = kiln_alloc_unset((void **)&e->data, p->data.raw_bytes, 1, "a decoded plane", err);
+    const kiln_status st = take_plane(p->data.raw_bytes, &e->data, err);
     if (st != KILN_OK) {
         free(e);
         return st;

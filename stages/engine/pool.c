@@ -109,7 +109,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     kiln_status st = KILN_OK;
     if (m.bytes) {
         KILN_TRY(kiln_memfd_new(&memfd, err));
-        st = kiln_memfd_write(memfd, 0, u->payload, u->payload_bytes, err);
+        st = kiln_memfd_write(memfd, 0, u->payload_of ? u->payload_of(u->payload) : u->payload, u->payload_bytes, err);
         if (st == KILN_OK) st = kiln_memfd_write(memfd, u->payload_bytes, u->shared_payload, u->shared_payload_bytes, err);
     }
     if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);

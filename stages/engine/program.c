@@ -2,6 +2,8 @@
  * prints report and error, returns the exit code. */
 #include "stages/engine/engine_internal.h"
 
+#include "base/count.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/gpu_table.h"
@@ -117,7 +119,7 @@ static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_er
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
-    kiln_print_json(text); /* checked with everything else on stdout */
+    kiln_report_rows_print(&r->rows, text); /* checked with everything else on stdout */
     free(text);
     return KILN_OK;
 }
@@ -129,7 +131,7 @@ static kiln_status close_stdout(kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status parent(kiln_run *r, kiln_error *err)
+static kiln_status check_engine_options(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
     KILN_TRY(kiln_selection_read(r, err));
@@ -137,6 +139,14 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_scratch_check(err));
     if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
         return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
+    return KILN_OK;
+}
+
+static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->program->check ? r->program->check(r, err) : KILN_OK; }
+
+static kiln_status parent(kiln_run *r, kiln_error *err)
+{
+    KILN_TRY(check_engine_options(r, err));
     r->report = json_object();
     if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
@@ -146,6 +156,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     }
     if (r->program->watches) kiln_interrupt_watch();
     KILN_TRY(open_manifest(r, err));
+    KILN_TRY(check_options(r, err));
     return r->program->run(r, err);
 }
 
@@ -156,14 +167,13 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (r->selection.cut || r->round.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
     if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
-        return kiln_fail(err, KILN_E_PARTIAL, "%llu units of the part '%s' are quarantined; --gather tries them again", n_failed,
-                         r->round.path);
+        return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again",
+                         KILN_COUNT(n_failed, "unit"), r->round.path, n_failed == 1 ? "is" : "are", n_failed == 1 ? "it" : "them");
     if (r->round.cut) return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--units '%.200s' is none of the %llu units that are known so far, positions 0 to %llu; nothing of it was "
-                         "computed",
-                         kiln_engine_values.units, (unsigned long long)r->selection.position,
+                         "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
+                         kiln_engine_values.units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
     if (*r->partial_input && r->committed && !r->stored_report)
         kiln_warn(
@@ -171,13 +181,15 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
             "this again",
             r->partial_input, r->partial_input);
     if (n_failed)
-        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
-                         n_failed, total, r->committed ? ", or later stages with --allow-partial" : "");
+        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s quarantined; run the same command to try %s again%s", n_failed,
+                         KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
+                         r->committed ? ", or later stages with --allow-partial" : "");
     const char *part = kiln_engine_values.shard ? "shard" : "units";
     if (r->selection.given && !r->stored_report && left)
-        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, total, part);
+        kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
+                 KILN_COUNT(total, "unit is|units are"), part);
     else if (r->selection.given && !r->stored_report)
-        kiln_say("all %llu units are stored; the same command without --%s finishes the stage", total, part);
+        kiln_say("all %s stored; the same command without --%s finishes the stage", KILN_COUNT(total, "unit is|units are"), part);
     return KILN_OK;
 }
 
@@ -234,48 +246,90 @@ kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_
     return KILN_OK;
 }
 
+/* A manifest that cannot be read is for the stage to complain of: what it stores is not known, nor what goes with that. */
+static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_error *err)
+{
+    const char *path = r->parsed.positional[r->program->manifest_arg];
+    kiln_file_info info;
+    kiln_manifest *m;
+    if (kiln_file_stat(path, &info, NULL) != KILN_OK || info.size == 0) {
+        if (kiln_run_named_kind(r) && !r->program->cpu_only && r->program->unit)
+            KILN_TRY(kiln_run_find_devices(r, err)); /* a new bake computes, so they are needed */
+        return check_options(r, err);
+    }
+    if (kiln_manifest_open(path, KILN_OPEN_READ, r->program->name, true, &m, NULL) != KILN_OK) return KILN_OK;
+    r->manifest = m;
+    kiln_status st = kiln_run_load_parameters(r, err);
+    if (scope != KILN_CHECK_NAMES) r->manifest = NULL;
+    if (st == KILN_OK) st = check_options(r, err);
+    r->manifest = NULL;
+    kiln_manifest_close(m);
+    return st;
+}
+
+static kiln_run one_run; /* one at a time; too big for the stack */
+
+kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope, kiln_error *err)
+{
+    kiln_run *r = &one_run;
+    const kiln_log_level level = kiln_log_get();
+    forget_last_run(r);
+    r->program = p;
+    r->stage = kiln_stage_find(p->name);
+    KILN_TRY(kiln_engine_options_merge(p, &r->cli, err));
+    KILN_TRY(kiln_engine_options_refuse(p, argc, argv, err));
+    KILN_TRY(kiln_cli_parse(&r->cli, argc, argv, &r->parsed, err));
+    if (scope == KILN_CHECK_TEXTS || r->parsed.done || (p->lists && *p->lists)) return KILN_OK;
+    KILN_TRY(check_engine_options(r, err));
+    kiln_log_init(p->cli->program, KILN_LOG_QUIET); /* the run itself says what is worth a word */
+    const kiln_status st = kiln_run_blame_stored(r, check_with_stored(r, scope, err), err);
+    kiln_log_init(p->cli->program, level);
+    return st;
+}
+
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
 {
-    static kiln_run r; /* one at a time; too big for the stack */
     kiln_error err = {0}, late = {0};
     (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write that goes too far says so itself; workers inherit it */
-    forget_last_run(&r);
-    r.program = p;
-    r.stage = kiln_stage_find(p->name);
-    r.start_ns = kiln_now_ns();
-    r.start_wall_ns = kiln_wall_ns();
-    kiln_status st = kiln_engine_options_merge(p, &r.cli, &err);
+    kiln_run *const r = &one_run;
+    forget_last_run(r);
+    r->program = p;
+    r->stage = kiln_stage_find(p->name);
+    r->start_ns = kiln_now_ns();
+    r->start_wall_ns = kiln_wall_ns();
+    kiln_status st = kiln_engine_options_merge(p, &r->cli, &err);
     if (st != KILN_OK) return end_with(p->cli, st, &err);
     if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
-        return kiln_worker_main(p, &r.cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
+        return kiln_worker_main(p, &r->cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
     st = kiln_engine_options_refuse(p, argc, argv, &err);
-    if (st == KILN_OK) st = kiln_cli_parse(&r.cli, argc, argv, &r.parsed, &err);
-    if (st != KILN_OK || r.parsed.done) return end_with(p->cli, st, &err);
+    if (st == KILN_OK) st = kiln_cli_parse(&r->cli, argc, argv, &r->parsed, &err);
+    if (st != KILN_OK || r->parsed.done) return end_with(p->cli, st, &err);
     kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                                 : KILN_LOG_NORMAL);
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
-    if (p->lists && *p->lists) return end_with(p->cli, list(&r, &err), &err);
-    st = kiln_run_blame_stored(&r, conclude(&r, parent(&r, &err), &err), &err);
-    if (kiln_round_settle(&r, st, &late) != KILN_OK) {
+    if (p->lists && *p->lists) return end_with(p->cli, list(r, &err), &err);
+    st = kiln_run_blame_stored(r, conclude(r, parent(r, &err), &err), &err);
+    if (kiln_round_settle(r, st, &late) != KILN_OK) {
         if (st != KILN_OK)
             kiln_warn("%s", late.msg); /* behind what the run failed of */
         else
             err = late, st = late.status;
     }
-    finish(&r, st, &err);
-    kiln_status printed = print_report(&r, st, &err, &late);
+    finish(r, st, &err);
+    kiln_status printed = print_report(r, st, &err, &late);
     if (printed == KILN_OK) printed = close_stdout(&late);
     if (st == KILN_OK && printed != KILN_OK) {
         st = printed;
         err = late;
     }
-    json_decref(r.report);
-    json_decref(r.lists);
-    json_decref(r.stored_report);
-    free(r.quarantine.rows);
-    kiln_buffer_release(&r.used);
-    kiln_buffer_release(&r.bad_units);
-    kiln_round_release(&r);
+    json_decref(r->report);
+    kiln_buffer_release(&r->rows.text);
+    json_decref(r->lists);
+    json_decref(r->stored_report);
+    free(r->quarantine.rows);
+    kiln_buffer_release(&r->used);
+    kiln_buffer_release(&r->bad_units);
+    kiln_round_release(r);
     return end_with(p->cli, st, &err);
 }

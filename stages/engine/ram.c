@@ -20,6 +20,7 @@
 #include "stages/engine/ram.h"
 
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -31,11 +32,15 @@ enum {
     MIB = 1 << 20,
     PARENT_BYTES = 24 * MIB,    /* measured: 18, of which 8 are the page cache */
     PLAN_GROWS = 4 * MIB,       /* the parent's growth from kiln_run_unit_ram to the plan of the list */
-    PARENT_GROWS = 16 * MIB,    /* the parent's growth after the plan */
+    PARENT_GROWS = 8 * MIB,     /* the parent's growth after the first plan, beside its page cache and what is announced */
+    LATER_GROWS = 4 * MIB,      /* and after a later one */
     WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
-    RESULT_BYTES = 2048,        /* of a unit's result, until the run ends; measured: a chunk's twelve outputs */
-    COMMIT_BYTES = 2560,        /* of the rows that the commit makes of it */
+    CHUNK_OUTPUTS = 12,
+    RESULT_BYTES = 320,  /* of a unit's result, until the run ends: counters, and for each output more; measured: 1,680 of */
+    OUTPUT_BYTES = 144,  /* a chunk's twelve outputs */
+    COMMIT_BYTES = 2560, /* of the rows of layers that the commit makes of it */
+    LISTED_BYTES = 192,  /* of a unit in a list: among those due, in the schedule while it is sorted, its key */
     BATCH_MOST = 256 * MIB,
     BATCH_SHARE = 16,  /* of the cap */
     THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */
@@ -64,12 +69,39 @@ static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + (uint64_t
 
 uint64_t kiln_deferred_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
-static uint64_t parent_bytes(const kiln_run *r)
+/* The first plan decides what the parent may come to; later ones follow it as long as that is enough, because a cap that the first
+ * one named must do for them too. */
+static uint64_t parent_bytes(kiln_run *r)
 {
-    return kiln_max_u64(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results + r->ram.shared;
+    if (!r->ram.parent) {
+        kiln_memory_trim(); /* what reading the input has left free, which is more or less by chance */
+        r->ram.before = kiln_ram_mapped_most();
+    }
+    const uint64_t now = kiln_ram_mapped() + kiln_manifest_cache_left(r->manifest);
+    if (!r->ram.parent) r->ram.parent = kiln_max_u64(PARENT_BYTES, now + PARENT_GROWS) + r->ram.announced;
+    return kiln_max_u64(r->ram.parent, now + LATER_GROWS) + r->ram.results + r->ram.shared;
 }
 
-void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
+void kiln_run_foresee_parent(kiln_run *r, uint64_t bytes)
+{
+    if (r->ram.parent)
+        r->ram.parent += bytes;
+    else
+        r->ram.announced += bytes;
+}
+
+static uint64_t result_bytes(uint32_t n_outputs) { return RESULT_BYTES + OUTPUT_BYTES * (n_outputs ? n_outputs : CHUNK_OUTPUTS); }
+static uint64_t listed_bytes(uint32_t n_outputs) { return n_outputs ? LISTED_BYTES : COMMIT_BYTES; }
+
+void kiln_ram_results(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t n_due)
+{
+    uint64_t result = 0, listed = 0; /* of the unit that takes most */
+    for (uint64_t i = 0; i < n; i++) {
+        result = kiln_max_u64(result, result_bytes(units[i].n_outputs));
+        listed = kiln_max_u64(listed, listed_bytes(units[i].n_outputs));
+    }
+    r->ram.results = listed * n + result * n_due;
+}
 
 /* Returns the largest number of threads that a run may have under this cap. */
 static unsigned threads_most(uint64_t cap, uint64_t parent)
@@ -94,12 +126,19 @@ uint64_t kiln_run_unit_ram(kiln_run *r)
     return share_of(cap, parent, 1, threads_most(cap, parent));
 }
 
-uint64_t kiln_list_ram(uint64_t n) { return (COMMIT_BYTES + RESULT_BYTES) * n; }
+uint64_t kiln_list_ram(uint64_t n) { return (listed_bytes(0) + result_bytes(0)) * n; }
+
+uint64_t kiln_small_list_ram(uint64_t n, uint32_t n_outputs, size_t payload_bytes)
+{
+    return (sizeof(kiln_unit) + payload_bytes + listed_bytes(n_outputs) + result_bytes(n_outputs)) * n;
+}
 
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
 {
     r->ram.foreseen = kiln_max_u64(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
 }
+
+void kiln_run_foresee_no_more(kiln_run *r) { r->ram.foreseen = 0; }
 
 /* Counts the blob as it is stored and a shuffled copy. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
@@ -131,7 +170,7 @@ enum { ADVICE = 256 };
 static const char *advise(const kiln_run *r, uint64_t all, char out[ADVICE])
 {
     char leaves[32], needed[32];
-    const uint64_t mib = all / MIB + 2; /* the parent may be a little larger the next time */
+    const uint64_t mib = kiln_max_u64(all, r->ram.before) / MIB + 2; /* the parent may be a little larger the next time */
     if (r->ram.free == 0 || r->ram.free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)r->ram.free)
         (void)snprintf(out, ADVICE, "the least that works is --ram %lluM", (unsigned long long)mib);
     else
@@ -146,19 +185,35 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
 {
     char needs[32], allowed[32], advice[ADVICE];
     const uint64_t cap = kiln_ram_cap(r);
-    kiln_ram_results(r, n, n);
+    kiln_ram_results(r, units, n, n);
     const uint64_t parent = parent_bytes(r);
     uint64_t largest = 0; /* of all units, because any may be due: the cap that is named has room for it */
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
     largest = kiln_max_u64(largest, r->ram.foreseen);
-    if (parent <= cap) {
-        r->ram.predicted = kiln_max_u64(r->ram.predicted, parent);
+    if (kiln_max_u64(parent, r->ram.before) <= cap) {
+        r->ram.predicted = kiln_max_u64(r->ram.predicted, kiln_max_u64(parent, r->ram.before));
         return KILN_OK;
     }
+    if (parent <= cap)
+        return kiln_fail(err, KILN_E_CAP, "reading the input took %s of host memory, but --ram allows %s; %s",
+                         kiln_size_text(r->ram.before, needs), kiln_size_text(cap, allowed),
+                         advise(r, parent + worker_bytes(1) + largest, advice));
     return kiln_fail(err, KILN_E_CAP,
                      "%s: the parent process alone needs %s of host memory to list %llu unit%s, but --ram allows %s; %s", what,
                      kiln_size_text(parent, needs), (unsigned long long)n, n == 1 ? "" : "s", kiln_size_text(cap, allowed),
                      advise(r, parent + worker_bytes(1) + largest, advice));
+}
+
+bool kiln_run_parent_fits(kiln_run *r) { return parent_bytes(r) <= kiln_ram_cap(r); }
+
+kiln_status kiln_run_need_parent(kiln_run *r, const char *what, kiln_error *err)
+{
+    char needs[32], allowed[32], advice[ADVICE];
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
+    if (parent <= cap) return KILN_OK;
+    return kiln_fail(err, KILN_E_CAP, "the parent process alone needs %s of host memory for %s, but --ram allows %s; %s",
+                     kiln_size_text(parent, needs), what, kiln_size_text(cap, allowed),
+                     advise(r, parent + worker_bytes(1) + r->ram.foreseen, advice));
 }
 
 kiln_status kiln_ram_need_gather(kiln_run *r, uint64_t bytes, const char *what, kiln_error *err)
@@ -335,7 +390,8 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
     }
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
     r->ram.predicted = kiln_max_u64(r->ram.predicted, out->predicted);
-    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %u workers", out->n_workers, n_wanted);
-    if (out->n_threads < all_threads()) kiln_chat("--ram has room for %u of %u threads", out->n_threads, all_threads());
+    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %s", out->n_workers, KILN_COUNT(n_wanted, "worker"));
+    if (out->n_threads < all_threads())
+        kiln_chat("--ram has room for %u of %s", out->n_threads, KILN_COUNT(all_threads(), "thread"));
     return KILN_OK;
 }

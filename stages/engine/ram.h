@@ -44,7 +44,7 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
 
 /* The parent keeps the result of every unit until the run ends, when it makes rows of them. Sets what a list adds to that, which
  * later plans count: n units, of which n_due have no result yet. */
-void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due);
+void kiln_ram_results(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t n_due);
 /* Checks that the parent alone has room for a list. It is called before stored results are loaded; if nothing is due, no plan is
  * made and this is the only check. KILN_E_CAP names the least --ram that works. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
@@ -61,13 +61,16 @@ typedef struct {
     uint64_t predicted;   /* the largest of the plans */
     uint64_t peak;        /* the largest sum that was measured */
     uint64_t cuda;        /* the largest share of the CUDA runtime in a worker; not in peak */
-    uint64_t held;     /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
-                          so code that maps or unmaps one changes this number */
-    uint64_t shared;   /* kiln_run_share_memory */
-    uint64_t foreseen; /* kiln_run_foresee_ram */
-    uint64_t results;  /* kiln_ram_results */
-    uint64_t gatherer; /* the parent before the first part was gathered; 0: none was */
-    uint64_t last_ns;  /* time of the last measurement */
+    uint64_t held;      /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
+                           so code that maps or unmaps one changes this number */
+    uint64_t shared;    /* kiln_run_share_memory */
+    uint64_t foreseen;  /* kiln_run_foresee_ram */
+    uint64_t parent;    /* what the parent may come to, by the first plan; 0: there was none */
+    uint64_t announced; /* kiln_run_foresee_parent, before that plan */
+    uint64_t before;    /* the most that the parent had before it, while it read its input */
+    uint64_t results;   /* kiln_ram_results */
+    uint64_t gatherer;  /* the parent before the first part was gathered; 0: none was */
+    uint64_t last_ns;   /* time of the last measurement */
 } kiln_ram_use;
 
 /* Measures all processes and raises the peak, unless the last measurement is less than 50 ms old and `now` is false. Called
@@ -75,6 +78,8 @@ typedef struct {
 void kiln_ram_look(kiln_run *r, bool now);
 /* Returns the anonymous and shared memory of this process; 0 without /proc. */
 uint64_t kiln_ram_mapped(void);
+/* Returns the most that it has had since the stage began, about. */
+uint64_t kiln_ram_mapped_most(void);
 /* Adds ram_cap_bytes, ram_predicted_bytes, ram_peak_bytes and, with GPU workers, ram_cuda_bytes. Returns 0, or -1 if there is no
  * memory. */
 int kiln_ram_report(const kiln_run *r, json_t *summary);

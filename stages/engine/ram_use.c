@@ -18,7 +18,7 @@
 enum { LOOK_NS = 50 * 1000000, MEMFDS_MAX = 4 * KILN_DEVICES_MAX };
 
 typedef struct {
-    uint64_t anon, shared;
+    uint64_t anon, shared, file;
 } mapped;
 
 typedef struct {
@@ -36,6 +36,7 @@ static void read_status(const char *process, mapped *out)
     if (!f) return; /* it has ended */
     while (fgets(line, sizeof line, f)) {
         if (sscanf(line, "RssAnon: %llu", &kib) == 1) out->anon += 1024 * (uint64_t)kib;
+        if (sscanf(line, "RssFile: %llu", &kib) == 1) out->file += 1024 * (uint64_t)kib;
         if (sscanf(line, "RssShmem: %llu", &kib) == 1) out->shared += 1024 * (uint64_t)kib;
     }
     (void)fclose(f);
@@ -69,6 +70,14 @@ uint64_t kiln_ram_mapped(void)
     mapped m = {0};
     read_status("self", &m);
     return m.anon + m.shared;
+}
+
+uint64_t kiln_ram_mapped_most(void)
+{
+    mapped m = {0};
+    const uint64_t most = kiln_peak_rss();
+    read_status("self", &m);
+    return most > m.file ? most - m.file : 0;
 }
 
 void kiln_ram_look(kiln_run *r, bool now)

@@ -6,6 +6,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/round_parts.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -228,7 +229,9 @@ kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
 {
     if (r->round.copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG && (st == KILN_OK || r->units_stored || r->committed))
         KILN_TRY(publish(r, err));
-    if (r->round.mode != KILN_ROUND_GATHER || !r->round.has_claim || !r->committed || !r->manifest) return KILN_OK;
+    const kiln_round *round = &r->round;
+    if (round->mode != KILN_ROUND_GATHER || !round->has_claim || round->cut || !r->manifest) return KILN_OK;
+    if (!r->committed && st != KILN_OK) return KILN_OK; /* a gather of numbers alone commits nothing */
     return kiln_claim_remove(kiln_manifest_path(r->manifest), err);
 }
 
@@ -310,6 +313,27 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
         return kiln_fail(err, KILN_E_STALE, "the plan that stands is for --devices %s, and --devices names another kind", *kind);
     if (!named && round->mode != KILN_ROUND_NONE) kiln_common_values.devices = *kind;
     return KILN_OK;
+}
+
+kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err)
+{
+    uint64_t mine, planned;
+    memcpy(&mine, of.bytes, sizeof mine);
+    planned = mine;
+    KILN_TRY(kiln_run_decide(r, name, &planned, err));
+    r->round.agrees = planned == mine;
+    return kiln_round_check_agreed(r, err);
+}
+
+kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err)
+{
+    const kiln_claim *c = &r->round.claim;
+    if (r->round.mode == KILN_ROUND_NONE || !r->round.has_claim || r->round.agrees) return KILN_OK;
+    return kiln_fail(
+        err, KILN_E_STALE,
+        "options or input are not those of the plan that stands for '%s' (%s, host %s, %s): give the same options as --plan "
+        "was given, with the files that it read as they were, or plan anew with --plan --break-claim",
+        kiln_manifest_path(r->manifest), c->what, c->host, c->start);
 }
 
 bool kiln_run_is_frozen(const kiln_run *r) { return r->round.frozen; }
@@ -432,8 +456,8 @@ static kiln_status note_decisions(const kiln_round *round, kiln_claim *c, kiln_e
 
 static void say_planned(const kiln_claim *c, uint64_t n_due)
 {
-    kiln_say("planned: %s, %llu of %llu units in %u task%s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
-             (unsigned long long)n_due, (unsigned long long)c->n_units, c->tasks, c->tasks == 1 ? "" : "s");
+    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
+             (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
 }
 
 static uint64_t count_due(const kiln_claim *c)

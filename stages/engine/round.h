@@ -27,6 +27,7 @@ typedef struct {
     bool frozen;               /* the manifest is open for reading alone */
     bool copied;               /* the manifest is on a network file system, and this run works on a copy of it */
     bool has_claim;            /* `claim` is the one that the run found; --part always has one */
+    bool agrees;               /* what kiln_run_agree was asked last is as the plan has it */
     bool met;                  /* the list of that claim has been met */
     bool cut;                  /* the run has ended well before its stage: planned, the part stored, or a plan given up */
     bool shares_planning;      /* kiln_run_shares_planning */
@@ -58,8 +59,10 @@ kiln_status kiln_round_worker_open(const char *path, const char *stage, kiln_man
 /* Where units of this run are stored: the part, or the manifest. */
 kiln_manifest *kiln_round_target(const kiln_run *r);
 /* Puts a copy in the manifest's place, unless the run failed with nothing done, and removes the claim if the stage has been
- * committed. st: how the run ended. While the manifest is open. KILN_E_IO. */
+ * committed, or has ended well with nothing to commit. st: how the run ended. While the manifest is open. KILN_E_IO. */
 kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_STALE: a plan stands, and nothing has shown that it is of these options and this input: no stage ends well then. */
+kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Gives up a part that is not whole. While the manifest is open. */
 void kiln_round_drop_part(kiln_run *r);
 void kiln_round_release(kiln_run *r);

@@ -4,6 +4,7 @@
  * after somebody has asked for more tasks; what they have is not computed again. Parts of the same number never overlap. */
 #include "stages/engine/round_parts.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
@@ -317,8 +318,7 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
     r->round.part = NULL; /* released in any case */
     KILN_TRY(kiln_part_finish(part, kiln_engine_values.part, restarts(), err));
     r->round.cut = true;
-    kiln_say("part %u of %u: %llu units, '%s'", r->round.shard, r->round.n_shards, (unsigned long long)r->round.n_taken,
-             r->round.path);
+    kiln_say("part %u of %u: %s, '%s'", r->round.shard, r->round.n_shards, KILN_COUNT(r->round.n_taken, "unit"), r->round.path);
     return KILN_OK;
 }
 
@@ -465,10 +465,10 @@ static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln
     KILN_TRY(each_due(j, n, round->claim.tasks, note_shard, &s, err));
     put_range(&s);
     KILN_TRY(s.status);
-    return kiln_fail(err, KILN_E_PARTIAL,
-                     "%llu units are in no part, the first is '%s'%s%.300s; of %u tasks, these compute them: %.400s",
-                     (unsigned long long)j->n_due, kiln_job_unit(j, 0)->name, *why ? "; this host cannot compute them: " : "", why,
-                     round->claim.tasks, (const char *)round->missing.data);
+    return kiln_fail(err, KILN_E_PARTIAL, "%s in no part, the first is '%s'%s%.300s; of %s, these compute them: %.400s",
+                     KILN_COUNT(j->n_due, "unit is|units are"), kiln_job_unit(j, 0)->name,
+                     *why ? "; this host cannot compute them: " : "", why, KILN_COUNT(round->claim.tasks, "task"),
+                     (const char *)round->missing.data);
 }
 
 /* Computes nothing here if that was asked for, or if --devices names a kind that this host has not: then units that tasks have
@@ -504,8 +504,8 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_part_room_free(room);
     room = NULL;
     KILN_GO(look_again(j, err));
-    kiln_say("gathered: %llu units from %llu part%s, %llu missing", (unsigned long long)j->run->round.n_taken,
-             (unsigned long long)names.n, names.n == 1 ? "" : "s", (unsigned long long)j->n_due);
+    kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->round.n_taken, "unit"), KILN_COUNT(names.n, "part"),
+             (unsigned long long)j->n_due);
     st = judge_missing(j, n, err);
 done:
     kiln_part_room_free(room);

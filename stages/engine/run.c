@@ -1,5 +1,6 @@
 /* What a stage asks its run: options, devices, keys, stored parameters, and whether a stage is fresh. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/stored_options.h"
 #include "stages/engine/work.h"
 
 #include "base/file.h"
@@ -29,14 +30,14 @@ bool kiln_run_json(const kiln_run *r)
     (void)r;
     return kiln_common_values.json;
 }
-bool kiln_run_prints(const kiln_run *r, bool only_looks)
+bool kiln_run_prints(const kiln_run *r)
 {
     (void)r;
-    return !kiln_common_values.json && (only_looks || !kiln_common_values.quiet);
+    return !kiln_common_values.json && !kiln_common_values.quiet;
 }
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks)
 {
-    return kiln_run_prints(r, only_looks) && (only_looks || kiln_common_values.verbose);
+    return kiln_run_prints(r) && (only_looks || kiln_common_values.verbose);
 }
 json_t *kiln_run_report(kiln_run *r) { return r->report; }
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err)
@@ -181,23 +182,20 @@ kiln_hasher *kiln_run_key(kiln_run *r)
 }
 
 /* ---- parameters ----------------------------------------------------------------------------------------------------------- */
-static const kiln_opt *keyed_option(const kiln_run *r, const char *name)
-{
-    for (const kiln_opt *o = r->cli.options; o && o->name; o++)
-        if (o->flags & KILN_KEYED && !strcmp(o->name, name)) return o;
-    return NULL;
-}
-
 #define FORGET "stored parameter (--reset forgets it)"
 
-/* Sets an option to its stored value. A value that the option refuses is bad input, not a mistake in the command line. */
-static kiln_status take_stored(kiln_run *r, const kiln_parameter *p, kiln_error *err)
+/* Sets an option, which has its default, to its stored value. A value that the option refuses is bad input, not a mistake in the
+ * command line. in_force: gets the option, if that changes something. */
+static kiln_status take_stored(kiln_run *r, const kiln_opt *row, const char *value, kiln_buffer *in_force, kiln_error *err)
 {
+    char before[KILN_OPT_TEXT_MAX], text[KILN_OPT_TEXT_MAX];
     const size_t used = strlen(r->stored);
-    kiln_status st = kiln_opt_set(&r->cli, p->name, p->value, FORGET, err);
-    (void)snprintf(r->stored + used, sizeof r->stored - used, "%s%s ", used ? "" : " ", p->name);
+    (void)kiln_opt_text(row, before, sizeof before);
+    kiln_status st = kiln_opt_set(&r->cli, row->name, value, FORGET, err);
+    (void)snprintf(r->stored + used, sizeof r->stored - used, "%s%s ", used ? "" : " ", row->name);
     if (st == KILN_E_USAGE && err) st = err->status = KILN_E_INPUT;
-    return st == KILN_E_USAGE ? KILN_E_INPUT : st;
+    if (st != KILN_OK) return st == KILN_E_USAGE ? KILN_E_INPUT : st;
+    return strcmp(before, kiln_opt_text(row, text, sizeof text)) ? kiln_stored_option_put(row, text, in_force, err) : KILN_OK;
 }
 
 /* Warns of all unknown parameters in one sentence. */
@@ -206,7 +204,7 @@ static kiln_status warn_of_unknown(const kiln_run *r, const kiln_parameter *stor
     kiln_status st = KILN_OK;
     kiln_buffer names = {0};
     for (uint32_t i = 0; i < n; i++)
-        if (!keyed_option(r, stored[i].name))
+        if (!kiln_stored_option_row(&r->cli, stored[i].name))
             KILN_GO(kiln_buffer_printf(&names, err, "%s'%s'", names.size ? ", " : "", stored[i].name));
     if (names.size)
         kiln_warn("stored parameters of another version of this program are not used (--reset forgets them): %s",
@@ -222,9 +220,14 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
     uint32_t n = 0;
     if (!r->stage || !r->manifest || kiln_engine_values.reset) return KILN_OK;
     KILN_TRY(kiln_parameters_get(r->manifest, r->stage->name, &stored, &n, err));
+    kiln_buffer in_force = {0};
     kiln_status st = warn_of_unknown(r, stored, n, err);
-    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
-        if (keyed_option(r, stored[i].name) && !kiln_opt_given(&r->cli, stored[i].name)) st = take_stored(r, &stored[i], err);
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
+        const kiln_opt *row = kiln_stored_option_row(&r->cli, stored[i].name);
+        if (row && !kiln_opt_given(&r->cli, row->name)) st = take_stored(r, row, stored[i].value, &in_force, err);
+    }
+    if (st == KILN_OK && in_force.size) kiln_say("stored options in force until --reset: %s", (const char *)in_force.data);
+    kiln_buffer_release(&in_force);
     kiln_parameters_free(stored, n);
     return st;
 }
@@ -292,6 +295,7 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     kiln_stage_row row;
     bool lost;
     *fresh = false;
+    if (!r->round.agrees) KILN_TRY(kiln_run_agree(r, "options", input_key, err)); /* unless the stage knows better */
     if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
     if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));

@@ -3,6 +3,7 @@
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 
+#include "base/count.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -43,8 +44,8 @@ kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_tria
     (void)snprintf(row->device, sizeof row->device, "%.159s", device);
     (void)snprintf(row->reason, sizeof row->reason, "%.1023s", reason);
     if (u->optional || r->round.part) r->quarantine.n_failed++; /* the others of a part can be used without it */
-    kiln_warn("%s: '%s' is quarantined after %u attempts, the last on %s: %s", r->program->name, u->name, trial->attempts, device,
-              reason);
+    kiln_warn("%s: '%s' is quarantined after %s, the last on %s: %s", r->program->name, u->name,
+              KILN_COUNT(trial->attempts, "attempt"), device, reason);
     const bool stored = r->manifest && !u->volatile_result && !u->was_cached && !kiln_run_is_once(r);
     return stored ? put_row(r, row, err) : KILN_OK;
 }

@@ -4,6 +4,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/round_parts.h"
 
+#include "base/count.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 
@@ -184,7 +185,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     KILN_GO(find_due(j, n, err));
     KILN_GO(check_taker(j, n, err));
     KILN_GO(kiln_job_round(j, what, n, err));
-    kiln_ram_results(r, n, j->n_due);
+    kiln_ram_results(r, units, n, j->n_due);
     kiln_ram_look(r, true);
     if (j->n_due && !r->round.cut) {
         const work_sums before = sum_work(r);
@@ -200,8 +201,8 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     }
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
-        st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are left", (unsigned long long)r->selection.left,
-                       (unsigned long long)r->units_total);
+        st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %s left", (unsigned long long)r->selection.left,
+                       KILN_COUNT(r->units_total, "unit is|units are"));
 done:
     kiln_job_drop_arrivals(j);
     kiln_schedule_free(j->schedule);

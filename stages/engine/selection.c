@@ -53,7 +53,7 @@ static bool is_entry(const char *entry)
     return *entry && strspn(entry, "0123456789-") != strlen(entry);
 }
 
-static kiln_status check_units(const char *text, kiln_error *err)
+kiln_status kiln_units_check(const char *text, kiln_error *err)
 {
     char entry[ENTRY_TEXT];
     for (const char *at = text; next_entry(&at, entry, sizeof entry);)
@@ -61,6 +61,13 @@ static kiln_status check_units(const char *text, kiln_error *err)
             return kiln_fail(err, KILN_E_USAGE, "--units takes positions from 0 and names, such as 3,5-9 or 'camera a*', not '%s'",
                              text);
     return KILN_OK;
+}
+
+kiln_status kiln_shard_check(const char *text, kiln_error *err)
+{
+    kiln_selection s;
+    if (read_shard(text, &s)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--shard takes I/N with I from 1 to N, such as 2/8, not '%s'", text);
 }
 
 kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
@@ -71,9 +78,8 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
     if (kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_USAGE, "--%s stores units for a later run to finish; a run that stores nothing cannot",
                          shard ? "shard" : "units");
-    if (shard && !read_shard(shard, &r->selection))
-        return kiln_fail(err, KILN_E_USAGE, "--shard takes I/N with I from 1 to N, such as 2/8, not '%s'", shard);
-    if (units) KILN_TRY(check_units(units, err));
+    if (shard && !read_shard(shard, &r->selection)) return kiln_shard_check(shard, err);
+    if (units) KILN_TRY(kiln_units_check(units, err));
     r->selection.given = true;
     return KILN_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include "stages/engine/engine_internal.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "stages/engine/json_text.h"
 
@@ -84,8 +85,8 @@ static void say_use(const kiln_worker_process *w)
 {
     char peak[32], cap[32];
     if (w->use.vram_cap == 0) return;
-    kiln_chat("worker: took %s of device memory at most, %s allowed; %llu operations needed more and ran on the CPU",
-              kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap), (unsigned long long)w->use.n_host);
+    kiln_chat("worker: took %s of device memory at most, %s allowed; %s needed more and ran on the CPU",
+              kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap), KILN_COUNT(w->use.n_host, "operation"));
 }
 
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n)

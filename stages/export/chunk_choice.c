@@ -87,6 +87,30 @@ static bool read_index(const char *item, uint64_t *index)
     return true;
 }
 
+/* Can a pattern that begins like this fit a name that begins with '/'? */
+static bool may_begin_name(const char *item)
+{
+    if (item[0] == '\\' && item[1]) return item[1] == '/';
+    return item[0] == '/' || item[0] == '*';
+}
+
+kiln_status kiln_chunks_check(const char *text, bool of_chunks, kiln_error *err)
+{
+    char item[ITEM_MAX];
+    uint64_t index;
+    for (const char *at = text;; at++) {
+        const size_t n = strcspn(at, ",");
+        (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at);
+        if (!*item || (of_chunks && !read_index(item, &index) && !may_begin_name(item)))
+            return kiln_fail(err, KILN_E_USAGE,
+                             "--chunks takes names such as /0/3, #INDEX, and patterns such as /0/3**, with commas between them; "
+                             "not '%.*s'",
+                             n < 200 ? (int)n : 200, at);
+        at += n;
+        if (!*at) return KILN_OK;
+    }
+}
+
 static kiln_status choose_item(const kiln_layer *const layers[], uint32_t n_layers, const char *item, uint8_t *chosen,
                                kiln_error *err)
 {

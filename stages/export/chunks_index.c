@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
@@ -179,9 +180,9 @@ static json_t *camera_json(const kiln_camera *c)
     return o;
 }
 
-static json_t *profile_json(const kiln_tile_table *t)
+static json_t *profile_json(const char *name, bool antialiased, double near_m)
 {
-    return json_pack("{s:s, s:b, s:o}", "name", t->profile, "antialiased", t->antialiased, "near", kiln_json_real(t->near_m));
+    return json_pack("{s:s, s:b, s:o}", "name", name, "antialiased", antialiased, "near", kiln_json_real(near_m));
 }
 
 static json_t *band_json(const kiln_tile_band *b)
@@ -210,7 +211,7 @@ static json_t *table_json(const kiln_tile_table *t)
     set(&arrays, "visible_slot", file_json(&t->visible_slot, KILN_TYPE_U32, 1));
     set(&arrays, "visible_row", file_json(&t->visible_row, KILN_TYPE_U16, 1));
     set(&o, "camera", kiln_json_string(t->camera));
-    set(&o, "profile", profile_json(t));
+    set(&o, "profile", profile_json(t->profile, t->antialiased, t->near_m));
     set(&o, "digest", json_string(kiln_hash_hex(t->digest, hex)));
     set(&o, "width", integer(t->width));
     set(&o, "height", integer(t->height));
@@ -224,79 +225,128 @@ static json_t *table_json(const kiln_tile_table *t)
     return o;
 }
 
-static void set_views(json_t **index, const kiln_export_views *v, bool with_tables)
-{
-    json_t *cameras = json_array(), *tables = json_array();
-    int failed = !cameras || !tables;
-    for (uint32_t i = 0; i < v->n_cameras && !failed; i++) failed = json_array_append_new(cameras, camera_json(&v->cameras[i]));
-    for (uint32_t i = 0; i < v->n_tables && with_tables && !failed; i++)
-        failed = json_array_append_new(tables, table_json(&v->tables[i]));
-    set(index, "profile", with_tables && v->n_tables ? profile_json(&v->tables[0]) : json_null());
-    set(index, "cameras", cameras);
-    set(index, "tile_tables", failed ? NULL : tables);
-    if (failed) json_decref(tables);
-}
+/* ---- the text ---------------------------------------------------------------------------------------------------------------- */
 
-json_t *kiln_chunks_index(const kiln_export *e, bool with_tables)
+/* All but the cameras and the tables, which are the last members. */
+static json_t *head_json(const kiln_export *e, bool with_tables)
 {
     const kiln_layer *layer = e->bakes[0].layer;
+    const kiln_export_views *v = e->views;
     char hex[33];
     json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", KILN_CHUNKS_FORMAT, "version", 1, "scene",
                               scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
                               (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
     if (e->tree) set(&index, "levels", levels_json(e));
-    set_views(&index, e->views, with_tables);
+    set(&index, "profile", with_tables && v->n_tables ? profile_json(v->profile, v->antialiased, v->near_m) : json_null());
     return index;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const kiln_export *e;
+    kiln_text_sink_fn *sink;
+    void *context;
+    bool indented;
+    uint64_t n; /* elements of the list before the one in work */
+} index_text;
 
-static bool each_of(const json_t *arrays, kiln_chunks_file_fn *fn, void *context)
+static kiln_status put_text(const index_text *t, const char *text, kiln_error *err)
 {
-    const char *key;
-    json_t *a;
-    json_object_foreach((json_t *)arrays, key, a)
-    {
-        const char *name = json_string_value(json_object_get(a, "file")), *why;
-        if (!name || !kiln_name_is_safe(name, &why)) return false;
-        if (!fn(context, name, (uint64_t)json_integer_value(json_object_get(a, "bytes")))) return false;
-    }
-    return true;
+    return t->sink(t->context, text, strlen(text), err);
 }
 
-static bool each_of_levels(const json_t *levels, kiln_chunks_file_fn *fn, void *context)
+/* Takes the value. */
+static kiln_status make_text(const index_text *t, json_t *value, char **out, kiln_error *err)
 {
-    size_t i, k;
-    json_t *node, *level;
-    json_array_foreach(json_object_get(levels, "nodes"), i, node)
-    {
-        json_array_foreach(json_object_get(node, "levels"), k, level)
-        {
-            if (!each_of(json_object_get(level, "planes"), fn, context)) return false;
-        }
-    }
-    return true;
+    *out = kiln_json_text(value, (t->indented ? JSON_INDENT(1) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+    json_decref(value);
+    if (*out) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", t->e->target);
 }
 
-bool kiln_chunks_each_file(const json_t *index, kiln_chunks_file_fn *fn, void *context)
+/* An element of a list that is a member of the whole: two levels deep. */
+static kiln_status put_element(index_text *t, json_t *value, kiln_error *err)
 {
-    size_t i, k;
-    json_t *one, *band;
-    if (!json_is_array(json_object_get(index, "chunks"))) return false;
-    json_array_foreach(json_object_get(index, "chunks"), i, one)
-    {
-        if (!each_of(json_object_get(one, "planes"), fn, context)) return false;
+    char *text;
+    KILN_TRY(make_text(t, value, &text, err));
+    kiln_status st = t->n++ ? put_text(t, ",", err) : KILN_OK;
+    if (st == KILN_OK && t->indented) st = put_text(t, "\n  ", err);
+    for (const char *line = text, *end; st == KILN_OK; line = end + 1) {
+        end = strchr(line, '\n');
+        st = t->sink(t->context, line, end ? (size_t)(end - line) : strlen(line), err);
+        if (!end) break;
+        if (st == KILN_OK) st = put_text(t, "\n  ", err);
     }
-    if (!each_of_levels(json_object_get(index, "levels"), fn, context)) return false;
-    json_array_foreach(json_object_get(index, "tile_tables"), i, one)
-    {
-        if (!each_of(json_object_get(one, "arrays"), fn, context)) return false;
-        json_array_foreach(json_object_get(one, "bands"), k, band)
-        {
-            if (!each_of(json_object_get(band, "arrays"), fn, context)) return false;
-        }
-    }
-    return true;
+    free(text);
+    return st;
+}
+
+static kiln_status put_camera(void *text, const kiln_camera *c, kiln_error *err) { return put_element(text, camera_json(c), err); }
+static kiln_status put_table(void *text, const kiln_tile_table *t, kiln_error *err)
+{
+    return put_element(text, table_json(t), err);
+}
+
+static kiln_status begin_list(index_text *t, const char *name, kiln_error *err)
+{
+    t->n = 0;
+    KILN_TRY(put_text(t, t->indented ? ",\n \"" : ",\"", err));
+    KILN_TRY(put_text(t, name, err));
+    return put_text(t, t->indented ? "\": [" : "\":[", err);
+}
+
+static kiln_status end_list(const index_text *t, kiln_error *err) { return put_text(t, t->indented && t->n ? "\n ]" : "]", err); }
+
+static kiln_status put_head(const index_text *t, bool with_tables, kiln_error *err)
+{
+    char *text;
+    KILN_TRY(make_text(t, head_json(t->e, with_tables), &text, err));
+    text[strlen(text) - strlen(t->indented ? "\n}" : "}")] = '\0';
+    const kiln_status st = put_text(t, text, err);
+    free(text);
+    return st;
+}
+
+kiln_status kiln_chunks_index_write(const kiln_export *e, bool with_tables, bool indented, kiln_text_sink_fn *sink, void *context,
+                                    kiln_error *err)
+{
+    index_text t = {.e = e, .sink = sink, .context = context, .indented = indented};
+    KILN_TRY(put_head(&t, with_tables, err));
+    KILN_TRY(begin_list(&t, "cameras", err));
+    KILN_TRY(kiln_cameras_each(e->views->m, put_camera, &t, err));
+    KILN_TRY(end_list(&t, err));
+    KILN_TRY(begin_list(&t, "tile_tables", err));
+    if (with_tables) KILN_TRY(kiln_tile_tables_each(e->views->m, true, put_table, &t, err));
+    KILN_TRY(end_list(&t, err));
+    return put_text(&t, indented ? "\n}" : "}", err);
+}
+
+/* ---- files that it names ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    kiln_chunks_file_fn *fn;
+    void *context;
+} file_list;
+
+static kiln_status tell_array(void *list, const char *name, const kiln_array *a, kiln_error *err)
+{
+    const file_list *l = list;
+    char file[KILN_CHUNKS_FILE_NAME];
+    kiln_chunks_file_name(a, file);
+    return l->fn(l->context, file, a->raw_bytes) ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for array '%s'", name);
+}
+
+static kiln_status tell_table(void *list, const kiln_tile_table *t, kiln_error *err)
+{
+    return kiln_chunks_each_array(t, tell_array, list, err);
+}
+
+kiln_status kiln_chunks_index_files(const kiln_export *e, bool with_tables, kiln_chunks_file_fn *fn, void *context, kiln_error *err)
+{
+    file_list l = {fn, context};
+    for (uint32_t i = 0; i < e->n_chunks; i++) /* those of the levels are among them */
+        for (uint32_t p = 0; p < e->chunks[i].chunk->n_planes; p++)
+            KILN_TRY(tell_array(&l, e->chunks[i].chunk->planes[p].name, &e->chunks[i].chunk->planes[p].data, err));
+    return with_tables ? kiln_tile_tables_each(e->views->m, true, tell_table, &l, err) : KILN_OK;
 }
 
 kiln_status kiln_chunks_each_array(const kiln_tile_table *t, kiln_chunks_array_fn *fn, void *context, kiln_error *err)

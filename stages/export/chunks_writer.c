@@ -13,11 +13,12 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +28,24 @@
 
 #define INDEX "index.json"
 #define UNFINISHED "index.json.unfinished"
-enum { INDEX_MAX = 1 << 30 };
 
-/* A table as its worker finds it. The plan is an array of these: the tables that are written. */
+/* The plan, where tables are written: this, n_units of table_unit, n_tables of table_ref, and the texts that these name by their
+ * place. With many cameras tables are many and small, and so a unit has several. */
 typedef struct {
-    char camera[1025], profile[32];
-    bool antialiased;
+    uint64_t n_units, n_tables;
+} table_plan;
+typedef struct {
+    uint64_t first, n; /* tables */
+    uint64_t largest;  /* bytes of their largest array */
+} table_unit;
+typedef struct {
+    uint64_t camera; /* place of its name in the texts */
     double near_m;
-    uint64_t largest; /* bytes of its largest array */
+    uint32_t antialiased, zero;
+    char profile[32];
 } table_ref;
+enum { TABLES_A_UNIT = 64 };
+#define BYTES_A_UNIT ((uint64_t)4 << 20) /* of all arrays; a larger table is a unit of its own */
 
 /* A worker that was killed in the midst of a file leaves NAME.tmp.PID. Files of processes that run stay. */
 static void drop_half_written(const kiln_export *e)
@@ -48,12 +58,55 @@ static void drop_half_written(const kiln_export *e)
 
 /* ---- tile tables ------------------------------------------------------------------------------------------------------------ */
 
-static kiln_status note_size(void *context, const char *name, const kiln_array *a, kiln_error *err)
+/* The plan while it is made. */
+typedef struct {
+    kiln_buffer units, tables, texts;
+    uint64_t bytes; /* of the unit in work */
+} table_lists;
+
+static kiln_status add_size(void *sizes, const char *name, const kiln_array *a, kiln_error *err)
 {
-    table_ref *ref = context;
+    uint64_t *const size = sizes; /* sum and largest */
     (void)name, (void)err;
-    if (a->raw_bytes > ref->largest) ref->largest = a->raw_bytes;
+    size[0] += a->raw_bytes;
+    if (a->raw_bytes > size[1]) size[1] = a->raw_bytes;
     return KILN_OK;
+}
+
+static kiln_status list_table(void *context, const kiln_tile_table *t, kiln_error *err)
+{
+    table_lists *l = context;
+    table_unit *last = l->units.size ? (table_unit *)(void *)(l->units.data + l->units.size) - 1 : NULL;
+    table_ref ref = {.camera = l->texts.size, .near_m = t->near_m, .antialiased = t->antialiased};
+    uint64_t size[2] = {0};
+    memcpy(ref.profile, t->profile, sizeof ref.profile);
+    KILN_TRY(kiln_chunks_each_array(t, add_size, size, err));
+    if (!last || last->n == TABLES_A_UNIT || l->bytes + size[0] > BYTES_A_UNIT) {
+        const table_unit next = {.first = l->tables.size / sizeof ref};
+        KILN_TRY(kiln_buffer_put(&l->units, &next, sizeof next, err));
+        last = (table_unit *)(void *)(l->units.data + l->units.size) - 1;
+        l->bytes = 0;
+    }
+    last->n++;
+    last->largest = kiln_max_u64(last->largest, size[1]);
+    l->bytes += size[0];
+    KILN_TRY(kiln_buffer_put(&l->tables, &ref, sizeof ref, err));
+    return kiln_buffer_put(&l->texts, t->camera, strlen(t->camera) + 1, err);
+}
+
+static kiln_status list_tables(kiln_export_parent *p, kiln_error *err)
+{
+    table_lists l = {.bytes = 0};
+    kiln_status st = kiln_tile_tables_each(p->e->views->m, true, list_table, &l, err);
+    const table_plan head = {l.units.size / sizeof(table_unit), l.tables.size / sizeof(table_ref)};
+    if (st == KILN_OK) st = kiln_buffer_put(p->plan, &head, sizeof head, err);
+    if (st == KILN_OK) st = kiln_buffer_put(p->plan, l.units.data, l.units.size, err);
+    if (st == KILN_OK) st = kiln_buffer_put(p->plan, l.tables.data, l.tables.size, err);
+    if (st == KILN_OK) st = kiln_buffer_put(p->plan, l.texts.data, l.texts.size, err);
+    kiln_buffer_release(&l.units);
+    kiln_buffer_release(&l.tables);
+    kiln_buffer_release(&l.texts);
+    return st;
 }
 
 /* Their slots are chunks, so that a part of the chunks is not enough for a renderer. */
@@ -68,44 +121,36 @@ static kiln_status plan_tables(kiln_export_parent *p, kiln_error *err)
                                 kiln_stage_state_name(v->tiles));
     if (kiln_chunks_rows(e) != layer->count)
         return kiln_export_note(p, err, "tile tables are left out, because they are of all chunks");
-    for (uint32_t i = 0; i < v->n_tables; i++) {
-        const kiln_tile_table *t = &v->tables[i];
-        table_ref ref;
-        memset(&ref, 0, sizeof ref);
-        (void)snprintf(ref.camera, sizeof ref.camera, "%s", t->camera);
-        (void)snprintf(ref.profile, sizeof ref.profile, "%s", t->profile);
-        ref.antialiased = t->antialiased;
-        ref.near_m = t->near_m;
-        KILN_TRY(kiln_chunks_each_array(t, note_size, &ref, err));
-        KILN_TRY(kiln_buffer_put(p->plan, &ref, sizeof ref, err));
-    }
-    return KILN_OK;
+    return list_tables(p, err);
 }
 
-static const table_ref *table_at(const kiln_export *e, uint64_t unit) { return (const table_ref *)e->plan + unit; }
-static uint64_t tables(const kiln_export *e) { return e->plan_bytes / sizeof(table_ref); }
+static const table_unit *units_of(const kiln_export *e)
+{
+    return (const table_unit *)(const void *)((const table_plan *)e->plan + 1);
+}
+static uint64_t tables(const kiln_export *e) { return e->plan_bytes ? ((const table_plan *)e->plan)->n_units : 0; }
+
+static const table_ref *tables_of(const kiln_export *e) { return (const table_ref *)(const void *)(units_of(e) + tables(e)); }
+
+static const char *camera_of(const kiln_export *e, const table_ref *t)
+{
+    return (const char *)(tables_of(e) + ((const table_plan *)e->plan)->n_tables) + t->camera;
+}
+
 static uint64_t table_ram(const kiln_export *e, uint64_t unit)
 {
-    const uint64_t largest = table_at(e, unit)->largest;
+    const uint64_t largest = units_of(e)[unit].largest;
     return 2 * largest + kiln_read_ram(largest) + (1 << 20); /* and the lists of its segments */
 }
 
 /* ---- the folder that is there ------------------------------------------------------------------------------------------------ */
 
-/* name: INDEX or UNFINISHED. NULL: it is not there, or no JSON. */
-static json_t *load_index(const char *folder, const char *name)
+/* name: INDEX or UNFINISHED. */
+static kiln_chunks_index_kind read_index(const char *folder, const char *name, kiln_chunks_file_fn *fn, void *context)
 {
     char path[KILN_PATH_MAX];
-    unsigned char *text = NULL;
-    size_t size = 0;
-    if (kiln_path_join(path, sizeof path, folder, name, NULL) != KILN_OK || !kiln_is_file(path) ||
-        kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
-        return NULL;
-    json_t *index = NULL;
-    if (kiln_json_parse((const char *)text, size, 0, path, &index, NULL, NULL) != KILN_OK)
-        index = NULL; /* as if it were not there */
-    free(text);
-    return index;
+    if (kiln_path_join(path, sizeof path, folder, name, NULL) != KILN_OK) return KILN_CHUNKS_NO_INDEX;
+    return kiln_chunks_index_read(path, fn, context);
 }
 
 /* index.json is a name that many programs give. What is named by a hash has our names alone. name: INDEX or UNFINISHED. */
@@ -114,12 +159,8 @@ static kiln_status check_index(const kiln_export *e, const char *name, kiln_erro
     char path[KILN_PATH_MAX];
     struct stat s;
     KILN_TRY(kiln_path_join(path, sizeof path, e->target, name, err));
-    if (e->replace || lstat(path, &s) != 0) return KILN_OK;
-    json_t *index = load_index(e->target, name);
-    const char *format = json_string_value(json_object_get(index, "format"));
-    const bool ours = format && strcmp(format, KILN_CHUNKS_FORMAT) == 0;
-    json_decref(index);
-    return ours ? KILN_OK : kiln_folder_fail_foreign(e->target, name, err);
+    if (e->replace || lstat(path, &s) != 0 || kiln_chunks_index_read(path, NULL, NULL) == KILN_CHUNKS_OURS) return KILN_OK;
+    return kiln_folder_fail_foreign(e->target, name, err);
 }
 
 /* ---- plan -------------------------------------------------------------------------------------------------------------------- */
@@ -223,18 +264,26 @@ static kiln_status write_one(void *context, const char *name, const kiln_array *
     return st;
 }
 
-static kiln_status write_table(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_one_table(kiln_export_worker *x, kiln_manifest *m, const table_ref *ref, kiln_error *err)
 {
-    const table_ref *ref = table_at(x->e, unit);
-    array_place at = {.e = x->e};
+    const char *camera = camera_of(x->e, ref);
+    array_place at = {.e = x->e, .m = m};
     kiln_tile_table *t = NULL;
-    KILN_TRY(kiln_worker_manifest(x->w, &at.m, err));
-    KILN_TRY(kiln_tile_table_get(at.m, ref->camera, ref->profile, ref->antialiased, ref->near_m, &t, err));
-    if (!t) return kiln_fail(err, KILN_E_IO, "the tile table of '%s' is gone", ref->camera);
+    KILN_TRY(kiln_tile_table_get(m, camera, ref->profile, ref->antialiased != 0, ref->near_m, &t, err));
+    if (!t) return kiln_fail(err, KILN_E_IO, "the tile table of '%s' is gone", camera);
     const kiln_status st = kiln_chunks_each_array(t, write_one, &at, err);
-    if (st != KILN_OK) kiln_note(err, "the tile table of '%s'", ref->camera);
+    if (st != KILN_OK) kiln_note(err, "the tile table of '%s'", camera);
     kiln_tile_tables_free(t, 1);
     return st;
+}
+
+static kiln_status write_tables(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    const table_unit *u = &units_of(x->e)[unit];
+    kiln_manifest *m;
+    KILN_TRY(kiln_worker_manifest(x->w, &m, err));
+    for (uint64_t i = 0; i < u->n; i++) KILN_TRY(write_one_table(x, m, &tables_of(x->e)[u->first + i], err));
+    return KILN_OK;
 }
 
 /* ---- index ------------------------------------------------------------------------------------------------------------------- */
@@ -256,88 +305,133 @@ static bool exists(const char *folder, const char *name)
 static bool complete(const char *target)
 {
     char folder[KILN_PATH_MAX];
-    json_t *index = exists(target, UNFINISHED) ? NULL : load_index(target, INDEX);
-    snprintf(folder, sizeof folder, "%s", target);
-    bool all = index && kiln_chunks_each_file(index, is_there, folder);
-    json_decref(index);
-    return all;
+    (void)snprintf(folder, sizeof folder, "%s", target);
+    return !exists(target, UNFINISHED) && read_index(target, INDEX, is_there, folder) == KILN_CHUNKS_OURS;
 }
 
 /* ---- what an earlier export left --------------------------------------------------------------------------------------------- */
 
+/* Files by the hashes that they are named by. */
+typedef struct {
+    kiln_buffer hashes;
+    bool sorted;
+} name_set;
+
+/* A name that we could have given: 32 hexadecimal digits, ".bin". The index of a folder may be a stranger's and name any file. */
+static bool hash_of_name(const char *name, kiln_hash *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (strspn(name, digits) != 32 || strcmp(name + 32, ".bin") != 0) return false;
+    for (size_t i = 0; i < sizeof out->bytes; i++)
+        out->bytes[i] = (uint8_t)((strchr(digits, name[2 * i]) - digits) << 4 | (strchr(digits, name[2 * i + 1]) - digits));
+    return true;
+}
+
 static bool remember(void *context, const char *name, uint64_t bytes)
 {
+    name_set *set = context;
+    kiln_hash hash;
     (void)bytes;
-    return json_object_set_new(context, name, json_true()) == 0;
+    set->sorted = false;
+    return !hash_of_name(name, &hash) || kiln_buffer_put(&set->hashes, &hash, sizeof hash, NULL) == KILN_OK;
+}
+
+static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
+
+static bool is_in(const name_set *set, const kiln_hash *hash)
+{
+    const size_t n = set->hashes.size / sizeof *hash;
+    return n && bsearch(hash, set->hashes.data, n, sizeof *hash, by_bytes);
+}
+
+static void sort_names(name_set *set)
+{
+    const size_t n = set->hashes.size / sizeof(kiln_hash);
+    if (n && !set->sorted) qsort(set->hashes.data, n, sizeof(kiln_hash), by_bytes);
+    set->sorted = true;
 }
 
 typedef struct {
     int folder;
-    const json_t *needed;
+    const name_set *needed;
 } leftovers;
-
-/* A name that we could have given: 32 hexadecimal digits, ".bin". The index of a folder may be a stranger's and name any file. */
-static bool is_named_by_hash(const char *name) { return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, ".bin") == 0; }
 
 static bool remove_unneeded(void *context, const char *name, uint64_t bytes)
 {
     const leftovers *l = context;
+    kiln_hash hash;
     (void)bytes;
-    if (is_named_by_hash(name) && !json_object_get(l->needed, name))
-        (void)unlinkat(l->folder, name, 0); /* two chunks may share it */
+    if (hash_of_name(name, &hash) && !is_in(l->needed, &hash)) (void)unlinkat(l->folder, name, 0); /* two chunks may share it */
     return true;
 }
 
-/* Removes the files that the index `before` names and that are not needed. A folder that is a link may be a stranger's way to
- * another one: there everything stays. */
-static void remove_leftovers(const char *folder, const json_t *before, const json_t *needed)
+/* Removes the files that were named before, and that are not needed. A folder that is a link may be a stranger's way to another
+ * one: there everything stays. */
+static void remove_leftovers(const char *folder, const name_set *before, name_set *needed)
 {
     leftovers l = {.folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .needed = needed};
+    char name[KILN_CHUNKS_FILE_NAME], hex[33];
+    kiln_hash hash;
     if (l.folder < 0) return;
-    (void)kiln_chunks_each_file(before, remove_unneeded, &l);
+    sort_names(needed);
+    for (size_t at = 0; at < before->hashes.size; at += sizeof hash) {
+        memcpy(&hash, before->hashes.data + at, sizeof hash);
+        (void)snprintf(name, sizeof name, "%s.bin", kiln_hash_hex(hash, hex));
+        (void)remove_unneeded(&l, name, 0);
+    }
     (void)close(l.folder);
 }
 
 /* ---- begin and finish ------------------------------------------------------------------------------------------------------- */
 
-static kiln_status write_index(const kiln_export *e, const char *name, const json_t *index, size_t flags, kiln_error *err)
+static kiln_status write_text(const kiln_export *e, const char *path, bool with_tables, bool indented, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
-    char *text = kiln_json_text(index, flags | JSON_REAL_PRECISION(17));
-    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
-    kiln_status st = kiln_path_join(path, sizeof path, e->target, name, err);
-    if (st == KILN_OK) st = kiln_file_write(path, text, strlen(text), err);
-    free(text);
+    char temporary[KILN_PATH_MAX];
+    kiln_text_file f = {.path = path};
+    KILN_TRY(kiln_file_replaceable(path, err));
+    KILN_TRY(kiln_temporary_path(path, temporary, err));
+    KILN_TRY(kiln_file_create(temporary, &f.fd, err));
+    kiln_status st = kiln_chunks_index_write(e, with_tables, indented, kiln_text_file_put, &f, err);
+    if (st == KILN_OK) st = kiln_text_file_flush(&f, err);
+    if (st == KILN_OK && fsync(f.fd) != 0) st = kiln_file_write_failed(path, errno, err);
+    if (close(f.fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK && rename(temporary, path) != 0) st = kiln_file_write_failed(path, errno, err);
+    if (st != KILN_OK) (void)unlink(temporary);
+    kiln_text_file_release(&f);
     return st;
 }
 
-/* The index that will be written, and the names of its files as the keys of an object. Both are given to the caller. */
-static kiln_status make_index(const kiln_export_parent *p, json_t **index, json_t **names, kiln_error *err)
+static kiln_status write_index(const kiln_export_parent *p, const char *name, bool indented, kiln_error *err)
 {
-    *index = kiln_chunks_index(p->e, p->plan->size > 0);
-    *names = json_object();
-    if (*names && kiln_chunks_each_file(*index, remember, *names)) return KILN_OK;
-    return kiln_fail(err, KILN_E_NOMEM, "out of memory while making the index of '%s'", p->e->target);
+    char path[KILN_PATH_MAX];
+    KILN_TRY(kiln_path_join(path, sizeof path, p->e->target, name, err));
+    return write_text(p->e, path, p->plan->size > 0, indented, err);
 }
 
-/* Removes what an interrupted export left, and notes what this one is about to write. */
+static kiln_status need_files(const kiln_export_parent *p, name_set *needed, kiln_error *err)
+{
+    return kiln_chunks_index_files(p->e, p->plan->size > 0, remember, needed, err);
+}
+
+/* Removes what an interrupted export left, and notes what this one is about to write. What the last whole one wrote stays. */
 static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
     char inside[KILN_PATH_MAX];
-    json_t *now = NULL, *needed = NULL, *before = load_index(e->target, INDEX), *unfinished = load_index(e->target, UNFINISHED);
+    name_set needed = {.sorted = false}, left = {.sorted = false};
     KILN_GO(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
     drop_half_written(e);
     KILN_GO(kiln_make_parents(inside, err));
-    KILN_GO(make_index(p, &now, &needed, err));
-    if (unfinished && (!before || kiln_chunks_each_file(before, remember, needed))) remove_leftovers(e->target, unfinished, needed);
-    KILN_GO(write_index(e, UNFINISHED, now, JSON_COMPACT, err));
+    if (read_index(e->target, UNFINISHED, remember, &left) != KILN_CHUNKS_NO_INDEX) {
+        KILN_GO(need_files(p, &needed, err));
+        if (!kiln_is_file(inside) || read_index(e->target, INDEX, remember, &needed) != KILN_CHUNKS_NO_INDEX)
+            remove_leftovers(e->target, &left, &needed);
+    }
+    KILN_GO(write_index(p, UNFINISHED, false, err));
 done:
-    json_decref(unfinished);
-    json_decref(before);
-    json_decref(needed);
-    json_decref(now);
+    kiln_buffer_release(&needed.hashes);
+    kiln_buffer_release(&left.hashes);
     return st;
 }
 
@@ -346,17 +440,17 @@ static kiln_status finish(kiln_export_parent *p, kiln_error *err)
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
-    json_t *now = NULL, *needed = NULL, *before = load_index(e->target, INDEX);
-    KILN_GO(make_index(p, &now, &needed, err));
-    KILN_GO(write_index(e, INDEX, now, JSON_INDENT(1), err));
-    if (before) remove_leftovers(e->target, before, needed);
+    name_set needed = {.sorted = false}, before = {.sorted = false};
+    const bool known = read_index(e->target, INDEX, remember, &before) != KILN_CHUNKS_NO_INDEX;
+    KILN_GO(write_index(p, INDEX, true, err));
+    if (known) KILN_GO(need_files(p, &needed, err));
+    if (known) remove_leftovers(e->target, &before, &needed);
     drop_half_written(e); /* of a worker that was replaced */
     KILN_GO(kiln_path_join(path, sizeof path, e->target, UNFINISHED, err));
     (void)unlink(path); /* if it stays, the next export looks through its files once more */
 done:
-    json_decref(needed);
-    json_decref(now);
-    json_decref(before);
+    kiln_buffer_release(&needed.hashes);
+    kiln_buffer_release(&before.hashes);
     return st;
 }
 
@@ -365,7 +459,7 @@ static void abandon(const kiln_export *e) { drop_half_written(e); }
 
 static const kiln_export_round rounds[] = {
     {.what = "exporting", .ram = ram, .run = write_chunk},
-    {.what = "tile tables", .units = tables, .ram = table_ram, .run = write_table},
+    {.what = "tile tables", .units = tables, .ram = table_ram, .run = write_tables},
 };
 
 const kiln_writer_functions kiln_writer_chunks = {

@@ -199,9 +199,15 @@ static kiln_status copy_text(kiln_export_worker *x, uint64_t unit, kiln_error *e
     return st;
 }
 
+/* With the places of all texts, which are in the plan then. */
+static uint64_t copy_foresee(const kiln_export *e)
+{
+    return PIECE_BYTES + kiln_export_shared_ram(e, e->n_chunks * sizeof(uint64_t));
+}
+
 static const kiln_export_round rounds[] = {
     {.what = "writing text", .ram = ram_of_text, .run = write_text, .gather = take_size, .end = set_size},
-    {.what = "putting text together", .ram = ram_of_copy, .run = copy_text},
+    {.what = "putting text together", .ram = ram_of_copy, .run = copy_text, .foresee = copy_foresee},
 };
 
 const kiln_writer_functions kiln_writer_csv = {

@@ -7,6 +7,7 @@
 #include "stages/export/survey.h"
 
 #include "base/file.h"
+#include "base/minmax.h"
 #include "stages/engine/run_layers.h"
 
 #include <dirent.h>
@@ -211,16 +212,41 @@ static kiln_status survey(runner *k, kiln_error *err)
     return KILN_OK;
 }
 
+static uint64_t units_of(const runner *k, const kiln_export_round *round)
+{
+    return round->units ? round->units(k->e) : k->e->n_chunks;
+}
+
+/* What a unit of a round takes at most, by the plan as it is. */
+static uint64_t round_ram(const runner *k, const kiln_export_round *round)
+{
+    uint64_t most = 0;
+    if (round->foresee) return round->foresee(k->e);
+    const uint64_t n = units_of(k, round);
+    for (uint64_t i = 0; i < n; i++) most = kiln_max_u64(most, round->ram(k->e, i));
+    return most;
+}
+
+/* The engine keeps results of all lists until the run ends. */
+static void foresee_rounds(runner *k)
+{
+    uint64_t n = k->e->n_chunks, most = 0; /* and the survey */
+    see_plan(k);
+    for (uint32_t i = 0; i < k->f->n_rounds; i++) {
+        n += units_of(k, &k->f->rounds[i]);
+        most = kiln_max_u64(most, round_ram(k, &k->f->rounds[i]));
+    }
+    kiln_run_foresee_ram(k->r, most + kiln_export_shared_ram(k->e, k->plan.size), n);
+}
+
 static kiln_status run_rounds(runner *k, kiln_error *err)
 {
-    see_plan(k);
-    for (uint32_t i = 1; i < k->f->n_rounds; i++)
-        if (k->f->rounds[i].foresee) kiln_run_foresee_ram(k->r, k->f->rounds[i].foresee(k->e), k->e->n_chunks);
+    if (!k->f->foresee) foresee_rounds(k);
     for (uint32_t i = 0; i < k->f->n_rounds; i++) {
         const kiln_export_round *round = &k->f->rounds[i];
         list l = {.number = i, .round = round};
         see_plan(k);
-        l.n = round->units ? round->units(k->e) : k->e->n_chunks;
+        l.n = units_of(k, round);
         KILN_TRY(run_list(k, &l, round->what, err));
     }
     return KILN_OK;
@@ -290,8 +316,7 @@ static kiln_status give_name(const runner *k, kiln_error *err)
     if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
     if (k->f->place == KILN_PLACE_FILE) {
         KILN_TRY(sync_path(from, 0, err));
-        return rename(from, to) == 0 ? KILN_OK
-                                     : kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+        return kiln_product_put(from, to, &k->e->seen, err);
     }
     KILN_TRY(sync_folder(from, err));
     KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err)); /* once more: it was empty of others when the export began */
@@ -328,6 +353,24 @@ static uint64_t loss_ram(const kiln_export *e, uint64_t unit)
 
 static const kiln_export_round loss_round = {
     .what = "measuring the loss", .units = kiln_export_one_unit, .ram = loss_ram, .computes = true};
+
+static kiln_status loss_takes(const runner *k, uint64_t *ram, kiln_error *err)
+{
+    uint64_t plan_bytes;
+    *ram = 0;
+    if (k->said->loss.most == 0 || !k->f->reader) return KILN_OK;
+    KILN_TRY(kiln_loss_foresee(kiln_run_manifest(k->r), k->e, k->f, &k->said->loss, ram, &plan_bytes, err));
+    *ram += kiln_export_shared_ram(k->e, plan_bytes);
+    return KILN_OK;
+}
+
+/* Before anything is written: pictures that have no room would be noticed at the end. */
+static kiln_status need_loss(const runner *k, kiln_error *err)
+{
+    uint64_t ram;
+    KILN_TRY(loss_takes(k, &ram, err));
+    return ram ? kiln_run_need_ram(k->r, ram, loss_round.what, err) : KILN_OK;
+}
 
 static kiln_status check_loss(const kiln_loss *l, const char *target, kiln_error *err)
 {
@@ -366,11 +409,8 @@ static kiln_status write_target(runner *k, kiln_error *err)
 
 static kiln_status prepare(runner *k, kiln_error *err)
 {
-    if (k->said->loss.most && !k->f->reader)
-        return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
-    /* the engine keeps results of all lists until the run ends */
-    if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);
+    KILN_TRY(need_loss(k, err));
     KILN_TRY(survey(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
     return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;
@@ -393,6 +433,39 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
     kiln_buffer_release(&k.shared);
     e->plan = NULL;
     e->plan_bytes = 0;
+    return st;
+}
+
+/* What the survey and the rounds take, by a plan that is made of the bounds of the chunks. A format that refuses these rows says so
+ * behind the survey. */
+static void foresee_writing(runner *k)
+{
+    const list l = {.number = KILN_ROUND_SURVEY, .n = kiln_survey_is_needed(k->e, k->f->survey) ? k->e->n_chunks : 0};
+    kiln_error refused;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < l.n; i++) most = kiln_max_u64(most, unit_ram(k, NULL, i));
+    kiln_run_foresee_ram(k->r, most + kiln_export_shared_ram(k->e, 0), l.n);
+    if (k->f->foresee) {
+        kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);
+        return;
+    }
+    kiln_survey_of_bounds(k->e, &k->e->survey);
+    if (!k->f->plan || k->f->plan(&k->p, &refused) == KILN_OK) foresee_rounds(k);
+}
+
+kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_export *e, const kiln_loss *loss, kiln_error *err)
+{
+    kiln_export guess = *e;
+    kiln_export_said said = {.loss = *loss};
+    runner k = {.r = r, .f = w->functions, .e = &guess, .places = {.writer = w}, .said = &said};
+    uint64_t ram;
+    k.p = (kiln_export_parent){.e = &guess, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    foresee_writing(&k);
+    const kiln_status st = loss_takes(&k, &ram, err);
+    if (st == KILN_OK) kiln_run_foresee_ram(r, ram, 1);
+    kiln_buffer_release(&k.plan);
+    kiln_buffer_release(&said.notes);
+    kiln_buffer_release(&said.remarks);
     return st;
 }
 

@@ -18,6 +18,10 @@ typedef struct {
  */
 kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said,
                             kiln_error *err) KILN_MUST_CHECK;
+/* Announces what kiln_export_run and the loss will take, before the first list of units, so that a refusal of --ram names a cap
+ * that is enough for all of them. As kiln_cameras_each. */
+kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_export *e, const kiln_loss *loss,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* Looks whether w refuses e, as kiln_export_run would before it writes anything. */
 kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss,
                               kiln_error *err) KILN_MUST_CHECK;

@@ -151,7 +151,8 @@ kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, s
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
         const stripe s = stripe_at(x, offset + done, bytes - done);
-        KILN_TRY(kiln_file_write_at(s.fd, x->e->temporary, s.at, from + done, s.bytes, err));
+        const int error = kiln_file_pwrite(s.fd, s.at, from + done, s.bytes, NULL);
+        if (error) return kiln_scratch_write_failed(s.fd, x->e->target, error, err);
         done += s.bytes;
     }
     return KILN_OK;

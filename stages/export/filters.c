@@ -138,16 +138,39 @@ static kiln_status parse_value(const char *item, kiln_filter *out, kiln_error *e
 
 typedef kiln_status parse_fn(const char *item, kiln_filter *out, kiln_error *err);
 
+/* A longer one may have been cut (parse_list). */
+static kiln_status parse_item(const char *item, parse_fn *parse, kiln_filter *out, kiln_error *err)
+{
+    if (strlen(item) < ITEM_MAX - 1) return parse(item, out, err);
+    return kiln_fail(err, KILN_E_USAGE, "the filter '%.100s...' is longer than %d characters", item, ITEM_MAX - 2);
+}
+
+kiln_status kiln_filter_box_check(const char *item, kiln_error *err)
+{
+    kiln_filter f;
+    return parse_item(item, parse_box, &f, err);
+}
+
+kiln_status kiln_filter_sphere_check(const char *item, kiln_error *err)
+{
+    kiln_filter f;
+    return parse_item(item, parse_sphere, &f, err);
+}
+
+kiln_status kiln_filter_value_check(const char *item, kiln_error *err)
+{
+    kiln_filter f;
+    return parse_item(item, parse_value, &f, err);
+}
+
 static kiln_status parse_list(const char *list, kiln_filter_kind kind, parse_fn *parse, kiln_filters *out, kiln_error *err)
 {
     char item[ITEM_MAX];
     while (kiln_opt_list_next(&list, item, sizeof item)) {
         if (out->n == KILN_FILTERS_MAX) return kiln_fail(err, KILN_E_USAGE, "there may be %d filters, not more", KILN_FILTERS_MAX);
-        if (strlen(item) == ITEM_MAX - 1)
-            return kiln_fail(err, KILN_E_USAGE, "the filter '%.100s...' is longer than %d characters", item, ITEM_MAX - 2);
         kiln_filter *f = &out->filters[out->n++];
         f->kind = kind;
-        KILN_TRY(parse(item, f, err));
+        KILN_TRY(parse_item(item, parse, f, err));
     }
     return KILN_OK;
 }

@@ -69,6 +69,15 @@ typedef enum { KILN_CHUNK_NONE, KILN_CHUNK_SOME, KILN_CHUNK_ALL } kiln_chunk_par
 #define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
 /* clang-format on */
 
+/* Check an item of each list. KILN_E_USAGE. */
+kiln_status kiln_filter_box_check(const char *item, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_filter_sphere_check(const char *item, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_filter_value_check(const char *item, kiln_error *err) KILN_MUST_CHECK;
+/* clang-format off */
+#define KILN_FILTER_CHECKS                                                                                                      \
+    {"filter-box", kiln_filter_box_check}, {"filter-sphere", kiln_filter_sphere_check}, {"filter-value", kiln_filter_value_check}
+/* clang-format on */
+
 /* Each text is that of a KILN_OPT_LIST, or NULL. KILN_E_USAGE: an item that cannot be read, or more than KILN_FILTERS_MAX. */
 kiln_status kiln_filters_parse(const char *boxes, const char *spheres, const char *values, kiln_filters *out,
                                kiln_error *err) KILN_MUST_CHECK;

@@ -4,7 +4,7 @@
  * that is in it. Names alone do not say so: other programs write tileset.json, meta.json and means_l.webp, too. What says it is
  * the file by which the format begins, `last_file`: it names its generator, and the other files. It is enough, because a folder of
  * ours gets its name when it is whole, so that no interrupted export leaves tiles without their tileset. Somebody may have removed
- * the file since; then the names have to do, if the bake remembers that it wrote there, or --force says so. */
+ * the file since; then the names have to do, if the bake remembers that it wrote there, or --overwrite says so. */
 #include "stages/export/folder_owner.h"
 
 #include "base/file.h"
@@ -39,7 +39,7 @@ kiln_status kiln_folder_fail_foreign(const char *folder, const char *name, kiln_
     return kiln_fail(
         err, KILN_E_USAGE,
         "the folder '%s' holds '%s', which has a name of this format, but no export of SplatKiln wrote it there; choose "
-        "another folder with -o, or replace it with --force",
+        "another folder with -o, or replace it with -w, --overwrite",
         folder, name);
 }
 

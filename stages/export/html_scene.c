@@ -9,6 +9,7 @@
 #include "stages/frame/scene_box.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,70 +74,127 @@ static json_t *camera_json(const kiln_camera *c)
                      "t", kiln_json_reals(c->t, 3));
 }
 
-static json_t *cameras_json(const kiln_camera *cameras, uint32_t n)
-{
-    json_t *all = json_array();
-    for (uint32_t i = 0; all && i < n; i++)
-        if (json_array_append_new(all, camera_json(&cameras[i])) != 0) {
-            json_decref(all);
-            all = NULL;
-        }
-    return all;
-}
-
 /* As the bake's pictures are drawn; before there are any, as the scene was trained. */
 static bool is_antialiased(const kiln_export *e)
 {
-    return e->views->n_tables ? e->views->tables[0].antialiased : kiln_export_scene(e)->antialiased;
+    return e->views->n_tables ? e->views->antialiased : kiln_export_scene(e)->antialiased;
 }
 
-static json_t *scene_json(const kiln_export *e, uint64_t bytes, const kiln_camera *cameras, const placed *at)
+/* Without the cameras, which are its last member. */
+static json_t *scene_json(const kiln_export *e, uint64_t bytes, const placed *at)
 {
     static const double black[3] = {0, 0, 0};
     const kiln_scene *s = kiln_export_scene(e);
     const char *name = s->name[0] ? s->name : kiln_path_base(e->bakes[0].path);
-    return json_pack("{s:i, s:o, s:I, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "version", KILN_HTML_SCENE_VERSION, "name",
+    return json_pack("{s:i, s:o, s:I, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "version", KILN_HTML_SCENE_VERSION, "name",
                      shown(name), "rows", (json_int_t)e->n_rows, "sh_degree", (int)kiln_export_degree(e, 3), "antialiased",
-                     (int)is_antialiased(e), "near", kiln_json_real(e->views->n_tables ? e->views->tables[0].near_m : NEAR),
-                     "background", kiln_json_reals(s->has_background ? s->background : black, 3), "up", kiln_json_reals(at->up, 3),
-                     "centre", kiln_json_reals(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes,
-                     "cameras", cameras_json(cameras, e->views->n_cameras));
+                     (int)is_antialiased(e), "near", kiln_json_real(e->views->n_tables ? e->views->near_m : NEAR), "background",
+                     kiln_json_reals(s->has_background ? s->background : black, 3), "up", kiln_json_reals(at->up, 3), "centre",
+                     kiln_json_reals(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes);
 }
 
-static kiln_status put_escaped(const char *text, kiln_buffer *out, kiln_error *err)
+/* ---- the text --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_export *e;
+    kiln_text_sink_fn *sink;
+    void *context;
+    kiln_camera *moved; /* the camera in work */
+    uint64_t n;         /* cameras before it */
+} scene_text;
+
+static kiln_status put_text(const scene_text *t, const char *text, size_t bytes, kiln_error *err)
 {
-    for (const char *at = text; *at;) {
-        const size_t n = strcspn(at, "<>&");
-        KILN_TRY(kiln_buffer_put(out, at, n, err));
+    return t->sink(t->context, text, bytes, err);
+}
+
+static kiln_status put_escaped(const scene_text *t, const char *text, size_t bytes, kiln_error *err)
+{
+    char code[8];
+    for (size_t at = 0; at < bytes;) {
+        size_t n = 0;
+        while (at + n < bytes && !strchr("<>&", text[at + n])) n++;
+        KILN_TRY(put_text(t, text + at, n, err));
         at += n;
-        if (*at) KILN_TRY(kiln_buffer_printf(out, err, "\\u%04x", (unsigned)*at++));
+        if (at < bytes) KILN_TRY(put_text(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)text[at++]), err));
     }
     return KILN_OK;
 }
 
-kiln_status kiln_html_scene_put(const kiln_export *e, uint64_t bytes, kiln_buffer *out, kiln_error *err)
+/* Takes the value. cut: bytes of its end that are left out. */
+static kiln_status put_json(const scene_text *t, json_t *value, size_t cut, kiln_error *err)
 {
-    const uint32_t n = e->views->n_cameras;
-    placed at;
+    char *text = kiln_json_text(value, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(value);
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "no memory for the cameras of '%s'", t->e->target);
+    const kiln_status st = put_escaped(t, text, strlen(text) - cut, err);
+    free(text);
+    return st;
+}
+
+static kiln_status put_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    scene_text *t = context;
+    *t->moved = *c;
+    move_camera(t->e, t->moved);
+    if (t->n++) KILN_TRY(put_text(t, ",", 1, err));
+    return put_json(t, camera_json(t->moved), 0, err);
+}
+
+/* ---- the poses -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    double r[9], t[3];
+} pose;
+
+typedef struct {
+    const kiln_export *e;
+    kiln_camera *moved;
+    pose *poses; /* [room] */
+    uint32_t n, room;
+} pose_list;
+
+static kiln_status add_pose(void *context, const kiln_camera *c, kiln_error *err)
+{
+    pose_list *l = context;
+    if (l->n == l->room) return kiln_fail(err, KILN_E_INPUT, "there are more cameras than were counted");
+    *l->moved = *c;
+    move_camera(l->e, l->moved);
+    memcpy(l->poses[l->n].r, l->moved->r, sizeof l->poses->r);
+    memcpy(l->poses[l->n].t, l->moved->t, sizeof l->poses->t);
+    l->n++;
+    return KILN_OK;
+}
+
+static kiln_status place(const kiln_export *e, kiln_camera *moved, placed *at, kiln_error *err)
+{
     double focus[3];
     char axis[sizeof kiln_export_scene(e)->up_axis];
-    kiln_camera *cameras = NULL;
-    json_t *scene = NULL;
-    char *text = NULL;
+    pose_list l = {.e = e, .moved = moved, .room = e->views->n_cameras};
     kiln_status st = KILN_OK;
-    KILN_GO(KILN_ALLOC(&cameras, n, "cameras", err));
-    if (n) memcpy(cameras, e->views->cameras, n * sizeof *cameras);
-    for (uint32_t i = 0; i < n; i++) move_camera(e, &cameras[i]);
+    KILN_GO(KILN_ALLOC(&l.poses, l.room, "cameras", err));
+    KILN_GO(kiln_cameras_each(e->views->m, add_pose, &l, err));
     kiln_export_up_axis(e, axis, sizeof axis);
-    kiln_camera_path_up(axis, cameras, n, at.up);
-    KILN_GO(sphere_of(e, at.centre, &at.radius, err));
-    if (kiln_camera_path_focus(cameras, n, focus)) memcpy(at.centre, focus, sizeof focus);
-    scene = scene_json(e, bytes, cameras, &at);
-    text = kiln_json_text(scene, JSON_COMPACT | JSON_ENSURE_ASCII);
-    st = text ? put_escaped(text, out, err) : kiln_fail(err, KILN_E_NOMEM, "no memory for the cameras of '%s'", e->target);
+    kiln_camera_path_up(axis, KILN_POSES(l.poses, l.n), at->up);
+    KILN_GO(sphere_of(e, at->centre, &at->radius, err));
+    if (kiln_camera_path_focus(KILN_POSES(l.poses, l.n), focus)) memcpy(at->centre, focus, sizeof focus);
 done:
-    json_decref(scene);
-    free(text);
-    free(cameras);
+    free(l.poses);
+    return st;
+}
+
+kiln_status kiln_html_scene_write(const kiln_export *e, uint64_t bytes, kiln_text_sink_fn *sink, void *context, kiln_error *err)
+{
+    placed at;
+    scene_text t = {.e = e, .sink = sink, .context = context};
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&t.moved, 1, "a camera", err));
+    KILN_GO(place(e, t.moved, &at, err));
+    KILN_GO(put_json(&t, scene_json(e, bytes, &at), strlen("}"), err));
+    KILN_GO(put_text(&t, ",\"cameras\":[", strlen(",\"cameras\":["), err));
+    KILN_GO(kiln_cameras_each(e->views->m, put_camera, &t, err));
+    KILN_GO(put_text(&t, "]}", strlen("]}"), err));
+done:
+    free(t.moved);
     return st;
 }

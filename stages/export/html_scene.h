@@ -5,12 +5,15 @@
 #define KILN_STAGES_EXPORT_HTML_SCENE_H
 
 #include "stages/export/export_views.h"
+#include "stages/export/text_sink.h"
 #include "stages/export/writer.h"
 
 enum { KILN_HTML_SCENE_VERSION = 1 };
 
-/* Appends the JSON, in ASCII and without '<', '>' and '&', so that no text in it ends an element. bytes: of the SOG archive.
- * Cameras are moved as the rows are. KILN_E_NOMEM. */
-kiln_status kiln_html_scene_put(const kiln_export *e, uint64_t bytes, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
+/* Gives the JSON to `sink` piece by piece, in ASCII and without '<', '>' and '&', so that no text in it ends an element; the same
+ * text each time. bytes: of the SOG archive. Cameras are moved as the rows are, and one is in memory at a time. As
+ * kiln_cameras_each. */
+kiln_status kiln_html_scene_write(const kiln_export *e, uint64_t bytes, kiln_text_sink_fn *sink, void *context,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 #endif

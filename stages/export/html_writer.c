@@ -14,6 +14,7 @@
 #include "stages/export/sog_rounds.h"
 
 #include "base/minmax.h"
+#include "stages/products/product_mark.h"
 #include "stages/report/html.h"
 #include "stages/report/sha256.h"
 #include "stages/viewer/viewer_folder.h"
@@ -104,9 +105,11 @@ static void write_hash(kiln_html *h, const char *text, size_t size)
 /* The library is WebAssembly and has workers of its own, made from blob: addresses. */
 static void write_head(kiln_html *h, const viewer *v, const char *name)
 {
-    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; worker-src "
-                 "blob:; style-src ");
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
+    kiln_html_text(h, kiln_version);
+    KILN_HTML(h, KILN_PRODUCT_META_END
+              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; worker-src "
+              "blob:; style-src ");
     write_hash(h, v->style, v->style_bytes);
     KILN_HTML(h, "; script-src 'wasm-unsafe-eval' ");
     write_hash(h, v->script, v->script_bytes);
@@ -167,20 +170,34 @@ done:
     return st;
 }
 
+/* ---- the scene -------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status put_scene(kiln_export_parent *p, uint64_t bytes, uint64_t at, kiln_error *err)
+{
+    kiln_text_file f = {.fd = p->fd, .path = p->e->temporary, .at = at};
+    kiln_status st = kiln_html_scene_write(p->e, bytes, kiln_text_file_put, &f, err);
+    if (st == KILN_OK) st = kiln_text_file_flush(&f, err);
+    kiln_text_file_release(&f);
+    return st;
+}
+
+/* The scene is written twice: its length says where the archive goes, which must make room for it. */
 static kiln_status put_page(kiln_export_parent *p, kiln_html *h, uint64_t bytes, kiln_error *err)
 {
+    static const char behind[] = "</script>\n";
     const kiln_scene *s = kiln_export_scene(p->e);
     viewer v = {0};
-    uint64_t end = 0;
+    uint64_t end = 0, scene = 0;
     kiln_status st = KILN_OK;
     KILN_GO(read_viewer(&v, err));
     write_head(h, &v, s->name[0] ? s->name : kiln_path_base(p->e->bakes[0].path));
     KILN_GO(kiln_html_status(h));
-    KILN_GO(kiln_html_scene_put(p->e, bytes, &h->out, err));
-    KILN_HTML(h, "</script>\n");
-    KILN_GO(kiln_html_status(h));
-    KILN_GO(move_archive(p, bytes, h->out.size, &end, err));
-    KILN_GO(kiln_export_put(p, h->out.data, h->out.size, 0, err));
+    KILN_GO(kiln_html_scene_write(p->e, bytes, kiln_text_count, &scene, err));
+    const uint64_t head = h->out.size;
+    KILN_GO(move_archive(p, bytes, head + scene + strlen(behind), &end, err));
+    KILN_GO(kiln_export_put(p, h->out.data, head, 0, err));
+    KILN_GO(put_scene(p, bytes, head, err));
+    KILN_GO(kiln_export_put(p, behind, strlen(behind), head + scene, err));
     h->out.size = 0;
     write_tail(h, &v);
     KILN_GO(kiln_html_status(h));

@@ -238,6 +238,7 @@ static const kiln_export_round rounds[] = {
 };
 
 const kiln_writer_functions kiln_writer_lod = {.place = KILN_PLACE_FOLDER,
+                                               .reader = "lod",
                                                .counts = counts,
                                                .foresee = foresee,
                                                .plan = plan,

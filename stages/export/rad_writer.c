@@ -511,6 +511,7 @@ static const kiln_export_round rounds[] = {
 };
 
 const kiln_writer_functions kiln_writer_rad = {.place = KILN_PLACE_FILE,
+                                               .reader = KILN_READER_RAD,
                                                .scratch = true,
                                                .foresee = foresee,
                                                .plan = plan,

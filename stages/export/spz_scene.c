@@ -13,12 +13,7 @@
 enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1 };
 enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
 
-const kiln_export_count kiln_spz_counts[] = {
-    {"row has a log scale that was clamped to -10 .. 5.9375", "rows have log scales that were clamped to -10 .. 5.9375"},
-    {"row has a colour that was clamped to what a byte holds", "rows have colours that were clamped to what a byte holds"},
-    {"row has a spherical harmonic that was clamped to -1 .. 0.9922",
-     "rows have spherical harmonics that were clamped to -1 .. 0.9922"},
-    {NULL, NULL}};
+const kiln_export_count kiln_spz_counts[] = {KILN_SPZ_COUNTS, {NULL, NULL}};
 
 /* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +58,13 @@ static double median_scale(const kiln_spz_plan *plan)
 static kiln_status check_steps(const kiln_export *e, const kiln_spz_plan *plan, kiln_error *err)
 {
     const double step = ldexp(1, -(int)plan->coding.fraction), scale = median_scale(plan);
-    if (step <= scale / 10) return KILN_OK;
+    const bool fits = kiln_spz_fits(farthest_of(e), plan->coding.fraction);
+    if (step <= scale / 10 && fits) return KILN_OK;
+    if (step <= scale / 10)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "SPZ has coordinates of up to 8388607 units, and one is %.6g; leave out what lies that far away "
+                         "(--filter-box, --filter-sphere), or make the scene smaller (--scale)",
+                         farthest_of(e));
     if (plan->coding.fraction == KILN_SPZ_FRACTION_MAX)
         return kiln_fail(err, KILN_E_INPUT,
                          "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units and "

@@ -24,6 +24,13 @@ typedef struct {
 
 /* kiln_writer_functions.counts: indices of kiln_export_worker.counts, set by kiln_spz_chunk_encode. */
 extern const kiln_export_count kiln_spz_counts[];
+#define KILN_SPZ_COUNTS                                                                                                         \
+    {"row has a log scale that was clamped to -10 .. 5.9375", "rows have log scales that were clamped to -10 .. 5.9375"},       \
+        {"row has a colour that was clamped to what a byte holds", "rows have colours that were clamped to what a byte holds"}, \
+    {                                                                                                                           \
+        "row has a spherical harmonic that was clamped to -1 .. 0.9922",                                                        \
+            "rows have spherical harmonics that were clamped to -1 .. 0.9922"                                                   \
+    }
 
 /* Checks what SPZ can hold, chooses the fractional bits, unless rows must be read for that, and begins p->plan. Notes: what readers
  * make of the file. KILN_E_INPUT: there are too many rows. */

@@ -203,10 +203,16 @@ static uint64_t copy_ram(const kiln_export *e, uint64_t unit)
     return COPY_BYTES;
 }
 
+/* With the places of all planes, which are in the plan then. */
+static uint64_t copy_foresee(const kiln_export *e)
+{
+    return COPY_BYTES + kiln_export_shared_ram(e, e->n_chunks * sizeof(packed_chunk));
+}
+
 static const kiln_export_round rounds[] = {
     KILN_SPZ_MEASURING,
     {.what = "packing", .ram = pack_ram, .ram_thread = pack_thread_ram, .run = pack_chunk, .gather = gather, .end = end_packing},
-    {.what = "joining", .ram = copy_ram, .run = copy_chunk},
+    {.what = "joining", .ram = copy_ram, .run = copy_chunk, .foresee = copy_foresee},
 };
 
 const kiln_writer_functions kiln_writer_spz = {.place = KILN_PLACE_FILE,

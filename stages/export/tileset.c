@@ -4,6 +4,7 @@
 #include "base/option.h"
 #include "base/vec3.h"
 #include "kernels/math/real64.h"
+#include "schema/level_sites.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,14 +28,26 @@ void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI])
     (void)snprintf(out, KILN_TILE_URI, "%.100s_L%u.glb", n ? name : "root", level);
 }
 
+void kiln_tile_part_uri(const char *node, uint32_t level, uint32_t part, char out[KILN_TILE_URI])
+{
+    kiln_tile_uri(node, level, out);
+    (void)snprintf(out + strlen(out) - 4, 16, "_F%u.glb", part);
+}
+
+/* Where "_L7" begins at the end of name[0 .. n); 0: it does not end so. */
+static size_t before_number(const char *name, size_t n, char letter)
+{
+    size_t i = n;
+    while (i > 0 && name[i - 1] >= '0' && name[i - 1] <= '9') i--;
+    return i == n || i < 3 || name[i - 1] != letter || name[i - 2] != '_' ? 0 : i - 2;
+}
+
 bool kiln_tile_uri_is_ours(const char *name)
 {
     const size_t n = strlen(name);
     if (n < 8 || strcmp(name + n - 4, ".glb") != 0) return false;
-    size_t i = n - 4;
-    while (i > 0 && name[i - 1] >= '0' && name[i - 1] <= '9') i--;
-    if (i == n - 4 || i < 3 || name[i - 1] != 'L' || name[i - 2] != '_') return false;
-    const size_t path = i - 2;
+    const size_t part = before_number(name, n - 4, 'F'), path = before_number(name, part ? part : n - 4, 'L');
+    if (path == 0) return false;
     return (path == 4 && memcmp(name, "root", 4) == 0) || strspn(name, "0123456789_-.+") >= path;
 }
 
@@ -98,14 +111,23 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
+/* Of where nearly all of its rows are, if that is known: a few far out would take all of the picture. */
+static double shadow_of(const kiln_level_node *n)
+{
+    float lo[3], hi[3];
+    if (!n->sites) return kiln_tile_shadow(n->reach_min, n->reach_max);
+    kiln_level_sites_core(n->sites, lo, hi);
+    return kiln_tile_shadow(lo, hi);
+}
+
 void kiln_tile_shares(const kiln_level_tree *t, double *parts)
 {
     const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
-    const double whole = kiln_tile_shadow(root->reach_min, root->reach_max);
+    const double whole = shadow_of(root) > 0 ? shadow_of(root) : kiln_tile_shadow(root->reach_min, root->reach_max);
     double all = 0, leaves = 0;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
-        parts[i] = n->chunk ? kiln_tile_shadow(n->reach_min, n->reach_max) : 0;
+        parts[i] = n->chunk ? fmin(shadow_of(n), whole) : 0;
         all += parts[i];
         leaves += n->chunk != NULL;
     }
@@ -127,6 +149,11 @@ void kiln_tileset_settle(kiln_tile *tiles, uint32_t n)
             parent->hi[c] = fmax(parent->hi[c], t->hi[c]);
         }
     }
+    for (uint32_t i = 0; i < n; i++) /* parents are in front of their children */
+        for (int c = 0; c < 3; c++) {
+            const kiln_tile *parent = &tiles[i ? tiles[i].parent : 0];
+            if (tiles[i].lo[c] > tiles[i].hi[c]) tiles[i].lo[c] = tiles[i].hi[c] = i ? (parent->lo[c] + parent->hi[c]) / 2 : 0;
+        }
 }
 
 /* ---- place ------------------------------------------------------------------------------------------------------------------- */
@@ -202,7 +229,7 @@ static kiln_status open_tile(const kiln_tileset *t, uint32_t i, kiln_buffer *b, 
         for (int k = 0; k < 16; k++)
             KILN_TRY(
                 kiln_buffer_printf(b, err, "%s%.17g%s", k ? "," : ",\"transform\":[", t->transform[k] + 0.0, k == 15 ? "]" : ""));
-    return kiln_buffer_printf(b, err, ",\"content\":{\"uri\":\"%s\"}", tile->uri);
+    return tile->uri[0] ? kiln_buffer_printf(b, err, ",\"content\":{\"uri\":\"%s\"}", tile->uri) : KILN_OK;
 }
 
 /* Children of tile i are list[first[i]] .. list[first[i + 1] - 1], in their order. */

@@ -26,7 +26,7 @@
 enum { KILN_TILE_URI = 128 };
 
 typedef struct {
-    char uri[KILN_TILE_URI]; /* of its GLB, beside tileset.json */
+    char uri[KILN_TILE_URI]; /* of its GLB, beside tileset.json; "": it has none of its own */
     uint32_t parent;         /* index of a tile in front of it; KILN_NO_TILE: the root, which is the first one */
     double error;            /* geometricError: not above its parent's; 0: nothing finer is below it */
     double lo[3], hi[3];     /* box of what can be seen of it, in the tileset's axes; inside its parent's */
@@ -45,7 +45,9 @@ bool kiln_tile_can_name(const char *node);
  * never have one.
  */
 void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI]);
-/* Is this a name that kiln_tile_uri gives? */
+/* The name of part `part` of it, from 1 on, which holds rows that its own GLB cannot: "0_3_5-7_L0_F1.glb". */
+void kiln_tile_part_uri(const char *node, uint32_t level, uint32_t part, char out[KILN_TILE_URI]);
+/* Is this a name that one of the two gives? */
 bool kiln_tile_uri_is_ours(const char *name);
 
 /* From a PLY's axes to the tileset's. */
@@ -65,8 +67,8 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole);
  * leaves have. So the parts of any cut through the tree add up to the whole, which is the root's, the last one. */
 void kiln_tile_shares(const kiln_level_tree *t, double *parts);
 
-/* Makes errors and boxes what the specification wants: a parent's error is not below its children's, its box holds theirs. Tiles
- * without children get error 0. */
+/* Makes errors and boxes what the specification wants: a parent's error is not below its children's, its box holds theirs. A tile
+ * of an empty box (lo above hi) with nothing below it gets its parent's middle. */
 void kiln_tileset_settle(kiln_tile *tiles, uint32_t n);
 
 /* Where a tileset stands on the globe: z away from WGS 84's ellipsoid, y north, x east, at this latitude and longitude in degrees

@@ -6,7 +6,7 @@
  * tests/viewers/cases.mjs.
  *
  *   In `begin` use p->plan: e->plan is not the plan yet.
- *   Without .reader, --report-loss refuses the format.
+ *   Without .reader, --report-loss leaves the format out.
  *   What it reads beside the bake goes into .key.
  *   A folder needs .last_file and .is_ours, and .complete, which looks whether the other files are there.
  *   Limits: KILN_EXPORT_COUNTS counts, KILN_WRITER_NAME_MAX bytes of a name, KILN_WRITERS_MAX formats; the last two are asserted.
@@ -32,6 +32,7 @@
 #include "stages/export/edits.h"
 #include "stages/export/filters.h"
 #include "stages/import/reader.h"
+#include "stages/products/product_place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,6 +97,7 @@ typedef struct {
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
     const char *target;        /* file or folder as the user named it */
     bool replace;              /* a folder there: names alone say that a file is ours (folder_owner.h) */
+    kiln_product_seen seen;    /* what stood there as a file when it was allowed to write it */
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
     const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
@@ -202,12 +204,14 @@ typedef struct {
     const char *what; /* in progress: "packing" */
     /* Number of units; 0: the round is left out. NULL: one a chunk, in the order of e->chunks. */
     uint64_t (*units)(const kiln_export *e);
-    /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. */
+    /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. Asked for by the
+     * first plan, too, before the round's turn: of it and of `units` is made what a refusal of --ram names, unless the round or the
+     * format has a `foresee`. */
     uint64_t (*ram)(const kiln_export *e, uint64_t unit);
     uint64_t (*ram_thread)(const kiln_export *e, uint64_t unit);
     kiln_status (*run)(kiln_export_worker *x, uint64_t unit, kiln_error *err);
-    /* May be NULL. What a unit of this round takes at most, as far as the first plan says: so that a refusal of --ram in an earlier
-     * round names a cap that is enough for this one, too. */
+    /* May be NULL. What a unit of this round takes at most, where the first plan does not say it by `units` and `ram`: so that a
+     * refusal of --ram in an earlier round names a cap that is enough for this one, too. */
     uint64_t (*foresee)(const kiln_export *e);
     /* May be NULL. Called for each unit in order, when the round is over. result: NULL where the unit gave none. */
     kiln_status (*gather)(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err);
@@ -230,6 +234,9 @@ typedef struct {
     const char *more; /* "log scales were clamped to -20 .. 20" */
 } kiln_export_count;
 
+enum { KILN_LEAF_NAME = 128 };
+#define KILN_READER_RAD "rad" /* no reader of kiln-import: rad_read.h */
+
 /* What the file of a format defines, as kiln_writer_NAME. */
 typedef struct {
     kiln_export_place place;
@@ -240,8 +247,9 @@ typedef struct {
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
-    /* What a unit of any round takes at most, with kiln_export_shared_ram, as far as the list of chunks says, before the survey.
-     * May be NULL. */
+    /* May be NULL: it is made of the rounds. What a unit of any round takes at most, with kiln_export_shared_ram, as far as the
+     * list of chunks says, before the survey. For formats whose `plan` reads more than the list, or whose rounds need later plans.
+     */
     uint64_t (*foresee)(const kiln_export *e);
     /* Adds to the key of a written file what it depends on beside the bake. KILN_E_INPUT: that is not there. May be NULL. */
     kiln_status (*key)(kiln_hasher *h, kiln_error *err);
@@ -259,7 +267,11 @@ typedef struct {
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
-    const char *reader;    /* name of the format in readers.def that reads the file again; NULL: none does */
+    const char *reader; /* name of the format in readers.def that reads the file again, or KILN_READER_RAD; NULL: none does */
+    /* Of a format whose last_file names files that `reader` reads each: appends those that a viewer draws where all is near, to be
+     * found beside last_file, as texts of KILN_LEAF_NAME bytes with their NUL. In them x is right, y up and z back. NULL:
+     * `reader` reads the file itself, or last_file. */
+    kiln_status (*leaves)(const char *last_file, kiln_buffer *names, kiln_error *err);
     const char *last_file; /* in a folder: the file that names the others, JSON; NULL: it writes one file. Of a KILN_PLACE_FOLDER
                             * its asset.generator is "SplatKiln VERSION", and each other file, or one beside it, is a text in it */
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */

@@ -7,6 +7,7 @@
 #include "stages/import/cameras/orbit.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ uint32_t kiln_camera_scaled(uint32_t pixels, double scale)
 /* What is left is a pinhole without photo. */
 static void make_pinhole(kiln_camera *c)
 {
-    c->photo[0] = c->mask[0] = '\0';
+    c->photo = c->mask = "";
     c->photo_width = c->photo_height = c->mask_width = c->mask_height = 0;
     c->distorted = false;
     snprintf(c->model, sizeof c->model, "PINHOLE");
@@ -69,17 +70,24 @@ void kiln_camera_for_level(kiln_camera *c, uint32_t level)
 }
 
 /* ---- orbit ------------------------------------------------------------------------------------------------------------- */
+_Static_assert(offsetof(kiln_camera, t) == offsetof(kiln_camera, r) + 9 * sizeof(double), "t stands behind r");
+
+static const double *pose_at(kiln_poses p, uint32_t i)
+{
+    return (const double *)(const void *)((const char *)p.first + i * p.stride);
+}
+
 /* Cameras are held level: their x axes are horizontal, whatever they look at. Up is the direction in which these axes have least
  * extent. False: they do not turn enough to say it, as where all cameras look the same way. mean: of the cameras' own. */
-static bool up_of_level(const kiln_camera *cameras, uint32_t n, const double mean[3], double up[3])
+static bool up_of_level(kiln_poses poses, const double mean[3], double up[3])
 {
     const double turned_enough = 0.03, much_less = 0.25; /* axes that spread by 10 degrees to each side have 0.03 */
     double covar[6] = {0}, values[3], axes[9];
     int least = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const double *x = cameras[i].r;
+    for (uint32_t i = 0; i < poses.n; i++) {
+        const double *x = pose_at(poses, i);
         const double products[6] = {x[0] * x[0], x[0] * x[1], x[0] * x[2], x[1] * x[1], x[1] * x[2], x[2] * x[2]};
-        for (int k = 0; k < 6; k++) covar[k] += products[k] / n;
+        for (int k = 0; k < 6; k++) covar[k] += products[k] / poses.n;
     }
     kiln_covar_axes(covar, values, axes);
     for (int i = 1; i < 3; i++)
@@ -92,17 +100,17 @@ static bool up_of_level(const kiln_camera *cameras, uint32_t n, const double mea
     return true;
 }
 
-void kiln_camera_path_up(const char *up_axis, const kiln_camera *cameras, uint32_t n, double up[3])
+void kiln_camera_path_up(const char *up_axis, kiln_poses poses, double up[3])
 {
     double mean[3] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        for (int k = 0; k < 3; k++) mean[k] -= cameras[i].r[3 + k] / n;
+    for (uint32_t i = 0; i < poses.n; i++)
+        for (int k = 0; k < 3; k++) mean[k] -= pose_at(poses, i)[3 + k] / poses.n;
     if (up_axis[0] || kiln_vec3_dot(mean, mean) < 0.0625 ||
         !kiln_vec3_normalise(mean)) { /* their own agree so little that they say nothing */
         kiln_up_vector(up_axis, up);
         return;
     }
-    if (!up_of_level(cameras, n, mean, up)) memcpy(up, mean, sizeof mean);
+    if (!up_of_level(poses, mean, up)) memcpy(up, mean, sizeof mean);
 }
 
 /* Solves the symmetric 3 x 3 system by Cramer's rule. False where it has no solution or hardly one. size: of its entries. */
@@ -118,15 +126,16 @@ static bool solve(const double a[9], const double b[3], double size, double x[3]
 
 /* A point x is |(I - d d^T) (x - p)| from the axis through p in the direction d; the sum of squares is least where
  * sum (I - d d^T) x = sum (I - d d^T) p. Places are taken relative to the first camera's, whose coordinates may be large. */
-bool kiln_camera_path_focus(const kiln_camera *cameras, uint32_t n, double point[3])
+bool kiln_camera_path_focus(kiln_poses poses, double point[3])
 {
     double a[9] = {0}, b[3] = {0}, first[3] = {0}, x[3];
     uint32_t in_front = 0;
-    if (n > 0) kiln_pose_centre(cameras[0].r, cameras[0].t, first);
+    const uint32_t n = poses.n;
+    if (n > 0) kiln_pose_centre(poses.first, poses.first + 9, first);
     for (uint32_t c = 0; c < n; c++) {
-        const double *d = cameras[c].r + 6;
+        const double *r = pose_at(poses, c), *d = r + 6;
         double p[3];
-        kiln_pose_centre(cameras[c].r, cameras[c].t, p);
+        kiln_pose_centre(r, r + 9, p);
         for (int i = 0; i < 3; i++)
             for (int k = 0; k < 3; k++) {
                 const double m = (i == k) - d[i] * d[k];
@@ -137,10 +146,11 @@ bool kiln_camera_path_focus(const kiln_camera *cameras, uint32_t n, double point
     if (n < 2 || !solve(a, b, n, x)) return false;
     for (int i = 0; i < 3; i++) point[i] = x[i] + first[i];
     for (uint32_t c = 0; c < n; c++) {
+        const double *r = pose_at(poses, c);
         double p[3];
-        kiln_pose_centre(cameras[c].r, cameras[c].t, p);
+        kiln_pose_centre(r, r + 9, p);
         for (int i = 0; i < 3; i++) p[i] = point[i] - p[i];
-        in_front += kiln_vec3_dot(cameras[c].r + 6, p) > 0;
+        in_front += kiln_vec3_dot(r + 6, p) > 0;
     }
     return 2 * (uint64_t)in_front > n && isfinite(point[0]) && isfinite(point[1]) && isfinite(point[2]);
 }

@@ -46,12 +46,21 @@ typedef struct {
     double start[3];  /* the first camera is on this side of the axis; along the axis or zero: a side is chosen */
 } kiln_orbit_shape;
 
+/* Poses of n cameras: r, and t behind it, each `stride` bytes after the one before. */
+typedef struct {
+    const double *first; /* r[9], t[3]; NULL without cameras */
+    size_t stride;
+    uint32_t n;
+} kiln_poses;
+/* Of an array of kiln_camera, or of other rows with r[9] and t[3] behind it. */
+#define KILN_POSES(rows, count) ((kiln_poses){(count) ? (rows)->r : NULL, sizeof *(rows), (count)})
+
 /* Says which way is up, as a vector of length 1: what the scene says (up_axis as in kiln_scene), else what is vertical for most
  * cameras if they are held level, else the mean of their own, else -y. */
-void kiln_camera_path_up(const char *up_axis, const kiln_camera *cameras, uint32_t n, double up[3]);
+void kiln_camera_path_up(const char *up_axis, kiln_poses poses, double up[3]);
 /* Finds the point that is nearest to the optical axes of all cameras, by least squares. False: there is none, as of parallel axes,
  * of a single camera, or where most cameras have it behind them. */
-bool kiln_camera_path_focus(const kiln_camera *cameras, uint32_t n, double point[3]);
+bool kiln_camera_path_focus(kiln_poses poses, double point[3]);
 /* Fills radius, height and start from cameras that stand around shape->centre; shape->up is set. Radius and height are medians, so
  * a few cameras elsewhere do not count. *found is false, and nothing is set, if there is no camera, or if they stand above or at
  * the centre. KILN_E_NOMEM. */

@@ -25,6 +25,11 @@
             KILN_KEYED | KILN_LATER                                                                                          \
     }
 
+#define KILN_LEVEL_OPTION_CHECK   \
+    {                             \
+        "level", kiln_level_check \
+    }
+
 extern const kiln_level_wish kiln_level_full; /* --level 0 */
 
 /* ---- what is drawn ---------------------------------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ struct kiln_frame_state {
     bool has_drawn; /* kiln_frame_has_drawn */
     bool fast;
     bool colour; /* planes of colour are read */
+    bool kept;   /* freed memory is kept: the planes lie between it in malloc's heap */
     kiln_frame frame;
     kiln_canvases *canvases; /* NULL: none yet */
 };
@@ -94,6 +95,7 @@ static kiln_status state_new(kiln_worker *w, const kiln_drawn_name *name, kiln_f
     kiln_status st;
     kiln_frame_state *s = NULL;
     kiln_worker_set_state(w, NULL, NULL); /* the old one first: it has memory of the same device */
+    kiln_memory_trim();
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
     KILN_GO(read_drawn(m, name, &s->drawn, err));
@@ -110,16 +112,29 @@ done:
     return st;
 }
 
+/* An earlier list had room to keep what is freed; this one has not. Planes of then lie in malloc's heap, and one that is dropped
+ * would leave a hole there that stays taken: under --ram 218M a worker held 100 MB of them. */
+static void give_back(kiln_frame_state *s)
+{
+    kiln_plane_cache_set_budget(s->planes, 0);
+    kiln_memory_trim();
+    s->kept = false;
+}
+
 /* `ram` includes the one chunk that the cache always holds, and the frame of an earlier unit. Canvases of an earlier unit stay
  * until this unit takes some. */
-void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases)
+void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t largest, uint64_t canvases)
 {
-    const uint64_t may = kiln_worker_ram(w), kept = kiln_canvases_bytes(s->canvases), most = kept > canvases ? kept : canvases;
-    const uint64_t freed = kiln_frame_kept_free(ram);
-    uint64_t left = may > ram && may - ram > most ? may - ram - most : 0;
-    if (kiln_runner_exec(kiln_worker_runner(w)).device < 0 && left / 4 > freed) {
+    const uint64_t have = kiln_canvases_bytes(s->canvases), drawn = have > canvases ? have : canvases;
+    const uint64_t may = kiln_worker_ram(w) > drawn ? kiln_worker_ram(w) - drawn : 0, most = largest > ram ? largest : ram;
+    const uint64_t freed = kiln_frame_kept_free(most);
+    uint64_t left = may > ram ? may - ram : 0;
+    if (kiln_runner_exec(kiln_worker_runner(w)).device < 0 && may > most && (may - most) / 4 > freed) {
         kiln_memory_keep(freed); /* or the kernel zeroes pages for each unit anew */
         left -= freed;
+        s->kept = true;
+    } else if (s->kept) {
+        give_back(s);
     }
     kiln_plane_cache_set_budget(s->planes, left - kiln_ahead_set(&s->ahead, w, s->layer, s->colour, left));
 }
@@ -133,8 +148,8 @@ static bool is_of(const kiln_frame_state *s, const kiln_drawn_name *name)
            s->drawn.narrow == (name->narrow != 0) && (!name->narrow || memcmp(&s->wish, &name->wish, sizeof s->wish) == 0);
 }
 
-kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t canvases,
-                                 kiln_frame_state **out, kiln_error *err)
+kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t largest,
+                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
     *out = kiln_worker_state(w);
@@ -146,7 +161,7 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bo
         kiln_canvases_free((*out)->canvases);
         (*out)->canvases = NULL;
     }
-    kiln_frame_state_share(w, *out, ram, canvases);
+    kiln_frame_state_share(w, *out, ram, largest, canvases);
     return KILN_OK;
 }
 

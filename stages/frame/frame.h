@@ -69,15 +69,16 @@ kiln_status kiln_chunk_to_draw(kiln_plane_cache *planes, kiln_manifest *m, const
  * (kiln_worker_state), which owns it. */
 typedef struct kiln_frame_state kiln_frame_state;
 /* Gives the worker's state for what is drawn; makes it if the worker has none, or one of other layers. colour: frames and pictures
- * will have colours. ram: what the unit takes at most, by one of the functions above, without canvases. canvases: bytes of all
+ * will have colours. ram: what the unit takes at most, by one of the functions above, without canvases. largest: the same of the
+ * largest unit of the list, as far as it is known: what is freed is kept where that has room, too. canvases: bytes of all
  * canvases of kiln_frame_canvas. The rest of what the worker may take is used to decode ahead and to keep decoded planes.
  * KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t canvases,
-                                 kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t largest,
+                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the worker has drawn a picture in its GPU's memory (kiln_frame_on_device) of the layer of its state. */
 bool kiln_frame_has_drawn(kiln_worker *w);
 /* From now on the unit takes another `ram`. Planes for which this leaves no room are dropped; canvases stay. */
-void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases);
+void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t largest, uint64_t canvases);
 /* A kiln_stage_program.early for stages that draw the newest layer in chunks in full and with its colours. Decodes its planes into
  * a quarter of a unit's memory. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);

@@ -40,6 +40,12 @@ kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_e
                      KILN_LEVELS_MAX, text);
 }
 
+kiln_status kiln_level_check(const char *text, kiln_error *err)
+{
+    kiln_level_wish wish;
+    return kiln_level_wish_parse(text, &wish, err);
+}
+
 /* ---- levels of a node ------------------------------------------------------------------------------------------------------- */
 static uint32_t coarsest_of(const kiln_level_node *n) { return n->n_levels == 0 ? 0 : n->first_level + n->n_levels - 1; }
 

@@ -38,6 +38,7 @@ typedef struct {
 
 /* Reads the text of --level. KILN_E_USAGE says what it may be. */
 kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_level_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Does it ask for the full scene, for which no tree is needed? */
 static inline bool kiln_level_wish_full(const kiln_level_wish *w) { return w->form == KILN_LEVEL_AT && w->level == 0; }
 

@@ -2,6 +2,7 @@
 #include "stages/frame/level_cost.h"
 
 #include "kernels/math/real64.h"
+#include "schema/level_sites.h"
 
 double kiln_level_footprint(const kiln_view *v, const float box_min[3], const float box_max[3])
 {
@@ -16,6 +17,16 @@ double kiln_level_footprint(const kiln_view *v, const float box_min[3], const fl
     if (farthest > 2 * nearest) farthest = 2 * nearest;
     const double focal = v->fx > v->fy ? v->fx : v->fy;
     return sqrt(nearest) * sqrt(farthest) / focal;
+}
+
+double kiln_level_node_footprint(const kiln_view *v, const kiln_level_node *node)
+{
+    double eye[3] = {0, 0, 0};
+    if (!node->sites) return kiln_level_footprint(v, node->box_min, node->box_max);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) eye[i] -= (double)v->r[3 * j + i] * (double)v->t[j];
+    const double focal = v->fx > v->fy ? v->fx : v->fy;
+    return kiln_level_sites_distance(node->sites, eye, v->near_m) / focal;
 }
 
 double kiln_level_error_at(const kiln_chunk *c, double footprint)
@@ -35,7 +46,7 @@ double kiln_level_error_at(const kiln_chunk *c, double footprint)
 
 double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const kiln_chunk *c)
 {
-    const double s = kiln_level_footprint(v, node->box_min, node->box_max);
+    const double s = kiln_level_node_footprint(v, node);
     if (c->n_errors == 0) {
         const double across = 2.0 * kiln_exp_f64(c->max_log_scale); /* 2 sigma */
         return across < s ? 0.0 : KILN_LEVEL_TOO_COSTLY;

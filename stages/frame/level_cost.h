@@ -15,6 +15,10 @@
  * it costs at this depth. A box that reaches farther is no longer filled evenly as a rule. */
 double kiln_level_footprint(const kiln_view *v, const float box_min[3], const float box_max[3]);
 
+/* Returns the width of a pixel, in scene units, where a node's rows are (schema/level_sites.h); where no sites were read, for its
+ * box. */
+double kiln_level_node_footprint(const kiln_view *v, const kiln_level_node *node);
+
 /* Returns the stored error of a level at a footprint, in scene units squared: linear between the steps. Below the first it follows
  * the line through the first two, and above the last the line through the last two, if these rise that way; it is constant if not.
  * c has errors. */

@@ -1,7 +1,10 @@
 /* view_detail -- see view_detail.h. */
 #include "stages/frame/view_detail.h"
 
+#include "base/count.h"
 #include "base/quote.h"
+
+#include <math.h>
 
 json_t *kiln_detail_json(const kiln_view_detail *d)
 {
@@ -34,8 +37,8 @@ void kiln_detail_print(const kiln_view_detail *sum, uint32_t n, const char *wish
 {
     const char *between = "  by level: ";
     if (n == 0 || sum->full == 0) return;
-    kiln_print("level %s: %.0f Gaussians a view, %.1f %% of %.0f", wish, (double)sum->rows / n, percent(sum->rows, sum->full),
-               (double)sum->full / n);
+    kiln_print("level %s: %s a view, %.1f %% of %.0f", wish, KILN_COUNT(llrint((double)sum->rows / n), "Gaussian"),
+               percent(sum->rows, sum->full), (double)sum->full / n);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) {
         const double share = percent(sum->of_level[k], sum->rows);
         if (share < 0.5) continue; /* which rounds to nothing */

@@ -21,6 +21,22 @@ static double shortest_decimal(float v)
     return strtod(text, NULL);
 }
 
+kiln_status kiln_near_parse(const char *text, double *out, kiln_error *err)
+{
+    char *end;
+    if (strcmp(text, "profile") == 0) return KILN_OK;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (!errno && !*end && end != text && (float)*out > 0 && isfinite((float)*out)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--near takes a distance above 0 or 'profile', not '%s'", text);
+}
+
+kiln_status kiln_near_check(const char *text, kiln_error *err)
+{
+    double near_m;
+    return kiln_near_parse(text, &near_m, err);
+}
+
 kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options *o, const kiln_scene *scene,
                                    const kiln_camera *camera, kiln_error *err)
 {
@@ -29,13 +45,7 @@ kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options
     s->antialiased = o->antialiased == 1 || (o->antialiased == 0 && scene->antialiased);
     const kiln_profile *p = &kiln_profiles[s->profile];
     s->near_m = (double)p->near_m;
-    if (strcmp(o->near_text, "profile") != 0) {
-        char *end;
-        errno = 0;
-        s->near_m = strtod(o->near_text, &end);
-        if (errno || *end || end == o->near_text || !((float)s->near_m > 0) || !isfinite((float)s->near_m))
-            return kiln_fail(err, KILN_E_USAGE, "--near takes a distance above 0 or 'profile', not '%s'", o->near_text);
-    }
+    KILN_TRY(kiln_near_parse(o->near_text, &s->near_m, err));
     s->near_m = shortest_decimal((float)s->near_m);
     const double intrinsics[4] = {camera->fx, camera->fy, camera->cx, camera->cy};
     kiln_view_init(&s->view, camera->r, camera->t, scene->origin, intrinsics, camera->width, camera->height, (float)s->near_m,
@@ -126,6 +136,28 @@ kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_c
     return kiln_key_end(h);
 }
 
+kiln_status kiln_camera_name_check(const char *text, kiln_error *err)
+{
+    const size_t most = sizeof((kiln_camera *)0)->name - 1;
+    if (*text && strlen(text) <= most) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "the name of a camera has 1 to %zu characters, not %zu", most, strlen(text));
+}
+
+kiln_status kiln_camera_list_check(const char *text, kiln_error *err)
+{
+    const size_t most = sizeof((kiln_camera *)0)->name - 1;
+    for (const char *at = text;; at++) {
+        const size_t n = strcspn(at, ",");
+        if (n == 0 || n > most)
+            return kiln_fail(err, KILN_E_USAGE,
+                             "cameras are names or #INDEX, with commas between them, each of 1 to %zu characters; "
+                             "not '%.200s'",
+                             most, text);
+        at += n;
+        if (!*at) return KILN_OK;
+    }
+}
+
 kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index, kiln_error *err)
 {
     if (n == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera to choose '%s' from", text);
@@ -144,4 +176,29 @@ kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char 
         return kiln_fail(err, KILN_E_USAGE, "camera '%s' is none of '#0' to '#%u'", text, n - 1);
     *index = (uint32_t)v;
     return KILN_OK;
+}
+
+static kiln_status pick_each(const kiln_camera *cameras, uint32_t n, const char *text, bool list, kiln_error *err)
+{
+    char name[sizeof cameras->name];
+    uint32_t at;
+    for (;; text++) {
+        const size_t length = list ? strcspn(text, ",") : strlen(text);
+        (void)snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
+        KILN_TRY(kiln_camera_pick(cameras, n, name, &at, err));
+        text += length;
+        if (!*text) return KILN_OK;
+    }
+}
+
+kiln_status kiln_cameras_named_check(kiln_manifest *m, const char *option, const char *text, bool list, kiln_error *err)
+{
+    kiln_camera *cameras = NULL;
+    uint32_t n = 0;
+    if (!text || !m) return KILN_OK;
+    KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
+    const kiln_status st = n > 0 ? pick_each(cameras, n, text, list, err) : KILN_OK;
+    free(cameras);
+    if (st != KILN_OK) kiln_note(err, "%s", option);
+    return st;
 }

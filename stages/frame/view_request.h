@@ -27,6 +27,14 @@ typedef struct {
             KILN_KEYED                                                                                                            \
     }
 
+/* Reads --near: "profile", for which *out is as it was, or a distance in scene units. KILN_E_USAGE. */
+kiln_status kiln_near_parse(const char *text, double *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_near_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_VIEW_OPTION_CHECKS \
+    {                           \
+        "near", kiln_near_check \
+    }
+
 /* ---- view request ----------------------------------------------------------------------------------------------------------- */
 typedef struct {
     kiln_view view;
@@ -43,6 +51,13 @@ kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options
 bool kiln_view_request_may_see(const kiln_view_request *s, const kiln_chunk *c);
 
 /* ---- cameras by name ------------------------------------------------------------------------------------------------- */
+/* Can the text name a camera? KILN_E_USAGE: it is empty, longer than any name, or '#' without a number. _list: with commas. */
+kiln_status kiln_camera_name_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_list_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* Has the bake, once it has cameras, all that an option names? text: a name, or where `list` names with commas between them; NULL:
+ * the option is not given. m: NULL where there is no bake. KILN_E_USAGE, as kiln_camera_pick; KILN_E_IO. */
+kiln_status kiln_cameras_named_check(kiln_manifest *m, const char *option, const char *text, bool list,
+                                     kiln_error *err) KILN_MUST_CHECK;
 /* Finds a camera by NAME, or by #INDEX, from 0 in the order of sorted names. KILN_E_USAGE names the most similar name, or the
  * range. */
 kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index,

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "stages/front/table.h"
 #include "stages/front/time_left.h"
 
@@ -18,8 +19,9 @@ typedef struct {
 
 /* What a stage is called with. */
 typedef struct {
-    const char **argv; /* NULL: it does not run */
-    size_t first, n;   /* argv[first] to argv[n - 1] are ours */
+    const char **argv;  /* NULL: it does not run */
+    size_t first, n;    /* argv[first] to argv[n - 1] are ours */
+    const char **typed; /* [of the stage's options] the names by which `kiln pipeline` has them: those that were typed */
     bool allows_partial;
     const char *devices; /* --devices */
 } kiln_stage_call;
@@ -29,13 +31,15 @@ typedef struct {
     const kiln_opt *own_rows;       /* of `asked` */
     const kiln_pipeline_table *table;
     const kiln_cli *cli;        /* of the table; parsed */
+    char *const *words;         /* argv, ended by NULL */
     bool runs[KILN_STAGES_MAX]; /* by index in the table */
     const char *scene;          /* NULL: none is needed */
     char out[KILN_PATH_MAX], manifest[KILN_PATH_MAX];
     kiln_stage_call call[KILN_STAGES_MAX];
     kiln_time_left left;
     kiln_log_level level;
-    char partial[512]; /* stages that finished partially */
+    char partial[512];  /* stages that finished partially */
+    kiln_buffer stored; /* options of earlier runs that are in force (bake_stored.h), as text; empty: none */
 } kiln_bake;
 
 #endif

@@ -55,27 +55,33 @@ static double rows_of(const json_t *counters)
 
 static double views_of(const json_t *counters)
 {
-    static const char *const keys[] = {"cameras", "views"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    static const char *const keys[] = {"cameras", "views"}, *const counts[] = {"cameras_left_out", "views_left_out"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (json_array_size(json_object_get(counters, keys[i]))) return (double)json_array_size(json_object_get(counters, keys[i]));
+        if (number_of(counters, counts[i]) > 0) return number_of(counters, counts[i]);
+    }
     return NAN;
 }
 
 /* ---- size ----------------------------------------------------------------------------------------------------------- */
+static kiln_status add_view(void *size, const kiln_camera *c, kiln_error *err)
+{
+    kiln_bake_size *z = size;
+    const double pixels = (double)c->width * (double)c->height;
+    (void)err;
+    z->views++;
+    z->pixels += pixels;
+    z->photo_pixels += c->photo[0] ? pixels : 0;
+    return KILN_OK;
+}
+
 static void read_views(kiln_manifest *m, kiln_bake_size *z)
 {
-    kiln_camera *cameras = NULL;
-    uint32_t n = 0;
-    if (kiln_cameras_get(m, &cameras, &n, NULL) == KILN_OK && n) {
-        z->views = n;
-        z->pixels = z->photo_pixels = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            const double pixels = (double)cameras[i].width * (double)cameras[i].height;
-            z->pixels += pixels;
-            z->photo_pixels += cameras[i].photo[0] ? pixels : 0;
-        }
-    }
-    free(cameras);
+    kiln_bake_size of_cameras = {0};
+    if (kiln_cameras_each(m, add_view, &of_cameras, NULL) != KILN_OK || of_cameras.views == 0) return;
+    z->views = of_cameras.views;
+    z->pixels = of_cameras.pixels;
+    z->photo_pixels = of_cameras.photo_pixels;
 }
 
 /* kiln-prune predicts the pairs of some views: a list, each with the pairs before and after. */

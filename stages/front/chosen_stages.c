@@ -4,6 +4,7 @@
 #include "schema/layers.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/export/writer.h"
+#include "stages/frame/level_choice.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ bool kiln_bake_runs(const kiln_bake *b, const char *stage) { return b->runs[stag
 static kiln_status choose_stage(const char *name, size_t length, kiln_bake *b, kiln_error *err)
 {
     const char *nearest = NULL;
-    size_t best = KILN_NAME_NEAR(length) + 1;
+    size_t best = KILN_NAME_FAR;
     for (size_t s = 0; s < b->table->n_stages; s++) {
         const char *known = b->table->stage[s].stage;
         if (strlen(known) == length && !memcmp(known, name, length)) {
@@ -71,8 +72,7 @@ static bool has_run(const char *manifest, const char *stage)
     return row.state != KILN_STAGE_MISSING;
 }
 
-/* The text of an option that is given for a stage; NULL: it is not. */
-static const char *given_text(const kiln_bake *b, const char *stage, const char *name, char *text, size_t size)
+const char *kiln_bake_option(const kiln_bake *b, const char *stage, const char *name, char *text, size_t size)
 {
     const kiln_stage_options *s = &b->table->stage[stage_index(b, stage)];
     for (size_t i = 0; i < s->n; i++) {
@@ -86,8 +86,8 @@ static const char *given_text(const kiln_bake *b, const char *stage, const char 
 static const kiln_writer *format_of_levels(const kiln_bake *b)
 {
     char format[KILN_PATH_MAX], output[KILN_PATH_MAX];
-    const char *formats = given_text(b, "export", "format", format, sizeof format);
-    const char *path = given_text(b, "export", "output", output, sizeof output);
+    const char *formats = kiln_bake_option(b, "export", "format", format, sizeof format);
+    const char *path = kiln_bake_option(b, "export", "output", output, sizeof output);
     if (!kiln_bake_runs(b, "export") || (!formats && !path)) return NULL;
     return kiln_writers_need_levels(formats ? formats : "ply", path);
 }
@@ -95,21 +95,37 @@ static const kiln_writer *format_of_levels(const kiln_bake *b)
 /* Says whether this stage is to draw levels; text: of --level. */
 static bool draws_levels(const kiln_bake *b, const char *stage, char *text, size_t size)
 {
-    const char *level = kiln_bake_runs(b, stage) ? given_text(b, stage, "level", text, size) : NULL;
-    return level && strcmp(level, "0") != 0;
+    const char *level = kiln_bake_runs(b, stage) ? kiln_bake_option(b, stage, "level", text, size) : NULL;
+    kiln_level_wish wish;
+    kiln_error none; /* a text that is no level is refused later */
+    return level && kiln_level_wish_parse(level, &wish, &none) == KILN_OK && !kiln_level_wish_full(&wish);
 }
 
+enum { WHAT_MAX = 128 };
+
 /* Says whether what is asked for is made of levels of detail, and what that is. */
-static bool needs_levels(const kiln_bake *b, const char *maker)
+static bool needs_levels(const kiln_bake *b, char what[WHAT_MAX])
 {
     char level[KILN_PATH_MAX];
     const kiln_writer *writer = format_of_levels(b);
     const bool drawn = draws_levels(b, "tiles", level, sizeof level) || draws_levels(b, "render", level, sizeof level);
     if (writer)
-        kiln_say("--export %s needs levels of detail: kiln-%s makes them", writer->name, maker);
+        (void)snprintf(what, WHAT_MAX, "--export %s", writer->name);
     else if (drawn)
-        kiln_say("--level %s needs levels of detail: kiln-%s makes them", level, maker);
+        (void)snprintf(what, WHAT_MAX, "--level %.80s", level);
     return writer || drawn;
+}
+
+static const char *maker_of_levels(void) { return kiln_layer_kinds[KILN_LAYER_levels].stage; }
+
+/* What is made of levels needs the stage that makes them, in this run or before. */
+static kiln_status check_levels(const kiln_bake *b, kiln_error *err)
+{
+    char what[WHAT_MAX];
+    const char *maker = maker_of_levels();
+    if (kiln_bake_runs(b, maker) || !needs_levels(b, what) || has_run(b->manifest, maker)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "%s needs levels of detail, and this run leaves out kiln-%s, which makes them; %s", what,
+                     maker, b->asked->stages ? "name it in --stages" : "leave out --no-lod");
 }
 
 static bool is_wanted(const kiln_bake *b, const char *stage)
@@ -117,7 +133,10 @@ static bool is_wanted(const kiln_bake *b, const char *stage)
     const kiln_opt *row = row_of(b, stage);
     if (row && kiln_opt_given(b->cli, row->name)) return *(const bool *)row->where;
     if (has_run(b->manifest, stage)) return true;
-    return strcmp(stage, kiln_layer_kinds[KILN_LAYER_levels].stage) == 0 && needs_levels(b, stage);
+    char what[WHAT_MAX];
+    if (strcmp(stage, maker_of_levels()) != 0 || !needs_levels(b, what)) return false;
+    kiln_say("%s needs levels of detail: kiln-%s makes them", what, stage);
+    return true;
 }
 
 static void choose_asked(kiln_bake *b)
@@ -216,6 +235,7 @@ kiln_status kiln_chosen_stages_begin(kiln_bake *b, kiln_error *err)
 kiln_status kiln_chosen_stages_end(kiln_bake *b, kiln_error *err)
 {
     choose_asked(b);
+    KILN_TRY(check_levels(b, err));
     KILN_TRY(check_reach(b, err));
     KILN_TRY(check_once(b, err));
     return check_parts(b, err);

@@ -13,6 +13,8 @@ kiln_status kiln_chosen_stages_begin(kiln_bake *b, kiln_error *err) KILN_MUST_CH
 /* Adds those that the manifest tells of, which is known now, and checks the options. KILN_E_USAGE: one is of a stage that does not
  * run, or leaves a later stage nothing to read. */
 kiln_status kiln_chosen_stages_end(kiln_bake *b, kiln_error *err) KILN_MUST_CHECK;
+/* The text of an option that this bake gives to a stage; NULL: it gives none. */
+const char *kiln_bake_option(const kiln_bake *b, const char *stage, const char *name, char *text, size_t size);
 /* Says whether this stage, which the table has, runs. */
 bool kiln_bake_runs(const kiln_bake *b, const char *stage);
 

@@ -96,6 +96,8 @@ static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_e
     if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
     KILN_TRY(KILN_ALLOC(&c->options, table->n + 16, "the options of a command", err));
     if (is_slurm) add_rows(c, kiln_front_slurm_cli.options, NULL);
+    if (row->run == kiln_front_claim) add_rows(c, kiln_front_claim_cli.options, NULL);
+    if (row->run == kiln_front_claim) add_rows(c, kiln_print_options, NULL);
     if (!is_pipeline && !is_slurm) return KILN_OK;
     add_rows(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
     add_rows(c, kiln_print_options, NULL);

@@ -15,12 +15,14 @@ typedef kiln_status kiln_front_command(int argc, char **argv, int *code, kiln_er
 
 /* Bakes a scene: runs the stages one after the other and stops at the first that fails, with its exit code. */
 kiln_front_command kiln_front_pipeline;
-/* Becomes the script that bakes over the hosts of a Slurm cluster (pipelines/slurm), with KILN in its environment: this program.
- * Returns only when that failed, or when --help, --man or the like was printed. */
+/* Bakes over the hosts of a Slurm cluster; it is what its jobs execute, too (slurm_submit.h). */
 kiln_front_command kiln_front_slurm;
 /* Its own options; it takes those of `kiln pipeline` besides, of which _passes says whether it takes this one. */
 extern const kiln_cli kiln_front_slurm_cli;
 bool kiln_front_slurm_passes(const char *name);
+/* Prints the open round of a bake over hosts, checked, for scripts. */
+kiln_front_command kiln_front_claim;
+extern const kiln_cli kiln_front_claim_cli;
 /* Prints what there is, or the help of a command. */
 kiln_front_command kiln_front_help;
 /* Prints a completion script: bash or zsh. */

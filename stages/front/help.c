@@ -11,6 +11,7 @@
 const kiln_front_row kiln_front_rows[] = {
     {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
     {"slurm", "bakes a scene over the hosts of a Slurm cluster", "SCENE", kiln_front_slurm},
+    {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST", kiln_front_claim},
     {"help", "prints this overview, or the help of a command", "[COMMAND]", kiln_front_help},
     {"completion", "prints a completion script for a shell", "bash|zsh", kiln_front_completion},
     {NULL, NULL, NULL, NULL},
@@ -118,7 +119,7 @@ kiln_status kiln_front_unknown(const char *name, kiln_error *err)
     static kiln_program_list programs;
     const size_t length = strlen(name);
     const char *nearest = NULL;
-    size_t best = KILN_NAME_NEAR(length) + 1;
+    size_t best = KILN_NAME_FAR;
     KILN_TRY(kiln_programs_list(&programs, err));
     for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
         if (kiln_name_distance(name, length, r->name) < best) best = kiln_name_distance(name, length, nearest = r->name);

@@ -8,11 +8,17 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "stages/engine/stage_graph.h"
+#include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"
+#include "stages/front/bake_stored.h"
+#include "stages/front/bake_targets.h"
+#include "stages/front/call_checks.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 #include "stages/front/stage_calls.h"
+#include "stages/products/stale_products.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -93,7 +99,7 @@ static const char *const notes[] = {
     "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
     NULL};
 
-static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+static kiln_status make_pipeline_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
 {
     KILN_TRY(kiln_pipeline_table_make(from_make ? make_rows : own_rows, t, err));
     *out = (kiln_cli){.program = KILN_PIPELINE,
@@ -108,7 +114,10 @@ static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *
     return KILN_OK;
 }
 
-kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err) { return make_cli(false, out, t, err); }
+kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+{
+    return make_pipeline_cli(false, out, t, err);
+}
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
@@ -184,12 +193,14 @@ static kiln_status run_program(const char *name, const char **argv, bool quiet, 
 }
 
 /* Made under another name first: what stands under its own is whole, and is used as it is. */
-static kiln_status make_demo(const char *dir, int *code, kiln_error *err)
+static kiln_status make_demo(const char *given, int *code, kiln_error *err)
 {
-    char unfinished[KILN_PATH_MAX];
-    if (kiln_is_dir(dir)) return KILN_OK;
-    if (snprintf(unfinished, sizeof unfinished, "%s.unfinished", dir) >= (int)sizeof unfinished)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", dir);
+    char unfinished[KILN_PATH_MAX], dir[KILN_PATH_MAX];
+    if (kiln_is_dir(given)) return KILN_OK;
+    KILN_TRY(kiln_path_join(dir, sizeof dir, "", given, err));
+    for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/';) dir[--n] = '\0';
+    kiln_leftover_folders_drop(dir);
+    KILN_TRY(kiln_temporary_path(dir, unfinished, err));
     const char *argv[] = {NULL, "demo", unfinished, "--quiet", NULL};
     KILN_TRY(run_program("generate", argv, true, code, err));
     if (*code) return KILN_OK;
@@ -246,6 +257,14 @@ static kiln_status run_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
     return st;
 }
 
+/* The first stages bring what options name: cameras, chunks. */
+static kiln_status check_names(const kiln_bake *b, size_t s, kiln_error *err)
+{
+    const kiln_status st = kiln_stage_names_check(b, table.stage[s].stage, err);
+    kiln_log_init(KILN_PIPELINE, b->level);
+    return st;
+}
+
 static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
 {
     if (b->level != KILN_LOG_QUIET) plan_time(b);
@@ -253,6 +272,7 @@ static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
         const kiln_stage_call *c = &b->call[s];
         if (!b->runs[s]) continue;
         KILN_TRY(run_stage(b, s, code, err));
+        if (*code == 0) KILN_TRY(check_names(b, s, err));
         if (*code == 0) continue;
         if (*code != kiln_exit_code(KILN_E_PARTIAL) || !c->allows_partial) return KILN_OK;
         const size_t at = strlen(b->partial);
@@ -277,8 +297,11 @@ static bool has_report(const kiln_bake *b, const char *path)
 static kiln_status make_report(const kiln_bake *b, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    const char *argv[] = {NULL, b->manifest, "--quiet", is_yes("allow-network-fs") ? "--allow-network-fs" : NULL, NULL};
+    const char *argv[] = {NULL, b->manifest, "--quiet", NULL, NULL, NULL};
+    size_t n = 3;
     int code = 0;
+    if (is_yes("allow-network-fs")) argv[n++] = "--allow-network-fs";
+    if (is_yes("overwrite")) argv[n++] = "--overwrite";
     if (!o.report || o.stages || !kiln_is_file(b->manifest)) return KILN_OK;
     KILN_TRY(kiln_path_join(path, sizeof path, b->out, "report.html", err));
     if (has_report(b, path)) return KILN_OK;
@@ -288,6 +311,29 @@ static kiln_status make_report(const kiln_bake *b, kiln_error *err)
     if (st != KILN_OK || code)
         kiln_warn("the bake is whole, but there is no report of it; kiln report %s tries again", b->manifest);
     return kiln_program_stopped(err);
+}
+
+/* Said at the end, where what the bake is of is looked for; each stage has said it before it began, too. */
+static void say_stored(const kiln_bake *b)
+{
+    if (!b->stored.size) return;
+    kiln_say("stored options in force until --reset: %s", (const char *)b->stored.data);
+}
+
+/* Nothing is dropped without being asked for: what is left of before is named. */
+static void say_stale_products(const kiln_bake *b)
+{
+    kiln_manifest *m;
+    kiln_stale_list list;
+    char text[1024];
+    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+        return;
+    if (kiln_stale_products_get(m, &list, NULL) == KILN_OK && list.n > 0) {
+        kiln_stale_products_text(&list, text);
+        kiln_say("%s; kiln gc %s removes what nobody has changed of them", text, b->manifest);
+    }
+    kiln_stale_list_release(&list);
+    kiln_manifest_close(m);
 }
 
 static void say_place(const kiln_bake *b, const char *what, const char *stage, const char *folder)
@@ -308,19 +354,36 @@ static void say_places(const kiln_bake *b)
     say_place(b, "export:", "export", "export");
 }
 
-static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, kiln_error *err)
+/* Everything that is known before the first stage runs. */
+static kiln_status prepare_bake(const kiln_parsed *parsed, kiln_bake *b, kiln_error *err)
 {
+    b->asked = &o;
+    b->own_rows = own_rows;
+    b->table = &table;
+    b->cli = &cli;
     b->level = is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL;
-    kiln_log_init(KILN_PIPELINE, b->level);
+    kiln_log_init(cli.program, b->level);
     KILN_TRY(kiln_chosen_stages_begin(b, err));
     KILN_TRY(kiln_bake_places(parsed, b, err));
     KILN_TRY(kiln_chosen_stages_end(b, err));
     KILN_TRY(kiln_stage_calls_make(b, err));
+    KILN_TRY(kiln_stage_calls_check(b, err));
+    kiln_log_init(cli.program, b->level);
+    return KILN_OK;
+}
+
+static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, kiln_error *err)
+{
+    KILN_TRY(prepare_bake(parsed, b, err));
+    if (!o.print_commands) KILN_TRY(kiln_bake_targets_check(b, is_yes("overwrite"), err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
+    KILN_TRY(kiln_bake_stored(b, err));
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
+    if (*code == 0) say_stale_products(b);
     if (*code == 0) say_places(b);
+    if (*code == 0 || b->partial[0]) say_stored(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,
                          "baked in part: %s lacks what%s gave up; the same command tries it again, "
@@ -329,16 +392,14 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     return KILN_OK;
 }
 
-static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
+static kiln_status run(const kiln_parsed *parsed, char *const *words, int *code, kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
-    b.asked = &o;
-    b.own_rows = own_rows;
-    b.table = &table;
-    b.cli = &cli;
+    b.words = words;
     const kiln_status st = run_bake(parsed, &b, code, err);
     kiln_program_stop_workers(); /* a last stage that ran has done so */
     kiln_stage_calls_release(&b);
+    kiln_buffer_release(&b.stored);
     return st;
 }
 
@@ -346,10 +407,10 @@ static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *e
 {
     kiln_parsed parsed;
     const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
-    KILN_TRY(make_cli(from_make, &cli, &table, err));
+    KILN_TRY(make_pipeline_cli(from_make, &cli, &table, err));
     if (from_make) KILN_TRY(read_variables(&argc, argv, err));
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
-    return parsed.done ? KILN_OK : run(&parsed, code, err);
+    return parsed.done ? KILN_OK : run(&parsed, argv + 1, code, err);
 }
 
 kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)
@@ -357,4 +418,89 @@ kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *er
     const kiln_status st = parse_and_run(argc, argv, code, err);
     kiln_pipeline_table_release(&table);
     return st;
+}
+
+/* ---- the commands alone, for `kiln slurm` ------------------------------------------------------------------------ */
+
+enum { GUEST_ROWS_MAX = 32 };
+
+static kiln_status make_guest_cli(const kiln_bake_guest *g, bool from_make, kiln_error *err)
+{
+    static kiln_opt rows[GUEST_ROWS_MAX];
+    size_t n = 0;
+    for (const kiln_opt *row = from_make ? make_rows : own_rows; row->name; row++) rows[n++] = *row;
+    for (const kiln_opt *row = g->rows; row->name; row++) {
+        if (n + 1 == GUEST_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "%s has too many options", g->program);
+        rows[n++] = *row;
+    }
+    rows[n] = (kiln_opt){.name = NULL};
+    KILN_TRY(kiln_pipeline_table_make(rows, &table, err));
+    cli = (kiln_cli){.program = g->program,
+                     .positionals = "SCENE",
+                     .n_optional = 1,
+                     .options = table.rows,
+                     .common = kiln_print_options,
+                     .help = g->help,
+                     .from_make = from_make};
+    return KILN_OK;
+}
+
+static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands *out, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    const kiln_stage_call *call = &b->call[s];
+    kiln_stage_command *c = &out->stage[out->n++];
+    const kiln_stage_info *info = kiln_stage_find(b->table->stage[s].stage); /* a name that stays when the table goes */
+    *c = (kiln_stage_command){.stage = info->name, .allows_partial = call->allows_partial};
+    KILN_TRY(kiln_program_path(c->stage, path, err));
+    KILN_TRY(kiln_words_add(&c->words, path, err));
+    for (size_t i = 1; i < call->n; i++) KILN_TRY(kiln_words_add(&c->words, call->argv[i], err));
+    return KILN_OK;
+}
+
+static kiln_status copy_commands(const kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
+{
+    (void)snprintf(out->out, sizeof out->out, "%s", b->out);
+    (void)snprintf(out->manifest, sizeof out->manifest, "%s", b->manifest);
+    (void)snprintf(out->scene, sizeof out->scene, "%s", b->scene ? b->scene : "");
+    for (size_t s = 0; s < b->table->n_stages; s++)
+        if (b->runs[s]) KILN_TRY(copy_command(b, s, out, err));
+    return out->n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--stages names no stage");
+}
+
+static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+{
+    static kiln_bake b; /* too big for the stack */
+    kiln_parsed parsed;
+    int code = 0;
+    const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
+    KILN_TRY(make_guest_cli(g, from_make, err));
+    if (from_make) KILN_TRY(read_variables(&argc, argv, err));
+    KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
+    out->printed = parsed.done;
+    if (parsed.done) return KILN_OK;
+    KILN_TRY(g->check(&cli, err));
+    if (g->stages) o.stages = g->stages;
+    b.words = argv + 1;
+    o.print_commands = true; /* another host may run them: what this machine has and lacks says nothing */
+    kiln_status st = prepare_bake(&parsed, &b, err);
+    if (st == KILN_OK && o.demo && g->makes_demo()) st = make_demo(b.scene, &code, err);
+    if (st == KILN_OK && code) st = kiln_fail(err, KILN_E_IO, "the demo scene was not made");
+    if (st == KILN_OK) st = copy_commands(&b, out, err);
+    kiln_stage_calls_release(&b);
+    return st;
+}
+
+kiln_status kiln_bake_commands_make(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+{
+    *out = (kiln_bake_commands){0};
+    const kiln_status st = make_commands(g, argc, argv, out, err);
+    kiln_pipeline_table_release(&table);
+    return st;
+}
+
+void kiln_bake_commands_release(kiln_bake_commands *c)
+{
+    for (size_t s = 0; s < c->n; s++) kiln_words_release(&c->stage[s].words);
+    c->n = 0;
 }

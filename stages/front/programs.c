@@ -148,20 +148,6 @@ kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s", path, strerror(errno));
 }
 
-kiln_status kiln_script_become(const char *name, char **argv, kiln_error *err)
-{
-    char folder[KILN_PATH_MAX], self[KILN_PATH_MAX], share[KILN_PATH_MAX], path[KILN_PATH_MAX];
-    KILN_TRY(kiln_own_folder(folder, err));
-    KILN_TRY(kiln_own_program(self, err));
-    KILN_TRY(kiln_path_join(share, sizeof share, folder, "../share/splatkiln", err));
-    KILN_TRY(kiln_path_join(path, sizeof path, share, name, err));
-    KILN_TRY(check_there(path, err));
-    if (setenv("KILN", self, 1) != 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for the environment of '%s'", path);
-    argv[0] = path;
-    execv(path, argv);
-    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s", path, strerror(errno));
-}
-
 /* ---- asking ------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status read_answer(int fd, kiln_buffer *out, kiln_error *err)

@@ -32,9 +32,6 @@ typedef struct {
 kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err) KILN_MUST_CHECK;
 /* Writes the path of kiln-NAME beside this program into out[KILN_PATH_MAX], whether it is there or not. */
 kiln_status kiln_program_path(const char *name, char *out, kiln_error *err) KILN_MUST_CHECK;
-/* Becomes the script ../share/splatkiln/NAME, seen from the folder of this program, with KILN in its environment: the path of this
- * program. argv[0] is set here. Returns only when that failed: KILN_E_IO. */
-kiln_status kiln_script_become(const char *name, char **argv, kiln_error *err) KILN_MUST_CHECK;
 /* The stage of this name that this program has in itself, whatever lies beside it; NULL: there is none. */
 const kiln_stage_program *kiln_stage_program_find(const char *name);
 /* The same, unless kiln-NAME beside this program is another program. */

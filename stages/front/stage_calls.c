@@ -27,6 +27,28 @@ static const char *devices_of(const kiln_bake *b, const kiln_stage_options *s)
     return "auto";
 }
 
+/* --export is --export-format by a second name, and both are one value: the words tell. */
+static bool was_typed(const kiln_bake *b, const char *name)
+{
+    const size_t n = strlen(name);
+    for (char *const *word = b->words; *word && strcmp(*word, "--") != 0; word++)
+        if (!strncmp(*word, "--", 2) && !strncmp(*word + 2, name, n) && (!(*word)[n + 2] || (*word)[n + 2] == '=')) return true;
+    return false;
+}
+
+static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&c->typed, s->n + 1, "the names of options", err));
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_stage_option *o = &s->option[i];
+        const kiln_opt *row = kiln_pipeline_given(b->cli, o);
+        c->typed[i] = row ? row->name : o->general ? o->general->name : o->special->name;
+        for (size_t k = 0; row == o->special && k < b->table->n; k++)
+            if (b->table->rows[k].where == row->where && was_typed(b, b->table->rows[k].name)) c->typed[i] = b->table->rows[k].name;
+    }
+    return KILN_OK;
+}
+
 static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 4, "the arguments of a stage", err));
@@ -36,6 +58,7 @@ static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, ki
     c->first = c->n;
     c->allows_partial = allows_partial(b, s);
     c->devices = devices_of(b, s);
+    KILN_TRY(note_names(s, b, c, err));
     return kiln_pipeline_arguments(b->cli, s, (char **)c->argv, &c->n, err);
 }
 
@@ -80,5 +103,6 @@ void kiln_stage_calls_release(kiln_bake *b)
     for (size_t s = 0; s < KILN_STAGES_MAX; s++) {
         for (size_t i = b->call[s].first; i < b->call[s].n; i++) free((char *)b->call[s].argv[i]);
         free(b->call[s].argv);
+        free(b->call[s].typed);
     }
 }

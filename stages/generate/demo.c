@@ -9,6 +9,7 @@
 #include "base/vec3.h"
 #include "stages/image/image.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,16 +285,42 @@ static void demo_camera(uint32_t k, uint32_t n, int width, int height, kg_cam *c
     c->width = width, c->height = height;
 }
 
-static kiln_status take_photos(const char *dir, const kiln_generate_options *o, const kg_splat *splats, const kg_cam *cameras,
-                               const char *const *names, kiln_error *err)
+/* Photos of somebody are a scene of which import would take these for a part. */
+static kiln_status check_folder(const char *dir, const kiln_generate_options *o, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    bool empty = true;
+    KILN_TRY(kiln_path_join(path, sizeof path, dir, "images", err));
+    DIR *const d = o->overwrite ? NULL : opendir(path);
+    if (!d) return KILN_OK;
+    for (const struct dirent *e = readdir(d); e && empty; e = readdir(d))
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    (void)closedir(d);
+    if (empty) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "the folder '%s' holds files; name another folder, or put the photos there with -w, --overwrite", path);
+}
+
+static kiln_status check_photos(const char *dir, const kiln_generate_options *o, const char *const *names, kiln_generated *photos,
+                                kiln_error *err)
+{
+    char file[64];
+    KILN_TRY(check_folder(dir, o, err));
+    for (uint32_t k = 0; k < o->cameras; k++) {
+        snprintf(file, sizeof file, "images/%s.png", names[k]);
+        KILN_TRY(kiln_generated_check(dir, file, o, &photos[k], err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status take_photos(const kiln_generated *photos, const kiln_generate_options *o, const kg_splat *splats,
+                               const kg_cam *cameras, kiln_error *err)
 {
     for (uint32_t k = 0; k < o->cameras; k++) {
-        char path[KILN_PATH_MAX], file[64];
         float *rgb;
-        snprintf(file, sizeof file, "images/%s.png", names[k]);
-        KILN_TRY(kiln_path_join(path, sizeof path, dir, file, err));
         KILN_TRY(kiln_photograph(splats, o->gaussians, &cameras[k], o->threads, &rgb, err));
-        kiln_status st = kiln_picture_write(&(kiln_picture_job){.path = path,
+        kiln_status st = kiln_picture_write(&(kiln_picture_job){.path = photos[k].path,
+                                                                .seen = &photos[k].seen,
                                                                 .format = KILN_PNG8,
                                                                 .data = rgb,
                                                                 .width = (uint32_t)cameras[k].width,
@@ -310,7 +337,8 @@ static kiln_status take_photos(const char *dir, const kiln_generate_options *o, 
 kiln_status kiln_generate_demo(const char *dir, const kiln_generate_options *o, kiln_error *err)
 {
     kiln_status st;
-    char path[KILN_PATH_MAX], (*text)[16] = NULL;
+    char(*text)[16] = NULL;
+    kiln_generated ply, list, *photos = NULL;
     const char **names = NULL;
     kg_cam *cameras = NULL;
     kg_splat *splats = NULL;
@@ -323,13 +351,16 @@ kiln_status kiln_generate_demo(const char *dir, const kiln_generate_options *o, 
         names[k] = text[k];
         demo_camera(k, o->cameras, (int)o->width, (int)o->height, &cameras[k]);
     }
+    KILN_GO(KILN_ALLOC(&photos, o->cameras, "photos", err));
+    KILN_GO(kiln_generated_check(dir, "scene.ply", o, &ply, err));
+    KILN_GO(kiln_generated_check(dir, "cameras.json", o, &list, err));
+    KILN_GO(check_photos(dir, o, names, photos, err));
     for (uint64_t i = 0; i < o->gaussians; i++) demo_row(NULL, i, &splats[i]);
-    KILN_GO(kiln_path_join(path, sizeof path, dir, "scene.ply", err));
-    KILN_GO(kiln_write_splats(path, o->gaussians, demo_row, NULL, o->threads, err));
-    KILN_GO(take_photos(dir, o, splats, cameras, names, err));
-    KILN_GO(kiln_path_join(path, sizeof path, dir, "cameras.json", err));
-    KILN_GO(kiln_write_cameras(path, cameras, names, o->cameras, err));
+    KILN_GO(kiln_write_splats(&ply, o->gaussians, demo_row, NULL, o->threads, err));
+    KILN_GO(take_photos(photos, o, splats, cameras, err));
+    KILN_GO(kiln_write_cameras(&list, cameras, names, o->cameras, err));
 done:
+    free(photos);
     free(splats);
     free(names);
     free(text);

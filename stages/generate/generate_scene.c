@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/products/product_guard.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -36,23 +37,49 @@ static void write_header(FILE *f, uint64_t n)
     fprintf(f, "end_header\n");
 }
 
-kiln_status kiln_close_checked(FILE *f, const char *path, kiln_status st, kiln_error *err)
+kiln_status kiln_generated_check(const char *dir, const char *name, const kiln_generate_options *o, kiln_generated *out,
+                                 kiln_error *err)
 {
-    int bad = fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
-    int why = errno;
-    if (fclose(f) != 0) bad = 1;
-    if (st == KILN_OK && bad) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(why));
+    kiln_product_guard *g;
+    *out = (kiln_generated){0};
+    KILN_TRY(kiln_path_join(out->path, sizeof out->path, dir, name, err));
+    KILN_TRY(kiln_product_guard_open(NULL, o->overwrite, &g, err));
+    const kiln_status st = kiln_product_guard_check(g, out->path, &out->seen, err);
+    kiln_product_guard_close(g);
     return st;
 }
 
-kiln_status kiln_write_splats(const char *path, uint64_t n, kiln_splat_source *source, const void *context, unsigned threads,
+kiln_status kiln_generated_open(kiln_generated *g, kiln_error *err)
+{
+    int fd;
+    KILN_TRY(kiln_make_parents(g->path, err));
+    kiln_leftovers_drop(g->path);
+    KILN_TRY(kiln_temporary_create(g->path, g->temporary, &fd, err));
+    g->f = fdopen(fd, "wb");
+    if (g->f) return KILN_OK;
+    const kiln_status st = kiln_file_write_failed(g->path, errno, err);
+    (void)close(fd);
+    (void)unlink(g->temporary);
+    return st;
+}
+
+kiln_status kiln_generated_close(kiln_generated *g, kiln_status st, kiln_error *err)
+{
+    int bad = fflush(g->f) != 0 || ferror(g->f) || fsync(fileno(g->f)) != 0;
+    int why = errno;
+    if (fclose(g->f) != 0) bad = 1;
+    if (st == KILN_OK && bad) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", g->path, strerror(why));
+    if (st == KILN_OK) st = kiln_product_put(g->temporary, g->path, &g->seen, err);
+    if (st != KILN_OK) (void)unlink(g->temporary); /* the first reason is the one to tell */
+    return st;
+}
+
+kiln_status kiln_write_splats(kiln_generated *to, uint64_t n, kiln_splat_source *source, const void *context, unsigned threads,
                               kiln_error *err)
 {
     float(*rows)[ROW_FLOATS];
-    KILN_TRY(kiln_make_parents(path, err));
-    FILE *f = fopen(path, "wb");
-    if (!f) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    write_header(f, n);
+    KILN_TRY(kiln_generated_open(to, err));
+    write_header(to->f, n);
     kiln_status st = kiln_alloc((void **)&rows, BLOCK, sizeof *rows, "rows", err);
     for (uint64_t first = 0; st == KILN_OK && first < n; first += BLOCK) {
         int64_t count = (int64_t)(n - first < BLOCK ? n - first : BLOCK);
@@ -62,14 +89,15 @@ kiln_status kiln_write_splats(const char *path, uint64_t n, kiln_splat_source *s
             source(context, first + (uint64_t)i, &g);
             row_of(&g, rows[i]);
         }
-        if (fwrite(rows, sizeof *rows, (size_t)count, f) != (size_t)count)
-            st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+        if (fwrite(rows, sizeof *rows, (size_t)count, to->f) != (size_t)count)
+            st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", to->path, strerror(errno));
     }
     if (st == KILN_OK) free(rows);
-    return kiln_close_checked(f, path, st, err);
+    return kiln_generated_close(to, st, err);
 }
 
-kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const char *const *names, uint32_t n, kiln_error *err)
+kiln_status kiln_write_cameras(const kiln_generated *to, const kg_cam *cameras, const char *const *names, uint32_t n,
+                               kiln_error *err)
 {
     kiln_buffer b = {0};
     kiln_status st = kiln_buffer_printf(&b, err, "[\n");
@@ -85,7 +113,7 @@ kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const ch
             (double)c->fy, (double)c->cx, (double)c->cy, c->width, c->height, i + 1 < n ? "," : ""));
     }
     KILN_GO(kiln_buffer_printf(&b, err, "]\n"));
-    KILN_GO(kiln_file_write(path, b.data, b.size, err));
+    KILN_GO(kiln_product_write(to->path, b.data, b.size, &to->seen, err));
 done:
     kiln_buffer_release(&b);
     return st;
@@ -114,16 +142,16 @@ static void bench_row(const void *context, uint64_t i, kg_splat *g)
 
 kiln_status kiln_generate_scene(const char *dir, const kiln_generate_options *o, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
+    kiln_generated ply, list;
     kg_cam *cameras;
     bench_scene b = {.o = o};
+    KILN_TRY(kiln_generated_check(dir, "scene.ply", o, &ply, err));
+    KILN_TRY(kiln_generated_check(dir, "cameras.json", o, &list, err));
     kg_scene_init(&b.scene, o->gaussians, o->seed);
-    KILN_TRY(kiln_path_join(path, sizeof path, dir, "scene.ply", err));
-    KILN_TRY(kiln_write_splats(path, o->gaussians, bench_row, &b, o->threads, err));
+    KILN_TRY(kiln_write_splats(&ply, o->gaussians, bench_row, &b, o->threads, err));
     KILN_TRY(KILN_ALLOC(&cameras, o->cameras, "cameras", err));
     for (uint32_t k = 0; k < o->cameras; k++) kg_camera((int)k, (int)o->cameras, (int)o->width, (int)o->height, &cameras[k]);
-    kiln_status st = kiln_path_join(path, sizeof path, dir, "cameras.json", err);
-    if (st == KILN_OK) st = kiln_write_cameras(path, cameras, NULL, o->cameras, err);
+    const kiln_status st = kiln_write_cameras(&list, cameras, NULL, o->cameras, err);
     free(cameras);
     return st;
 }

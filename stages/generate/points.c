@@ -29,13 +29,11 @@ static kiln_status write_rows(FILE *f, const char *path, const kiln_generate_opt
 
 kiln_status kiln_generate_points(const char *dir, const kiln_generate_options *o, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
-    KILN_TRY(kiln_path_join(path, sizeof path, dir, "points.ply", err));
-    KILN_TRY(kiln_make_parents(path, err));
-    FILE *f = fopen(path, "wb");
-    if (!f) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    kiln_generated to;
+    KILN_TRY(kiln_generated_check(dir, "points.ply", o, &to, err));
+    KILN_TRY(kiln_generated_open(&to, err));
+    FILE *const f = to.f;
     fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n", (unsigned long long)o->gaussians);
     fprintf(f, "property float x\nproperty float y\nproperty float z\nend_header\n");
-    const kiln_status st = write_rows(f, path, o, err);
-    return kiln_close_checked(f, path, st, err);
+    return kiln_generated_close(&to, write_rows(f, to.path, o, err), err);
 }

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "kernels/png_rows/png_rows.h"
+#include "stages/products/product_place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,8 +61,13 @@ typedef enum {
         KILN_N_PICTURE_FORMATS
 } kiln_picture_format;
 typedef struct {
-    const char *key, *value; /* PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
+    const char *key, *value; /* value NULL: our name and version. PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
 } kiln_picture_text;
+/* The mark by which our PNGs are known (product_mark.h): the first text of a picture that is a result. */
+#define KILN_PICTURE_SOFTWARE \
+    {                         \
+        "Software", NULL      \
+    }
 /* What is to be written, and where. */
 typedef struct {
     const char *path;
@@ -77,11 +83,14 @@ typedef struct {
     unsigned threads; /* of a PNG; 0 counts as 1 */
     /* NULL, or all rows of a PNG as kernels/png_rows makes them for kiln_picture_png_rows; data is not read then. */
     const unsigned char *rows;
+    /* What stood at `path` when it was allowed to write there; NULL: nothing did. */
+    const kiln_product_seen *seen;
 } kiln_picture_job;
 /* Returns the arguments of the operation that makes the rows of this PNG, all of them, without its `rows`. */
 kiln_png_rows_args kiln_picture_png_rows(const kiln_picture_job *job);
-/* Written to NAME.tmp.PID and renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level,
- * blocks of fixed size), on any number of threads and in every process; with another ISA-L or kind of processor perhaps not. */
+/* Written beside its name and renamed (product_place.h); missing folders are made. A PNG with our mark ends with its seal
+ * (product_mark.h). The same pixels give the same bytes (one fixed filter, one level, blocks of fixed size), on any number of
+ * threads and in every process; with another ISA-L or kind of processor perhaps not. */
 kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KILN_MUST_CHECK;
 /* Host memory that this takes at most besides the data, and besides half a MiB for each thread (of a row that is longer than 64
  * KiB: three rows and 300 KiB). */

@@ -1,6 +1,6 @@
 /* picture -- which format a file is, and how a written one reaches its place.
  *
- * A format is known by its first bytes, because names can be wrong. A picture is written to NAME.tmp.PID and renamed when it is
+ * A format is known by its first bytes, because names can be wrong. A picture is written beside its name and renamed when it is
  * complete and on disk, so that no reader ever sees half of one.
  */
 #include "stages/image/image_internal.h"
@@ -143,13 +143,12 @@ static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln
 
 static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
 {
+    static const kiln_product_seen nothing = {0};
     char tmp[KILN_PATH_MAX];
-    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", job->path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_INPUT, "the name '%.100s...' is too long", job->path);
+    int fd;
     KILN_TRY(kiln_file_replaceable(job->path, err));
     KILN_TRY(kiln_make_parents(job->path, err));
-    int fd;
-    KILN_TRY(kiln_file_create(tmp, &fd, err));
+    KILN_TRY(kiln_temporary_create(job->path, tmp, &fd, err));
     FILE *f = fdopen(fd, "wb");
     if (!f) {
         const kiln_status st = kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
@@ -159,8 +158,7 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
     }
     kiln_status st = job->format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
     st = close_written(f, job->path, st, err);
-    if (st == KILN_OK && rename(tmp, job->path) != 0)
-        st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", tmp, job->path, strerror(errno));
+    if (st == KILN_OK) st = kiln_product_put(tmp, job->path, job->seen ? job->seen : &nothing, err);
     if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already reported */
     return st;
 }

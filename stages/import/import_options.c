@@ -75,12 +75,28 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static kiln_status check_split(const char *text, kiln_error *err)
+{
+    kiln_split split;
+    return kiln_split_parse(text, &split, err);
+}
+
+static kiln_status check_addition(const char *item, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    kiln_move move;
+    return kiln_addition_parse(item, path, &move, err);
+}
+
+static const kiln_opt_check checks[] = {{"split", check_split}, {"add", check_addition}, {NULL, NULL}};
+
 const kiln_cli kiln_import_cli = {.program = "kiln-import",
                                   .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
                                   .positionals = "SCENE MANIFEST",
                                   .n_positionals = 2,
                                   .options = options,
-                                  .common = kiln_common_options};
+                                  .common = kiln_common_options,
+                                  .checks = checks};
 
 /* Of --up, by index. */
 static const char *const ups[] = {NULL, "x", "-x", "y", "-y", "z", "-z"};

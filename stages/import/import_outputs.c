@@ -1,6 +1,7 @@
-/* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), the
- * scene row (read by all), its words (read by those that write files) and tracks, the way from COLMAP's points to photos (read by
- * knn, which colours points). Each has a digest of its own, so that a new photo does not make stages stale that never look at one.
+/* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), their
+ * views alone (read by prune, which asks what cameras see of large Gaussians), the scene row (read by all), its words (read by
+ * those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points). Each has a digest
+ * of its own, so that a new photo does not make stages stale that never look at one.
  */
 #include "stages/import/import_outputs.h"
 
@@ -11,8 +12,8 @@
 
 /* Each field of the scene that a later stage reads is in one of the digests below. */
 KILN_KEY_LISTS(kiln_scene, 14904);
-KILN_KEY_LISTS(kiln_camera, 9568);
-KILN_KEY_LISTS(kiln_source_file, 4168);
+KILN_KEY_LISTS(kiln_camera, 1392);
+KILN_KEY_LISTS(kiln_source_file, 80);
 
 static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
@@ -64,33 +65,53 @@ static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status key_camera(void *hasher, const kiln_camera *c, kiln_error *err)
+{
+    kiln_hasher *h = hasher;
+    (void)err;
+    kiln_key_text(h, "name", c->name);
+    kiln_key_hash(h, "camera", kiln_camera_hash(c));
+    if (c->distorted) kiln_key_u64(h, "undistorted", 1);
+    kiln_key_text(h, "split", c->split);
+    kiln_key_text(h, "photo", c->photo);
+    if (c->mask[0]) kiln_key_text(h, "mask", c->mask); /* without masks the digest of before */
+    return KILN_OK;
+}
+
 static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
-    kiln_camera *cameras = NULL;
     kiln_scene *s = NULL;
-    uint32_t n = 0;
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
     KILN_GO(kiln_scene_get(m, s, err));
-    KILN_GO(kiln_cameras_get(m, &cameras, &n, err));
     kiln_hasher *h = kiln_hasher_new();
     kiln_key_u64(h, "antialiased", s->antialiased);
     kiln_key_u64(h, "has_background", s->has_background);
     kiln_key_bytes(h, "background", s->background, sizeof s->background);
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "name", cameras[i].name);
-        kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
-        if (cameras[i].distorted) kiln_key_u64(h, "undistorted", 1);
-        kiln_key_text(h, "split", cameras[i].split);
-        kiln_key_text(h, "photo", cameras[i].photo);
-        if (cameras[i].mask[0]) kiln_key_text(h, "mask", cameras[i].mask); /* without masks the digest of before */
-    }
-    st = key_photos(m, h, err);
+    st = kiln_cameras_each(m, key_camera, h, err);
+    if (st == KILN_OK) st = key_photos(m, h, err);
     *out = kiln_hasher_end(h);
 done:
     free(s);
-    free(cameras);
     return st;
+}
+
+static kiln_status digest_views(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_camera *cameras = NULL;
+    uint32_t n = 0;
+    KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_camera *c = &cameras[i];
+        const double numbers[] = {c->fx, c->fy, c->cx, c->cy, c->width, c->height};
+        kiln_key_bytes(h, "rotation", c->r, sizeof c->r);
+        kiln_key_bytes(h, "translation", c->t, sizeof c->t);
+        kiln_key_bytes(h, "pinhole", numbers, sizeof numbers);
+    }
+    *out = kiln_hasher_end(h);
+    free(cameras);
+    return KILN_OK;
 }
 
 /* Camera files and photos, where the points are of a COLMAP model; else nothing, zero. */
@@ -113,5 +134,5 @@ done:
     return st;
 }
 
-const kiln_stage_output kiln_import_outputs[] = {
-    {"cameras", digest_cameras}, {"scene", digest_scene}, {"words", digest_words}, {"tracks", digest_tracks}, {NULL, NULL}};
+const kiln_stage_output kiln_import_outputs[] = {{"cameras", digest_cameras}, {"views", digest_views},   {"scene", digest_scene},
+                                                 {"words", digest_words},     {"tracks", digest_tracks}, {NULL, NULL}};

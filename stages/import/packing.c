@@ -154,15 +154,16 @@ typedef struct {
 static kiln_status fail_write(int fd, const char *name, uint64_t bytes, int error, kiln_error *err)
 {
     struct statvfs fs;
-    char given[32], room[64] = "";
+    char given[32], room[64] = "", place[KILN_PATH_MAX];
+    kiln_fd_place_text(fd, place, sizeof place);
     if (fstatvfs(fd, &fs) == 0) {
         char amount[32];
         snprintf(room, sizeof room, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     }
     return kiln_fail(err, KILN_E_IO,
-                     "cannot unpack '%s' to scratch behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
+                     "cannot unpack '%s' to scratch%s behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
                      "--scratch-dir",
-                     name, kiln_size_text(bytes, given), strerror(error), room);
+                     name, place, kiln_size_text(bytes, given), strerror(error), room);
 }
 
 kiln_status kiln_unpacked_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)

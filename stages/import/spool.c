@@ -31,23 +31,10 @@ void kiln_prepared_release(kiln_prepared *p)
     p->unpacked_fd = p->spool_fd = KILN_PREPARED_NONE;
 }
 
-static kiln_status write_failed(int fd, const char *path, int why, kiln_error *err)
-{
-    char room[160] = "", amount[32];
-    struct statvfs fs;
-    if (why == ENOSPC && fstatvfs(fd, &fs) == 0)
-        (void)snprintf(room, sizeof room, "; %s are free there, make room",
-                       kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
-    else
-        kiln_file_room_text(path, why, room, sizeof room);
-    return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s': %s%s, or name another folder with --scratch-dir", path,
-                     strerror(why), room);
-}
-
 kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes, kiln_error *err)
 {
     const int why = kiln_file_pwrite(fd, offset, data, bytes, NULL);
-    return why ? write_failed(fd, path, why, err) : KILN_OK;
+    return why ? kiln_scratch_write_failed(fd, path, why, err) : KILN_OK;
 }
 
 /* ---- the parent ---------------------------------------------------------------------------------------------------------- */
@@ -73,15 +60,16 @@ static kiln_status unpack(kiln_run *r, const char *manifest, kiln_spool_request 
 static kiln_status check_room(int fd, const char *path, uint64_t bytes, kiln_error *err)
 {
     struct statvfs fs;
-    char need[32], room[32];
+    char need[32], room[32], place[KILN_PATH_MAX];
     if (fstatvfs(fd, &fs) != 0) return KILN_OK; /* the write tells */
     const uint64_t is_free = (uint64_t)fs.f_bavail * fs.f_frsize, whole = (uint64_t)fs.f_blocks * fs.f_frsize;
     const uint64_t keep = kiln_min_u64(whole / 16, KILN_SCRATCH_KEPT_FREE);
     if (is_free >= keep && is_free - keep >= bytes) return KILN_OK;
+    kiln_fd_place_text(fd, place, sizeof place);
     return kiln_fail(err, KILN_E_IO,
-                     "'%s' needs %s of scratch, and %s are free there; make room, or name another folder with "
+                     "'%s' needs %s of scratch%s, and %s are free there; make room, or name another folder with "
                      "--scratch-dir",
-                     path, kiln_size_text(bytes, need), kiln_size_text(is_free, room));
+                     path, kiln_size_text(bytes, need), place, kiln_size_text(is_free, room));
 }
 
 static kiln_status spool(kiln_run *r, const char *manifest, const kiln_reader *reader, const kiln_source_info *info,

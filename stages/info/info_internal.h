@@ -12,8 +12,11 @@
 #include <jansson.h>
 
 /* ---- parts: info is the document ------------------------------------------------------------------------------------- */
-kiln_status kiln_info_stages(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;     /* "stages" */
-kiln_status kiln_info_plan(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;       /* "plan" */
+kiln_status kiln_info_stages(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK; /* "stages" */
+kiln_status kiln_info_plan(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;   /* "plan" */
+/* Files that do not follow from the bake any more (stale_products.h). */
+kiln_status kiln_info_superseded(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
+void kiln_info_print_superseded(const json_t *info);
 kiln_status kiln_info_quarantine(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK; /* "quarantine" */
 /* "scene" and the rows in "counts"; after the stages. */
 kiln_status kiln_info_scene(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
@@ -34,7 +37,12 @@ void kiln_info_print_fast(const json_t *info);
 kiln_status kiln_info_print_plots(const json_t *info, bool ascii, kiln_error *err) KILN_MUST_CHECK;
 
 /* Writes the cameras alone into a file, or to stdout where output is "-". KILN_E_USAGE: the file belongs to the bake. KILN_E_IO. */
-kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, bool overwrite, kiln_error *err) KILN_MUST_CHECK;
+
+/* How many of n rows a table for people shows: all of a few or with --verbose, else the first. _print_rest says how many more there
+ * are. */
+size_t kiln_info_shown(size_t n);
+void kiln_info_print_rest(size_t n, size_t shown);
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 /* Takes `value`; a NULL one, or one that cannot be added, is out of memory. */

@@ -1,6 +1,8 @@
 /* info_json -- see info_internal.h. */
 #include "stages/info/info_internal.h"
 
+#include "base/log.h"
+#include "base/quote.h"
 #include "stages/engine/json_text.h"
 
 #include <stdio.h>
@@ -37,6 +39,17 @@ json_t *kiln_info_utc(int64_t ns)
     if (ns == 0 || !gmtime_r(&s, &t)) return json_null();
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t);
     return json_string(text);
+}
+
+size_t kiln_info_shown(size_t n)
+{
+    enum { FEW = 24, FIRST = 20 }; /* a table that lacks a few rows is no shorter */
+    return n <= FEW || kiln_log_get() == KILN_LOG_VERBOSE ? n : FIRST;
+}
+
+void kiln_info_print_rest(size_t n, size_t shown)
+{
+    if (n > shown) kiln_print("... and %zu more: --verbose or --json", n - shown);
 }
 
 const char *kiln_info_text(const json_t *object, const char *key, const char *none)

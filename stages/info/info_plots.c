@@ -69,7 +69,7 @@ static uint64_t list_psnr(const kiln_bake_views *v, bool test, double *out)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
+        const kiln_bake_image *image = kiln_bake_view_image(v, v->cameras[i].name);
         if ((strcmp(v->cameras[i].split, "test") == 0) == test) out[n++] = image ? image->psnr : NAN;
     }
     return n;

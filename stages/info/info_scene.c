@@ -1,6 +1,7 @@
 /* info_scene -- the scene, and how many rows each layer has. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/memory.h"
 #include "base/quote.h"
 #include "schema/layers.h"
@@ -133,15 +134,24 @@ void kiln_info_print_scene(const json_t *info)
     const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
     static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "quarantined", "baked",
                                        "chunks",    "cameras",      "photos",      "tables",      "images"};
-    static const char *const words[] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
-                                        "chunks",    "cameras", "photos",      "tile tables", "images"};
-    char buf[32];
-    kiln_print("%s: %s '%s' (%s), SH degree %s%s", kiln_info_text(info, "manifest", "?"),
-               kiln_info_text(s, "kind", "nothing imported"), kiln_info_text(s, "source", ""), kiln_info_text(s, "format", "-"),
-               kiln_info_count_text(s, "sh_degree", buf), json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        kiln_print_part("%s%s %s", i ? ", " : "", words[i], kiln_info_count_text(c, keys[i], buf));
-    kiln_print_gap();
+    enum { N = sizeof keys / sizeof *keys };
+    static const char *const words[N] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
+                                         "chunks",    "cameras", "photos",      "tile tables", "images"};
+    char buf[32], line[KILN_COLUMNS + 1] = "", item[64];
+    kiln_print_wrapped("%s: %s '%s' (%s), SH degree %s%s", kiln_info_text(info, "manifest", "?"),
+                       kiln_info_text(s, "kind", "nothing imported"), kiln_info_text(s, "source", ""),
+                       kiln_info_text(s, "format", "-"), kiln_info_count_text(s, "sh_degree", buf),
+                       json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
+    for (size_t i = 0; i < N; i++) { /* lines end behind a comma */
+        const int n = snprintf(item, sizeof item, "%s %s%s", words[i], kiln_info_count_text(c, keys[i], buf), i + 1 < N ? "," : "");
+        const size_t used = strlen(line);
+        if (used + 1 + (size_t)n > KILN_COLUMNS) {
+            kiln_print("%s", line);
+            *line = '\0';
+        }
+        (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", *line ? " " : i ? "  " : "", item);
+    }
+    kiln_print("%s", line);
 }
 
 static void print_files(const json_t *files)
@@ -149,11 +159,11 @@ static void print_files(const json_t *files)
     enum { NAMED = 5 };
     const size_t n = json_array_size(files);
     if (n == 0) return;
-    kiln_print("%zu files joined", n);
+    kiln_print("%s joined", KILN_COUNT(n, "file"));
     for (size_t i = 0; i < n && i < NAMED; i++) {
         const json_t *f = json_array_get(files, i), *rows = json_is_object(f) ? json_object_get(f, "rows") : f;
-        kiln_print("file %zu: %s%s%lld rows", i, kiln_info_text(f, "path", ""), json_is_object(f) ? ", " : "",
-                   (long long)json_integer_value(rows));
+        kiln_print("file %zu: %s%s%s", i, kiln_info_text(f, "path", ""), json_is_object(f) ? ", " : "",
+                   KILN_COUNT(json_integer_value(rows), "row"));
     }
     if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
 }

@@ -1,6 +1,7 @@
 /* info_views -- cameras with their metrics, pictures that are not exact, photos that are damaged. */
 #include "stages/info/info_internal.h"
 
+#include "base/count.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/survey/bake_views.h"
@@ -10,9 +11,9 @@
 #include <string.h>
 
 /* Of kiln-render --fast: near the exact picture, not that picture. */
-static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
+static bool is_fast(const kiln_bake_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
 
-static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
+static json_t *camera_json(const kiln_bake_camera *c, const kiln_bake_image *image, const kiln_bake_table *table)
 {
     return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", kiln_json_string(c->name),
                      "split", kiln_json_string(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
@@ -36,7 +37,7 @@ typedef struct {
     uint64_t n;
 } test_sums;
 
-static void add_to_test(test_sums *t, const kiln_camera *c, const kiln_image *image)
+static void add_to_test(test_sums *t, const kiln_bake_camera *c, const kiln_bake_image *image)
 {
     if (!image || strcmp(c->split, "test") != 0 || isnan(image->psnr) || isnan(image->ssim)) return;
     t->psnr += image->psnr;
@@ -51,8 +52,8 @@ static kiln_status add_cameras(const kiln_bake_views *v, json_t *info, kiln_erro
     uint64_t photos = 0;
     KILN_TRY(kiln_info_set(info, "cameras", list, err));
     for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_camera *c = &v->cameras[i];
-        const kiln_image *image = kiln_bake_view_image(v, c->name);
+        const kiln_bake_camera *c = &v->cameras[i];
+        const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
         photos += c->photo[0] != '\0';
         add_to_test(&test, c, image);
         if (json_array_append_new(list, camera_json(c, image, kiln_bake_view_table(v, c->name))) != 0)
@@ -79,7 +80,7 @@ typedef struct {
     double least_db; /* INFINITY: the same bits */
 } fast_sums;
 
-static kiln_status add_to_fast(kiln_manifest *m, const kiln_image *image, fast_sums *f, kiln_error *err)
+static kiln_status add_to_fast(kiln_manifest *m, const kiln_bake_image *image, fast_sums *f, kiln_error *err)
 {
     kiln_unit_result unit;
     bool found;
@@ -109,7 +110,7 @@ static kiln_status add_fast(kiln_manifest *m, const kiln_bake_views *v, json_t *
 }
 
 /* Photos that kiln-render found damaged or gone: their cameras have no metric. */
-static kiln_status add_damaged_of(kiln_manifest *m, const kiln_image *image, json_t *rows, kiln_error *err)
+static kiln_status add_damaged_of(kiln_manifest *m, const kiln_bake_image *image, json_t *rows, kiln_error *err)
 {
     kiln_unit_result unit;
     bool found;
@@ -127,8 +128,10 @@ static kiln_status add_damaged(kiln_manifest *m, const kiln_bake_views *v, json_
 {
     json_t *rows = json_array();
     KILN_TRY(kiln_info_set(info, "damaged_photos", rows, err));
-    for (uint32_t i = 0; i < v->n_images; i++)
-        if (!isfinite(v->images[i].psnr)) KILN_TRY(add_damaged_of(m, &v->images[i], rows, err));
+    for (uint32_t i = 0; i < v->n_images; i++) {
+        const kiln_bake_camera *c = isfinite(v->images[i].psnr) ? NULL : kiln_bake_view_camera(v, v->images[i].camera);
+        if (c && c->photo[0]) KILN_TRY(add_damaged_of(m, &v->images[i], rows, err)); /* units are looked up for no other */
+    }
     return kiln_info_set(json_object_get(info, "counts"), "photos_damaged", kiln_info_count(json_array_size(rows)), err);
 }
 
@@ -146,13 +149,21 @@ done:
 }
 
 /* ---- for people ---------------------------------------------------------------------------------------------------- */
+/* numbers: size, visible, pairs, PSNR, SSIM. */
+static void print_camera(const char *name, const char *split, const char *const numbers[5])
+{
+    enum { COLUMNS = 24 };
+    char fitted[4 * sizeof((kiln_camera *)0)->name];
+    kiln_quote_fit(fitted, sizeof fitted, name, COLUMNS);
+    kiln_print("%s %-5s %-11s %9s %10s %7s %8s", fitted, split, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
+}
+
 void kiln_info_print_cameras(const json_t *info)
 {
-    size_t i;
-    json_t *c;
     char size[32], pairs[32], visible[32], psnr[32], ssim[32];
     const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
-    if (json_array_size(json_object_get(info, "cameras")) == 0) return;
+    const json_t *cameras = json_object_get(info, "cameras");
+    if (json_array_size(cameras) == 0) return;
     if (json_is_object(p)) {
         kiln_print_gap();
         kiln_print("profile %s%s, near %g", kiln_info_text(p, "name", "?"),
@@ -160,18 +171,21 @@ void kiln_info_print_cameras(const json_t *info)
                    json_number_value(json_object_get(p, "near")));
     }
     kiln_print_gap();
-    kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
-    json_array_foreach(json_object_get(info, "cameras"), i, c)
-    {
+    print_camera("camera", "split", (const char *[]){"size", "visible", "pairs", "PSNR", "SSIM"});
+    const size_t n = json_array_size(cameras), shown = kiln_info_shown(n);
+    for (size_t i = 0; i < shown; i++) {
+        const json_t *c = json_array_get(cameras, i);
         snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
                  (long long)json_integer_value(json_object_get(c, "height")));
-        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", kiln_info_text(c, "name", "?"), kiln_info_text(c, "split", "?"),
-                   size, kiln_info_count_text(c, "visible", visible), kiln_info_count_text(c, "pairs", pairs),
-                   kiln_info_real_text(c, "psnr", 3, psnr), kiln_info_real_text(c, "ssim", 5, ssim));
+        print_camera(kiln_info_text(c, "name", "?"), kiln_info_text(c, "split", "?"),
+                     (const char *[]){size, kiln_info_count_text(c, "visible", visible), kiln_info_count_text(c, "pairs", pairs),
+                                      kiln_info_real_text(c, "psnr", 3, psnr), kiln_info_real_text(c, "ssim", 5, ssim)});
     }
+    kiln_info_print_rest(n, shown);
     if (json_integer_value(json_object_get(test, "views")) > 0)
-        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "mean", "test", "", "", "",
-                   kiln_info_real_text(test, "psnr", 3, psnr), kiln_info_real_text(test, "ssim", 5, ssim));
+        print_camera(
+            "mean", "test",
+            (const char *[]){"", "", "", kiln_info_real_text(test, "psnr", 3, psnr), kiln_info_real_text(test, "ssim", 5, ssim)});
 }
 
 void kiln_info_print_damaged(const json_t *info)
@@ -181,19 +195,23 @@ void kiln_info_print_damaged(const json_t *info)
     const size_t n = json_array_size(rows);
     if (n == 0) return;
     kiln_print_gap();
-    kiln_print("%zu photos are damaged or gone, their cameras are not measured", n);
+    kiln_print(
+        "%s",
+        KILN_COUNT(
+            n, "photo is damaged or gone, its camera is not measured|photos are damaged or gone, their cameras are not measured"));
     for (size_t i = 0; i < n && i < NAMED; i++)
-        kiln_print("%s: %s", kiln_info_text(json_array_get(rows, i), "camera", "?"),
-                   kiln_info_text(json_array_get(rows, i), "reason", "?"));
+        kiln_print_sentence("%s: %s", kiln_info_text(json_array_get(rows, i), "camera", "?"),
+                            kiln_info_text(json_array_get(rows, i), "reason", "?"));
     if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
 }
 
 void kiln_info_print_fast(const json_t *info)
 {
     const json_t *f = json_object_get(info, "fast");
-    char images[32], measured[32], db[32];
+    char measured[32], db[32];
     if (!json_is_object(f)) return;
-    kiln_print_part("%s pictures drawn with --fast, not exactly; %s measured", kiln_info_count_text(f, "images", images),
+    kiln_print_part("%s drawn with --fast, not exactly; %s measured",
+                    KILN_COUNT(json_integer_value(json_object_get(f, "images")), "picture"),
                     kiln_info_count_text(f, "measured", measured));
     if (json_integer_value(json_object_get(f, "measured")) > 0)
         kiln_print_part(": at least %s dB from the exact ones",

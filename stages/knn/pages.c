@@ -114,8 +114,10 @@ kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_ro
 {
     char name[32];
     const uint64_t n_pages = kiln_range_pages(n, page_rows);
+    bool kept;
     file_name(page_rows, name);
-    if (!kiln_scratch_is_whole(folder, name, n_pages * sizeof(record))) KILN_TRY(make_file(folder, name, n, page_rows, err));
+    KILN_TRY(kiln_scratch_keep_sound(folder, name, n_pages * sizeof(record), &kept, err));
+    if (!kept) KILN_TRY(make_file(folder, name, n, page_rows, err));
     return read_records(folder, name, n_pages, NULL, sum, err);
 }
 

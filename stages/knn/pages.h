@@ -1,6 +1,7 @@
 /* pages -- the partition of a layer along the curve (stages/spatial), cut into pages, with a record of each: its box, and sums of
  * its bytes. It lies in a scratch folder, perhaps of another host, so what is read of it is compared with these sums, and the
- * records are compared with a sum that the parent has from who made them: damage is an error, never a wrong value.
+ * records are compared with a sum that the parent has from who made them: damage is an error, never a wrong value. Files that an
+ * earlier run has left are checked by their seals (stages/spatial/seal.h) before that sum is made of them.
  *
  * The file pages-ROWS of the folder, in the byte order of the machine, has for each page
  *
@@ -25,8 +26,8 @@ typedef struct {
     bool damaged;        /* something that was read is not what was written */
 } kiln_knn_pages;
 
-/* Makes the records of a partition of n places that is there; *sum is that of all records. Where they are there, only *sum is made.
- */
+/* Makes the records of a partition of n places that is there; *sum is that of all records. Where they are there and sound, only
+ * *sum is made. */
 kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum, kiln_error *err) KILN_MUST_CHECK;
 /* Removes the partition and the records, so that they are made again. */
 void kiln_knn_pages_remove(const char *folder, uint32_t page_rows);

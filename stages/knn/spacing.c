@@ -1,5 +1,6 @@
 #include "stages/knn/spacing.h"
 
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -580,7 +581,7 @@ kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_erro
                       kiln_json_real(s->ranges_s), "back_s", kiln_json_real(s->back_s), "ranges", (json_int_t)s->n_ranges,
                       "range_rows", (json_int_t)s->range_rows, "batches", (json_int_t)s->batches, "candidates",
                       (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
-        kiln_chat("%" PRIu64 " ranges: partition %.2f s, ranges %.2f s, back to blocks %.2f s", s->n_ranges, s->partition_s,
+        kiln_chat("%s: partition %.2f s, ranges %.2f s, back to blocks %.2f s", KILN_COUNT(s->n_ranges, "range"), s->partition_s,
                   s->ranges_s, s->back_s);
     }
     if (o && json_object_set_new(report, "phases", o) == 0) return KILN_OK;

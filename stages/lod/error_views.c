@@ -41,6 +41,8 @@ static void set_view(const kiln_camera *c, const double origin[3], kiln_lod_erro
         v->right[i] = c->r[i];
         v->forward[i] = c->r[6 + i];
     }
+    v->tan_x = 0.5 * c->width / c->fx;
+    v->tan_y = 0.5 * c->height / c->fy;
 }
 
 void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s, const kiln_level_node *node)
@@ -53,8 +55,12 @@ void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error
         hi[i] = node->box_max[i] + s->origin[i];
         middle[i] = 0.5 * (lo[i] + hi[i]);
     }
-    for (uint32_t i = 0; i < s->n_cameras; i++) seeing += kiln_lod_in_picture(s->cameras[i], 0, middle);
-    const bool all = seeing == 0;
+    bool among = false; /* does any stand in the box? */
+    for (uint32_t i = 0; i < s->n_cameras; i++) {
+        seeing += kiln_lod_in_picture(s->cameras[i], 0, middle);
+        among = among || finest_of(s->cameras[i], 0, lo, hi) <= 0;
+    }
+    const bool all = seeing == 0 || among; /* a box around cameras has no middle that says who sees it */
     const uint32_t n = all ? s->n_cameras : seeing;
     q->n_views = n < KILN_LOD_VIEWS ? n : KILN_LOD_VIEWS;
     for (uint32_t i = 0; i < s->n_cameras; i++) {

@@ -7,6 +7,7 @@
 #include "kernels/draw/draw.h"
 #include "kernels/math/real.h"
 #include "kernels/project/sh_math.h"
+#include "stages/frame/level_cost.h"
 
 #include <float.h>
 #include <math.h>
@@ -32,6 +33,7 @@ typedef struct {
     kiln_coarsen_rows reference, levels[KILN_LEVELS_MAX];
     uint32_t n_levels;
     double middle[3], half[3]; /* of the window's box */
+    kiln_level_sites sites;    /* of the coarsest level */
 } gauge;
 
 /* A thread's pictures and the runner that draws them. */
@@ -105,11 +107,26 @@ typedef struct {
     double r[9], t[3];   /* cam_from_world */
     double distance;     /* of the middle */
     double tan_x, tan_y; /* half the window's size at distance 1 */
+    bool among;          /* the camera stands among the rows */
+    double eye[3];
 } aim;
 
 static double axis_reach(const gauge *g, const double axis[3])
 {
     return fabs(axis[0]) * g->half[0] + fabs(axis[1]) * g->half[1] + fabs(axis[2]) * g->half[2];
+}
+
+/* A camera among the rows, as it is. */
+static void keep_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
+{
+    a->among = true;
+    memcpy(a->r, v->right, sizeof v->right);
+    memcpy(a->r + 6, v->forward, sizeof v->forward);
+    kiln_vec3_cross(a->r + 6, a->r, a->r + 3);
+    for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
+    a->distance = kiln_level_sites_distance(&g->sites, v->centre, g->q->near_m);
+    a->tan_x = v->tan_x;
+    a->tan_y = v->tan_y;
 }
 
 static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
@@ -118,6 +135,12 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     double *right = a->r, *down = a->r + 3, *forward = a->r + 6;
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
     const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
+    a->among = false;
+    memcpy(a->eye, v->centre, sizeof a->eye);
+    if (g->sites.n > 0 && away < radius) {
+        keep_view(g, v, a);
+        return;
+    }
     if (!normalise_any(forward)) { /* the camera is in the middle: it steps back */
         memcpy(forward, v->forward, sizeof v->forward);
         if (!normalise_any(forward)) memcpy(forward, axes[2], sizeof axes[2]);
@@ -354,17 +377,44 @@ static void add_up(const gauge *g, const double by[SIGHTS][KILN_LEVELS_MAX], con
         for (uint32_t k = 0; k < g->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / views, (double)MOST_ERROR);
 }
 
-static kiln_status measure(gauge *g, const kiln_lod_errors *children, uint32_t n_children, unsigned threads, kiln_lod_errors *out,
-                           kiln_error *err)
+/* What a child has lost at a footprint of the node, in its scene units squared, as a camera among the rows sees it. */
+static double lost_below(const gauge *g, const kiln_lod_child_errors *child, const aim *a, double footprint)
+{
+    const kiln_lod_errors *e = &child->errors;
+    kiln_chunk c = {.n_errors = KILN_LOD_STEPS, .error_step = e->first_step};
+    memcpy(c.errors, e->at[e->n_levels - 1], KILN_LOD_STEPS * sizeof *c.errors);
+    const double nearer = child->sites.n > 0 ? kiln_level_sites_distance(&child->sites, a->eye, g->q->near_m) / a->distance : 1;
+    return kiln_level_error_at(&c, nearer * footprint) / (nearer * nearer);
+}
+
+/* Of all children: below[step]. */
+static void add_children(const gauge *g, const kiln_lod_child_errors *children, uint32_t n, const aim *aims, int32_t first_step,
+                         double below[KILN_LOD_STEPS])
+{
+    const uint32_t views = g->q->n_views;
+    bool among = false;
+    for (uint32_t v = 0; v < views; v++) among = among || aims[v].among;
+    for (uint32_t c = 0; c < n; c++) {
+        if (children[c].errors.n_levels == 0) continue;
+        if (!among) kiln_lod_errors_add(&children[c].errors, first_step, below);
+        for (int i = 0; among && i < KILN_LOD_STEPS; i++)
+            for (uint32_t v = 0; v < views; v++)
+                below[i] += lost_below(g, &children[c], &aims[v], ldexp(1.0, first_step + i)) / views;
+    }
+}
+
+static kiln_status measure(gauge *g, const kiln_lod_child_errors *children, uint32_t n_children, unsigned threads,
+                           kiln_lod_errors *out, kiln_error *err)
 {
     aim aims[KILN_LOD_VIEWS];
     double below[KILN_LOD_STEPS] = {0}, by[SIGHTS][KILN_LEVELS_MAX];
+    const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
     KILN_TRY(find_window(g, &g->reference, err));
+    kiln_level_sites_make(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, 0, coarsest->n, &g->sites);
     for (uint32_t v = 0; v < g->q->n_views; v++) aim_view(g, &g->q->views[v], &aims[v]);
     out->n_levels = g->n_levels;
     out->first_step = first_step_of(g, aims, g->q->n_views);
-    for (uint32_t c = 0; c < n_children; c++)
-        if (children[c].n_levels > 0) kiln_lod_errors_add(&children[c], out->first_step, below);
+    add_children(g, children, n_children, aims, out->first_step, below);
     KILN_TRY(measure_views(g, aims, out->first_step, threads, by, err));
     add_up(g, by, below, out);
     make_monotone(out);
@@ -372,7 +422,7 @@ static kiln_status measure(gauge *g, const kiln_lod_errors *children, uint32_t n
 }
 
 kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
-                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_errors *children,
+                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_child_errors *children,
                                     uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err)
 {
     gauge g = {.q = q, .n_levels = n_levels};

@@ -12,6 +12,8 @@
  * spread in their order; of all cameras if none has. A view stands where the camera stands and looks at the middle of the node.
  * (Turning changes no footprint, and every profile draws about the middle of its picture.) It steps back to twice the radius of the
  * node and twice the near plane, so that the whole node is seen. Its focal length makes the footprint at the middle exact.
+ * A camera within the radius stands among the rows. It is taken as it is, with its own direction and picture: from outside, the
+ * near rows of a capture are not what it sees of them. Its distance is that of the node's sites (schema/level_sites.h).
  *
  * Window. A picture holds the node up to 2.5 standard deviations of its Gaussians, but for the half per cent that reach farthest in
  * each direction: a few large ones would leave no pixels for the rest.
@@ -24,8 +26,8 @@
  * error changes by a factor of at most 2 as a rule, where that mean is 6 % above the geometric one.
  *
  * Nodes above the chunks are compared with their children's coarsest levels, and the children's errors are added to what is
- * measured: what one merge loses and what the next one loses are about orthogonal. The square of the sum of roots would be certain,
- * but up to 3 dB more for each height.
+ * measured, for a camera among the rows at the distances that it has from each child's sites: what one merge loses and what the
+ * next one loses are about orthogonal. The square of the sum of roots would be certain, but up to 3 dB more for each height.
  *
  * Errors are made monotone: none is below that of a finer level, nor, in pixels (error / f^2), below its own at a larger footprint.
  *
@@ -37,7 +39,7 @@
 
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/profiles/profiles.h"
-#include "schema/levels.h"
+#include "schema/level_sites.h"
 
 enum {
     KILN_LOD_VIEWS = 4,
@@ -59,6 +61,7 @@ typedef struct {
 /* A camera that measures: scene units, origin subtracted. */
 typedef struct {
     double centre[3], right[3], forward[3];
+    double tan_x, tan_y; /* half of its picture at distance 1 */
 } kiln_lod_error_view;
 
 /* All that the errors of a node depend on besides its rows. Part of a unit's payload and key: no bytes are undefined. */
@@ -91,6 +94,12 @@ typedef struct {
     float at[KILN_LEVELS_MAX][KILN_LOD_STEPS];
 } kiln_lod_errors;
 
+/* What a node above takes from a child: its errors, and where the rows are that it gives. */
+typedef struct {
+    kiln_lod_errors errors;
+    kiln_level_sites sites;
+} kiln_lod_child_errors;
+
 /* Adds the errors of a child's coarsest level to `sum` [KILN_LOD_STEPS], whose steps begin at first_step. A step that the child
  * lacks has the error of the next finer one that it has; finer than all, at most twice the first (stages/frame/level_cost.h). */
 void kiln_lod_errors_add(const kiln_lod_errors *child, int32_t first_step, double *sum);
@@ -102,7 +111,7 @@ bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels);
  * node; 0 of a leaf. Without views or without rows out->n_levels is 0. KILN_E_NOMEM, and what the operations of kernels/draw
  * return. */
 kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
-                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_errors *children,
+                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_child_errors *children,
                                     uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

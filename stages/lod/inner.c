@@ -36,7 +36,9 @@ static kiln_status gather(kiln_manifest *m, const kiln_lod_unit *u, const kiln_l
     uint64_t first = 0;
     for (uint32_t i = 0; i < u->n_children; i++) {
         if (children[i].count > u->rows - first) return kiln_fail(err, KILN_E_BUG, "the children of a node have too many rows");
-        KILN_TRY(read_child(m, &children[i], first, &n->from, u->errors.n_views ? &n->children[i] : NULL, err));
+        KILN_TRY(read_child(m, &children[i], first, &n->from, u->errors.n_views ? &n->children[i].errors : NULL, err));
+        const kiln_coarsen_rows *r = &n->from.rows;
+        kiln_level_sites_make(r->means, r->weights, r->visibility, r->n, first, children[i].count, &n->children[i].sites);
         first += children[i].count;
     }
     return first == u->rows ? KILN_OK : kiln_fail(err, KILN_E_BUG, "the children of a node have too few rows");

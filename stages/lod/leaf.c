@@ -2,11 +2,21 @@
 #include "stages/lod/lod_state.h"
 #include "stages/lod/node.h"
 
+static void fill_prominence(const kiln_distance_prior *p, const kiln_coarsen_rows *r)
+{
+    for (uint64_t i = 0; i < r->n; i++) {
+        const double mean[3] = {(double)r->means[i], (double)r->means[r->n + i], (double)r->means[2 * r->n + i]};
+        r->prominence[i] = kiln_distance_prior_of(p, mean, (double)r->weights[i]);
+    }
+}
+
 kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_error *err)
 {
     kiln_lod_node node;
-    kiln_hash segment = u->visibility;
-    const kiln_array seen = {.raw_bytes = u->rows * sizeof(float), .n_segments = 1, .segments = &segment};
+    kiln_hash of_visibility = u->visibility, of_prominence = u->prominence;
+    const kiln_array visibility = {.raw_bytes = u->rows * sizeof(float), .n_segments = 1, .segments = &of_visibility};
+    const kiln_array prominence = {.raw_bytes = u->rows * sizeof(float), .n_segments = 1, .segments = &of_prominence};
+    const bool seen = !kiln_hash_is_zero(u->visibility);
     const kiln_layer *baked;
     kiln_manifest *m;
     kiln_status st;
@@ -15,7 +25,8 @@ kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_erro
     if (u->chunk >= baked->n_chunks || baked->chunks[u->chunk].count != u->rows)
         return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", u->chunk, (unsigned long long)u->rows);
     KILN_GO(kiln_lod_node_open(u, &node, err));
-    KILN_GO(kiln_lod_rows_read(m, &baked->chunks[u->chunk], kiln_hash_is_zero(u->visibility) ? NULL : &seen, &node.from, err));
+    KILN_GO(kiln_lod_rows_read(m, &baked->chunks[u->chunk], seen ? &visibility : NULL, seen ? &prominence : NULL, &node.from, err));
+    if (u->prior.radius > 0) fill_prominence(&u->prior, &node.from.rows);
     KILN_GO(kiln_lod_node_merge(w, &node, err));
 done:
     kiln_lod_node_release(&node);

@@ -4,33 +4,45 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "schema/layers.h"
+#include "schema/level_sites.h"
 #include "schema/levels.h"
 #include "stages/engine/json_text.h"
 #include "stages/frame/level_choice.h"
 #include "stages/frame/level_cost.h"
-#include "stages/frame/scene_box.h"
+#include "stages/frame/camera_path.h"
 
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOOTPRINTS = 4, FOOTPRINT_STEP = 2, LEVELS = KILN_LEVELS_MAX + 1 };
+enum { PLACES = 3, SIZES = 3, FIGURES = PLACES * SIZES, CAMERAS_MOST = 64, LEVELS = KILN_LEVELS_MAX + 1 };
+static const char *const places[PLACES] = {"near", "median", "far"};
+static const double sizes[SIZES] = {1, 0.5, 0.25};
+static const uint32_t shown[] = {0, 1, 2, 4, 7}; /* in the table: all at full size, the median one at half and quarter */
+
+/* A camera of the bake at a size: for which errors are told. */
+typedef struct {
+    kiln_view_request request;
+    double footprint; /* that it has on the whole scene */
+    const char *camera;
+} figure;
 
 typedef struct {
     kiln_layer *baked, *levels;
     kiln_level_tree tree;
-    bool current;  /* the tree is made */
-    double pixels; /* of a camera's picture; 0: there are no cameras */
-    double area;   /* of the scene as a picture shows it, in scene units squared */
-    double footprints[FOOTPRINTS];
-    uint32_t n_footprints; /* 0: no errors were measured */
-    uint32_t n;            /* levels, with level 0 */
+    bool current;         /* the tree is made */
+    kiln_camera *cameras; /* [n_cameras] at most CAMERAS_MOST, evenly spread over those of the bake */
+    uint32_t n_cameras;
+    figure figures[FIGURES]; /* sizes one after the other, of each the places */
+    uint32_t n_figures;      /* 0: no errors were measured, or there are no cameras */
+    uint32_t n;              /* levels, with level 0 */
     uint64_t nodes[LEVELS], rows[LEVELS], bytes[LEVELS];
 } survey;
 
 static void survey_release(survey *s)
 {
+    free(s->cameras);
     kiln_level_tree_release(&s->tree);
     kiln_layer_free(s->levels);
     kiln_layer_free(s->baked);
@@ -71,56 +83,118 @@ static kiln_status add_bytes(kiln_manifest *m, survey *s, const char *kind, kiln
 }
 
 /* ---- the scene at a level ------------------------------------------------------------------------------------------------- */
-static kiln_status count_pixels(kiln_manifest *m, survey *s, kiln_error *err)
+static bool has_errors(const survey *s)
 {
-    kiln_camera *cameras;
+    for (uint32_t i = 0; i < s->levels->n_chunks; i++)
+        if (s->levels->chunks[i].n_errors) return true;
+    return false;
+}
+
+typedef struct {
+    uint32_t camera;
+    double footprint;
+} standing;
+
+static int nearest_first(const void *a, const void *b)
+{
+    const standing *x = a, *y = b;
+    if (x->footprint != y->footprint) return x->footprint < y->footprint ? -1 : 1;
+    return (x->camera > y->camera) - (x->camera < y->camera);
+}
+
+static kiln_status look_through(const survey *s, const kiln_scene *scene, uint32_t camera, double size, figure *out,
+                                kiln_error *err)
+{
+    const kiln_level_node *root = &s->tree.nodes[s->tree.n_nodes - 1];
+    kiln_view_options options = {.antialiased = s->levels->origin_antialiased ? 1 : 2, .near_text = "profile"};
+    kiln_camera *smaller;
+    options.profile = (uint32_t)kiln_profile_find(s->levels->origin_profile);
+    KILN_TRY(KILN_ALLOC(&smaller, 1, "a camera", err));
+    *smaller = s->cameras[camera];
+    kiln_camera_rescale(smaller, kiln_camera_scaled(smaller->width, size), kiln_camera_scaled(smaller->height, size));
+    const kiln_status st = kiln_view_request_init(&out->request, &options, scene, smaller, err);
+    free(smaller);
+    out->camera = s->cameras[camera].name;
+    if (st == KILN_OK) out->footprint = kiln_level_node_footprint(&out->request.view, root);
+    return st;
+}
+
+typedef struct {
+    survey *s;
+    uint64_t all, met;
     uint32_t n;
-    KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
-    for (uint32_t i = 0; i < n; i++) s->pixels += (double)cameras[i].width * cameras[i].height / n;
-    free(cameras);
+} spreading;
+
+static kiln_status take_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    spreading *x = context;
+    (void)err;
+    if (x->s->n_cameras < x->n && x->met++ == x->s->n_cameras * x->all / x->n) {
+        kiln_camera *to = &x->s->cameras[x->s->n_cameras++];
+        *to = *c;
+        to->photo = to->mask = ""; /* they last as long as the row is read */
+    }
     return KILN_OK;
 }
 
-/* A box seen from all sides shows about a face. */
-static kiln_status measure_area(kiln_manifest *m, survey *s, kiln_error *err)
+/* One after the other, as there may be many more. */
+static kiln_status read_cameras(kiln_manifest *m, survey *s, kiln_error *err)
+{
+    kiln_scene_size size;
+    KILN_TRY(kiln_scene_size_get(m, &size, err));
+    spreading x = {.s = s, .all = (uint64_t)size.cameras};
+    x.n = x.all < CAMERAS_MOST ? (uint32_t)x.all : CAMERAS_MOST;
+    KILN_TRY(KILN_ALLOC(&s->cameras, x.n, "cameras", err));
+    return kiln_cameras_each(m, take_camera, &x, err);
+}
+
+/* The nearest, the median and the farthest. */
+static kiln_status choose_cameras(const survey *s, const kiln_scene *scene, uint32_t at[PLACES], kiln_error *err)
+{
+    const uint32_t n = s->n_cameras;
+    standing all[CAMERAS_MOST];
+    for (uint32_t i = 0; i < n; i++) {
+        figure f;
+        all[i].camera = i;
+        KILN_TRY(look_through(s, scene, i, 1, &f, err));
+        all[i].footprint = f.footprint;
+    }
+    qsort(all, n, sizeof *all, nearest_first);
+    at[0] = all[0].camera;
+    at[1] = all[n / 2].camera;
+    at[2] = all[n - 1].camera;
+    return KILN_OK;
+}
+
+static kiln_status choose_figures(kiln_manifest *m, survey *s, kiln_error *err)
 {
     kiln_scene *scene;
-    double lo[3], hi[3];
+    uint32_t at[PLACES];
+    KILN_TRY(read_cameras(m, s, err));
+    if (s->n_cameras == 0 || s->tree.n_nodes == 0 || !has_errors(s)) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&scene, 1, "the scene", err));
     kiln_status st = kiln_scene_get(m, scene, err);
-    if (st == KILN_OK) st = kiln_scene_box(scene, s->baked, lo, hi, err);
-    for (int a = 0; a < 3 && st == KILN_OK; a++) {
-        const int b = (a + 1) % 3;
-        s->area += (hi[a] - lo[a]) * (hi[b] - lo[b]) / 3;
-    }
+    if (st == KILN_OK) st = choose_cameras(s, scene, at, err);
+    for (uint32_t i = 0; i < FIGURES && st == KILN_OK; i++)
+        st = look_through(s, scene, at[i % PLACES], sizes[i / PLACES], &s->figures[i], err);
+    if (st == KILN_OK) s->n_figures = FIGURES;
     free(scene);
     return st;
 }
 
-static void choose_footprints(survey *s)
-{
-    int32_t first = INT32_MAX;
-    for (uint32_t i = 0; i < s->levels->n_chunks; i++) {
-        const kiln_chunk *c = &s->levels->chunks[i];
-        if (c->n_errors && c->error_step < first) first = c->error_step;
-    }
-    if (first == INT32_MAX || !(s->pixels > 0)) return;
-    s->n_footprints = FOOTPRINTS;
-    for (int i = 0; i < FOOTPRINTS; i++) s->footprints[i] = ldexp(1, first + i * FOOTPRINT_STEP);
-}
-
-/* Errors are areas, and those of all chunks are spread over one picture. Where pixels are small the scene takes more of them than a
- * camera has, and is more than one picture would show: then it is spread over the scene's own area. */
+/* What the errors of the cut foretell of each figure's picture. */
 static json_t *decibels(const survey *s, const kiln_level_cut *cut)
 {
     json_t *list = json_array();
-    for (uint32_t f = 0; f < s->n_footprints; f++) {
-        const double picture = fmax(s->pixels * s->footprints[f] * s->footprints[f], s->area);
+    for (uint32_t f = 0; f < s->n_figures; f++) {
+        const kiln_view_request *r = &s->figures[f].request;
         double sum = 0;
-        for (uint32_t i = 0; i < cut->n; i++)
-            if (cut->picks[i].level > 0)
-                sum += kiln_level_error_at(&s->levels->chunks[cut->picks[i].chunk - s->baked->n_chunks], s->footprints[f]);
-        (void)json_array_append_new(list, kiln_json_real(10 * log10(picture / sum)));
+        for (uint32_t i = 0; i < cut->n; i++) {
+            if (cut->picks[i].level == 0) continue;
+            const kiln_chunk *c = &s->levels->chunks[cut->picks[i].chunk - s->baked->n_chunks];
+            if (kiln_view_request_may_see(r, c)) sum += kiln_level_cost(&r->view, &s->tree.nodes[cut->picks[i].node], c);
+        }
+        (void)json_array_append_new(list, kiln_json_real(10 * log10((double)r->view.width * r->view.height / sum)));
     }
     return list;
 }
@@ -153,12 +227,17 @@ static kiln_status write_rows(const survey *s, json_t *list, kiln_error *err)
 
 static kiln_status write(const survey *s, json_t **out, kiln_error *err)
 {
-    json_t *rows = json_array(), *footprints = json_array();
-    for (uint32_t i = 0; i < s->n_footprints; i++) (void)json_array_append_new(footprints, kiln_json_real(s->footprints[i]));
-    *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "current", s->current, "profile",
+    json_t *rows = json_array(), *figures = json_array();
+    for (uint32_t i = 0; i < s->n_figures; i++) {
+        const figure *f = &s->figures[i];
+        (void)json_array_append_new(figures, json_pack("{s:s, s:o, s:o, s:i, s:i, s:o}", "place", places[i % PLACES], "size",
+                                                       kiln_json_real(sizes[i / PLACES]), "camera", kiln_json_string(f->camera),
+                                                       "width", (int)f->request.view.width, "height", (int)f->request.view.height,
+                                                       "footprint", kiln_json_real(f->footprint)));
+    }
+    *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o}", "current", s->current, "profile",
                      kiln_json_string(s->levels->origin_profile), "antialiased", s->levels->origin_antialiased, "near",
-                     kiln_json_real(s->levels->origin_near), "pixels", kiln_json_real(s->pixels), "area", kiln_json_real(s->area),
-                     "footprints", footprints, "rows", rows);
+                     kiln_json_real(s->levels->origin_near), "figures", figures, "rows", rows);
     if (*out) return write_rows(s, rows, err);
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
 }
@@ -170,11 +249,9 @@ static kiln_status look(kiln_manifest *m, survey *s, kiln_error *err)
     add_rows(s, s->levels);
     KILN_TRY(add_bytes(m, s, "baked", err));
     KILN_TRY(add_bytes(m, s, "levels", err));
-    KILN_TRY(count_pixels(m, s, err));
-    KILN_TRY(measure_area(m, s, err));
     KILN_TRY(kiln_level_tree_make(s->baked, s->levels, &s->tree, err));
-    choose_footprints(s);
-    return KILN_OK;
+    KILN_TRY(kiln_level_tree_read_sites(m, &s->tree, err));
+    return choose_figures(m, s, err);
 }
 
 /* Levels of chunks that are no longer drawn: the layer itself is what there is to tell of. */
@@ -215,28 +292,28 @@ kiln_status kiln_levels_info(kiln_manifest *m, json_t **out, kiln_error *err)
 /* ---- the table -------------------------------------------------------------------------------------------------------------- */
 static double number(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
 
-static void print_row(const json_t *row, double all, size_t n_footprints)
+static void print_row(const json_t *row, double all, bool figures)
 {
     const json_t *drawn = json_object_get(row, "drawn"), *psnr = json_object_get(row, "psnr");
     const long long level = (long long)json_integer_value(json_object_get(row, "level"));
-    kiln_print_part("%5lld  %8lld  %12lld  %10.2f", level, (long long)json_integer_value(json_object_get(row, "nodes")),
+    kiln_print_part("%5lld %6lld %10lld %8.2f", level, (long long)json_integer_value(json_object_get(row, "nodes")),
                     (long long)json_integer_value(json_object_get(row, "gaussians")), number(row, "bytes") / (1 << 20));
     if (drawn)
-        kiln_print_part("  %12lld  %6.2f %%", (long long)json_integer_value(drawn), all > 0 ? 100 * number(row, "drawn") / all : 0);
-    for (size_t i = 0; drawn && i < n_footprints; i++) {
-        const json_t *v = json_array_get(psnr, i);
+        kiln_print_part(" %10lld %5.1f%%", (long long)json_integer_value(drawn), all > 0 ? 100 * number(row, "drawn") / all : 0);
+    for (size_t i = 0; drawn && figures && i < sizeof shown / sizeof *shown; i++) {
+        const json_t *v = json_array_get(psnr, shown[i]);
         if (json_is_number(v))
-            kiln_print_part("  %7.2f", json_number_value(v));
+            kiln_print_part(" %5.1f", json_number_value(v));
         else
-            kiln_print_part("  %7s", level ? "exact" : "full");
+            kiln_print_part(" %5s", level ? "exact" : "full");
     }
     kiln_print_gap();
 }
 
 void kiln_levels_info_print(const json_t *info)
 {
-    const json_t *rows = json_object_get(info, "rows"), *footprints = json_object_get(info, "footprints");
-    const size_t n = json_array_size(footprints);
+    const json_t *rows = json_object_get(info, "rows"), *figures = json_object_get(info, "figures");
+    const bool n = json_array_size(figures) == FIGURES;
     kiln_print_gap();
     if (!json_is_object(info)) {
         kiln_print("no levels of detail (kiln-lod makes them)");
@@ -244,14 +321,16 @@ void kiln_levels_info_print(const json_t *info)
     }
     if (!json_is_true(json_object_get(info, "current")))
         kiln_print("levels of detail of other chunks than the bake has now; run kiln-lod");
-    kiln_print_part("%5s  %8s  %12s  %10s", "level", "nodes", "Gaussians", "MiB");
-    if (json_is_true(json_object_get(info, "current"))) kiln_print_part("  %12s  %8s", "scene drawn", "share");
-    for (size_t i = 0; i < n; i++) kiln_print_part("  %7.2g", json_number_value(json_array_get(footprints, i)));
+    kiln_print_part("%5s %6s %10s %8s", "level", "nodes", "Gaussians", "MiB");
+    if (json_is_true(json_object_get(info, "current"))) kiln_print_part(" %10s %6s", "drawn", "share");
+    if (n) kiln_print_part(" %5s %5s %5s %5s %5s", "near", "mid", "far", "1/2", "1/4");
     kiln_print_gap();
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print("right: PSNR of the whole scene where a pixel is so wide, in a picture of %.0f pixels or more; profile %s%s",
-                   number(info, "pixels"), json_string_value(json_object_get(info, "profile")),
-                   json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
+        kiln_print_wrapped(
+            "right: PSNR in dB that errors foretell for the nearest, the median and the farthest camera, and for the "
+            "median one at 1/2 and 1/4 of its size; profile %s%s",
+            json_string_value(json_object_get(info, "profile")),
+            json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
 }

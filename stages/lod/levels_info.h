@@ -2,9 +2,9 @@
  *
  * The row of level K is about the layer `levels` (nodes that have this level, their Gaussians, bytes of their blobs in the file),
  * and about the scene drawn at that level (kiln_level_choose: each chunk at level K, or the cells above whose levels begin at K or
- * below): how many Gaussians that takes, and its measured error at some footprints, in dB of a picture that shows the whole scene
- * at this footprint: of as many pixels as the bake's cameras have on average ("pixels"), or of as many as a face of the scene's box
- * takes ("area", in scene units squared), if that is more.
+ * below): how many Gaussians that takes, and what the measured errors foretell of pictures ("psnr", dB): of three cameras of the
+ * bake, those that have the smallest, the median and the largest footprint on the scene, at full, half and quarter size
+ * ("figures").
  *
  * For one thread, as manifest.h. */
 #ifndef KILN_STAGES_LOD_LEVELS_INFO_H

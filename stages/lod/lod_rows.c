@@ -24,6 +24,7 @@ const kiln_lod_plane kiln_lod_planes[KILN_LOD_PLANES] = {
     {"source_count", KILN_TYPE_U32, 1, AT(source_count), false},
     {"weights", KILN_TYPE_F32, 1, AT(weights), false},
     {"visibility", KILN_TYPE_F32, 1, AT(visibility), true},
+    {"prominence", KILN_TYPE_F32, 1, AT(prominence), true},
 };
 
 uint32_t kiln_lod_components(const kiln_lod_plane *p, uint32_t sh_degree, bool weighted)
@@ -96,7 +97,23 @@ static kiln_status read_visibility(kiln_manifest *m, const kiln_array *seen, kil
     return KILN_OK;
 }
 
-kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *seen, kiln_lod_rows *rows, kiln_error *err)
+static kiln_status read_prominence(kiln_manifest *m, const kiln_array *prominence, kiln_coarsen_rows *r, kiln_error *err)
+{
+    if (!r->prominence) return KILN_OK;
+    for (uint64_t i = 0; !prominence && i < r->n; i++) r->prominence[i] = 1;
+    if (!prominence) return KILN_OK;
+    if (prominence->raw_bytes != r->n * sizeof *r->prominence)
+        return kiln_fail(err, KILN_E_IO, "the prominence of a chunk with %llu rows has %llu bytes", (unsigned long long)r->n,
+                         (unsigned long long)prominence->raw_bytes);
+    KILN_TRY(kiln_manifest_read_array(m, prominence, r->prominence, err));
+    for (uint64_t i = 0; i < r->n; i++)
+        if (!(r->prominence[i] > 0 && r->prominence[i] < INFINITY))
+            return kiln_fail(err, KILN_E_IO, "the prominence of row %llu of a chunk is no number above 0", (unsigned long long)i);
+    return KILN_OK;
+}
+
+kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *visibility, const kiln_array *prominence,
+                               kiln_lod_rows *rows, kiln_error *err)
 {
     kiln_coarsen_rows *r = &rows->rows;
     for (int p = 0; p < KILN_LOD_PLANES; p++) {
@@ -105,7 +122,8 @@ kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln
         if (is_of_level_0(p) && components)
             KILN_TRY(kiln_plane_read(m, c, plane->name, kiln_lod_rows_plane(r, plane), r->n * components * ELEMENT, err));
     }
-    KILN_TRY(read_visibility(m, seen, r, err));
+    KILN_TRY(read_visibility(m, visibility, r, err));
+    KILN_TRY(read_prominence(m, prominence, r, err));
     memcpy(r->source_last, r->source_first, r->n * sizeof *r->source_last);
     for (uint64_t i = 0; i < r->n; i++) r->source_count[i] = 1;
     kiln_coarsen_weights(r);

@@ -9,7 +9,7 @@
 #include "kernels/coarsen/coarsen.h"
 #include "stages/engine/engine.h"
 
-enum { KILN_LOD_PLANES = 11, KILN_LOD_DRAWN = 6 };
+enum { KILN_LOD_PLANES = 12, KILN_LOD_DRAWN = 6 };
 
 /* A plane of a level: where kiln_coarsen_rows has it. */
 typedef struct {
@@ -41,8 +41,8 @@ void *kiln_lod_rows_plane(const kiln_coarsen_rows *r, const kiln_lod_plane *p);
 
 /* Fills rows of level 0 from a chunk of `baked`: its planes, weights, ancestry of one row each, visibility from the chunk `seen` of
  * the layer `visibility`, or 1. KILN_E_INPUT, KILN_E_IO: the chunk cannot be read. */
-kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *seen, kiln_lod_rows *rows,
-                               kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *visibility, const kiln_array *prominence,
+                               kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;
 /* Reads a level of a stored unit's result, `count` rows, into rows [first, first + count). KILN_E_IO, KILN_E_INPUT. */
 kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *result, uint32_t level, uint64_t first,
                                      uint64_t count, kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;

@@ -13,6 +13,7 @@
 
 #include "schema/levels.h"
 #include "stages/engine/engine.h"
+#include "stages/lod/distance_prior.h"
 #include "stages/lod/errors.h"
 
 /* First word of every payload. */
@@ -43,7 +44,9 @@ typedef struct {
     uint64_t counts[KILN_LEVELS_MAX]; /* [n_levels] rows of each level */
     kiln_hash baked;                  /* digest of the layer */
     kiln_hash visibility;             /* leaf: blob of the chunk's plane of the layer `visibility`; zero: all 1 */
-    uint32_t weighted;                /* the levels have the plane `visibility` */
+    kiln_hash prominence;             /* likewise of its plane `prominence`; zero: none */
+    kiln_distance_prior prior;        /* leaf: says the prominence of rows where there is no such plane; radius 0: none */
+    uint32_t weighted;                /* the levels have the planes `visibility` and `prominence` */
     kiln_lod_error_request errors;    /* how they are measured */
 } kiln_lod_unit;
 

@@ -9,7 +9,7 @@ typedef struct {
     const kiln_lod_unit *unit;
     kiln_lod_rows from;                    /* what is merged: level 0, or the children's coarsest levels */
     kiln_lod_rows levels[KILN_LEVELS_MAX]; /* [unit->n_levels] */
-    kiln_lod_errors *children;             /* [unit->n_children] of an inner node that is measured */
+    kiln_lod_child_errors *children;       /* [unit->n_children] of an inner node that is measured */
 } kiln_lod_node;
 
 /* Makes the arrays of all rows. Release it after a failure, too. KILN_E_NOMEM. */

@@ -71,6 +71,7 @@ static kiln_status new_payload(const kiln_lod_plan *p, uint32_t node, kiln_unit 
     u->n_children = at->n_children;
     u->sh_degree = p->baked->sh_degree;
     u->weighted = p->rule.weighted;
+    u->prior = p->rule.prior;
     u->baked = p->baked->digest;
     if (p->rule.errors) kiln_lod_error_request_init(&u->errors, p->rule.errors, at);
     if (at->n_children) return plan_inner(p, node, u, err);
@@ -166,7 +167,7 @@ void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p)
 /* What both kinds have in their keys. Not the layer's digest, nor the index of a chunk: a change elsewhere leaves a unit alone. */
 static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 {
-    KILN_KEY_LISTS(kiln_lod_unit, 648);
+    KILN_KEY_LISTS(kiln_lod_unit, 760);
     kiln_key_u64(h, "first level", u->first_level);
     kiln_key_bytes(h, "counts", u->counts, u->n_levels * sizeof *u->counts);
     kiln_key_u64(h, "sh_degree", u->sh_degree);
@@ -178,9 +179,12 @@ static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 static kiln_status set_visibility(const kiln_layer *seen, kiln_lod_unit *u, kiln_error *err)
 {
     const kiln_plane *v = seen && u->chunk < seen->n_chunks ? kiln_chunk_plane(&seen->chunks[u->chunk], "visibility") : NULL;
-    if (!u->weighted) return KILN_OK;
+    if (!u->weighted || u->prior.radius > 0) return KILN_OK;
     if (!v || v->data.n_segments != 1) return kiln_fail(err, KILN_E_BUG, "chunk %u has no visibility", u->chunk);
     u->visibility = v->data.segments[0];
+    const kiln_plane *p = kiln_chunk_plane(&seen->chunks[u->chunk], "prominence");
+    if (!p || p->data.n_segments != 1) return kiln_fail(err, KILN_E_BUG, "chunk %u has no prominence", u->chunk);
+    u->prominence = p->data.segments[0];
     return KILN_OK;
 }
 
@@ -193,6 +197,8 @@ kiln_status kiln_lod_plan_leaves(kiln_run *r, kiln_lod_plan *p, const kiln_layer
         kiln_hasher *h = kiln_run_key_bare(r, "leaf");
         key_levels(h, u);
         kiln_key_hash(h, "visibility", u->visibility);
+        kiln_key_hash(h, "prominence", u->prominence);
+        kiln_key_bytes(h, "prior", &u->prior, sizeof u->prior);
         for (int k = 0; k < KILN_LOD_PLANES; k++) kiln_key_plane(h, c, kiln_lod_planes[k].name); /* those that it has */
         p->units[i].key = kiln_key_end(h);
     }

@@ -14,7 +14,8 @@
 typedef struct {
     uint32_t levels;                     /* of a leaf */
     uint64_t coarsest;                   /* most rows of a node's coarsest level, above leaves */
-    bool weighted;                       /* rows have visibility */
+    bool weighted;                       /* rows have visibility and prominence */
+    kiln_distance_prior prior;           /* radius 0: both are those that cameras give */
     const kiln_lod_error_source *errors; /* borrowed while the plan is made; NULL: errors are not measured */
 } kiln_lod_rule;
 
@@ -26,7 +27,7 @@ typedef struct {
     uint32_t *node_of, *unit_of; /* [n_nodes] node of a unit, unit of a node */
     uint32_t n_heights;
     uint32_t *first;                 /* [n_heights + 1] units of a height are [first[h], first[h + 1]) */
-    kiln_unit *refined;              /* [n_refined] of leaves (refine.h); NULL: none is refined */
+    kiln_unit *refined;              /* [n_refined] of leaves, those that no camera sees until it is known (refine.h); NULL: none */
     uint32_t n_refined, *refined_of; /* [n_nodes] unit in `refined`, UINT32_MAX: none */
     uint64_t tried, better;          /* levels of refined leaves, and those that refining made better */
 } kiln_lod_plan;

@@ -25,11 +25,14 @@
 #include "stages/lod/refine_units.h"
 
 /* ---- parent: main thread -------------------------------------------------------------------------------------------------- */
-/* Refines the leaves of a plan whose merged levels are stored, and leaves the units of those in p->refined and their counts in
- * p->tried and p->better. Nodes that no camera sees have none. steps: 0 does nothing. Fails as kiln_run_units. */
+/* Before the first list: plans what the leaves' neighbourhoods say already, and announces what a unit takes, so that a refusal of
+ * --ram names a cap that is enough for it. steps: 0 does nothing. */
+kiln_status kiln_lod_refine_prepare(kiln_run *r, kiln_lod_plan *p, const kiln_view_request *request, uint32_t steps,
+                                    kiln_error *err) KILN_MUST_CHECK;
+/* Refines the leaves of a plan that was prepared for it and whose merged levels are stored, and leaves the units of those in
+ * p->refined and their counts in p->tried and p->better. Nodes that no camera sees have none. Fails as kiln_run_units. */
 kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *cameras, uint32_t n_cameras,
-                            const kiln_view_request *request, const double origin[3], uint32_t steps,
-                            kiln_error *err) KILN_MUST_CHECK;
+                            const kiln_view_request *request, const double origin[3], kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker ----------------------------------------------------------------------------------------------------------------- */
 /* Outputs as those of a leaf. */

@@ -2,6 +2,7 @@
 #include "stages/lod/refine.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/vec3.h"
 #include "stages/engine/run_layers.h"
 #include "stages/lod/in_picture.h"
@@ -20,6 +21,7 @@ typedef struct {
     const kiln_view_request *request;
     const double *origin;
     uint32_t steps;
+    const uint32_t *node_of; /* of a chunk of `baked`; while units are finished */
 } planning;
 
 /* ---- cameras --------------------------------------------------------------------------------------------------------------- */
@@ -92,7 +94,6 @@ static double apart(const kiln_level_node *a, const kiln_level_node *b)
 static void set_chunk(const planning *k, uint32_t node, kiln_refine_chunk *c)
 {
     const kiln_level_node *at = &k->p->tree.nodes[node];
-    c->unit = k->p->units[k->p->unit_of[node]].key;
     c->chunk = (uint32_t)(at->chunk - k->p->baked->chunks);
     c->rows = at->chunk->count;
 }
@@ -125,7 +126,7 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
 static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
 {
     kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
-    KILN_KEY_LISTS(kiln_refine_unit, 7792); /* visibility is in the key of the chunk's merged levels */
+    KILN_KEY_LISTS(kiln_refine_unit, 7856); /* visibility is in the key of the chunk's merged levels */
     const double least_gain = KILN_REFINE_LEAST_GAIN;
     kiln_key_u64(h, "steps", u->steps);
     kiln_key_bytes(h, "least gain", &least_gain, sizeof least_gain);
@@ -140,10 +141,10 @@ static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
     return kiln_key_end(h);
 }
 
-static kiln_status plan_unit(const planning *k, uint32_t node, kiln_unit *unit, kiln_error *err)
+/* All but keys, which the merged levels have later, and cameras. */
+static kiln_status prepare_unit(const planning *k, uint32_t node, kiln_unit *unit, kiln_error *err)
 {
     const kiln_lod_unit *merged = kiln_lod_payload(k->p, node);
-    const kiln_level_node *at = &k->p->tree.nodes[node];
     kiln_refine_unit *u;
     KILN_TRY(KILN_ALLOC(&u, 1, "the units of refinement", err));
     unit->payload = u;
@@ -153,44 +154,80 @@ static kiln_status plan_unit(const planning *k, uint32_t node, kiln_unit *unit, 
     u->n_levels = merged->n_levels;
     u->sh_degree = merged->sh_degree;
     u->weighted = merged->weighted;
-    u->visibility = merged->visibility;
     u->profile = k->request->profile;
     u->antialiased = k->request->antialiased;
     u->near_m = k->request->near_m;
     u->baked = merged->baked;
     u->errors = merged->errors;
     memcpy(u->counts, merged->counts, merged->n_levels * sizeof *u->counts);
-    choose_cameras(k, at, u);
     choose_chunks(k, node, u);
-    (void)snprintf(unit->name, sizeof unit->name, "refine %s", at->name);
+    (void)snprintf(unit->name, sizeof unit->name, "refine %s", k->p->tree.nodes[node].name);
     unit->cost = u->chunks[0].rows;
     unit->ram = kiln_lod_refine_ram(u);
     unit->ram_thread = kiln_lod_refine_ram_thread(u);
-    unit->key = key_of(k, u);
     return KILN_OK;
 }
 
-/* Leaves that no camera sees stay as they are merged. */
-static kiln_status plan_units(const planning *k, kiln_error *err)
+kiln_status kiln_lod_refine_prepare(kiln_run *r, kiln_lod_plan *p, const kiln_view_request *request, uint32_t steps,
+                                    kiln_error *err)
 {
-    kiln_lod_plan *p = k->p;
+    const planning k = {.r = r, .p = p, .request = request, .steps = steps};
+    uint64_t most = 0;
+    if (steps == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&p->refined, p->tree.n_nodes, "the units of refinement", err));
     KILN_TRY(KILN_ALLOC(&p->refined_of, p->tree.n_nodes, "the units of refinement", err));
     for (uint32_t i = 0; i < p->tree.n_nodes; i++) p->refined_of[i] = UINT32_MAX;
     for (uint32_t i = 0; i < p->tree.n_nodes; i++) {
-        kiln_unit *unit = &p->refined[p->n_refined];
         if (!p->tree.nodes[i].chunk) continue;
+        KILN_TRY(kiln_run_interrupted(r, err));
+        kiln_unit *unit = &p->refined[p->n_refined++];
+        KILN_TRY(prepare_unit(&k, i, unit, err));
+        most = kiln_max_u64(most, unit->ram);
+    }
+    kiln_run_foresee_ram(r, most, p->n_refined);
+    return KILN_OK;
+}
+
+static void finish_unit(const planning *k, uint32_t node, kiln_unit *unit)
+{
+    kiln_refine_unit *u = (kiln_refine_unit *)unit->payload;
+    const kiln_lod_unit *merged = kiln_lod_payload(k->p, node);
+    u->visibility = merged->visibility;
+    for (uint32_t i = 0; i < u->n_chunks; i++) u->chunks[i].unit = k->p->units[k->p->unit_of[k->node_of[u->chunks[i].chunk]]].key;
+    choose_cameras(k, &k->p->tree.nodes[node], u);
+    unit->key = key_of(k, u);
+}
+
+/* Leaves that no camera sees stay as they are merged. */
+static kiln_status finish_units(const planning *k, kiln_error *err)
+{
+    kiln_lod_plan *p = k->p;
+    const uint32_t n = p->n_refined;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_unit unit = p->refined[i];
+        const uint32_t node = k->node_of[((kiln_refine_unit *)unit.payload)->chunks[0].chunk];
         KILN_TRY(kiln_run_interrupted(k->r, err));
-        const kiln_status st = plan_unit(k, i, unit, err);
-        const kiln_refine_unit *u = unit->payload;
-        if (st != KILN_OK || u->n_cameras == 0) {
-            free(unit->payload);
-            *unit = (kiln_unit){.payload = NULL};
-            KILN_TRY(st);
+        finish_unit(k, node, &unit);
+        p->refined[i] = (kiln_unit){.payload = NULL};
+        if (((kiln_refine_unit *)unit.payload)->n_cameras == 0) {
+            free((void *)unit.payload);
             continue;
         }
-        p->refined_of[i] = p->n_refined++;
+        p->refined_of[node] = kept;
+        p->refined[kept++] = unit;
     }
+    p->n_refined = kept;
+    return KILN_OK;
+}
+
+static kiln_status find_nodes(planning *k, uint32_t **node_of, kiln_error *err)
+{
+    const kiln_lod_plan *p = k->p;
+    KILN_TRY(KILN_ALLOC(node_of, p->baked->n_chunks, "the units of refinement", err));
+    for (uint32_t i = 0; i < p->tree.n_nodes; i++)
+        if (p->tree.nodes[i].chunk) (*node_of)[p->tree.nodes[i].chunk - p->baked->chunks] = i;
+    k->node_of = *node_of;
     return KILN_OK;
 }
 
@@ -215,12 +252,16 @@ static kiln_status count(kiln_run *r, kiln_lod_plan *p, kiln_error *err)
 }
 
 kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *cameras, uint32_t n_cameras,
-                            const kiln_view_request *request, const double origin[3], uint32_t steps, kiln_error *err)
+                            const kiln_view_request *request, const double origin[3], kiln_error *err)
 {
-    planning k = {.r = r, .p = p, .cameras = cameras, .n_cameras = n_cameras, .request = request, .origin = origin, .steps = steps};
-    if (steps == 0) return KILN_OK;
+    planning k = {.r = r, .p = p, .cameras = cameras, .n_cameras = n_cameras, .request = request, .origin = origin};
+    uint32_t *node_of = NULL;
+    if (!p->refined) return KILN_OK;
     for (uint32_t i = 0; i < n_cameras; i++) k.training |= !strcmp(cameras[i].split, "train");
-    KILN_TRY(plan_units(&k, err));
+    kiln_status finished = find_nodes(&k, &node_of, err);
+    if (finished == KILN_OK) finished = finish_units(&k, err);
+    free(node_of);
+    KILN_TRY(finished);
     kiln_run_on_cpu(r, false);
     kiln_run_serial(r, true);
     const kiln_status st = kiln_run_units(r, "refining", p->refined, p->n_refined, err);

@@ -65,7 +65,7 @@ static kiln_status read_full(const kiln_refine_reader *r, kiln_manifest *m, uint
     kiln_hash segment = r->u->visibility;
     const kiln_array seen = {.raw_bytes = c->rows * sizeof(float), .n_segments = 1, .segments = &segment};
     const bool counts = chunk == 0 && !kiln_hash_is_zero(segment);
-    return kiln_lod_rows_read(m, &r->baked->chunks[c->chunk], counts ? &seen : NULL, rows, err);
+    return kiln_lod_rows_read(m, &r->baked->chunks[c->chunk], counts ? &seen : NULL, NULL, rows, err);
 }
 
 static kiln_status read_full_to(const kiln_refine_reader *r, kiln_manifest *m, uint32_t chunk, uint32_t level, uint64_t first,

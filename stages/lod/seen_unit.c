@@ -1,5 +1,7 @@
 /* The unit that gives a chunk its visibility: what cameras saw of each row, by what they would see if nothing stood in front. */
 #include "base/memory.h"
+#include "kernels/math/ellipsoid_math.h"
+#include "kernels/math/real.h"
 #include "stages/engine/run_layers.h"
 #include "stages/lod/lod_state.h"
 #include "stages/lod/visibility_math.h"
@@ -10,9 +12,9 @@
 
 /* Arrays of a chunk's rows. */
 typedef struct {
-    float *planes; /* means, log_scales, quats, opacity_logits: 11 a row */
-    double *areas, *shares;
-    float *some; /* shares of some views; then the result */
+    float *planes;                       /* means, log_scales, quats, opacity_logits: 11 a row */
+    double *areas, *bare_areas, *shares; /* sums over views */
+    float *some;                         /* shares of some views; then the result */
     kiln_splat2d *splats;
 } rows;
 
@@ -20,6 +22,7 @@ static void rows_release(rows *r)
 {
     free(r->planes);
     free(r->areas);
+    free(r->bare_areas);
     free(r->shares);
     free(r->some);
     free(r->splats);
@@ -29,6 +32,7 @@ static kiln_status rows_make(rows *r, uint64_t n, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC_UNSET(&r->planes, 11 * n, "a chunk", err));
     KILN_TRY(KILN_ALLOC(&r->areas, n, "areas of a chunk", err));
+    KILN_TRY(KILN_ALLOC(&r->bare_areas, n, "areas of a chunk", err));
     KILN_TRY(KILN_ALLOC(&r->shares, n, "shares of a chunk", err));
     KILN_TRY(KILN_ALLOC_UNSET(&r->some, n, "shares of a chunk", err));
     return KILN_ALLOC_UNSET(&r->splats, n, "a projected chunk", err);
@@ -79,8 +83,62 @@ static kiln_status sum_areas(kiln_worker *w, const kiln_view_request *v, const r
                                  .splats = r->splats,
                                  .n_visible = &visible};
     KILN_TRY(KILN_WORK(w, project, &a, err));
-    for (uint64_t i = 0; i < visible; i++) r->areas[r->splats[i].row] += kiln_seen_area(&r->splats[i]);
+    for (uint64_t i = 0; i < visible; i++) {
+        r->areas[r->splats[i].row] += kiln_seen_area(&r->splats[i]);
+        r->bare_areas[r->splats[i].row] += kiln_seen_bare_area(&r->splats[i]);
+    }
     return KILN_OK;
+}
+
+/* Where a view stands, and the square of its focal length in pixels. */
+typedef struct {
+    double centre[3], focal2, near2;
+} standpoint;
+
+static standpoint standpoint_of(const kiln_view *v)
+{
+    standpoint s = {.focal2 = (double)v->fx * (double)v->fy, .near2 = (double)v->near_m * (double)v->near_m};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) s.centre[i] -= (double)v->r[3 * j + i] * (double)v->t[j];
+    return s;
+}
+
+/* Pixels that a Gaussian of surface 1 would cover in all views together if each were turned towards it, about: half of f^2 / d^2.
+ */
+static double pixels_of_surface(const standpoint *from, uint32_t n_views, const rows *r, uint64_t n, uint64_t row)
+{
+    double sum = 0;
+    for (uint32_t v = 0; v < n_views; v++) {
+        double away = 0;
+        for (uint64_t a = 0; a < 3; a++) {
+            const double d = (double)r->planes[a * n + row] - from[v].centre[a];
+            away += d * d;
+        }
+        sum += from[v].focal2 / (away > from[v].near2 ? away : from[v].near2);
+    }
+    return 0.5 * sum;
+}
+
+static double surface_of(const rows *r, uint64_t n, uint64_t row)
+{
+    const float *s = r->planes + 3 * n + row;
+    const double log_scales[3] = {(double)s[0], (double)s[n], (double)s[2 * n]};
+    return kiln_ellipsoid_area(log_scales);
+}
+
+static kiln_status put_prominence(kiln_worker *w, const rows *r, const kiln_view_request *views, uint32_t n_views, uint64_t n,
+                                  kiln_error *err)
+{
+    standpoint *from;
+    KILN_TRY(KILN_ALLOC(&from, n_views, "standpoints of views", err));
+    for (uint32_t v = 0; v < n_views; v++) from[v] = standpoint_of(&views[v].view);
+    for (uint64_t i = 0; i < n; i++) {
+        const double opacity = (double)kiln_sigmoidf(r->planes[10 * n + i]);
+        const double alone = opacity * surface_of(r, n, i) * pixels_of_surface(from, n_views, r, n, i);
+        r->some[i] = kiln_prominence_value(kiln_prominence_step(kiln_prominence(r->shares[i], r->bare_areas[i], alone)));
+    }
+    free(from);
+    return kiln_worker_put(w, "prominence", r->some, n * sizeof *r->some, sizeof *r->some, err);
 }
 
 /* Divides, and counts the rows that have the last step. */
@@ -117,6 +175,7 @@ kiln_status kiln_seen_compute(kiln_worker *w, const kiln_seen_unit *u, const kil
     KILN_GO(sum_shares(m, u, shares, &r, err));
     for (uint32_t v = 0; v < u->n_views; v++)
         if (kiln_view_request_may_see(&views[v], c)) KILN_GO(sum_areas(w, &views[v], &r, u->rows, err));
+    KILN_GO(put_prominence(w, &r, views, u->n_views, u->rows, err));
     KILN_GO(put_visibility(w, &r, u->rows, err));
 done:
     rows_release(&r);

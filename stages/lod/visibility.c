@@ -114,8 +114,8 @@ static void size_shares(const making *k, const seen_rows *rows, kiln_shares_unit
 
 static uint64_t seen_ram(const kiln_chunk *c)
 {
-    enum { ROW = 11 * 4 + 8 + 8 + 4 + sizeof(kiln_splat2d), PROJECTING = 64 };
-    return c->count * (ROW + PROJECTING) + kiln_read_ram(LARGEST_ROW * c->count) + kiln_outputs_ram(sizeof(float) * c->count) +
+    enum { ROW = 11 * 4 + 3 * 8 + 4 + sizeof(kiln_splat2d), PROJECTING = 64 };
+    return c->count * (ROW + PROJECTING) + kiln_read_ram(LARGEST_ROW * c->count) + 2 * kiln_outputs_ram(sizeof(float) * c->count) +
            KILN_CONNECTION_RAM + (1u << 20);
 }
 
@@ -155,8 +155,7 @@ static kiln_hash shares_key(const making *k, const kiln_shares_unit *u)
 static kiln_hash seen_key(const making *k, const kiln_chunk *c, const kiln_hash *shares)
 {
     kiln_hasher *h = kiln_run_key_bare(k->run, "seen");
-    for (uint32_t v = 0; v < k->n_views; v++)
-        if (kiln_view_request_may_see(&k->views[v], c)) key_view(h, &k->views[v]);
+    for (uint32_t v = 0; v < k->n_views; v++) key_view(h, &k->views[v]); /* those that see nothing of it have a distance */
     key_chunk(h, c, PROJECTED);
     for (uint32_t g = 0; g < k->n_groups; g++)
         if (!kiln_hash_is_zero(shares[g])) kiln_key_hash(h, "shares", shares[g]);
@@ -302,18 +301,18 @@ static kiln_status divide(making *k, kiln_error *err)
 }
 
 /* ---- layer ------------------------------------------------------------------------------------------------------------------ */
-/* Leaves read the plane as the rows' weights. What was stored before may be anything of its size. */
-static kiln_status check_steps(const making *k, const kiln_unit *u, kiln_error *err)
+/* Leaves read both planes as what rows weigh. What was stored before may be anything of its size. */
+static kiln_status check_steps(const making *k, const kiln_unit *u, const char *plane, int (*is_step)(float), kiln_error *err)
 {
     void *data;
     uint64_t bytes;
     kiln_status st = KILN_OK;
     if (kiln_unit_is_new(u)) return KILN_OK;
-    KILN_TRY(kiln_unit_data(k->run, u, "visibility", &data, &bytes, err));
+    KILN_TRY(kiln_unit_data(k->run, u, plane, &data, &bytes, err));
     const float *values = data;
     for (uint64_t i = 0; i < bytes / sizeof *values && st == KILN_OK; i++)
-        if (!kiln_seen_is_step(values[i]))
-            st = kiln_fail(err, KILN_E_IO, "the visibility of row %llu is %g, which is none of its steps", (unsigned long long)i,
+        if (!is_step(values[i]))
+            st = kiln_fail(err, KILN_E_IO, "the %s of row %llu is %g, which is none of its steps", plane, (unsigned long long)i,
                            (double)values[i]);
     free(data);
     return st;
@@ -324,7 +323,9 @@ static kiln_status fill_chunk(const making *k, const kiln_unit *u, kiln_chunk *c
     json_t *counters;
     uint64_t rows = 0;
     KILN_TRY(kiln_chunk_add_output(c, &u->result, "visibility", "visibility", KILN_TYPE_F32, 1, err));
-    KILN_TRY(check_steps(k, u, err));
+    KILN_TRY(check_steps(k, u, "visibility", kiln_seen_is_step, err));
+    KILN_TRY(check_steps(k, u, "prominence", kiln_prominence_is_step, err));
+    KILN_TRY(kiln_chunk_add_output(c, &u->result, "prominence", "prominence", KILN_TYPE_F32, 1, err));
     KILN_TRY(kiln_unit_counters(k->run, u, &counters, err));
     const kiln_status st = kiln_unit_count(k->run, u, counters, "hidden", &rows, err);
     json_decref(counters);

@@ -1,5 +1,5 @@
-/* visibility_math -- how much cameras see of a Gaussian, from its shares of their pictures, and the steps in which that is stored.
- * Pinned: only + - * / and square roots in double, so that all machines agree. */
+/* visibility_math -- how much cameras see of a Gaussian and how much it matters in their pictures, from its shares of these, and
+ * the steps in which both are stored. Pinned: only + - * / and square roots in double, so that all machines agree. */
 #ifndef KILN_STAGES_LOD_VISIBILITY_MATH_H
 #define KILN_STAGES_LOD_VISIBILITY_MATH_H
 
@@ -17,6 +17,17 @@ static inline double kiln_seen_area(const kiln_splat2d *s)
     const double a = (double)s->conic[0], b = (double)s->conic[1], c = (double)s->conic[2], det = a * c - b * b;
     const double area = 6.283185307179586 * (double)s->opacity / sqrt(det); /* the conic is the inverse */
     return det > 0 && area > 0 && area < 0x1p100 ? area : 0;
+}
+
+/* The same with a third of the blur (0.3 pixels squared) taken off: at twice the size, at which levels are looked at too, blur is
+ * less of what is drawn. */
+static inline double kiln_seen_bare_area(const kiln_splat2d *s)
+{
+    const double a = (double)s->conic[0], b = (double)s->conic[1], c = (double)s->conic[2], det = a * c - b * b;
+    if (!(det > 0)) return 0;
+    const double xx = c / det - 0.1, yy = a / det - 0.1, xy = b / det, bare = xx * yy - xy * xy;
+    const double area = bare > 0 ? 6.283185307179586 * (double)s->opacity * sqrt(bare) : 0;
+    return area > 0 && area < 0x1p100 ? area : 0;
 }
 
 /* 10^(-step/8). */
@@ -43,6 +54,49 @@ static inline unsigned kiln_seen_step(double share, double area)
     unsigned step = 0;
     if (!(area > 0)) return KILN_SEEN_STEPS - 1;
     while (step < KILN_SEEN_STEPS - 1 && share < (double)kiln_seen_value(step) * half * area) step++;
+    return step;
+}
+
+/* ---- prominence ------------------------------------------------------------------------------------------------------------- */
+enum { KILN_PROMINENCE_STEPS = 64 };
+
+/* 10^(step/8) / 2. */
+static inline float kiln_prominence_value(unsigned step)
+{
+    static const double parts[8] = {0.5,
+                                    0.66676071608166655,
+                                    0.88913970501946144,
+                                    1.1856868528308341,
+                                    1.5811388300841898,
+                                    2.1084825142929017,
+                                    2.8117066259517456,
+                                    3.7494710466621953};
+    static const double tens[8] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+    const unsigned at = step < KILN_PROMINENCE_STEPS ? step : KILN_PROMINENCE_STEPS - 1;
+    return (float)(parts[at % 8] * tens[at / 8]);
+}
+
+static inline int kiln_prominence_is_step(float p)
+{
+    unsigned step = 0;
+    while (step < KILN_PROMINENCE_STEPS && p != kiln_prominence_value(step)) step++;
+    return step < KILN_PROMINENCE_STEPS;
+}
+
+/* share: what cameras saw of a row, in pixels; area: what they would see if nothing stood in front, less a part of the blur; alone:
+ * what they would see if each were turned towards it, too. Views from where no camera stood may show what none of these saw. */
+static inline double kiln_prominence(double share, double area, double alone)
+{
+    const double seen = sqrt(share * area), least = 0.00390625 * alone;
+    return seen > least ? seen : least;
+}
+
+/* The step nearest to p pixels, in logarithms. */
+static inline unsigned kiln_prominence_step(double p)
+{
+    static const double half = 1.1547819846894583; /* 10^(1/16) */
+    unsigned step = 0;
+    while (step < KILN_PROMINENCE_STEPS - 1 && p >= (double)kiln_prominence_value(step) * half) step++;
     return step;
 }
 

@@ -120,10 +120,12 @@ static kiln_status tally_sides(kiln_worker *w, kiln_prune_input *in, const kiln_
     KILN_TRY(kiln_prune_plane(w, in, q->head->block, "log_scales", &log_scales, err));
     KILN_TRY(kiln_prune_plane(w, in, q->head->block, "opacity_logits", &logits, err));
     kiln_tally_rows(t, 0, r->n, log_scales, logits, NULL);
-    if (r->kept == r->n && q->head->n_merges == 0 && kiln_pruned_rows_keep_scales(r))
+    if (r->kept == r->n && q->head->n_merges == 0 && kiln_pruned_rows_keep_scales(r)) {
         kiln_tally_same(t);
-    else
-        kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
+        return KILN_OK;
+    }
+    kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
+    for (uint64_t i = 0; i < r->n; i++) t->touched += kiln_pruned_rows_is_touched(r, log_scales, i);
     return KILN_OK;
 }
 

@@ -4,26 +4,32 @@
 #include "base/memory.h"
 #include "stages/engine/devices.h"
 #include "stages/engine/work.h"
+#include "stages/prune/judgement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-kiln_status kiln_pruning_sizes(const kiln_pruning *p, uint32_t sizes[KILN_PRUNE_SIZES_MAX], uint32_t *n, kiln_error *err)
+kiln_status kiln_pruning_sizes(const char *text, uint32_t sizes[KILN_PRUNE_SIZES_MAX], uint32_t *n, kiln_error *err)
 {
     uint32_t *list = NULL;
     uint64_t count = 0;
     *n = 1;
     sizes[0] = 0; /* the camera's own */
-    if (!p->o->sizes) return KILN_OK;
-    KILN_TRY(kiln_prune_rows_parse("--sizes", p->o->sizes, &list, &count, err));
+    if (!text) return KILN_OK;
+    KILN_TRY(kiln_prune_rows_parse("--sizes", text, &list, &count, err));
     kiln_status st = KILN_OK;
     if (count == 0 || count > KILN_PRUNE_SIZES_MAX || list[0] < 16 || list[count - 1] > 1u << 20)
-        st = kiln_fail(err, KILN_E_USAGE, "--sizes takes 1 to %d sizes from 16 to 1048576, not '%s'", KILN_PRUNE_SIZES_MAX,
-                       p->o->sizes);
+        st = kiln_fail(err, KILN_E_USAGE, "--sizes takes 1 to %d sizes from 16 to 1048576, not '%s'", KILN_PRUNE_SIZES_MAX, text);
     for (uint64_t i = 0; st == KILN_OK && i < count; i++) sizes[i] = list[i];
     if (st == KILN_OK) *n = (uint32_t)count;
     free(list);
     return st;
+}
+
+kiln_status kiln_pruning_sizes_check(const char *text, kiln_error *err)
+{
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n;
+    return kiln_pruning_sizes(text, sizes, &n, err);
 }
 
 static uint32_t at_least_one(double v) { return v < 1 ? 1 : (uint32_t)(v + 0.5); }
@@ -47,18 +53,21 @@ static kiln_camera resized(const kiln_camera *c, uint32_t size)
 static kiln_status make_views(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     const kiln_view_options request = {.near_text = "profile"}; /* inria, as the scene says */
-    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes, n;
-    KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
-    KILN_TRY(kiln_pruning_sizes(p, sizes, &n_sizes, err));
-    n = p->o->all_cameras || p->n_cameras < KILN_PRUNE_CAMERAS_USUAL ? p->n_cameras : KILN_PRUNE_CAMERAS_USUAL;
+    uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
+    KILN_TRY(kiln_pruning_read_cameras(r, p, err));
+    KILN_TRY(kiln_pruning_sizes(p->o->sizes, sizes, &n_sizes, err));
+    const uint32_t n = kiln_pruning_forecast_cameras(p->o, p->n_cameras);
     p->n_views = n * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
     KILN_TRY(KILN_ALLOC(&p->requests, p->n_views, "views", err));
-    KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
+    if (!p->keys.layer) KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
-        const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
+        const uint32_t camera = (uint32_t)((uint64_t)(i / n_sizes) * p->n_cameras / n); /* evenly chosen */
+        const kiln_camera *c = &p->cameras[camera];
         const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
         p->views[i] = (kiln_prune_view){.camera = c->name, .width = scaled.width, .height = scaled.height};
+        const bool weighed = sizes[0] == 0 && p->judgement.weighed && p->judgement.weighed[camera];
+        if (weighed) p->views[i].would_touch = &p->judgement.weights[camera];
         KILN_TRY(kiln_view_request_init(&p->requests[i], &request, &p->scene, &scaled, err));
     }
     return KILN_OK;
@@ -73,7 +82,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     head.request = p->requests[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
-    head.n_kept = p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
+    head.n_kept = 2 * (uint64_t)p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_view_chunks blocks;
     KILN_TRY(kiln_view_chunks_of_layer(p->input, &p->requests[i], &blocks, err));
@@ -88,6 +97,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
+    u->n_outputs = 1;
     u->optional = u->planning = true; /* a forecast: the layer is whole without it, and every shard prints it */
     u->shared_payload = shared->data;
     u->shared_payload_bytes = shared->size;
@@ -105,7 +115,7 @@ static kiln_status put_lists(const kiln_pruning *p, kiln_buffer *b, kiln_error *
 {
     if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));
     if (p->n_rows) KILN_TRY(kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err));
-    KILN_TRY(kiln_buffer_put(b, p->kept, p->input->n_chunks * sizeof *p->kept, err));
+    KILN_TRY(kiln_buffer_put(b, p->kept, 2 * (uint64_t)p->input->n_chunks * sizeof *p->kept, err));
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* prune_report -- see the header. Numbers in the record are what the terminal shows, unrounded. */
 #include "stages/prune/prune_report.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
@@ -8,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name, *text;
@@ -29,6 +31,17 @@ static const char *const share_words[] = {"least", "0.1 %", "1 %", "median", "99
 enum { N_SHARES = sizeof shares / sizeof *shares };
 
 /* ---- record --------------------------------------------------------------------------------------------------------- */
+/* Of a rule whose limit is auto: what that stands for, whether it acts, and what it does or would do. */
+static void add_auto(const kiln_prune_report *r, int rule, json_t *row)
+{
+    const double limit = kiln_prune_auto_limit(r->given, (kiln_prune_rule)rule);
+    if (isnan(limit)) return;
+    (void)json_object_set_new(row, "auto",
+                              json_pack("{s:o, s:b, s:I, s:I}", "limit", kiln_json_real(limit), "acts", r->judgement->act,
+                                        "would_drop", (json_int_t)r->judgement->counts[rule][0], "would_clamp",
+                                        (json_int_t)r->judgement->counts[rule][1]));
+}
+
 static json_t *rules_json(const kiln_prune_report *r)
 {
     json_t *out = json_object();
@@ -38,6 +51,7 @@ static json_t *rules_json(const kiln_prune_report *r)
         json_t *row = json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
                                 (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
         if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
+        if (row) add_auto(r, i, row);
         (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
@@ -87,11 +101,59 @@ static json_t *views_json(const kiln_prune_report *r)
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         const kiln_prune_pairs *c = &v->count;
-        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:o, s:o, s:o}", "camera", v->camera, "width", (int)v->width,
-                                                   "height", (int)v->height, "visible", pair_json(v, c->visible, 1), "pairs",
-                                                   pair_json(v, c->pairs, 1), "list_bytes",
-                                                   pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES)));
+        json_t *touched = v->missing
+                              ? json_null()
+                              : json_pack("{s:I, s:I}", "pairs", (json_int_t)c->touched[0], "visible", (json_int_t)c->touched[1]);
+        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "camera", v->camera, "width",
+                                                   (int)v->width, "height", (int)v->height, "visible", pair_json(v, c->visible, 1),
+                                                   "pairs", pair_json(v, c->pairs, 1), "list_bytes",
+                                                   pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES), "touched", touched));
     }
+    return out;
+}
+
+/* A share of the predicted pairs of all views, and of the view that has most. */
+typedef struct {
+    uint64_t visible, pairs; /* of one view at most; of all views */
+    double share, most;      /* 0 to 1 */
+    const char *camera;      /* of `most`; NULL: no view has any */
+} pairs_share;
+
+/* Of what the rules touch, or of what rules whose limit is auto would touch. */
+static pairs_share share_of(const kiln_prune_report *r, bool would)
+{
+    pairs_share s = {0};
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const kiln_prune_view *v = &r->views[i];
+        if (v->missing || (would && !v->would_touch)) continue;
+        const uint64_t pairs = would ? v->would_touch->pairs : v->count.touched[0];
+        const uint64_t visible = would ? v->would_touch->visible : v->count.touched[1];
+        const double share = v->count.pairs[0] ? (double)pairs / (double)v->count.pairs[0] : 0.0;
+        s.visible = visible > s.visible ? visible : s.visible;
+        s.pairs += pairs;
+        all += v->count.pairs[0];
+        if (share > s.most) s.camera = v->camera;
+        s.most = fmax(s.most, share);
+    }
+    s.share = all ? (double)s.pairs / (double)all : 0.0;
+    return s;
+}
+
+/* camera: null where no view shows such a row. */
+static json_t *share_json(uint64_t rows, const pairs_share *s)
+{
+    return json_pack("{s:I, s:I, s:o, s:o, s:s?}", "rows", (json_int_t)rows, "visible_at_most", (json_int_t)s->visible,
+                     "pairs_share", kiln_json_real(s->share), "pairs_share_at_most", kiln_json_real(s->most), "camera", s->camera);
+}
+
+/* What rules touch of what cameras see; what those would that are auto and rest. */
+static json_t *touched_json(const kiln_prune_report *r)
+{
+    const pairs_share does = share_of(r, false), would = share_of(r, true);
+    json_t *out = share_json(r->tally->touched, &does);
+    if (!out || !r->judgement->touched || r->judgement->act) return out;
+    (void)json_object_set_new(out, "auto_would", share_json(r->judgement->touched, &would));
     return out;
 }
 
@@ -107,6 +169,7 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
                             counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
+    if (!failed) failed = json_object_set_new(out, "touched", touched_json(r));
     if (r->other && !failed)
         failed = json_object_set_new(
             out, "against",
@@ -242,11 +305,37 @@ static void print_views_sum(const kiln_prune_report *r)
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
 }
 
+static void print_would(const kiln_prune_report *r)
+{
+    const kiln_prune_judgement *j = r->judgement;
+    const pairs_share s = share_of(r, true);
+    if (j->touched == 0 || j->act) return;
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
+        kiln_print("%s is auto, and off: %.4g would %s %s", rule_words[i].name, kiln_prune_auto_limit(r->given, (kiln_prune_rule)i),
+                   j->counts[i][0] ? "drop" : "clamp", KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
+    }
+    if (s.camera)
+        kiln_print("what that touches holds at most %.2g %% of a view's predicted pairs, not half", 100 * s.most);
+    else
+        kiln_print("what that touches holds less than half of every camera's predicted pairs");
+    if (r->synthetic) kiln_print("as the scene has no cameras, %u on an orbit have judged", r->synthetic);
+}
+
+static void print_touched(const kiln_prune_report *r)
+{
+    const pairs_share s = share_of(r, false);
+    if (s.pairs == 0) return;
+    kiln_print("%s can show: up to %" PRIu64 " in a view,", KILN_COUNT(r->tally->touched, "dropped or changed Gaussian"),
+               s.visible);
+    kiln_print("with %.2g %% of the predicted pairs, %.2g %% in '%s'", 100 * s.share, 100 * s.most, s.camera);
+}
+
 static void print_against(const kiln_prune_report *r)
 {
     if (!r->other) return;
     kiln_print_gap();
-    kiln_print("the other bake, '%s', holds %" PRIu64 " Gaussians", r->against, r->other->rows);
+    kiln_print("the other bake, '%s', holds %s", r->against, KILN_COUNT(r->other->rows, "Gaussian"));
     kiln_print("longest axis, in steps of 5 %%; the largest exactly");
     kiln_print("%-14s %14s %14s %14s", "share of rows", "before", "after", "the other");
     for (int i = 0; i < N_SHARES; i++)
@@ -261,9 +350,9 @@ static void print_counts(const kiln_prune_report *r)
     uint64_t clamped = 0;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) clamped += t->counts[i][1];
     if (t->kept == t->rows)
-        kiln_print_part("pruning keeps all %" PRIu64 " Gaussians", t->rows);
+        kiln_print_part("pruning keeps all %s", KILN_COUNT(t->rows, "Gaussian"));
     else
-        kiln_print_part("pruning keeps %" PRIu64 " of %" PRIu64 " Gaussians", t->kept, t->rows);
+        kiln_print_part("pruning keeps %" PRIu64 " of %s", t->kept, KILN_COUNT(t->rows, "Gaussian"));
     if (clamped)
         kiln_print_part(", %" PRIu64 " clamped", clamped);
     else
@@ -285,7 +374,9 @@ void kiln_prune_report_print(const kiln_prune_report *r)
 {
     print_counts(r);
     print_rules(r);
+    print_would(r);
     if (r->all) print_tables(r);
+    print_touched(r);
     print_views_sum(r);
     (void)fflush(stdout); /* so that warnings come after it; the engine looks at stdout's state at the end */
 }
@@ -304,16 +395,33 @@ static void warn_of_scales(const kiln_prune_report *r)
     }
 }
 
+/* Pictures change, so that is said where nobody reads the numbers, too. */
+static void warn_of_auto(const kiln_prune_report *r)
+{
+    const kiln_prune_judgement *j = r->judgement;
+    char options[256] = "";
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        const size_t used = strlen(options);
+        if (!(j->rules >> i & 1) || r->tally->counts[i][0] + r->tally->counts[i][1] == 0) continue;
+        (void)snprintf(options + used, sizeof options - used, " --%s off", rule_words[i].name);
+    }
+    if (!j->act || !options[0]) return;
+    kiln_warn("%s more than half of the predicted pairs of some camera%s;%s keeps them",
+              KILN_COUNT(j->touched, "Gaussian with an axis far too long is dropped or clamped, as it holds|"
+                                     "Gaussians with axes far too long are dropped or clamped, as they hold"),
+              r->synthetic ? " on an orbit, the scene having none" : "", options);
+}
+
 void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
 {
     const kiln_tally *t = r->tally;
     if (t->rows && t->kept == 0)
-        kiln_warn("ALL %" PRIu64
-                  " Gaussians are dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
+        kiln_warn("ALL %s dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
                   "--RULE off, or --reset",
-                  t->rows);
+                  KILN_COUNT(t->rows, "Gaussian is|Gaussians are"));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
-        kiln_warn("%" PRIu64 " of %" PRIu64 " rows named with --drop-row are not in the scene",
-                  n_named - t->counts[KILN_PRUNE_drop_row][0], n_named);
+        kiln_warn("%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
+                  KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are"));
+    warn_of_auto(r);
     warn_of_scales(r);
 }

@@ -12,11 +12,25 @@ typedef struct {
     const char *camera;
     uint32_t width, height;
     kiln_prune_pairs count;
-    bool missing; /* quarantined: the count is not known */
+    bool missing;                         /* quarantined: the count is not known */
+    const kiln_prune_weight *would_touch; /* of rules whose limit is auto; NULL: not known */
 } kiln_prune_view;
 
+/* Of the rules whose limit is auto. */
 typedef struct {
-    const kiln_prune_options *options;
+    uint32_t rules; /* bit r: the limit of rule r is auto */
+    bool act;
+    uint64_t touched;                     /* rows that they would touch */
+    uint64_t counts[KILN_PRUNE_RULES][2]; /* dropped, clamped, of blocks that have such rows: what each rule would do */
+    kiln_prune_weight *weights;           /* [n_cameras]; NULL: no row would be touched */
+    bool *weighed;                        /* [n_cameras] the weight of this camera is known */
+} kiln_prune_judgement;
+
+typedef struct {
+    const kiln_prune_options *given;   /* with limits that are `auto` */
+    const kiln_prune_options *options; /* with what was chosen for them */
+    const kiln_prune_judgement *judgement;
+    uint32_t synthetic; /* so many cameras on an orbit judged, as the scene has none; 0: the scene's own did */
     const kiln_prune_stats *stats;
     const kiln_tally *tally;
     const uint64_t *filtered; /* [KILN_FILTER_KINDS] dropped by filters; NULL: there are none */

@@ -28,6 +28,7 @@ void kiln_tally_add(kiln_tally *sum, const kiln_tally *t)
 {
     sum->rows += t->rows;
     sum->kept += t->kept;
+    sum->touched += t->touched;
     for (int r = 0; r < KILN_PRUNE_RULES; r++)
         for (int i = 0; i < 2; i++) sum->counts[r][i] += t->counts[r][i];
     for (int side = 0; side < 2; side++) {

@@ -12,6 +12,7 @@ enum { KILN_TALLY_SCALES = 800, KILN_TALLY_OPACITIES = 20 };
 
 typedef struct {
     uint64_t rows, kept;
+    uint64_t touched;                            /* rows dropped or changed that could show before */
     uint64_t counts[KILN_PRUNE_RULES][2];        /* dropped, clamped */
     uint64_t scales[2][KILN_TALLY_SCALES];       /* before, after */
     uint64_t opacities[2][KILN_TALLY_OPACITIES]; /* bins of 1/20 */

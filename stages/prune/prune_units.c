@@ -204,6 +204,10 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
         return kiln_prune_pairs_unit(w, &q, err);
     case KILN_PRUNE_SCALES:
         return kiln_prune_scales_unit(w, &q, err);
+    case KILN_PRUNE_MARKS:
+        return kiln_prune_marks_unit(w, &q, err);
+    case KILN_PRUNE_WEIGHT:
+        return kiln_prune_weight_unit(w, &q, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of no known kind", name);
 }

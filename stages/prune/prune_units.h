@@ -1,5 +1,6 @@
-/* prune_units -- what a worker of kiln-prune computes: statistics of the input, which rows are near-duplicates, the pruned
- * planes of a block, pairs of a camera before and after, the scales of another bake. */
+/* prune_units -- what a worker of kiln-prune computes: statistics of the input, which rows are near-duplicates, which rows of a
+ * block limits that are `auto` would touch and what they hold of a camera's pairs, the pruned planes of a block, pairs of a camera
+ * before and after, the scales of another bake. */
 #ifndef KILN_STAGES_PRUNE_UNITS_H
 #define KILN_STAGES_PRUNE_UNITS_H
 
@@ -15,6 +16,10 @@ typedef enum {
                           also "bounds" (kiln_bounds) and every plane by its name */
     KILN_PRUNE_PAIRS,  /* out: "pairs" (kiln_prune_pairs) */
     KILN_PRUNE_SCALES, /* out: "tally" of the rows of another manifest */
+    KILN_PRUNE_MARKS,  /* of a block; out: "marked" (kiln_prune_marked), "marks" (kiln_prune_marks_bytes): a bit a row, from the
+                          lowest of the first byte, 1: rules whose limit is auto would touch the row; then likewise: another rule
+                          drops it */
+    KILN_PRUNE_WEIGHT, /* of a camera; out: "weight" (kiln_prune_weight) */
 } kiln_prune_unit_kind;
 
 /* A row that goes into another; (block, row in the block). Rows of one group follow each other, groups are ordered by
@@ -25,7 +30,22 @@ typedef struct {
 
 typedef struct {
     uint64_t pairs[2], visible[2]; /* before, after */
+    uint64_t touched[2];           /* pairs and visible Gaussians before, of rows that rules drop or change, if they can show */
 } kiln_prune_pairs;
+
+/* What rules whose limit is auto would do to a block. */
+typedef struct {
+    uint64_t rows;                        /* that they would touch */
+    uint64_t counts[KILN_PRUNE_RULES][2]; /* dropped, clamped; of other rules, too */
+} kiln_prune_marked;
+/* Bytes of the two lists of bits of any block; largest: rows of the layer's largest block. */
+static inline uint64_t kiln_prune_marks_bytes(uint64_t largest) { return 2 * ((largest + 7) / 8); }
+
+/* What the rows that such rules would touch are to a camera. All Gaussians count as the input has them. */
+typedef struct {
+    uint64_t pairs, visible; /* of those rows */
+    uint64_t holds_most;     /* 1: these are more pairs than all others have that no other rule drops */
+} kiln_prune_weight;
 
 typedef struct {
     kiln_filters filters; /* bound */
@@ -33,9 +53,10 @@ typedef struct {
 } kiln_prune_filters;
 
 /* The payload begins with this; then, in the shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
- * ascending), n_kept u32 (what became of each block), text_bytes of text: of SCALES the other manifest's path with its NUL, of
- * blocks and cameras a kiln_prune_filters where there are filters. A block gets the rows and merges that concern it, a camera all.
- */
+ * ascending), n_kept u32 (PAIRS: what became of each block, then how many of its rows are touched; WEIGHT: which of the marks in
+ * the text are those of each block, or KILN_PRUNE_NO_BLOCK), text_bytes of text: of SCALES the other manifest's path with its NUL,
+ * of WEIGHT marks, of blocks and other cameras a kiln_prune_filters where there are filters. A block gets the rows and merges that
+ * concern it, a camera of PAIRS all. */
 typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
@@ -46,6 +67,7 @@ typedef struct {
     kiln_prune_rules rules;
     kiln_prune_stats stats;    /* MERGES */
     float merge_distance;      /* MERGES: scene units */
+    uint32_t auto_rules;       /* MARKS: bit r: the limit of rule r is auto; `rules` has what that stands for */
     kiln_view_request request; /* PAIRS */
     uint64_t n_merges, n_rows, n_kept, text_bytes;
 } kiln_prune_unit;
@@ -61,7 +83,8 @@ typedef struct {
     const kiln_prune_unit *head;
     const kiln_merged_row *merges;
     const uint32_t *rows;
-    const uint32_t *kept; /* [n_kept] of a camera: rows that stay of each of the layer's blocks, or one of the values above */
+    const uint32_t *kept; /* [n_kept] of a camera of PAIRS: rows that stay of each of the layer's blocks, or one of the values
+                             above; then of each the rows that rules touch and that can show */
     const char *text;
 } kiln_prune_request;
 
@@ -117,6 +140,11 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
 void kiln_pruned_rows_release(kiln_pruned_rows *r);
 /* Did the rules change no scale? Bit by bit, as the stored plane is compared. */
 bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r);
+/* Does the row stay as the input has it? source_scales: the plane of the input. */
+bool kiln_pruned_rows_is_same(const kiln_pruned_rows *r, const float *source_scales, uint64_t row);
+/* Do the rules drop or change the row, and could it show before, because its opacity is enough? Such rows are the share of the
+ * pictures that pruning touches. */
+bool kiln_pruned_rows_is_touched(const kiln_pruned_rows *r, const float *source_scales, uint64_t row);
 /* Marks what the request's filters drop, KILN_PRUNE_NAMED, and counts it. */
 kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                      kiln_pruned_rows *r, kiln_error *err) KILN_MUST_CHECK;
@@ -128,7 +156,7 @@ kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const k
                                    const kiln_plane *plane, float *data, kiln_error *err) KILN_MUST_CHECK;
 
 /* Which blocks a pass over a camera's scene counts (pair_scenes.c). */
-typedef enum { KILN_PRUNE_SAME, KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER, KILN_PRUNE_NO_PASS } kiln_prune_pass;
+typedef enum { KILN_PRUNE_SAME, KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER, KILN_PRUNE_TOUCHED, KILN_PRUNE_NO_PASS } kiln_prune_pass;
 /* Counts the visible Gaussians and the pairs of one pass. */
 kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, kiln_prune_pass pass,
                                   uint64_t *visible, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
@@ -137,6 +165,8 @@ kiln_status kiln_prune_stats_unit(kiln_worker *w, const kiln_prune_request *q, k
 kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_marks_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_weight_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- host memory of the units, the decoded planes of one block included ------------------------------------------ */

@@ -25,15 +25,17 @@ static void key_block(kiln_hasher *h, const kiln_pruning *p, uint32_t block)
 /* Merges that concern a block: its own survivors with all that goes into them, and its own rows that go elsewhere. */
 static bool concerns(const kiln_merged_row *m, uint32_t block) { return m->block == block || m->into_block == block; }
 
-static kiln_status plan_block(kiln_run *r, const kiln_pruning *p, uint32_t block, kiln_merged_row *merges, kiln_unit *u,
-                              kiln_error *err)
+kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_prune_unit_kind kind, uint32_t block,
+                                    kiln_merged_row *merges, kiln_unit *u, kiln_error *err)
 {
-    kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_BLOCK);
+    kiln_prune_unit head = kiln_pruning_head(p, kind);
+    const bool marks = kind == KILN_PRUNE_MARKS;
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
     const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10); /* not block, where some are missing */
     head.block = block;
-    head.planes = !kiln_run_is_once(r);
+    head.planes = !marks && !kiln_run_is_once(r);
+    if (marks) head.auto_rules = p->judgement.rules;
     while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < number) end++;
     rows += end;
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
@@ -41,7 +43,8 @@ static kiln_status plan_block(kiln_run *r, const kiln_pruning *p, uint32_t block
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
     _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 256,
                    "kiln_prune_unit has another size: add to the keys what results depend on, then write the new size");
-    kiln_hasher *h = kiln_run_key_bare(r, "block");
+    kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : "block");
+    if (marks) kiln_key_u64(h, "auto", head.auto_rules);
     kiln_prune_rules_key(h, &p->rules);
     kiln_pruning_key_filters(h, p);
     key_block(h, p, block);
@@ -53,12 +56,13 @@ static kiln_status plan_block(kiln_run *r, const kiln_pruning *p, uint32_t block
         kiln_key_bytes(h, "merge", m, sizeof *m);
         if (m->into_block == block && m->block != block) key_block(h, p, m->block);
     }
-    (void)snprintf(u->name, sizeof u->name, "block %s", p->input->chunks[block].name);
+    (void)snprintf(u->name, sizeof u->name, marks ? "large axes of block %s" : "block %s", p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
     u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0) + kiln_pruning_filters_ram(p);
     u->ram_cache = p->cache;
     u->optional = true;
+    u->planning = marks;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     return kiln_pruning_set_payload(u, &head, merges, rows, &p->filters, err);
 }
@@ -78,7 +82,8 @@ static uint32_t kept_of(const kiln_pruning *p, uint32_t block, const kiln_tally 
     bool touched = t->kept != t->rows;
     for (int k = 0; k < KILN_PRUNE_RULES; k++) touched = touched || t->counts[k][1] > 0;
     for (uint64_t i = 0; i < p->n_merges && !touched; i++) touched = concerns(&p->merges[i], block);
-    return !touched ? KILN_PRUNE_UNTOUCHED : t->kept <= p->input->chunks[block].count ? (uint32_t)t->kept : KILN_PRUNE_UNKNOWN;
+    const uint64_t n = p->input->chunks[block].count;
+    return !touched ? KILN_PRUNE_UNTOUCHED : t->kept <= n && t->touched <= n ? (uint32_t)t->kept : KILN_PRUNE_UNKNOWN;
 }
 
 static kiln_status add_tally(kiln_run *r, kiln_pruning *p, uint32_t i, kiln_error *err)
@@ -89,6 +94,7 @@ static kiln_status add_tally(kiln_run *r, kiln_pruning *p, uint32_t i, kiln_erro
     const kiln_status st = kiln_unit_struct(r, u, "tally", t, sizeof *t, err);
     if (st == KILN_OK) kiln_tally_add(&p->tally, t);
     if (st == KILN_OK) p->kept[p->block_of[i]] = kept_of(p, p->block_of[i], t);
+    if (st == KILN_OK) p->kept[p->input->n_chunks + p->block_of[i]] = (uint32_t)t->touched;
     free(t);
     return st == KILN_OK && p->filters.filters.n ? add_filtered(r, p, u, err) : st;
 }
@@ -110,12 +116,12 @@ kiln_status kiln_pruning_blocks(kiln_run *r, kiln_pruning *p, kiln_error *err)
     kiln_status st;
     KILN_GO(KILN_ALLOC(&p->blocks, n, "the blocks", err));
     KILN_GO(KILN_ALLOC(&p->block_of, n, "the blocks", err));
-    KILN_GO(KILN_ALLOC(&p->kept, n, "the blocks", err));
+    KILN_GO(KILN_ALLOC(&p->kept, 2 * (uint64_t)n, "the blocks", err));
     KILN_GO(KILN_ALLOC(&merges, p->n_merges, "merged rows", err));
     for (uint32_t i = 0; i < n; i++) p->kept[i] = KILN_PRUNE_UNKNOWN;
     for (uint32_t i = 0; i < n; i++) {
         if (!kiln_pruning_has_block(p, i)) continue;
-        KILN_GO(plan_block(r, p, i, merges, &p->blocks[p->n_blocks], err));
+        KILN_GO(kiln_pruning_plan_block(r, p, KILN_PRUNE_BLOCK, i, merges, &p->blocks[p->n_blocks], err));
         p->block_of[p->n_blocks++] = i;
     }
     kiln_run_serial(r, true);

@@ -1,6 +1,7 @@
 /* pruned_rows -- the geometry of one block with the rules applied: what the block's unit writes and what a camera's unit
  * counts. Merged rows are looked up first, because their planes lie in any block and the cache holds one block at a time. */
 #include "base/carve.h"
+#include "kernels/math/real.h"
 #include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
@@ -95,6 +96,20 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
 done:
     if (st != KILN_OK) kiln_pruned_rows_release(out);
     return st;
+}
+
+bool kiln_pruned_rows_is_same(const kiln_pruned_rows *r, const float *source_scales, uint64_t row)
+{
+    if (!r->keep[row] || r->merged[row]) return false;
+    for (uint64_t a = 0; a < 3; a++)
+        if (r->log_scales_after[a * r->n + row] != source_scales[a * r->n + row]) return false;
+    return true;
+}
+
+bool kiln_pruned_rows_is_touched(const kiln_pruned_rows *r, const float *source_scales, uint64_t row)
+{
+    const float least_alpha = 1.0f / 255.0f; /* that renderers draw; pairs are counted from a little less on */
+    return !kiln_pruned_rows_is_same(r, source_scales, row) && kiln_sigmoidf(r->opacity_logits[row]) >= least_alpha;
 }
 
 bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r)

@@ -22,12 +22,58 @@ void kiln_pruning_release(kiln_pruning *p)
     free(p->requests);
     kiln_chunk_keys_release(&p->keys);
     free(p->views);
+    free(p->judgement.weights);
+    free(p->judgement.weighed);
     free(p->cameras);
     free(p->merges);
     free(p->rows);
     free(p->spacing_of);
     kiln_layer_free(p->spacing);
     kiln_layer_free(p->input);
+}
+
+/* ---- cameras ----------------------------------------------------------------------------------------------------------- */
+uint32_t kiln_pruning_forecast_cameras(const kiln_prune_values *o, uint32_t all)
+{
+    return o->all_cameras || all < KILN_PRUNE_CAMERAS_USUAL ? all : KILN_PRUNE_CAMERAS_USUAL;
+}
+
+uint32_t kiln_pruning_held_cameras(const kiln_prune_values *o, uint32_t all)
+{
+    return kiln_prune_auto_rules(&o->rules) ? all : kiln_pruning_forecast_cameras(o, all);
+}
+
+/* Takes n of n_all cameras, evenly chosen, while they are read one after the other. */
+typedef struct {
+    kiln_camera *chosen; /* [n] */
+    uint32_t n_all, n, at, n_chosen;
+} choosing;
+
+static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    choosing *x = context;
+    (void)err;
+    while (x->n_chosen < x->n && (uint64_t)x->n_chosen * x->n_all / x->n == x->at) {
+        kiln_camera *to = &x->chosen[x->n_chosen++];
+        *to = *c;
+        to->photo = to->mask = ""; /* they last as long as the row is read */
+    }
+    x->at++;
+    return KILN_OK;
+}
+
+kiln_status kiln_pruning_read_cameras(kiln_run *r, kiln_pruning *p, kiln_error *err)
+{
+    kiln_scene_size size;
+    if (p->cameras) return KILN_OK;
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    choosing x = {.n_all = (uint32_t)size.cameras};
+    x.n = kiln_pruning_held_cameras(p->o, x.n_all);
+    KILN_TRY(KILN_ALLOC(&p->cameras, x.n, "cameras", err));
+    x.chosen = p->cameras;
+    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), choose_camera, &x, err));
+    p->n_cameras = x.n_chosen;
+    return KILN_OK;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------------ */

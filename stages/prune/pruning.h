@@ -31,16 +31,18 @@ typedef struct {
     kiln_prune_filters filters;
     uint64_t filtered[KILN_FILTER_KINDS]; /* rows that they drop */
     kiln_prune_stats stats;
+    kiln_prune_judgement judgement;
+    kiln_prune_options chosen; /* the options, with a limit or off for `auto` */
     kiln_prune_rules rules;
     kiln_merged_row *merges;
     uint64_t n_merges;
     kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
     uint32_t *block_of; /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
-    uint32_t *kept; /* [input->n_chunks] what became of each block, as kiln_prune_request has it */
+    uint32_t *kept; /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     kiln_tally tally, other;
-    double largest[3]; /* as in kiln_prune_report */
-    kiln_camera *cameras;
+    double largest[3];    /* as in kiln_prune_report */
+    kiln_camera *cameras; /* [n_cameras] that are held */
     uint32_t n_cameras, n_views;
     kiln_prune_view *views;
     kiln_view_request *requests; /* [n_views] */
@@ -50,6 +52,12 @@ typedef struct {
 void kiln_pruning_release(kiln_pruning *p);
 /* Of units whose payloads are their own; accepts NULL. */
 void kiln_pruning_units_free(kiln_unit *units, uint64_t n);
+
+/* Of `all` cameras: how many pairs are counted for; and how many are held, which are all where a limit is `auto`. */
+uint32_t kiln_pruning_forecast_cameras(const kiln_prune_values *o, uint32_t all);
+uint32_t kiln_pruning_held_cameras(const kiln_prune_values *o, uint32_t all);
+/* Makes p->cameras, once: those that are held, evenly chosen, without photos and masks. As kiln_cameras_each. */
+kiln_status kiln_pruning_read_cameras(kiln_run *r, kiln_pruning *p, kiln_error *err) KILN_MUST_CHECK;
 
 /* Says whether a block of the input has all that pruning reads: kiln-knn leaves blocks out when it finishes partially. */
 bool kiln_pruning_has_block(const kiln_pruning *p, uint32_t block);

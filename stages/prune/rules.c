@@ -3,6 +3,7 @@
 #include "stages/prune/rules.h"
 
 #include "base/memory.h"
+#include "base/option.h"
 #include "kernels/math/real.h"
 
 #include <errno.h>
@@ -11,6 +12,34 @@
 #include <string.h>
 
 enum { LIST_TEXT_MAX = 4000 }; /* longer ones would not survive being stored as a parameter */
+
+uint32_t kiln_prune_auto_rules(const kiln_prune_options *o)
+{
+    uint32_t rules = 0;
+#define AUTO(id, limit) rules |= (uint32_t)kiln_opt_is_auto(o->id) << KILN_PRUNE_##id;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return rules;
+}
+
+double kiln_prune_auto_limit(const kiln_prune_options *o, kiln_prune_rule rule)
+{
+#define AUTO(id, limit) \
+    if (rule == KILN_PRUNE_##id && kiln_opt_is_auto(o->id)) return limit;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return NAN;
+}
+
+kiln_prune_options kiln_prune_options_resolved(const kiln_prune_options *o, bool act)
+{
+    kiln_prune_options out = *o;
+#define AUTO(id, limit) \
+    if (kiln_opt_is_auto(o->id)) out.id = act ? (double)(limit) : NAN;
+    KILN_PRUNE_AUTO_MAP(AUTO)
+#undef AUTO
+    return out;
+}
 
 float kiln_prune_extent(const kiln_prune_stats *s)
 {
@@ -34,31 +63,48 @@ static bool parse_numbers(const char *text, unsigned n, double *out)
     return true;
 }
 
-static kiln_status parse_crops(const kiln_prune_options *o, double box[6], double sphere[4], kiln_error *err)
+static kiln_status parse_crop_box(const char *text, double box[6], kiln_error *err)
 {
     for (int i = 0; i < 6; i++) box[i] = NAN;
+    if (strcmp(text, "off") == 0) return KILN_OK;
+    if (parse_numbers(text, 6, box) && box[0] <= box[3] && box[1] <= box[4] && box[2] <= box[5]) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'", text);
+}
+
+static kiln_status parse_crop_sphere(const char *text, double sphere[4], kiln_error *err)
+{
     for (int i = 0; i < 4; i++) sphere[i] = NAN;
-    if (strcmp(o->crop_box, "off") != 0) {
-        if (!parse_numbers(o->crop_box, 6, box) || !(box[0] <= box[3] && box[1] <= box[4] && box[2] <= box[5]))
-            return kiln_fail(err, KILN_E_USAGE,
-                             "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'", o->crop_box);
-    }
-    if (strcmp(o->crop_sphere, "off") != 0) {
-        if (!parse_numbers(o->crop_sphere, 4, sphere) || !(sphere[3] >= 0))
-            return kiln_fail(err, KILN_E_USAGE, "--crop-sphere takes x,y,z,radius, or off, not '%s'", o->crop_sphere);
-    }
-    return KILN_OK;
+    if (strcmp(text, "off") == 0) return KILN_OK;
+    if (parse_numbers(text, 4, sphere) && sphere[3] >= 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--crop-sphere takes x,y,z,radius, or off, not '%s'", text);
+}
+
+kiln_status kiln_crop_box_check(const char *text, kiln_error *err)
+{
+    double box[6];
+    return parse_crop_box(text, box, err);
+}
+
+kiln_status kiln_crop_sphere_check(const char *text, kiln_error *err)
+{
+    double sphere[4];
+    return parse_crop_sphere(text, sphere, err);
+}
+
+kiln_status kiln_drop_row_check(const char *text, kiln_error *err)
+{
+    uint32_t *rows = NULL;
+    uint64_t n;
+    const kiln_status st = kiln_prune_rows_parse("--drop-row", text, &rows, &n, err);
+    free(rows);
+    return st;
 }
 
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err)
 {
-    double box[6], sphere[4];
-    uint32_t *rows = NULL;
-    uint64_t n;
-    KILN_TRY(parse_crops(o, box, sphere, err));
-    KILN_TRY(kiln_prune_rows_parse("--drop-row", o->drop_row, &rows, &n, err));
-    free(rows);
-    return KILN_OK;
+    KILN_TRY(kiln_crop_box_check(o->crop_box, err));
+    KILN_TRY(kiln_crop_sphere_check(o->crop_sphere, err));
+    return kiln_drop_row_check(o->drop_row, err);
 }
 
 /* Logarithm of a length; NAN stays. */
@@ -121,7 +167,8 @@ kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_
                                   kiln_prune_rules *out, kiln_error *err)
 {
     sources from = {.o = o, .s = s, .origin = origin};
-    KILN_TRY(parse_crops(o, from.box, from.sphere, err));
+    KILN_TRY(parse_crop_box(o->crop_box, from.box, err));
+    KILN_TRY(parse_crop_sphere(o->crop_sphere, from.sphere, err));
     memset(out, 0, sizeof *out);
 #define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     FLOATS_##n(id) KILN_PRUNE_POLICY_##policy(out->id##_policy = (kiln_prune_policy)o->id##_policy;)

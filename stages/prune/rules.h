@@ -21,6 +21,15 @@ typedef struct {
     double merge_distance; /* median spacings */
 } kiln_prune_options;
 
+/* Rules whose limit may be `auto`, and the limit that this stands for where they act (judgement.h). */
+#define KILN_PRUNE_AUTO_MAP(AUTO) AUTO(max_extent, 0.5) AUTO(max_spacing, 32)
+/* The rules whose limit is `auto`: bit r is rule r. */
+uint32_t kiln_prune_auto_rules(const kiln_prune_options *o);
+/* What `auto` stands for; NAN: the rule's limit is not `auto`. */
+double kiln_prune_auto_limit(const kiln_prune_options *o, kiln_prune_rule rule);
+/* The options with limits for `auto`: what it stands for if those rules act, else off. */
+kiln_prune_options kiln_prune_options_resolved(const kiln_prune_options *o, bool act);
+
 /* Of the whole input, before any row is dropped. */
 typedef struct {
     uint64_t n;
@@ -33,10 +42,15 @@ typedef struct {
  * The second part keeps a scene of one place from having no extent. */
 float kiln_prune_extent(const kiln_prune_stats *s);
 
-/* KILN_E_USAGE for a crop that cannot be read. Crops are in the coordinates of the source, origin not subtracted. */
+/* No limit of o is `auto`. KILN_E_USAGE for a crop that cannot be read. Crops are in the coordinates of the source, origin not
+ * subtracted. */
 kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
                                   kiln_prune_rules *out, kiln_error *err) KILN_MUST_CHECK;
-/* Checks what can be checked before anything is opened: crops, lists. */
+/* Check the texts of --crop-box, --crop-sphere and --drop-row. KILN_E_USAGE. */
+kiln_status kiln_crop_box_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_crop_sphere_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_drop_row_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* All three of a set of options. */
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
 /* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its policy. */

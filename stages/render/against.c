@@ -35,12 +35,11 @@ kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, k
     return KILN_OK;
 }
 
-kiln_status kiln_against_place(const kiln_render_plan *s, kiln_render_job *j, uint32_t format, kiln_error *err)
+kiln_status kiln_against_place(const kiln_render_plan *s, const kiln_render_job *j, uint32_t format, kiln_render_unit *u,
+                               kiln_error *err)
 {
-    kiln_render_unit *u = &j->payload;
     u->format = format;
     u->against_full = true;
-    u->table_key = (kiln_hash){0}; /* a stored table is of one of the two pictures at most */
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     char name[KILN_PATH_MAX];
     if ((size_t)snprintf(name, sizeof name, "level_%u/%s.%s", j->level, j->camera->name,

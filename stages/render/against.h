@@ -12,7 +12,8 @@
  * its layers. KILN_E_NOMEM. */
 kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 /* Sets the files and the rest of the payload of such a picture. format: as in the payload. KILN_E_INPUT: a path is too long. */
-kiln_status kiln_against_place(const kiln_render_plan *s, kiln_render_job *j, uint32_t format, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_against_place(const kiln_render_plan *s, const kiln_render_job *j, uint32_t format, kiln_render_unit *u,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 /* What is measured of the levels, by level. All 0 at first. */
 typedef struct {

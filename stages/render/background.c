@@ -23,7 +23,7 @@ kiln_status kiln_background_parse(const char *text, const kiln_scene *scene, dou
 {
     fill(out, 0);
     if (strcmp(text, "scene") == 0) {
-        if (scene->has_background) memcpy(out, scene->background, 3 * sizeof *out);
+        if (scene && scene->has_background) memcpy(out, scene->background, 3 * sizeof *out);
         return KILN_OK;
     }
     if (strcmp(text, "black") == 0) return KILN_OK;
@@ -37,4 +37,10 @@ kiln_status kiln_background_parse(const char *text, const kiln_scene *scene, dou
     if (out[0] > 1 || out[1] > 1 || out[2] > 1)
         for (int c = 0; c < 3; c++) out[c] /= 255;
     return KILN_OK;
+}
+
+kiln_status kiln_background_check(const char *text, kiln_error *err)
+{
+    double colour[3];
+    return kiln_background_parse(text, NULL, colour, err);
 }

@@ -6,7 +6,8 @@
 #include "schema/manifest.h"
 
 /* Parses --background. "r,g,b" is 0 to 1 each or, if any is above 1, 0 to 255 each. "scene" is the scene's background, or black if
- * it has none. KILN_E_USAGE: something else; the sentence says what is taken. */
+ * it has none; scene may be NULL. KILN_E_USAGE: something else; the sentence says what is taken. */
 kiln_status kiln_background_parse(const char *text, const kiln_scene *scene, double out[3], kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_background_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

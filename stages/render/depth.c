@@ -60,7 +60,7 @@ void kiln_depth_colour(float depth, float near_m, float far_m, float rgb[3])
 static kiln_status write_png(const kiln_depth_job *j, kiln_picture_format format, uint32_t channels, const float *data,
                              const char *text, kiln_error *err)
 {
-    const kiln_picture_text unit = {"Unit", text};
+    const kiln_picture_text texts[] = {KILN_PICTURE_SOFTWARE, {"Unit", text}};
     const kiln_picture_job job = {.path = j->path,
                                   .format = format,
                                   .width = j->width,
@@ -68,9 +68,10 @@ static kiln_status write_png(const kiln_depth_job *j, kiln_picture_format format
                                   .step = channels,
                                   .channels = channels,
                                   .data = data,
-                                  .text = text ? &unit : NULL,
-                                  .n_text = text != NULL,
-                                  .threads = j->threads};
+                                  .text = texts,
+                                  .n_text = text ? 2 : 1,
+                                  .threads = j->threads,
+                                  .seen = j->seen};
     return kiln_picture_write(&job, err);
 }
 

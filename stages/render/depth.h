@@ -12,6 +12,7 @@
 #define KILN_STAGES_RENDER_DEPTH_H
 
 #include "base/status.h"
+#include "stages/products/product_place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ typedef struct {
     uint32_t width, height;
     bool colours;
     unsigned threads;
+    const kiln_product_seen *seen; /* as in kiln_picture_job */
 } kiln_depth_job;
 
 /* Returns the host memory that writing takes besides the depth and what kiln_picture_write takes. */

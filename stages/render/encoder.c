@@ -172,12 +172,13 @@ kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width
     enum { ARGUMENTS = 48, PIPE_BYTES = 1 << 20 };
     const char *arguments[ARGUMENTS];
     char size[32], fps[32], file[KILN_PATH_MAX + 8];
-    int in[2] = {-1, -1}, says[2] = {-1, -1};
+    int in[2] = {-1, -1}, says[2] = {-1, -1}, part;
     *e = (kiln_encoder){.in = -1, .says = -1};
     KILN_TRY(kiln_make_parents(path, err));
     KILN_TRY(kiln_file_replaceable(path, err));
     kiln_leftovers_drop(path);
-    KILN_TRY(kiln_temporary_path(path, e->part, err));
+    KILN_TRY(kiln_temporary_create(path, e->part, &part, err)); /* ffmpeg opens it by its name, and replaces nothing else */
+    (void)close(part);
     (void)snprintf(size, sizeof size, "%ux%u", width, height);
     (void)snprintf(fps, sizeof fps, "%u/%u", rate.num, rate.den);
     (void)snprintf(file, sizeof file, "file:%s", e->part);
@@ -265,11 +266,11 @@ bool kiln_encoder_is_done(kiln_encoder *e)
     return e->says < 0;
 }
 
-kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, kiln_error *err)
+kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, const kiln_product_seen *seen, kiln_error *err)
 {
     const int status = reap(e);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return judge(e, status, err);
-    if (rename(e->part, path) != 0) return kiln_fail(err, KILN_E_IO, "cannot give '%s' its name: %s", path, strerror(errno));
+    KILN_TRY(kiln_product_put(e->part, path, seen, err));
     e->part[0] = '\0';
     return KILN_OK;
 }

@@ -8,6 +8,7 @@
 #define KILN_STAGES_RENDER_ENCODER_H
 
 #include "base/file.h"
+#include "stages/products/product_place.h"
 #include "stages/render/video_frame.h"
 
 #include <stdbool.h>
@@ -36,8 +37,8 @@ kiln_status kiln_encoder_ended(kiln_encoder *e, kiln_error *err) KILN_MUST_CHECK
 /* Says whether it has ended, after its input was closed (kiln_encoder_close). Waits up to 200 ms. */
 bool kiln_encoder_is_done(kiln_encoder *e);
 void kiln_encoder_close(kiln_encoder *e);
-/* Checks how it ended, and gives the video its name. KILN_E_IO. */
-kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, kiln_error *err) KILN_MUST_CHECK;
+/* Checks how it ended, and gives the video its name (kiln_product_put). KILN_E_IO, KILN_E_USAGE. */
+kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, const kiln_product_seen *seen, kiln_error *err) KILN_MUST_CHECK;
 /* Kills it, where it runs, and removes the file that is not whole. */
 void kiln_encoder_release(kiln_encoder *e);
 

@@ -1,16 +1,18 @@
 /* picture_places -- see the header. */
 #include "stages/render/picture_places.h"
 
+#include "base/count.h"
 #include "stages/render/against.h"
+#include "stages/render/video_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- what -o names ------------------------------------------------------------------------------------------------------ */
 /* Says whether -o names a folder: it ends with a slash, or the folder exists. */
-static bool output_is_folder(const kiln_render_plan *s) { return !kiln_path_base(s->o->output)[0] || kiln_is_dir(s->o->output); }
+static bool output_is_folder(const kiln_render_options *o) { return !kiln_path_base(o->output)[0] || kiln_is_dir(o->output); }
 
-static bool output_is_file(const kiln_render_plan *s) { return s->o->output && s->n_jobs == 1 && !output_is_folder(s); }
+static bool output_is_file(const kiln_render_plan *s) { return s->o->output && s->n_jobs == 1 && !output_is_folder(s->o); }
 
 /* "NAME.png, NAME.npy" */
 static void list_written(char *out, size_t size)
@@ -31,28 +33,23 @@ static bool same_suffix(uint32_t a, uint32_t b)
     return !strcmp(kiln_picture_suffix((kiln_picture_format)a), kiln_picture_suffix((kiln_picture_format)b));
 }
 
-/* Takes the format from the suffix of -o. Refuses many pictures under the name of one, because a folder called view.png is never
- * intended. */
-static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
+/* The suffix of -o names a format that is written, and the one of --format. */
+static kiln_status check_suffix(const kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
 {
     char written[128];
-    const char *suffix = kiln_path_suffix(s->o->output);
-    const kiln_picture_format of_suffix = kiln_picture_format_of(s->o->output);
-    if (!kiln_path_has_suffix(s->o->output)) return KILN_OK;
-    if (!kiln_picture_suffix_is_written(s->o->output)) {
+    const char *suffix = kiln_path_suffix(o->output);
+    const kiln_picture_format of_suffix = kiln_picture_format_of(o->output);
+    if (!kiln_path_has_suffix(o->output)) return KILN_OK;
+    if (!kiln_picture_suffix_is_written(o->output)) {
         list_written(written, sizeof written);
         return kiln_fail(err, KILN_E_USAGE,
                          "-o '%s': '.%s' is no format that kiln-render writes; it writes %s, or a folder of such files (end its "
                          "name with a slash)",
-                         s->o->output, suffix, written);
+                         o->output, suffix, written);
     }
-    if (s->n_jobs != 1)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
-                         s->o->output, s->n_jobs);
-    if (kiln_opt_given(s->cli, "format") && !same_suffix(of_suffix, s->o->format))
+    if (kiln_opt_given(cli, "format") && !same_suffix(of_suffix, o->format))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
-                         s->o->output, kiln_picture_suffix(of_suffix));
+                         o->output, kiln_picture_suffix(of_suffix));
     return KILN_OK;
 }
 
@@ -65,46 +62,48 @@ static kiln_status refuse_beside(const kiln_cli *cli, const char *what, const ch
     return KILN_OK;
 }
 
-kiln_status kiln_pictures_check_against(kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
+static kiln_status check_against(const kiln_cli *cli, kiln_error *err)
 {
     static const char *const others[] = {"level", "output", "depth", "depth-colours", "fast", "crop"};
-    KILN_TRY(refuse_beside(cli, "--levels-against", others, sizeof others / sizeof *others, err));
-    o->fast = o->depth = o->depth_colours = false; /* though they were stored */
-    return KILN_OK;
+    return refuse_beside(cli, "--levels-against", others, sizeof others / sizeof *others, err);
 }
 
-static kiln_status check_video(const kiln_render_plan *s, kiln_error *err)
+static kiln_status check_video(const kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
 {
     static const char *const others[] = {"output", "format", "depth", "depth-colours", "alpha", "levels-against"};
-    KILN_TRY(refuse_beside(s->cli, "--video", others, sizeof others / sizeof *others, err));
-    return kiln_encoder_check(s->o->video, err);
+    char version[128];
+    const char *by;
+    uint32_t size[2];
+    KILN_TRY(refuse_beside(cli, "--video", others, sizeof others / sizeof *others, err));
+    KILN_TRY(kiln_encoder_check(o->video, err));
+    if (kiln_viewpoints_sized(&o->where, size, &by)) KILN_TRY(kiln_video_size_check(size, by, err));
+    const kiln_status st = kiln_encoder_find(version, err);
+    if (st != KILN_OK) kiln_note(err, "--video '%s'", o->video);
+    return st;
 }
 
-static kiln_status check_frames(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
+static kiln_status check_frames(const kiln_render_options *o, const kiln_cli *cli, bool json, kiln_error *err)
 {
     static const char *const others[] = {"depth", "depth-colours", "alpha", "levels-against"};
-    const char *const what = s->o->format == KILN_RENDER_Y4M ? "--format y4m" : "--format raw";
-    KILN_TRY(refuse_beside(s->cli, what, others, sizeof others / sizeof *others, err));
-    if (!s->o->output || output_is_folder(s))
+    const char *const what = o->format == KILN_RENDER_Y4M ? "--format y4m" : "--format raw";
+    KILN_TRY(refuse_beside(cli, what, others, sizeof others / sizeof *others, err));
+    if (!o->output || output_is_folder(o))
         return kiln_fail(err, KILN_E_USAGE, "%s writes one stream; name its file with -o FILE, or stdout with -o -", what);
-    if (strcmp(s->o->output, "-") == 0 && kiln_run_json(r))
+    if (strcmp(o->output, "-") == 0 && json)
         return kiln_fail(err, KILN_E_USAGE, "-o - and --json both write to stdout; leave out one of them");
     return KILN_OK;
 }
 
-/* Says what the stream is, if all pictures are one. Each of them writes no file then. */
-kiln_status kiln_pictures_choose_stream(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+static bool writes_frames(const kiln_render_options *o)
 {
-    const bool frames = !s->o->video && (s->o->format == KILN_RENDER_Y4M || s->o->format == KILN_RENDER_RAW);
-    if (s->o->video) KILN_TRY(check_video(s, err));
-    if (frames) KILN_TRY(check_frames(r, s, err));
-    if (kiln_opt_given(s->cli, "fps") && !s->o->video && !(frames && s->o->format == KILN_RENDER_Y4M))
-        return kiln_fail(err, KILN_E_USAGE, "--fps is of --video and of --format y4m");
-    if (!frames && !s->o->video) {
-        if (s->o->output && strcmp(s->o->output, "-") == 0)
-            return kiln_fail(err, KILN_E_USAGE, "-o - is for --format y4m or raw, a stream of frames");
-        return KILN_OK;
-    }
+    return !o->video && (o->format == KILN_RENDER_Y4M || o->format == KILN_RENDER_RAW);
+}
+
+/* Says what the stream is, if all pictures are one. Each of them writes no file then. */
+void kiln_pictures_choose_stream(kiln_render_plan *s)
+{
+    if (s->against) s->o->fast = s->o->depth = s->o->depth_colours = false; /* though they were stored */
+    if (!writes_frames(s->o) && !s->o->video) return;
     s->stream = (kiln_video_options){.path = s->o->video ? s->o->video : s->o->output,
                                      .encodes = s->o->video != NULL,
                                      .kind = s->o->video || s->o->format == KILN_RENDER_RAW ? KILN_VIDEO_RGB : KILN_VIDEO_Y4M,
@@ -112,28 +111,49 @@ kiln_status kiln_pictures_choose_stream(kiln_run *r, kiln_render_plan *s, kiln_e
     s->o->output = NULL;
     s->o->format = KILN_RENDER_NO_FILE;
     s->o->depth = s->o->depth_colours = s->o->alpha = false; /* though they were stored */
-    return KILN_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------ */
 /* Names the option because of which the pictures are not those of the bake. */
-static const char *chooser(const kiln_render_plan *s)
+static const char *chooser(const kiln_cli *cli)
 {
     static const char *const names[] = {"cameras", "orbit", "interpolate", "scale", "size", "crop"};
     size_t i = 0;
-    while (i + 1 < sizeof names / sizeof *names && !kiln_opt_given(s->cli, names[i])) i++;
+    while (i + 1 < sizeof names / sizeof *names && !kiln_opt_given(cli, names[i])) i++;
     return names[i];
 }
 
+/* Of pictures that are files. */
+static kiln_status check_output_option(const kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
+{
+    const bool none = o->format == KILN_RENDER_NO_FILE;
+    if (o->output && strcmp(o->output, "-") == 0)
+        return kiln_fail(err, KILN_E_USAGE, "-o - is for --format y4m or raw, a stream of frames");
+    if (o->output && none && kiln_opt_given(cli, "format"))
+        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
+    if (o->against) return KILN_OK;
+    if (!kiln_viewpoints_are_own(&o->where) && !o->output && !none)
+        return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser(cli));
+    return !o->output || output_is_folder(o) ? KILN_OK : check_suffix(o, cli, err);
+}
+
+kiln_status kiln_pictures_check_options(const kiln_render_options *o, const kiln_cli *cli, bool json, kiln_error *err)
+{
+    if (o->against) KILN_TRY(check_against(cli, err));
+    if (kiln_opt_given(cli, "fps") && !o->video && o->format != KILN_RENDER_Y4M)
+        return kiln_fail(err, KILN_E_USAGE, "--fps is of --video and of --format y4m");
+    if (o->video) return check_video(o, cli, err);
+    return writes_frames(o) ? check_frames(o, cli, json, err) : check_output_option(o, cli, err);
+}
+
+/* Many pictures under the name of one are refused, because a folder called view.png is never intended. */
 kiln_status kiln_pictures_check_output(const kiln_render_plan *s, kiln_error *err)
 {
-    const bool none = s->o->format == KILN_RENDER_NO_FILE;
-    if (s->o->output && none && kiln_opt_given(s->cli, "format"))
-        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
-    if (s->against) return KILN_OK;
-    if (!s->viewpoints.own && !s->o->output && !none && s->stream.kind == KILN_VIDEO_NONE)
-        return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser(s));
-    return !s->o->output || output_is_folder(s) ? KILN_OK : check_suffix(s, err);
+    if (s->against || !s->o->output || output_is_folder(s->o) || !kiln_path_has_suffix(s->o->output) || s->n_jobs == 1)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "-o '%s' names one file but %s to be drawn; name a folder, or one camera with --camera",
+                     s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
 }
 
 /* -o and --levels-against ask for files although the stored format is none. Given beside --levels-against, none only measures. */
@@ -147,40 +167,42 @@ static uint32_t format_now(const kiln_render_plan *s)
 }
 
 /* Beside the picture. */
-static kiln_status place_depth(const kiln_render_plan *s, kiln_render_job *j, const char *suffix, kiln_error *err)
+static kiln_status place_depth(const kiln_render_plan *s, kiln_render_made *made, const char *suffix, kiln_error *err)
 {
     char name[KILN_PATH_MAX];
-    const char *picture = s->o->output ? j->payload.picture : j->relative, *dot = strrchr(kiln_path_base(picture), '.');
+    kiln_render_unit *u = &made->unit;
+    const char *picture = s->o->output ? u->picture : made->relative, *dot = strrchr(kiln_path_base(picture), '.');
     const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
     if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
-    if (!s->o->output) return kiln_path_inside(j->payload.depth, sizeof j->payload.depth, s->folder, name, "-o", err);
-    snprintf(j->payload.depth, sizeof j->payload.depth, "%s", name);
+    if (!s->o->output) return kiln_path_inside(u->depth, sizeof u->depth, s->folder, name, "-o", err);
+    snprintf(u->depth, sizeof u->depth, "%s", name);
     return KILN_OK;
 }
 
-kiln_status kiln_pictures_place(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
+kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, kiln_error *err)
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
-    if (s->against) return kiln_against_place(s, j, format, err);
-    j->payload.format = format;
-    j->payload.alpha = s->o->alpha;
-    j->payload.fast = s->o->fast;
+    kiln_render_unit *u = &made->unit;
+    if (s->against) return kiln_against_place(s, j, format, u, err);
+    u->format = format;
+    u->alpha = s->o->alpha;
+    u->fast = s->o->fast;
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
     if (output_is_file(s)) {
-        snprintf(j->payload.picture, sizeof j->payload.picture, "%s", s->o->output);
+        snprintf(u->picture, sizeof u->picture, "%s", s->o->output);
     } else {
         if ((size_t)snprintf(name, sizeof name, "%s%s.%s", s->o->output ? "" : "renders/", j->camera->name, suffix) >= sizeof name)
             return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
         if (s->o->output)
-            KILN_TRY(kiln_path_join(j->payload.picture, sizeof j->payload.picture, s->o->output, name, err));
+            KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->o->output, name, err));
         else
-            KILN_TRY(kiln_path_inside(j->payload.picture, sizeof j->payload.picture, s->folder, name, "-o", err));
-        if (!s->o->output) snprintf(j->relative, sizeof j->relative, "%s", name);
+            KILN_TRY(kiln_path_inside(u->picture, sizeof u->picture, s->folder, name, "-o", err));
+        if (!s->o->output) snprintf(made->relative, sizeof made->relative, "%s", name);
     }
-    j->payload.depth_colours = s->o->depth_colours;
+    u->depth_colours = s->o->depth_colours;
     if (s->o->depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
-    return s->o->depth || s->o->depth_colours ? place_depth(s, j, suffix, err) : KILN_OK;
+    return s->o->depth || s->o->depth_colours ? place_depth(s, made, suffix, err) : KILN_OK;
 }

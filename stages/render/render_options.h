@@ -13,7 +13,7 @@ typedef struct {
     uint32_t format, undistort_filter;
     const char *video;
     double fps;
-    bool alpha, depth, depth_colours, fast;
+    bool alpha, depth, depth_colours, fast, overwrite;
 } kiln_render_options;
 
 #endif

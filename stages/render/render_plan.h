@@ -11,18 +11,32 @@
 
 #define KILN_RENDER_FAST_KIND "cuda-fast" /* the device kind of pictures of --fast */
 
+/* What is kept of a picture. A bake can have a hundred thousand, so what follows from the camera and the options, such as paths, is
+ * made where it is asked for (kiln_render_unit_of). */
 typedef struct {
+    const struct kiln_render_plan *plan;
     const kiln_camera *camera;
-    kiln_render_unit payload;
-    char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
-    char device_kind[16];         /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
-    uint32_t level;               /* of --levels-against; 0: of no such picture */
-    kiln_view_chunks chunks;      /* that the picture is drawn of; with `level`, of its two pictures those with more rows */
-    kiln_view_detail detail;      /* of the picture; all 0 where the scene is drawn in full */
-    bool due;                     /* this run draws the picture */
+    kiln_view_request request;
+    kiln_hash table_key; /* as in the unit, as the next four */
+    uint64_t ram, band_pairs, slab_room, device_ram;
+    char device_kind[16];       /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
+    uint32_t level;             /* of --levels-against; 0: of no such picture */
+    kiln_view_chunks chunks;    /* that the picture is drawn of; with `level`, of its two pictures those with more rows */
+    kiln_view_detail detail;    /* of the picture; all 0 where the scene is drawn in full */
+    bool count_first, measured; /* as in the unit */
+    kiln_product_seen picture_seen, depth_seen, full_seen; /* as in the unit */
+    bool due;                                              /* this run draws the picture */
 } kiln_render_job;
 
+/* What is made of a job. */
 typedef struct {
+    kiln_render_unit unit;
+    char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
+    const kiln_render_job *job;   /* whose texts these are; NULL: none yet */
+    bool of_video;                /* they were made when the plan had its video */
+} kiln_render_made;
+
+typedef struct kiln_render_plan {
     kiln_render_options *o; /* borrowed, as cli is, whose table has them */
     const kiln_cli *cli;
     kiln_scene scene;
@@ -44,11 +58,30 @@ typedef struct {
     kiln_render_job *jobs;
     kiln_unit *units; /* [n_jobs] */
     uint32_t n_jobs;
+    kiln_render_made *made;        /* of the job that was asked for last */
+    kiln_render_encoding encoding; /* of all units */
     double background[3];
     const char *profile;
     char folder[KILN_PATH_MAX]; /* absolute path of the manifest's folder */
 } kiln_render_plan;
 
+/* The levels that a picture is drawn of. */
+kiln_level_wish kiln_render_wish(const kiln_render_plan *s, const kiln_render_job *j);
+/* Makes what a worker is told of a picture, and what is not kept of it. Borrowed, until the next call for a job of the plan. The
+ * first function reports what the second, called later for the same job, takes for granted. KILN_E_INPUT: a path is too long. */
+kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out, kiln_error *err) KILN_MUST_CHECK;
+const kiln_render_made *kiln_render_made_of(const kiln_render_job *j);
+static inline const kiln_render_unit *kiln_render_unit_of(const kiln_render_job *j) { return &kiln_render_made_of(j)->unit; }
+/* A kiln_unit.payload_of, of a job. */
+const void *kiln_render_payload_of(const void *job);
+
+/* Returns the host memory that a picture's units take at least, counting included, without the list. in_parts: a GPU may draw it.
+ */
+uint64_t kiln_render_least_ram(const kiln_render_job *j, bool in_parts);
+/* Returns what n pictures take of the parent, without results. The plan has its layer. */
+uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t n);
+/* Announces lists of n units of which the largest takes `least`. */
+void kiln_render_foresee(kiln_run *r, uint64_t least, uint64_t n);
 /* Tells the run what work is due, for `--devices auto`. Fast pictures are a GPU's: nothing is told. */
 kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast, kiln_error *err) KILN_MUST_CHECK;
 /* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram

@@ -20,13 +20,14 @@
 
 static double seconds_since(uint64_t start_ns) { return (double)(kiln_now_ns() - start_ns) * 1e-9; }
 
-static kiln_status write_picture(const kiln_worker *w, const kiln_render_unit *u, const char *path, const kiln_unit_picture *p,
-                                 kiln_error *err)
+static kiln_status write_picture(const kiln_worker *w, const kiln_render_unit *u, const char *path, const kiln_product_seen *seen,
+                                 const kiln_unit_picture *p, kiln_error *err)
 {
     const kiln_picture_text text[] = {
-        {"Software", kiln_version}, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
+        KILN_PICTURE_SOFTWARE, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
     kiln_picture_job job = kiln_unit_picture_job(u, p);
     job.path = path;
+    job.seen = seen;
     job.text = text;
     job.n_text = p->fast ? 3 : 2;
     job.threads = kiln_worker_threads(w);
@@ -37,7 +38,7 @@ static kiln_status write_full(const kiln_worker *w, const kiln_render_unit *u, c
 {
     char path[KILN_PATH_MAX];
     kiln_render_full_path(u, path);
-    return path[0] ? write_picture(w, u, path, p, err) : KILN_OK;
+    return path[0] ? write_picture(w, u, path, &u->full_seen, p, err) : KILN_OK;
 }
 
 /* Draws the exact picture, or that of the full scene, into memory of its own. */
@@ -113,6 +114,7 @@ static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, 
                                 .width = p->width,
                                 .height = p->height,
                                 .colours = u->depth_colours,
+                                .seen = &u->depth_seen,
                                 .threads = kiln_worker_threads(w)};
     return kiln_depth_write(&job, &p->depth_step, err);
 }
@@ -157,7 +159,7 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
         p->encode_s = seconds_since(start_ns);
     }
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
-    KILN_TRY(write_picture(w, u, u->picture, p, err));
+    KILN_TRY(write_picture(w, u, u->picture, &u->picture_seen, p, err));
     if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));
     p->encode_s = seconds_since(start_ns);
     return KILN_OK;
@@ -298,7 +300,8 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     const kiln_render_unit *u = &t->unit;
     t->picture.n_encoding = count_encoding(w, u, &t->picture.encoding_ram);
     const uint64_t ram = t->picture.encoding_ram + drawing_ram(u, t->picture.n_encoding);
-    KILN_GO(kiln_frame_state_get(w, &u->drawn, !u->count_only, ram, kiln_unit_picture_canvases(u, t->picture.n_encoding), &s, err));
+    KILN_GO(kiln_frame_state_get(w, &u->drawn, !u->count_only, ram, t->picture.encoding_ram + u->encoding.drawing,
+                                 kiln_unit_picture_canvases(u, t->picture.n_encoding), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->request, err);
         goto done;

@@ -59,7 +59,9 @@ typedef struct {
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;
-    kiln_render_crop crop;  /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */
+    kiln_render_crop crop; /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */
+    /* What stood there when the run began: of `picture`, of `depth`, of the full picture. */
+    kiln_product_seen picture_seen, depth_seen, full_seen;
     kiln_video_frame frame; /* of a video, in which the picture is one; kind KILN_VIDEO_NONE: in none */
 } kiln_render_unit;
 

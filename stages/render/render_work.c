@@ -7,22 +7,41 @@
 
 #include <string.h>
 
-/* What the pictures that are due take on the CPU; 0, which is not known, if one of them has no table of these inputs, which would
- * say how much there is to draw. Tables are in the order of their cameras, and so are jobs. */
-static double work_with_tables(const kiln_render_plan *s, const kiln_tile_table *tables, uint32_t n)
+/* What the pictures that are due take on the CPU, by the tables of their inputs, which say how much there is to draw. Tables are in
+ * the order of their cameras, and so are jobs. */
+typedef struct {
+    const kiln_render_plan *plan;
+    uint32_t next;   /* the first job that no table is for yet */
+    double work;     /* of those before it that are due */
+    bool lacks_some; /* a picture that is due has no table */
+} table_work;
+
+static kiln_status add_table(void *context, const kiln_tile_table *t, kiln_error *err)
 {
-    double work = 0;
-    for (uint32_t i = 0, first = 0; i < s->n_jobs; i++) {
-        const kiln_render_job *j = &s->jobs[i];
-        if (!j->due) continue;
-        while (first < n && strcmp(tables[first].camera, j->camera->name) < 0) first++;
-        uint32_t t = first;
-        while (t < n && !strcmp(tables[t].camera, j->camera->name) && !kiln_hash_equal(tables[t].key, j->payload.table_key)) t++;
-        if (t == n || strcmp(tables[t].camera, j->camera->name) != 0) return 0;
-        work += kiln_work_picture((double)tables[t].visible, (double)j->camera->width * j->camera->height, (double)tables[t].pairs,
-                                  j->payload.photo[0] != '\0');
+    table_work *w = context;
+    const kiln_render_plan *s = w->plan;
+    (void)err;
+    for (; w->next < s->n_jobs; w->next++) {
+        const kiln_render_job *j = &s->jobs[w->next];
+        const int order = strcmp(j->camera->name, t->camera);
+        if (order > 0 || (order == 0 && !kiln_hash_equal(t->key, j->table_key))) return KILN_OK;
+        if (order < 0)
+            w->lacks_some |= j->due;
+        else if (j->due)
+            w->work += kiln_work_picture((double)t->visible, (double)j->camera->width * j->camera->height, (double)t->pairs,
+                                         j->camera->photo[0] != '\0');
     }
-    return work;
+    return KILN_OK;
+}
+
+/* 0, which is not known, if one of the pictures has no table. */
+static kiln_status work_with_tables(kiln_run *r, const kiln_render_plan *s, double *work, kiln_error *err)
+{
+    table_work w = {.plan = s};
+    KILN_TRY(kiln_tile_tables_each(kiln_run_manifest(r), false, add_table, &w, err));
+    for (; w.next < s->n_jobs; w.next++) w.lacks_some |= s->jobs[w.next].due;
+    *work = w.lacks_some ? 0 : w.work;
+    return KILN_OK;
 }
 
 /* The least that they take, whatever there is to draw. */
@@ -52,13 +71,11 @@ static uint64_t most_rows(const kiln_render_plan *s)
 kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast, kiln_error *err)
 {
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
-    kiln_tile_table *tables;
-    uint32_t n, n_due;
+    double work;
+    uint32_t n_due;
     const double least = least_work(s, &n_due);
     if (n_due == 0 || fast || kiln_run_named_kind(r) || kiln_work_pays(least, threads, false)) return KILN_OK;
-    KILN_TRY(kiln_tile_tables_get(kiln_run_manifest(r), false, &tables, &n, err));
-    const double work = work_with_tables(s, tables, n);
-    kiln_tile_tables_free(tables, n);
+    KILN_TRY(work_with_tables(r, s, &work, err));
     const double decoding = kiln_work_decode((double)most_rows(s)) * (n_due < threads ? n_due : threads);
     kiln_run_expect_work(r, work > 0 ? work + decoding : 0);
     return KILN_OK;

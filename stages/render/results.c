@@ -2,11 +2,13 @@
  * quarantined has no row, and the report says so. */
 #include "stages/render/against.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/frame/view_detail.h"
 #include "stages/render/distance.h"
+#include "stages/render/picture_targets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,13 +82,14 @@ static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result 
 {
     static const char *const formats[] = {"png", "png16", "npy", "none"};
     const kiln_render_job *j = &s->jobs[i];
+    const kiln_render_made *made = kiln_render_made_of(j);
     snprintf(image->camera, sizeof image->camera, "%s", j->camera->name);
-    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.request.profile].name);
+    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->request.profile].name);
     snprintf(image->device_kind, sizeof image->device_kind, "%s", j->device_kind);
-    snprintf(image->path, sizeof image->path, "%s", j->relative);
-    snprintf(image->format, sizeof image->format, "%s", formats[j->payload.format]);
-    image->antialiased = j->payload.request.antialiased;
-    image->near_m = j->payload.request.near_m;
+    snprintf(image->path, sizeof image->path, "%s", made->relative);
+    snprintf(image->format, sizeof image->format, "%s", formats[made->unit.format]);
+    image->antialiased = j->request.antialiased;
+    image->near_m = j->request.near_m;
     memcpy(image->background, s->background, sizeof s->background);
     image->width = j->camera->width;
     image->height = j->camera->height;
@@ -113,6 +116,7 @@ static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_render_pl
 kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const kiln_render_plan *s = context;
+    KILN_TRY(kiln_picture_targets_put(r, m, s, err));
     KILN_TRY(kiln_images_clear(m, err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         if (!s->units[i].quarantined) KILN_TRY(put_image(r, m, s, i, err));
@@ -126,24 +130,26 @@ static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln
 static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    kiln_render_full_path(&j->payload, path);
+    kiln_render_full_path(kiln_render_unit_of(j), path);
     const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
                        json_object_set_new(row, "full_db", db_json(v->full_db)) |
                        (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
     return failed ? no_memory(err) : KILN_OK;
 }
 
-static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
+static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
 {
     char hex[33];
-    json_t *row = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
-                            "file", j->payload.picture[0] ? j->payload.picture : NULL, "visible", (json_int_t)v->visible, "pairs",
-                            (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
-                            kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
-    if (json_array_append_new(rows, row) != 0) return no_memory(err);
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    json_t *head = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
+                             "file", u->picture[0] ? u->picture : NULL, "visible", (json_int_t)v->visible, "pairs",
+                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex),
+                             "psnr", kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
+    const int failed = !head || json_object_update(row, head);
+    json_decref(head);
+    if (failed) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
-    if (j->payload.depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(j->payload.depth)) != 0)
-        return no_memory(err);
+    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory(err);
     if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0) return no_memory(err);
     if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
     if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
@@ -174,7 +180,7 @@ static view_lines choose_lines(const kiln_run *r, uint32_t n)
 {
     const bool all = kiln_run_prints_all(r, false);
     return (view_lines){
-        .any = all || (kiln_run_prints(r, false) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
+        .any = all || (kiln_run_prints(r) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
 }
 
 static void print_head(view_lines *l)
@@ -189,14 +195,16 @@ static void print_head(view_lines *l)
 /* What its values mean, which no viewer of pictures says. */
 static void print_depth(const view_lines *l, const kiln_render_job *j, const view_result *v)
 {
-    if (v->depth_step > 0 && !j->payload.depth_colours)
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    if (v->depth_step > 0 && !u->depth_colours)
         kiln_print("%s: depth in scene units = value * %.9g%s%s", j->camera->name, v->depth_step, l->files ? "  -> " : "",
-                   l->files ? j->payload.depth : "");
+                   l->files ? u->depth : "");
 }
 
 static void print_view(view_lines *l, const kiln_render_job *j, const view_result *v)
 {
-    const bool measured = !isnan(v->psnr), file = l->files && j->payload.picture[0];
+    const kiln_render_unit *u = kiln_render_unit_of(j);
+    const bool measured = !isnan(v->psnr), file = l->files && u->picture[0];
     if (l->any) print_depth(l, j, v);
     if (!l->any || !(measured || l->counts || file)) return;
     if (measured || l->counts) print_head(l);
@@ -204,14 +212,24 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
     if (l->counts) kiln_print_part(" %10llu %11llu", (unsigned long long)v->visible, (unsigned long long)v->pairs);
     if (measured) kiln_print_part(" %8.3f  %7.5f", v->psnr, v->ssim);
     if (file && l->counts) kiln_print_gap(); /* 80 columns have no room for both */
-    kiln_print("%s%s", file ? "  -> " : "", file ? j->payload.picture : "");
+    kiln_print("%s%s", file ? "  -> " : "", file ? u->picture : "");
 }
 
-static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
+static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view_result *v, kiln_error *err)
 {
-    if (kiln_run_prints(r, false)) kiln_print("%-32s no picture, see above", j->camera->name);
+    json_t *row = json_object();
+    if (!row) return no_memory(err);
+    const kiln_status st = describe_view(j, v, row, err);
+    if (st == KILN_OK) return kiln_run_report_row(r, row, err);
+    json_decref(row);
+    return st;
+}
+
+static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, kiln_error *err)
+{
+    if (kiln_run_prints(r)) kiln_print("%-32s no picture, see above", j->camera->name);
     json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
-    return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
+    return kiln_run_report_row(r, row, err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
@@ -279,20 +297,19 @@ static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result
 }
 
 /* outside: [s->n_jobs], all 0. */
-static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, json_t *rows, totals *t, kiln_outside *outside,
-                                kiln_error *err)
+static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_outside *outside, kiln_error *err)
 {
     view_result v;
     view_lines lines = choose_lines(r, s->n_jobs);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         if (s->units[i].quarantined) {
-            KILN_TRY(report_missing(r, j, rows, err));
+            KILN_TRY(report_missing(r, j, err));
             t->n_missing++;
             continue;
         }
         KILN_TRY(read_result(r, &s->units[i], &v, err));
-        KILN_TRY(describe_view(j, &v, rows, err));
+        KILN_TRY(report_view(r, j, &v, err));
         warn_of_photo(t, j, &v);
         warn_of_fast(j, &v);
         if (!s->against) print_view(&lines, j, &v);
@@ -339,12 +356,12 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
 
 static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
 {
-    json_t *rows = json_array(), *out = kiln_run_report(r);
+    json_t *out = kiln_run_report(r);
     kiln_outside *outside = NULL;
     kiln_status st = KILN_OK;
-    if (!rows || json_object_set_new(out, "views", rows) != 0) return no_memory(err);
+    KILN_TRY(kiln_run_report_rows(r, "views", err));
     KILN_TRY(KILN_ALLOC(&outside, s->n_jobs, "colours of photos", err));
-    KILN_GO(report_views(r, s, rows, t, outside, err));
+    KILN_GO(report_views(r, s, t, outside, err));
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
 done:
@@ -386,9 +403,9 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
         kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_in_slabs)
-        kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
-                 t.n_in_slabs, t.n_drawn);
-    if (kiln_run_prints(r, false)) print_totals(s, &t);
-    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r, false), err);
+        kiln_say("the Gaussians of %u of %s did not fit into memory at once: drawn in slabs of depth, the same bits", t.n_in_slabs,
+                 KILN_COUNT(t.n_drawn, "picture"));
+    if (kiln_run_prints(r)) print_totals(s, &t);
+    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "stages/engine/json_text.h"
 #include "stages/render/photo.h"
+#include "stages/render/picture_targets.h"
 #include "stages/render/written.h"
 
 #include <stdlib.h>
@@ -43,16 +44,17 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18224);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full, crop and frame are of runs that store nothing */
-    kiln_key_hash(h, "picture",
-                  kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
+    KILN_KEY_LISTS(kiln_render_unit, 18344);
+    const kiln_render_made *made = kiln_render_made_of(j);
+    kiln_hasher *h = kiln_run_key_bare(
+        r, "picture"); /* against_full, crop and frame are of runs that store nothing; what stood there decides no bit */
+    kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
-    kiln_key_text(h, "file", j->relative);
-    kiln_key_u64(h, "format", j->payload.format);
-    kiln_key_u64(h, "alpha", alpha_kind(&j->payload));
-    kiln_key_u64(h, "depth", j->payload.depth[0] != '\0');
-    if (j->payload.depth_colours) kiln_key_u64(h, "depth colours", 1); /* without them the key of before */
+    kiln_key_text(h, "file", made->relative);
+    kiln_key_u64(h, "format", made->unit.format);
+    kiln_key_u64(h, "alpha", alpha_kind(&made->unit));
+    kiln_key_u64(h, "depth", made->unit.depth[0] != '\0');
+    if (made->unit.depth_colours) kiln_key_u64(h, "depth colours", 1); /* without them the key of before */
     return kiln_key_end(h);
 }
 
@@ -94,7 +96,7 @@ static int64_t patience_ms;
  * some seconds later. All waits of a run together take at most `patience_ms`. */
 static kiln_status check_files(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err)
 {
-    const kiln_render_unit *payload = u->payload;
+    const kiln_render_unit *payload = u->payload_of(u->payload);
     for (int64_t pause_ms = 50;; pause_ms *= 2) {
         bool intact;
         KILN_TRY(files_intact(payload, result, &intact, err));
@@ -133,7 +135,7 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_ren
     kiln_unit_result result;
     *p = (picture){.key = unit_key(r, s, j, kind)};
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->key, &p->done, &result, err));
-    const kiln_status st = p->done ? files_intact(&j->payload, &result, &p->intact, err) : KILN_OK;
+    const kiln_status st = p->done ? files_intact(kiln_render_unit_of(j), &result, &p->intact, err) : KILN_OK;
     kiln_unit_result_release(&result);
     snprintf(j->device_kind, sizeof j->device_kind, "%s", kind);
     return st;
@@ -149,13 +151,17 @@ static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_ren
 
 kiln_status kiln_pictures_are_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
-    for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
-        picture p;
-        KILN_TRY(find_picture(r, s, &s->jobs[i], &p, err));
+    if (!*fresh) return KILN_OK;
+    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err)); /* one for all: one for each takes longer than to look */
+    for (uint32_t i = 0; i < s->n_jobs && *fresh && st == KILN_OK; i++) {
+        picture p = {0};
+        st = find_picture(r, s, &s->jobs[i], &p, err);
         *fresh = p.intact;
     }
-    return KILN_OK;
+    kiln_manifest_rollback(kiln_run_manifest(r));
+    return st;
 }
 
 /* ---- what is due ---------------------------------------------------------------------------------------------------------- */
@@ -219,7 +225,7 @@ static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     uint32_t due = 0;
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_render_job *j = &s->jobs[i];
-        if (j->due) j->payload.measured = due++ % MEASURED_OF == 0;
+        if (j->due) j->measured = due++ % MEASURED_OF == 0;
     }
     if (due > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     if (strcmp(kind, "cuda") == 0) return KILN_OK;
@@ -232,6 +238,8 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
 {
     const char *kind;
     KILN_TRY(find_due(r, s, err));
+    KILN_TRY(kiln_picture_targets_check(r, s, err));
+    KILN_TRY(kiln_picture_targets_begin(r, s, err));
     KILN_TRY(kiln_render_plan_expect(r, s, s->o->fast, err));
     KILN_TRY(choose_kind(r, s, &kind, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -239,8 +247,9 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         kiln_render_job *j = &s->jobs[i];
         snprintf(u->name, sizeof u->name, "camera %.140s", j->camera->name);
         if (j->level) snprintf(u->name, sizeof u->name, "level %u of camera %.120s", j->level, j->camera->name);
-        u->payload = &j->payload;
-        u->payload_bytes = sizeof j->payload;
+        u->payload = j;
+        u->payload_of = kiln_render_payload_of;
+        u->payload_bytes = sizeof(kiln_render_unit);
         u->optional = true; /* a camera that fails does not stop the others */
         u->replaced = s->o->fast;
         u->volatile_result = kiln_run_is_once(r);

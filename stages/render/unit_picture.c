@@ -203,7 +203,8 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
 /* Sets how much of the worker's memory drawing takes; the rest keeps planes and decodes ahead. */
 static void share(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const kiln_unit_picture *p, uint64_t drawing)
 {
-    kiln_frame_state_share(w, s, p->encoding_ram + drawing, kiln_unit_picture_canvases(u, p->n_encoding));
+    kiln_frame_state_share(w, s, p->encoding_ram + drawing, p->encoding_ram + u->encoding.drawing,
+                           kiln_unit_picture_canvases(u, p->n_encoding));
 }
 
 /* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at

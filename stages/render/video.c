@@ -51,8 +51,7 @@ static kiln_status open_file(kiln_video *v, kiln_error *err)
     KILN_TRY(kiln_make_parents(v->o.path, err));
     KILN_TRY(kiln_file_replaceable(v->o.path, err));
     kiln_leftovers_drop(v->o.path);
-    KILN_TRY(kiln_temporary_path(v->o.path, v->encoder.part, err));
-    return kiln_file_create(v->encoder.part, &v->fd, err);
+    return kiln_temporary_create(v->o.path, v->encoder.part, &v->fd, err);
 }
 
 static kiln_status take(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err);
@@ -161,8 +160,7 @@ static kiln_status finish_file(kiln_video *v, kiln_error *err)
     v->fd = -1;
     const int error = fsync(fd) != 0 ? errno : 0;
     if (close(fd) != 0 || error) return kiln_file_write_failed(v->o.path, error ? error : errno, err);
-    if (rename(v->encoder.part, v->o.path) != 0)
-        return kiln_fail(err, KILN_E_IO, "cannot give '%s' its name: %s", v->o.path, strerror(errno));
+    KILN_TRY(kiln_product_put(v->encoder.part, v->o.path, &v->o.seen, err));
     v->encoder.part[0] = '\0';
     return KILN_OK;
 }
@@ -173,7 +171,7 @@ kiln_status kiln_video_finish(kiln_run *r, kiln_video *v, kiln_error *err)
     kiln_encoder_close(&v->encoder);
     v->fd = -1;
     while (!kiln_encoder_is_done(&v->encoder)) KILN_TRY(kiln_run_interrupted(r, err));
-    return kiln_encoder_finish(&v->encoder, v->o.path, err);
+    return kiln_encoder_finish(&v->encoder, v->o.path, &v->o.seen, err);
 }
 
 void kiln_video_close(kiln_run *r, kiln_video *v)

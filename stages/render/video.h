@@ -12,6 +12,7 @@
 #define KILN_STAGES_RENDER_VIDEO_H
 
 #include "stages/engine/engine.h"
+#include "stages/products/product_place.h"
 #include "stages/render/encoder.h"
 #include "stages/render/render_units.h"
 
@@ -22,6 +23,7 @@ typedef struct {
     bool encodes;     /* by ffmpeg; else frames are written as they are */
     kiln_video_kind kind;
     kiln_video_rate rate;
+    kiln_product_seen seen; /* what stood at `path` */
 } kiln_video_options;
 
 typedef struct {

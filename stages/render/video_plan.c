@@ -1,10 +1,12 @@
 /* video_plan -- see video_plan.h. */
 #include "stages/render/video_plan.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/render/picture_targets.h"
 
 #include <string.h>
 
@@ -16,17 +18,25 @@ static void frame_size(const kiln_render_plan *s, const kiln_render_job *j, uint
     size[1] = c->width ? c->height : j->camera->height;
 }
 
+kiln_status kiln_video_size_check(const uint32_t size[2], const char *by, kiln_error *err)
+{
+    const uint32_t width = size[0] & ~1u, height = size[1] & ~1u;
+    if (width == 0 || height == 0)
+        return kiln_fail(err, KILN_E_USAGE, "%s: a video has at least 2x2 pixels, not %ux%u", by, size[0], size[1]);
+    if (width == size[0] && height == size[1]) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do", by,
+                     size[0], size[1], width, height);
+}
+
 /* H.264 and VP9 have a chroma value for 2 x 2 pixels, so a video's size is even. Pixels that were asked for by number are made or
  * refused; photos have whatever size they have, and theirs loses the last column or row. */
 static kiln_status make_even(const kiln_viewpoints *v, uint32_t size[2], kiln_error *err)
 {
     const uint32_t width = size[0] & ~1u, height = size[1] & ~1u;
+    if (v->sized_by) return kiln_video_size_check(size, v->sized_by, err);
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", size[0], size[1]);
     if (width == size[0] && height == size[1]) return KILN_OK;
-    if (v->sized_by)
-        return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do",
-                         v->sized_by, size[0], size[1], width, height);
     kiln_warn("the pictures have %ux%u pixels, but the size of a video must be even: it shows %ux%u of them, without the last %s",
               size[0], size[1], width, height,
               height == size[1]  ? "column"
@@ -41,6 +51,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
 {
     uint32_t first[2] = {0}, size[2];
     if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera, so no frame of a video");
+    KILN_TRY(kiln_picture_targets_check_stream(r, s, err));
     const uint32_t even = s->stream.encodes ? ~1u : ~0u; /* of a size that is made, see make_even */
     frame_size(s, &s->jobs[0], first);
     for (uint32_t i = 1; i < s->n_jobs; i++) {
@@ -55,12 +66,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
     if (s->stream.encodes) KILN_TRY(make_even(&s->viewpoints, first, err));
     KILN_TRY(KILN_ALLOC(&s->video, 1, "a video", err));
     KILN_TRY(kiln_video_open(r, &s->stream, first[0], first[1], s->n_jobs, s->video, err));
-    for (uint32_t i = 0; i < s->n_jobs; i++) {
-        kiln_render_unit *u = &s->jobs[i].payload;
-        u->frame = kiln_video_frame_of(s->video, i);
-        u->photo[0] = u->mask[0] = '\0';
-        s->units[i].optional = false; /* a video without one of its frames is none */
-    }
+    for (uint32_t i = 0; i < s->n_jobs; i++) s->units[i].optional = false; /* a video without one of its frames is none */
     return KILN_OK;
 }
 
@@ -83,7 +89,7 @@ kiln_status kiln_video_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_
                                 kiln_json_real(fps), "ffmpeg", v->version[0] ? v->version : NULL);
     if (json_object_set_new(kiln_run_report(r), "video", o_video) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    if (kiln_run_prints(r, false))
-        kiln_print("%llu frames of %ux%u, %.6g a second -> %s", (unsigned long long)v->n_written, v->width, v->height, fps, path);
+    if (kiln_run_prints(r))
+        kiln_print("%s of %ux%u, %.6g a second -> %s", KILN_COUNT(v->n_written, "frame"), v->width, v->height, fps, path);
     return KILN_OK;
 }

@@ -5,6 +5,8 @@
 
 #include "stages/render/render_plan.h"
 
+/* Can a video have frames of this size, which the option `by` asks for? KILN_E_USAGE: it is not even, or too small. */
+kiln_status kiln_video_size_check(const uint32_t size[2], const char *by, kiln_error *err) KILN_MUST_CHECK;
 /* Begins s->stream and gives each unit its place in it. Before memory is planned. KILN_E_USAGE: no pictures, or of several sizes,
  * or an odd size was asked for and the stream is to be encoded. Else as kiln_video_open. */
 kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;

@@ -1,6 +1,7 @@
 /* viewpoints -- see viewpoints.h. */
 #include "stages/render/viewpoints.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "stages/frame/camera_path.h"
 #include "stages/frame/scene_box.h"
@@ -106,10 +107,70 @@ static kiln_status check_pair(bool a, const char *a_name, bool b, const char *b_
     return kiln_fail(err, KILN_E_USAGE, "--%s and --%s do not go together; leave out one of them", a_name, b_name);
 }
 
-kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err)
+kiln_status kiln_orbit_check(const char *text, kiln_error *err)
 {
     orbit_text orbit;
+    if (read_orbit(text, &orbit)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--orbit takes N (1 to %d), and behind it radius=R (above 0), height=H and centre=X:Y:Z with commas "
+                     "between them, not '%s'",
+                     PICTURES_MOST, text);
+}
+
+kiln_status kiln_size_check(const char *text, kiln_error *err)
+{
     rectangle r;
+    if (!read_rectangle(text, false, &r))
+        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH such as 1920x1080, each 1 to %u, not '%s'", KILN_CAMERA_SIZE_MAX,
+                         text);
+    if ((uint64_t)r.width * r.height <= KILN_PICTURE_MAX) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--size %s: a picture has at most %llu pixels", text, (unsigned long long)KILN_PICTURE_MAX);
+}
+
+kiln_status kiln_crop_check(const char *text, kiln_error *err)
+{
+    rectangle r;
+    if (read_rectangle(text, true, &r)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--crop takes WxH+X+Y such as 640x480+100+50, not '%s'", text);
+}
+
+bool kiln_viewpoints_sized(const kiln_viewpoint_options *o, uint32_t size[2], const char **by)
+{
+    rectangle r;
+    const char *text = o->crop ? o->crop : o->size;
+    if (!text || !read_rectangle(text, o->crop != NULL, &r)) return false;
+    *by = o->crop ? "--crop" : "--size";
+    size[0] = r.width;
+    size[1] = r.height;
+    return true;
+}
+
+bool kiln_viewpoints_are_own(const kiln_viewpoint_options *o)
+{
+    return !o->cameras && !o->orbit && o->interpolate == 0 && !o->size && !o->crop && isnan(o->scale);
+}
+
+/* A file that cannot be read is found before anything is drawn, or baked. */
+static kiln_status check_camera_file(const char *path, kiln_error *err)
+{
+    kiln_dataset file = {0};
+    const kiln_status st = kiln_cameras_read(path, NULL, &file, err);
+    kiln_dataset_release(&file);
+    if (st != KILN_OK) kiln_note(err, "--cameras");
+    return st;
+}
+
+/* A picture that is cut out of one whose size is known lies within it. */
+static kiln_status check_crop_within(const kiln_viewpoint_options *o, kiln_error *err)
+{
+    rectangle size, r;
+    if (!o->crop || !o->size || !read_rectangle(o->size, false, &size) || !read_rectangle(o->crop, true, &r)) return KILN_OK;
+    if ((uint64_t)r.x + r.width <= size.width && (uint64_t)r.y + r.height <= size.height) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--crop %s is not within pictures of --size %s", o->crop, o->size);
+}
+
+kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err)
+{
     KILN_TRY(check_pair(o->orbit, "orbit", o->cameras, "cameras", err));
     KILN_TRY(check_pair(o->orbit, "orbit", o->interpolate > 0, "interpolate", err));
     KILN_TRY(check_pair(!isnan(o->scale), "scale", o->size, "size", err));
@@ -118,17 +179,8 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
                          "--through names the cameras of a path; say with --interpolate N how many pictures it has");
     if (o->constant_speed && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE, "--constant-speed is of a path; say with --interpolate N how many pictures it has");
-    if (o->orbit && !read_orbit(o->orbit, &orbit))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--orbit takes N (1 to %d), and behind it radius=R (above 0), height=H and centre=X:Y:Z with commas "
-                         "between them, not '%s'",
-                         PICTURES_MOST, o->orbit);
-    if (o->size && !read_rectangle(o->size, false, &r))
-        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH such as 1920x1080, each 1 to %u, not '%s'", KILN_CAMERA_SIZE_MAX,
-                         o->size);
-    if (o->crop && !read_rectangle(o->crop, true, &r))
-        return kiln_fail(err, KILN_E_USAGE, "--crop takes WxH+X+Y such as 640x480+100+50, not '%s'", o->crop);
-    return KILN_OK;
+    KILN_TRY(check_crop_within(o, err));
+    return o->cameras ? check_camera_file(o->cameras, err) : KILN_OK;
 }
 
 /* ---- cameras of the file or the bake ------------------------------------------------------------------------------------ */
@@ -230,9 +282,9 @@ static void say_unseen(const sphere *s, const kiln_viewpoints *v)
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) n += !is_seen(s, &v->cameras[i]);
     if (n > 0)
-        kiln_warn("from %u of %u places on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
+        kiln_warn("from %u of %s on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
                   "%.6g:%.6g:%.6g and its radius %.6g",
-                  n, v->n, s->centre[0], s->centre[1], s->centre[2], s->radius);
+                  n, KILN_COUNT(v->n, "place"), s->centre[0], s->centre[1], s->centre[2], s->radius);
 }
 
 /* Where the cameras stand around what they look at; if they do not, around the box of the scene. */
@@ -241,10 +293,10 @@ static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene,
 {
     bool around = false;
     *shape = (kiln_orbit_shape){0};
-    kiln_camera_path_up(scene->up_axis, v->cameras, v->n, shape->up);
+    kiln_camera_path_up(scene->up_axis, KILN_POSES(v->cameras, v->n), shape->up);
     if (!isnan(said->centre[0]))
         memcpy(shape->centre, said->centre, sizeof shape->centre);
-    else if (!kiln_camera_path_focus(v->cameras, v->n, shape->centre))
+    else if (!kiln_camera_path_focus(KILN_POSES(v->cameras, v->n), shape->centre))
         memcpy(shape->centre, around_scene->centre, sizeof shape->centre);
     KILN_TRY(kiln_camera_path_around(v->cameras, v->n, shape, &around, err));
     if (!around) kiln_camera_path_contain(lens, around_scene->radius, shape);

@@ -29,7 +29,16 @@ typedef struct {
 } kiln_viewpoints;
 void kiln_viewpoints_release(kiln_viewpoints *v);
 
-/* Checks what can be checked before any file is read: options that do not go together, texts that are no numbers. KILN_E_USAGE. */
+/* Check the texts of --orbit, --size and --crop. KILN_E_USAGE. */
+kiln_status kiln_orbit_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_size_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_crop_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* Gives the size in pixels that these options ask for by number, and the option that does; false: none does. */
+bool kiln_viewpoints_sized(const kiln_viewpoint_options *o, uint32_t size[2], const char **by);
+/* Will what is drawn be the cameras of the bake, in the size that they have there? */
+bool kiln_viewpoints_are_own(const kiln_viewpoint_options *o);
+/* Checks what can be checked without a bake: options that do not go together, and the file of --cameras. KILN_E_USAGE, or as
+ * kiln_cameras_read. */
 kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err) KILN_MUST_CHECK;
 /* Makes the cameras. layer: of the scene, whose boxes say where it is if no camera does. KILN_E_USAGE: a camera of --through that
  * is not there; a crop outside of a picture; no cameras for a path. KILN_E_INPUT, KILN_E_IO: as kiln_cameras_read. */

@@ -14,7 +14,7 @@
 enum {
     LEAST_SIDE = 48,      /* pixels of the longer side: what is smaller shows nothing */
     CANDIDATES = 64,      /* cameras of which the two are chosen */
-    CACHE_BYTES = 1 << 28 /* of decoded planes */
+    CACHE_BYTES = 1 << 26 /* of decoded planes; the pictures have KILN_LEVEL_ROWS rows together, so little is decoded again */
 };
 
 typedef struct {
@@ -42,10 +42,10 @@ static void keep_middle(kiln_camera *c)
     c->height = height;
 }
 
-static kiln_status view_at(const drawer *d, const kiln_camera *camera, uint32_t level, kiln_camera *seen, kiln_view_request *out,
-                           kiln_error *err)
+static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_camera *seen,
+                           kiln_view_request *out, kiln_error *err)
 {
-    *seen = *camera;
+    kiln_bake_camera_unpack(camera, seen);
     kiln_camera_for_level(seen, level);
     keep_middle(seen);
     return kiln_view_request_init(out, &d->options, d->bake->scene, seen, err);
@@ -65,7 +65,7 @@ static double cost_of(const drawer *d, const kiln_level_cut *cut, const kiln_vie
 }
 
 typedef struct {
-    const kiln_camera *camera;
+    const kiln_bake_camera *camera;
     double cost; /* a pixel */
 } candidate;
 
@@ -90,7 +90,7 @@ static uint32_t list_candidates(const kiln_bake_views *v, candidate out[CANDIDAT
 }
 
 /* Fills the cameras, the worst and one in the middle, and returns how many. By a level in the middle. */
-static kiln_status choose(const drawer *d, uint32_t levels, const kiln_camera *out[2], uint32_t *n_out, kiln_error *err)
+static kiln_status choose(const drawer *d, uint32_t levels, const kiln_bake_camera *out[2], uint32_t *n_out, kiln_error *err)
 {
     candidate of[CANDIDATES];
     kiln_level_cut cut = {0};
@@ -173,7 +173,7 @@ done:
 }
 
 /* *fits is false, and nothing is drawn, if that would be too many Gaussians. */
-static kiln_status make_picture(drawer *d, const kiln_camera *camera, uint32_t level, kiln_level_picture *p, bool *fits,
+static kiln_status make_picture(drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_level_picture *p, bool *fits,
                                 kiln_error *err)
 {
     kiln_camera *seen = NULL;
@@ -182,7 +182,7 @@ static kiln_status make_picture(drawer *d, const kiln_camera *camera, uint32_t l
     kiln_status st;
     *p = (kiln_level_picture){.camera = camera, .level = level};
     KILN_GO(KILN_ALLOC(&seen, 1, "a camera", err));
-    *seen = *camera;
+    kiln_bake_camera_unpack(camera, seen);
     kiln_camera_for_level(seen, level);
     p->width = seen->width;
     p->height = seen->height;
@@ -213,14 +213,14 @@ uint64_t kiln_level_pictures_bytes(const kiln_level_pictures *p)
     return bytes;
 }
 
-static bool is_worth_seeing(const kiln_camera *c, uint32_t level)
+static bool is_worth_seeing(const kiln_bake_camera *c, uint32_t level)
 {
     const double longer = c->width > c->height ? c->width : c->height;
     return longer * longer >= ldexp((double)LEAST_SIDE * LEAST_SIDE, (int)level);
 }
 
 /* *all: no level of the camera is left out. */
-static kiln_status make_camera(drawer *d, const kiln_camera *camera, uint32_t levels, uint64_t bytes, kiln_level_pictures *out,
+static kiln_status make_camera(drawer *d, const kiln_bake_camera *camera, uint32_t levels, uint64_t bytes, kiln_level_pictures *out,
                                bool *all, kiln_error *err)
 {
     *all = true;
@@ -242,7 +242,7 @@ static kiln_status make_all(drawer *d, uint64_t bytes, kiln_level_pictures *out,
 {
     const uint32_t coarsest = kiln_level_tree_coarsest(&d->drawn.tree);
     const uint32_t levels = coarsest < KILN_LEVELS_MAX ? coarsest : KILN_LEVELS_MAX;
-    const kiln_camera *cameras[2];
+    const kiln_bake_camera *cameras[2];
     uint32_t n = 0;
     bool all;
     KILN_TRY(choose(d, levels, cameras, &n, err));

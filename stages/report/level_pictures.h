@@ -14,7 +14,7 @@
 enum { KILN_LEVEL_SIDE = 480, KILN_LEVEL_ROWS = 3000000, KILN_LEVEL_PICTURES = 2 * KILN_LEVELS_MAX };
 
 typedef struct {
-    const kiln_camera *camera;
+    const kiln_bake_camera *camera;
     uint32_t level;
     uint32_t width, height; /* of the picture whose middle the pair shows, or all of it */
     kiln_picture_pair pair; /* left: the full scene, right: the level */

@@ -66,7 +66,11 @@ kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kil
     KILN_TRY(KILN_ALLOC(&f, 1, "a report", err));
     kiln_status st = gather(m, against, wish, f, err);
     if (st == KILN_OK) st = write_page(f, &h);
-    if (st == KILN_OK) st = kiln_buffer_put(out, h.out.data, h.out.size, err);
+    if (st == KILN_OK) {
+        kiln_buffer_release(out);
+        *out = h.out; /* not a second copy of a page that may be large */
+        h.out = (kiln_buffer){0};
+    }
     kiln_html_release(&h);
     json_decref(f->levels);
     kiln_change_pictures_release(&f->changes);

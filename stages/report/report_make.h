@@ -10,8 +10,8 @@ typedef struct {
     unsigned threads; /* that decode pictures at a time */
 } kiln_report_wish;
 
-/* Appends the page to out. against: another bake to compare with, NULL without. Called by the thread that the manifests belong to.
- * As manifest.h; KILN_E_NOMEM. */
+/* Puts the page into out, which is empty. against: another bake to compare with, NULL without. Called by the thread that the
+ * manifests belong to. As manifest.h; KILN_E_NOMEM. */
 kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, kiln_buffer *out,
                              kiln_error *err) KILN_MUST_CHECK;
 

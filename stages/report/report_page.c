@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/option.h"
+#include "stages/products/product_mark.h"
 #include "stages/report/report_assets.h"
 #include "stages/report/sha256.h"
 #include "stages/report/report_table.h"
@@ -33,8 +34,10 @@ static const char *name_of(const kiln_report *r)
 
 static void write_head(kiln_html *h, const kiln_report *r)
 {
-    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ");
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
+    kiln_html_text(h, kiln_version);
+    KILN_HTML(h, KILN_PRODUCT_META_END
+              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ");
     write_hash(h, kiln_report_css);
     KILN_HTML(h, "; script-src ");
     write_hash(h, kiln_report_js);

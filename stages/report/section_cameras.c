@@ -2,6 +2,7 @@
  * map; predicted and measured pairs and memory of each. */
 #include "stages/report/report_page.h"
 
+#include "stages/engine/json_text.h"
 #include "stages/report/pair_card.h"
 #include "stages/report/report_table.h"
 
@@ -11,15 +12,15 @@
 
 static bool has(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
 
-static bool is_test(const kiln_camera *c) { return strcmp(c->split, "test") == 0; }
+static bool is_test(const kiln_bake_camera *c) { return strcmp(c->split, "test") == 0; }
 
 /* ---- sorted plots ------------------------------------------------------------------------------------------------------- */
 typedef struct {
-    const kiln_image *const *image; /* the worst PSNR first */
-    uint32_t n;                     /* that have a photo */
+    const kiln_bake_image *const *image; /* the worst PSNR first */
+    uint32_t n;                          /* that have a photo */
 } sorted;
 
-static double metric(const kiln_image *i, bool ssim) { return ssim ? i->ssim : i->psnr; }
+static double metric(const kiln_bake_image *i, bool ssim) { return ssim ? i->ssim : i->psnr; }
 
 static void write_stems(kiln_html *h, const kiln_report *r, const sorted *s, bool ssim, double low, double high, bool test)
 {
@@ -102,8 +103,7 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
         kiln_html_fixed(h, v->image->ssim, 4);
         KILN_HTML(h, " \xc2\xb7 ");
     }
-    kiln_html_count(h, v->image->pairs);
-    KILN_HTML(h, " pairs");
+    kiln_plural(h, v->image->pairs, "pair", "pairs");
     if (v->heat.size) {
         KILN_HTML(h, " \xc2\xb7 per tile ");
         kiln_html_count(h, v->heat_median);
@@ -144,28 +144,75 @@ static void write_chosen(kiln_html *h, const kiln_report *r)
 }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------ */
-/* What stages counted of cameras, by name. */
+/* What a stage counted of a camera: -1 where it did not. */
 typedef struct {
-    json_t *pruned, *tiles;
-} counted;
+    const char *name;
+    json_int_t first, second;
+} counted_row;
 
-/* The items of a list by their member `key`. */
-static json_t *index_of(const json_t *list, const char *key)
+/* Of all cameras, by name. */
+typedef struct {
+    counted_row *rows;
+    uint32_t n, room;
+    kiln_texts texts;
+    const char *key;            /* of the name */
+    const char *first, *second; /* members that are numbers, or the second of two */
+} counted_list;
+
+static json_int_t count_in(const json_t *item, const char *key)
 {
-    json_t *index = json_object();
-    for (size_t i = 0; index && i < json_array_size(list); i++) {
-        json_t *item = json_array_get(list, i);
-        if (json_object_set(index, kiln_json_text_of(item, key), item) == 0) continue;
-        json_decref(index);
-        index = NULL;
-    }
-    return index;
+    const json_t *v = json_object_get(item, key);
+    if (json_is_array(v)) v = json_array_get(v, 1); /* before and after */
+    return json_is_integer(v) ? json_integer_value(v) : -1;
 }
 
-static kiln_cell known(const json_t *v, bool bytes)
+static kiln_status add_counted(void *context, const json_t *item, kiln_error *err)
 {
-    if (!json_is_integer(v) || json_integer_value(v) < 0) return kiln_none();
-    return bytes ? kiln_bytes((uint64_t)json_integer_value(v)) : kiln_count((uint64_t)json_integer_value(v));
+    counted_list *l = context;
+    if (l->n == l->room) {
+        const uint32_t room = l->room ? 2 * l->room : 64;
+        counted_row *more = realloc(l->rows, room * sizeof *more);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the cameras");
+        l->rows = more;
+        l->room = room;
+    }
+    counted_row *row = &l->rows[l->n++];
+    *row = (counted_row){"", count_in(item, l->first), count_in(item, l->second)};
+    return kiln_texts_add(&l->texts, kiln_json_text_of(item, l->key), &row->name, err);
+}
+
+static int by_counted_name(const void *a, const void *b)
+{
+    return strcmp(((const counted_row *)a)->name, ((const counted_row *)b)->name);
+}
+
+static kiln_status read_counted(const kiln_report *r, const char *stage, counted_list *l, kiln_error *err)
+{
+    const char *text = kiln_bake_stage(r->bake, stage)->run.counters;
+    if (text) KILN_TRY(kiln_json_each(text, strlen(text), "cameras", add_counted, l, err));
+    if (l->n) qsort(l->rows, l->n, sizeof *l->rows, by_counted_name);
+    return KILN_OK;
+}
+
+static int name_of_counted(const void *name, const void *row) { return strcmp(name, ((const counted_row *)row)->name); }
+
+/* All -1 where the stage did not count the camera. */
+static counted_row counted_of(const counted_list *l, const char *name)
+{
+    const counted_row *row = l->n ? bsearch(name, l->rows, l->n, sizeof *l->rows, name_of_counted) : NULL;
+    return row ? *row : (counted_row){name, -1, -1};
+}
+
+static void release_counted(counted_list *l)
+{
+    free(l->rows);
+    kiln_texts_release(&l->texts);
+}
+
+static kiln_cell known(json_int_t v, bool bytes)
+{
+    if (v < 0) return kiln_none();
+    return bytes ? kiln_bytes((uint64_t)v) : kiln_count((uint64_t)v);
 }
 
 static const kiln_column columns[] = {{"Camera", NULL},
@@ -179,38 +226,40 @@ static const kiln_column columns[] = {{"Camera", NULL},
                                       {"Peak\npredicted", "n"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void write_row(kiln_html *h, const kiln_bake_views *v, const kiln_camera *c, const counted *of)
+static void write_row(kiln_html *h, const kiln_bake_views *v, const kiln_bake_camera *c, const counted_list *of_prune,
+                      const counted_list *of_tiles)
 {
-    const kiln_image *image = kiln_bake_view_image(v, c->name);
-    const kiln_tile_table *table = kiln_bake_view_table(v, c->name);
-    const json_t *pruned = json_object_get(of->pruned, c->name), *tiles = json_object_get(of->tiles, c->name);
+    const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
+    const kiln_bake_table *table = kiln_bake_view_table(v, c->name);
+    const counted_row pruned = counted_of(of_prune, c->name), tiles = counted_of(of_tiles, c->name);
     const kiln_cell cells[COLUMNS] = {kiln_text(c->name),
                                       kiln_text(c->split),
                                       kiln_decimal(image ? image->psnr : NAN, 3),
                                       kiln_decimal(image ? image->ssim : NAN, 5),
-                                      known(json_array_get(json_object_get(pruned, "pairs"), 1), false),
+                                      known(pruned.first, false),
                                       image   ? kiln_count(image->pairs)
                                       : table ? kiln_count(table->pairs)
                                               : kiln_none(),
-                                      known(json_array_get(json_object_get(pruned, "list_bytes"), 1), true),
-                                      known(json_object_get(tiles, "predicted_bytes"), true),
-                                      known(json_object_get(tiles, "predicted_peak_bytes"), true)};
+                                      known(pruned.second, true),
+                                      known(tiles.first, true),
+                                      known(tiles.second, true)};
     kiln_table_row(h, columns, cells, COLUMNS);
 }
 
 static void write_table(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_views *v = &r->bake->views;
-    const counted of = {index_of(json_object_get(kiln_bake_stage(r->bake, "prune")->counters, "cameras"), "camera"),
-                        index_of(json_object_get(kiln_bake_stage(r->bake, "tiles")->counters, "cameras"), "name")};
-    if (h->st == KILN_OK && (!of.pruned || !of.tiles)) h->st = kiln_fail(h->err, KILN_E_NOMEM, "out of memory for the cameras");
+    counted_list of_prune = {.key = "camera", .first = "pairs", .second = "list_bytes"};
+    counted_list of_tiles = {.key = "name", .first = "predicted_bytes", .second = "predicted_peak_bytes"};
+    if (h->st == KILN_OK) h->st = read_counted(r, "prune", &of_prune, h->err);
+    if (h->st == KILN_OK) h->st = read_counted(r, "tiles", &of_tiles, h->err);
     KILN_HTML(h, "<details><summary>All cameras: metrics, pairs, memory</summary>");
     kiln_table_begin(h, "All cameras", "", columns, COLUMNS);
-    for (uint32_t i = 0; i < v->n_cameras; i++) write_row(h, v, &v->cameras[i], &of);
+    for (uint32_t i = 0; i < v->n_cameras; i++) write_row(h, v, &v->cameras[i], &of_prune, &of_tiles);
     kiln_table_end(h);
     KILN_HTML(h, "</details>");
-    json_decref(of.pruned);
-    json_decref(of.tiles);
+    release_counted(&of_prune);
+    release_counted(&of_tiles);
 }
 
 static void write_name(kiln_html *h, const void *context)
@@ -258,7 +307,7 @@ static void write_profile(kiln_html *h, const kiln_report *r)
 
 static void write(kiln_html *h, const kiln_report *r)
 {
-    const kiln_image **images;
+    const kiln_bake_image **images;
     sorted s = {.n = 0};
     uint32_t n;
     if (h->st != KILN_OK) return;

@@ -27,7 +27,7 @@ static directions find_up(const kiln_report *r)
     const kiln_scene *s = r->bake->scene;
     double up[3];
     directions d = {.up = 1, .known = s && s->up_axis[0]};
-    kiln_camera_path_up(s ? s->up_axis : "", r->bake->views.cameras, r->bake->views.n_cameras, up);
+    kiln_camera_path_up(s ? s->up_axis : "", KILN_POSES(r->bake->views.cameras, r->bake->views.n_cameras), up);
     for (int a = 0; a < 3; a++)
         if (fabs(up[a]) > fabs(up[d.up]) * 1.001) d.up = a;
     d.sign = up[d.up] < 0 ? -1 : 1;
@@ -49,7 +49,7 @@ static void cover(bounds *b, const double p[3])
     }
 }
 
-static void centre_of(const kiln_report *r, const kiln_camera *c, double out[3])
+static void centre_of(const kiln_report *r, const kiln_bake_camera *c, double out[3])
 {
     kiln_pose_centre(c->r, c->t, out);
     for (int a = 0; a < 3 && r->bake->scene; a++) out[a] -= r->bake->scene->origin[a];

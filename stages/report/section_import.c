@@ -176,7 +176,7 @@ static void write_split(kiln_html *h, const kiln_report *r)
 
 /* Cameras of one model and size; focal lengths may differ. */
 typedef struct {
-    const kiln_camera *first;
+    const kiln_bake_camera *first;
     double least, most; /* fx in pixels */
     uint64_t n;
 } lens_row;
@@ -185,7 +185,7 @@ static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t 
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_camera *c = &v->cameras[i];
+        const kiln_bake_camera *c = &v->cameras[i];
         uint32_t k = 0;
         while (k < n && (strcmp(rows[k].first->model, c->model) != 0 || rows[k].first->width != c->width ||
                          rows[k].first->height != c->height || rows[k].first->distorted != c->distorted))
@@ -207,7 +207,7 @@ static void write_angle(kiln_html *h, double pixels, double focal)
 
 static void write_size(kiln_html *h, const void *context)
 {
-    const kiln_camera *c = ((const lens_row *)context)->first;
+    const kiln_bake_camera *c = ((const lens_row *)context)->first;
     kiln_html_count(h, c->width);
     KILN_HTML(h, " \xc3\x97 ");
     kiln_html_count(h, c->height);
@@ -226,7 +226,7 @@ static void write_focal(kiln_html *h, const void *context)
 
 static void write_view(kiln_html *h, const void *context)
 {
-    const kiln_camera *c = ((const lens_row *)context)->first;
+    const kiln_bake_camera *c = ((const lens_row *)context)->first;
     write_angle(h, c->width, c->fx);
     KILN_HTML(h, " \xc3\x97 ");
     write_angle(h, c->height, c->fy);

@@ -13,23 +13,26 @@ static const json_t *rows_of(const kiln_report *r) { return json_object_get(r->l
 static bool has(const kiln_report *r) { return json_array_size(rows_of(r)) > 0; }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
-enum { FIXED = 5, FOOTPRINTS = 8 };
+enum { FIXED = 5, FIGURES = 9 };
 
 typedef struct {
-    kiln_column columns[FIXED + FOOTPRINTS];
-    char labels[FOOTPRINTS][40];
+    kiln_column columns[FIXED + FIGURES];
+    char labels[FIGURES][40];
     size_t n;
 } level_table;
 
-/* A column for each footprint at which errors are known. */
+/* A column for each camera and size for which errors are told. */
 static void make_columns(const kiln_report *r, level_table *t)
 {
     static const kiln_column fixed[FIXED] = {{"Level", "n"}, {"Nodes", "n"}, {"Gaussians", "n"}, {"Drawn", "n"}, {"Bytes", "n"}};
-    const json_t *footprints = json_object_get(r->levels, "footprints");
+    const json_t *figures = json_object_get(r->levels, "figures");
     memcpy(t->columns, fixed, sizeof fixed);
     t->n = FIXED;
-    for (size_t i = 0; i < json_array_size(footprints) && i < FOOTPRINTS; i++, t->n++) {
-        (void)snprintf(t->labels[i], sizeof t->labels[i], "dB at %.4g", json_number_value(json_array_get(footprints, i)));
+    for (size_t i = 0; i < json_array_size(figures) && i < FIGURES; i++, t->n++) {
+        const json_t *f = json_array_get(figures, i);
+        const char *place = json_string_value(json_object_get(f, "place"));
+        (void)snprintf(t->labels[i], sizeof t->labels[i], "dB %.10s at %.4g", place ? place : "",
+                       json_number_value(json_object_get(f, "size")));
         t->columns[t->n] = (kiln_column){t->labels[i], "n"};
     }
 }
@@ -37,10 +40,9 @@ static void make_columns(const kiln_report *r, level_table *t)
 static void write_level(kiln_html *h, const level_table *t, const json_t *row)
 {
     const json_t *psnr = json_object_get(row, "psnr");
-    kiln_cell cells[FIXED + FOOTPRINTS] = {
-        kiln_count(kiln_json_count_of(row, "level")), kiln_count(kiln_json_count_of(row, "nodes")),
-        kiln_count(kiln_json_count_of(row, "gaussians")), kiln_count(kiln_json_count_of(row, "drawn")),
-        kiln_bytes(kiln_json_count_of(row, "bytes"))};
+    kiln_cell cells[FIXED + FIGURES] = {kiln_count(kiln_json_count_of(row, "level")), kiln_count(kiln_json_count_of(row, "nodes")),
+                                        kiln_count(kiln_json_count_of(row, "gaussians")),
+                                        kiln_count(kiln_json_count_of(row, "drawn")), kiln_bytes(kiln_json_count_of(row, "bytes"))};
     for (size_t i = FIXED; i < t->n; i++) {
         const json_t *db = json_array_get(psnr, i - FIXED);
         cells[i] = kiln_decimal(json_is_number(db) ? json_number_value(db) : NAN, 1);
@@ -58,8 +60,9 @@ static void write_numbers(kiln_html *h, const kiln_report *r)
     if (json_is_false(json_object_get(r->levels, "current")))
         KILN_HTML(h, "<p class=\"note\">They are of other chunks than the bake has now, so they are not drawn; kiln-lod makes new "
                      "ones.</p>");
-    KILN_HTML(h, "<p class=\"note\">Drawn: Gaussians of the whole scene at this level. Decibels: measured error of a picture "
-                 "of all of it where a pixel is as wide as the column says, in scene units.</p>");
+    KILN_HTML(
+        h, "<p class=\"note\">Drawn: Gaussians of the whole scene at this level. Decibels: what measured "
+           "errors foretell of the pictures of the nearest, the median and the farthest camera, at this part of their size.</p>");
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */

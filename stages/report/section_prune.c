@@ -25,11 +25,72 @@ static const char *looks_at(const char *name)
     return "";
 }
 
+/* Does it rest, as its limit is auto? */
+static bool rests(const json_t *rule)
+{
+    const json_t *automatic = json_object_get(rule, "auto");
+    return automatic && !json_is_true(json_object_get(automatic, "acts"));
+}
+
 /* Rules that are off and did nothing would only be noise. */
 static bool is_worth(const json_t *rule)
 {
-    return isfinite(kiln_json_number_of(rule, "limit")) || kiln_json_count_of(rule, "dropped") ||
+    return rests(rule) || isfinite(kiln_json_number_of(rule, "limit")) || kiln_json_count_of(rule, "dropped") ||
            kiln_json_count_of(rule, "clamped");
+}
+
+/* Of a rule that rests: what auto stands for. */
+static void write_limit(kiln_html *h, const void *context)
+{
+    const json_t *rule = context;
+    if (!rests(rule)) {
+        kiln_html_short(h, kiln_json_number_of(rule, "limit"));
+        return;
+    }
+    KILN_HTML(h, "<small>auto, would be</small> ");
+    kiln_html_short(h, kiln_json_number_of(json_object_get(rule, "auto"), "limit"));
+}
+
+static void write_policy(kiln_html *h, const void *context)
+{
+    const json_t *rule = context, *automatic = json_object_get(rule, "auto");
+    const uint64_t drop = kiln_json_count_of(automatic, "would_drop"), clamp = kiln_json_count_of(automatic, "would_clamp");
+    if (!rests(rule)) {
+        kiln_html_text(h, kiln_json_text_of(rule, "policy"));
+        return;
+    }
+    KILN_HTML(h, "rests");
+    if (drop + clamp == 0) return;
+    if (drop)
+        KILN_HTML(h, ", would drop ");
+    else
+        KILN_HTML(h, ", would clamp ");
+    kiln_html_count(h, drop ? drop : clamp);
+}
+
+static void write_percent(kiln_html *h, const json_t *shares, const char *key)
+{
+    const double percent = 100 * kiln_json_number_of(shares, key);
+    kiln_html_fixed(h, percent, percent < 0.1 ? 3 : 1);
+    KILN_HTML(h, " %");
+}
+
+/* What is touched of what cameras see. */
+static void write_touched(kiln_html *h, const kiln_report *r)
+{
+    const json_t *does = json_object_get(record(r), "touched"), *would = json_object_get(does, "auto_would");
+    if (kiln_json_number_of(does, "pairs_share") > 0) {
+        KILN_HTML(h, "<p class=\"note\">What rules touch shows: it holds ");
+        write_percent(h, does, "pairs_share");
+        KILN_HTML(h, " of the predicted pairs, at most ");
+        write_percent(h, does, "pairs_share_at_most");
+        KILN_HTML(h, " in a view.</p>");
+    }
+    if (would) {
+        KILN_HTML(h, "<p class=\"note\">Rules whose limit is auto rest, because what they would touch holds at most ");
+        write_percent(h, would, "pairs_share_at_most");
+        KILN_HTML(h, " of the predicted pairs of these views, and of no camera more than half.</p>");
+    }
 }
 
 static void write_rules(kiln_html *h, const kiln_report *r)
@@ -43,8 +104,8 @@ static void write_rules(kiln_html *h, const kiln_report *r)
     {
         const kiln_cell cells[] = {kiln_text(name),
                                    kiln_text(looks_at(name)),
-                                   kiln_short(kiln_json_number_of(rule, "limit")),
-                                   kiln_text(kiln_json_text_of(rule, "policy")),
+                                   kiln_by(write_limit, rule),
+                                   kiln_by(write_policy, rule),
                                    kiln_count(kiln_json_count_of(rule, "dropped")),
                                    kiln_count(kiln_json_count_of(rule, "clamped"))};
         if (is_worth(rule)) kiln_table_row(h, columns, cells, 6);
@@ -197,6 +258,7 @@ static void write(kiln_html *h, const kiln_report *r)
     }
     KILN_HTML(h, ".</p>");
     write_rules(h, r);
+    write_touched(h, r);
     const kiln_fact facts[] = {{"Extent", kiln_short(kiln_json_number_of(record(r), "extent"))},
                                {"Median spacing", kiln_short(kiln_json_number_of(record(r), "median_spacing"))},
                                {"Median longest axis", kiln_short(kiln_json_number_of(record(r), "median_scale"))}};

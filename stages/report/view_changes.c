@@ -23,7 +23,7 @@ kiln_status kiln_view_changes_get(const kiln_bake_views *now, const kiln_bake_vi
     KILN_TRY(KILN_ALLOC(out, now->n_cameras, "cameras", err));
     for (uint32_t i = 0; i < now->n_cameras; i++) {
         const char *camera = now->cameras[i].name;
-        const kiln_image *a = kiln_bake_view_image(now, camera), *b = kiln_bake_view_image(then, camera);
+        const kiln_bake_image *a = kiln_bake_view_image(now, camera), *b = kiln_bake_view_image(then, camera);
         if (!a || !b || !isfinite(a->psnr) || !isfinite(b->psnr)) continue;
         (*out)[(*n)++] = (kiln_view_change){a, b, a->psnr - b->psnr};
     }
@@ -62,7 +62,7 @@ static bool write_one_folder(const kiln_bake_facts *a, const kiln_bake_facts *b)
     return folder_of(a, of_a) && folder_of(b, of_b) && strcmp(of_a, of_b) == 0;
 }
 
-static kiln_status read_small(const kiln_bake_facts *b, const kiln_image *image, kiln_thumbnail *out, const char **why,
+static kiln_status read_small(const kiln_bake_facts *b, const kiln_bake_image *image, kiln_thumbnail *out, const char **why,
                               kiln_error *err)
 {
     kiln_picture p = {0};

@@ -6,7 +6,7 @@
 #include "stages/report/picture_pair.h"
 
 typedef struct {
-    const kiln_image *now, *then;
+    const kiln_bake_image *now, *then;
     double change; /* of PSNR, dB */
 } kiln_view_change;
 

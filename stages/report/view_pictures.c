@@ -17,19 +17,19 @@ enum { HEAT_SIDE_MAX = 2048 };
 /* ---- which ------------------------------------------------------------------------------------------------------------- */
 static int worst_first(const void *a, const void *b)
 {
-    const kiln_image *x = *(const kiln_image *const *)a, *y = *(const kiln_image *const *)b;
+    const kiln_bake_image *x = *(const kiln_bake_image *const *)a, *y = *(const kiln_bake_image *const *)b;
     const int without = isnan(x->psnr) - isnan(y->psnr);
     if (without) return without;
     if (!isnan(x->psnr) && x->psnr != y->psnr) return x->psnr < y->psnr ? -1 : 1;
     return strcmp(x->camera, y->camera);
 }
 
-kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_image ***out, uint32_t *n, kiln_error *err)
+kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_bake_image ***out, uint32_t *n, kiln_error *err)
 {
     *n = 0;
     KILN_TRY(KILN_ALLOC(out, v->n_cameras, "pictures", err));
     for (uint32_t i = 0; i < v->n_cameras; i++) {
-        const kiln_image *image = kiln_bake_view_image(v, v->cameras[i].name);
+        const kiln_bake_image *image = kiln_bake_view_image(v, v->cameras[i].name);
         if (image) (*out)[(*n)++] = image;
     }
     qsort(*out, *n, sizeof **out, worst_first);
@@ -47,11 +47,11 @@ static uint32_t place_of(uint32_t k, uint32_t n)
 
 static kiln_status choose(const kiln_bake_facts *b, kiln_picture_set *s, kiln_error *err)
 {
-    const kiln_image **sorted;
+    const kiln_bake_image **sorted;
     KILN_TRY(kiln_images_sorted(&b->views, &sorted, &s->n_images, err));
     const uint32_t shown = s->n_images < KILN_VIEWS_SHOWN ? s->n_images : KILN_VIEWS_SHOWN;
     for (uint32_t k = 0; k < shown; k++) {
-        const kiln_image *image = sorted[place_of(k, s->n_images)];
+        const kiln_bake_image *image = sorted[place_of(k, s->n_images)];
         s->views[s->n++] = (kiln_view_pictures){.camera = kiln_bake_view_camera(&b->views, image->camera), .image = image};
     }
     free(sorted);
@@ -60,7 +60,8 @@ static kiln_status choose(const kiln_bake_facts *b, kiln_picture_set *s, kiln_er
 
 /* ---- photo, picture, difference ---------------------------------------------------------------------------------------- */
 /* The warp wants three channels; what is transparent shows the background, as where it is measured. */
-static kiln_status as_pinhole(const kiln_camera *c, const double background[3], kiln_picture *p, const char **why, kiln_error *err)
+static kiln_status as_pinhole(const kiln_bake_camera *c, const double background[3], kiln_picture *p, const char **why,
+                              kiln_error *err)
 {
     kiln_undistort_args a = {.target = {c->fx, c->fy, c->cx, c->cy, c->width, c->height}, .channels = 3};
     kiln_thumbnail rgb = {.width = p->width, .height = p->height};
@@ -68,7 +69,11 @@ static kiln_status as_pinhole(const kiln_camera *c, const double background[3], 
     kiln_error bad = {0};
     const uint64_t pixels = (uint64_t)c->width * c->height;
     *why = "The photo's lens is none that can be undone.";
-    kiln_status st = kiln_pinhole_lens(c, &a.lens, &bad);
+    kiln_camera *whole;
+    KILN_TRY(KILN_ALLOC(&whole, 1, "a camera", err));
+    kiln_bake_camera_unpack(c, whole);
+    kiln_status st = kiln_pinhole_lens(whole, &a.lens, &bad);
+    free(whole);
     if (st != KILN_OK || a.lens.width != p->width || a.lens.height != p->height || pixels > KILN_FOREIGN_PIXELS) return KILN_OK;
     KILN_GO(kiln_thumbnail_make(p, background, &rgb, err));
     a.photo = rgb.rgb;
@@ -88,7 +93,7 @@ done:
     return st;
 }
 
-kiln_status kiln_view_photo_read(const kiln_camera *c, const double background[3], const kiln_source_file *sources,
+kiln_status kiln_view_photo_read(const kiln_bake_camera *c, const double background[3], const kiln_source_file *sources,
                                  uint32_t n_sources, kiln_picture *p, const char **why, kiln_error *err)
 {
     KILN_TRY(kiln_foreign_photo(c->photo, sources, n_sources, p, why, err));

@@ -11,8 +11,8 @@
 enum { KILN_VIEWS_SHOWN = 24 };
 
 typedef struct {
-    const kiln_camera *camera;
-    const kiln_image *image;
+    const kiln_bake_camera *camera;
+    const kiln_bake_image *image;
     kiln_picture_pair pair;            /* left: the photo, right: the picture */
     const char *no_photo, *no_picture; /* why, static; NULL where there is one */
     kiln_buffer heat;                  /* WebP, a pixel a tile; empty: none */
@@ -32,13 +32,14 @@ kiln_status kiln_picture_set_make(const kiln_bake_facts *b, uint64_t bytes, unsi
 void kiln_picture_set_release(kiln_picture_set *s);
 /* Reads a camera's photo as its picture is compared with it: turned as EXIF says, and without its lens. Rule and *why as
  * kiln_foreign_photo. background: behind what is transparent of one with a lens. */
-kiln_status kiln_view_photo_read(const kiln_camera *c, const double background[3], const kiln_source_file *sources,
+kiln_status kiln_view_photo_read(const kiln_bake_camera *c, const double background[3], const kiln_source_file *sources,
                                  uint32_t n_sources, kiln_picture *p, const char **why, kiln_error *err) KILN_MUST_CHECK;
 /* Makes the heat map of v->camera from its tile table of the profile, and the fields behind it. v->heat stays empty: there
  * is no table. */
 kiln_status kiln_view_heat_make(kiln_manifest *m, const kiln_bake_views *views, kiln_view_pictures *v,
                                 kiln_error *err) KILN_MUST_CHECK;
 /* Images of the bake's profile, the worst PSNR first, those without last, by name. [*n] pointers, free(*out). */
-kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_image ***out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_bake_image ***out, uint32_t *n,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

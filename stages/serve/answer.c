@@ -10,6 +10,15 @@ bool kiln_answer_pool_takes(const kiln_answer_pool *pool, uint64_t bytes)
     return held <= pool->limit && bytes <= pool->limit - held;
 }
 
+/* A buffer grows by doubling; an answer may be kept for long. */
+static void fit(kiln_buffer *b)
+{
+    void *data = b->size && b->size < b->room ? realloc(b->data, b->size) : NULL;
+    if (!data) return;
+    b->data = data;
+    b->room = b->size;
+}
+
 static kiln_status make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
 {
     kiln_answer *a = NULL;
@@ -21,6 +30,7 @@ static kiln_status make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer *
     atomic_init(&a->users, 1);
     a->pool = pool;
     a->reply = *reply;
+    fit(&a->reply.body);
     reply->body = (kiln_buffer){0};
     (void)atomic_fetch_add(&pool->bytes, a->reply.body.room);
     *out = a;

@@ -19,7 +19,7 @@
 
 #include <sys/types.h>
 
-enum { KILN_SERVE_CAMERAS_MAX = 20000 /* some 20 KiB each are held in memory */ };
+enum { KILN_SERVE_CAMERAS_MAX = 20000 /* less than one KiB each is held in memory by each lane */ };
 
 typedef struct {
     char path[KILN_PATH_MAX];

@@ -1,6 +1,7 @@
 /* lane -- see the header. */
 #include "stages/serve/lane.h"
 
+#include "base/memory.h"
 #include "base/quote.h"
 
 #include <stdio.h>
@@ -92,6 +93,7 @@ static kiln_status make(kiln_lane *l, const kiln_job *job, const char *key, kiln
     }
     KILN_TRY(kiln_answer_make(l->pool, &reply, out, err));
     keep(l, key, *out);
+    kiln_memory_trim(); /* a report or a list of cameras leaves tens of megabytes free, and the next one may come in an hour */
     return KILN_OK;
 }
 

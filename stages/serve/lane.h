@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 enum { KILN_LANE_KEEPS = 16 /* answers, */ };
-#define KILN_LANE_KEEPS_BYTES ((uint64_t)96 << 20) /* of together so many bytes at most */
+#define KILN_LANE_KEEPS_BYTES ((uint64_t)32 << 20) /* of together so many bytes at most */
 
 typedef struct kiln_job {
     const kiln_route *route;

@@ -34,6 +34,15 @@ static bool read_place(const char *listen, uint32_t port, place *out, socklen_t 
     return true;
 }
 
+kiln_status kiln_listen_check(const char *listen, kiln_error *err)
+{
+    place p;
+    socklen_t size;
+    if (read_place(listen, 0, &p, &size)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--listen takes a numeric address such as 127.0.0.1, 192.168.1.7, 0.0.0.0 or ::1, not '%s'",
+                     listen);
+}
+
 bool kiln_address_is_loopback(const char *listen)
 {
     place p;
@@ -87,9 +96,7 @@ kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_add
     socklen_t size;
     *fd = -1;
     *address = (kiln_serve_address){.port = 0};
-    if (!read_place(listen, port, &p, &size))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--listen takes a numeric address such as 127.0.0.1, 192.168.1.7, 0.0.0.0 or ::1, not '%s'", listen);
+    if (!read_place(listen, port, &p, &size)) return kiln_listen_check(listen, err);
     (void)inet_ntop(p.any.sa_family, p.any.sa_family == AF_INET6 ? (const void *)&p.v6.sin6_addr : (const void *)&p.v4.sin_addr,
                     address->listen, sizeof address->listen); /* is large enough for any */
     address->any = is_any(&p);

@@ -9,6 +9,8 @@
  * KILN_E_USAGE: it is no numeric address, or none of this machine. KILN_E_BUSY: the port is in use. KILN_E_IO. */
 kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_address *address, int *fd,
                                kiln_error *err) KILN_MUST_CHECK;
+/* Is it a numeric address? KILN_E_USAGE. */
+kiln_status kiln_listen_check(const char *listen, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the address is one that other machines cannot reach. */
 bool kiln_address_is_loopback(const char *listen);
 /* Raises this process's limit of open files so far that so many connections fit, and returns how many do. */

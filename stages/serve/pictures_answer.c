@@ -11,19 +11,19 @@
 enum { SIDE_MAX = 2048 /* of what is sent, pixels */, QUALITY = 88 };
 
 /* By its key, because the cameras may be others than those of which the page was told. */
-static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_bake_views **views, const kiln_camera **out,
+static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_bake_views **views, const kiln_bake_camera **out,
                                kiln_error *err)
 {
     char hex[33];
     KILN_TRY(kiln_bake_state_views(s, views, err));
     for (uint32_t i = 0; i < (*views)->n_cameras; i++) {
         *out = &(*views)->cameras[i];
-        if (strncmp(kiln_camera_key(*out, hex), key, sizeof hex - 1) == 0) return KILN_OK;
+        if (strncmp(kiln_camera_key((*out)->name, hex), key, sizeof hex - 1) == 0) return KILN_OK;
     }
     return kiln_fail(err, KILN_E_STALE, "the bake has no such camera now; cameras.json has those that it has");
 }
 
-static kiln_status background_of(kiln_bake_state *s, const kiln_image *image, double out[3], kiln_error *err)
+static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *image, double out[3], kiln_error *err)
 {
     const kiln_scene *scene;
     memset(out, 0, 3 * sizeof *out);
@@ -52,7 +52,7 @@ static kiln_status encode(const kiln_picture *p, const char *why, const double b
 kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
 {
     const kiln_bake_views *views;
-    const kiln_camera *c = NULL;
+    const kiln_bake_camera *c = NULL;
     const kiln_source_file *sources;
     uint32_t n_sources;
     double background[3];
@@ -71,12 +71,12 @@ kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_re
 kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
 {
     const kiln_bake_views *views;
-    const kiln_camera *c = NULL;
+    const kiln_bake_camera *c = NULL;
     double background[3];
     kiln_picture p = {0};
     const char *why = NULL;
     KILN_TRY(find_camera(s, q->path.digest, &views, &c, err));
-    const kiln_image *image = kiln_bake_view_image(views, c->name);
+    const kiln_bake_image *image = kiln_bake_view_image(views, c->name);
     if (!image) return kiln_fail(err, KILN_E_STALE, "the camera has no picture yet");
     KILN_TRY(background_of(s, image, background, err));
     kiln_bake_state_leave(s);

@@ -25,10 +25,7 @@ const kiln_route *kiln_route_find(const char *path, kiln_path_parts *parts)
     return NULL;
 }
 
-const char *kiln_camera_key(const kiln_camera *c, char hex[33])
-{
-    return kiln_hash_hex(kiln_hash_of(c->name, strlen(c->name)), hex);
-}
+const char *kiln_camera_key(const char *name, char hex[33]) { return kiln_hash_hex(kiln_hash_of(name, strlen(name)), hex); }
 
 kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err)
 {

@@ -55,7 +55,7 @@ kiln_route_fn kiln_answer_report;
 
 /* ---- for those functions ------------------------------------------------------------------------------------------------ */
 /* What names a camera in an address: a hash of its name, which stays the camera's when others come and go; returns hex. */
-const char *kiln_camera_key(const kiln_camera *c, char hex[33]);
+const char *kiln_camera_key(const char *name, char hex[33]);
 /* Writes JSON as the reply's body and releases it. v NULL, or any failure: KILN_E_NOMEM. */
 kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err) KILN_MUST_CHECK;
 /* kiln_json_reals of floats. */

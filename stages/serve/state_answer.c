@@ -51,7 +51,8 @@ static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const
 {
     double lo[3], hi[3], focus[3], square = 0;
     *o = (outlook){.radius = 1};
-    kiln_camera_path_up(scene ? scene->up_axis : "", views->cameras, views->n_cameras, o->up);
+    const kiln_poses poses = KILN_POSES(views->cameras, views->n_cameras);
+    kiln_camera_path_up(scene ? scene->up_axis : "", poses, o->up);
     background_of(scene, views, o->background);
     if (!scene || !s->drawn) return KILN_OK;
     KILN_TRY(kiln_scene_box(scene, s->drawn, lo, hi, err));
@@ -60,7 +61,7 @@ static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const
         square += (hi[a] - lo[a]) * (hi[a] - lo[a]);
     }
     if (square > 0) o->radius = sqrt(square) / 2;
-    if (!kiln_camera_path_focus(views->cameras, views->n_cameras, focus)) return KILN_OK;
+    if (!kiln_camera_path_focus(poses, focus)) return KILN_OK;
     for (int a = 0; a < 3; a++) o->centre[a] = focus[a] - scene->origin[a]; /* what the cameras look at: a sky does not move it */
     return KILN_OK;
 }

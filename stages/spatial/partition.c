@@ -86,11 +86,21 @@ uint64_t kiln_spatial_reader_ram(const kiln_layer *l)
     return KILN_CONNECTION_RAM + block + kiln_read_ram(block);
 }
 
+/* What a merge of runs has for its buffers. The rest is for the seals of what it writes. */
+static uint64_t merge_ram(uint64_t ram) { return ram - ram / 8; }
+
+/* The least buffers fit, and so do the seals, which have an item for each buffer that is written. */
+static bool is_enough_to_merge(const kiln_layer *l, uint64_t n_runs, uint64_t ram)
+{
+    const uint64_t places = kiln_merge_buffer_places(merge_ram(ram), n_runs, true);
+    return places >= KILN_MERGE_ROWS_MIN && 3 * kiln_seal_ram(l->count / places + 1) <= ram / 8;
+}
+
 static bool is_enough(const kiln_layer *l, uint64_t ram)
 {
     const uint64_t rows = rows_in_memory(l, ram), n_runs = cut_runs(l, rows, NULL);
     if (rows < largest_block(l)) return false;
-    return n_runs <= 1 || (n_runs + 1) * KILN_MERGE_ROWS_MIN * (KILN_PLACE_BYTES + KILN_MEAN_BYTES) <= ram;
+    return n_runs <= 1 || is_enough_to_merge(l, n_runs, ram);
 }
 
 uint64_t kiln_spatial_least_ram(const kiln_layer *l)
@@ -235,7 +245,8 @@ static kiln_status make(partition *p, kiln_error *err)
     p->n_block = largest_block(l);
     const bool several = p->n_runs > 1;
     if (several) KILN_TRY(create_files(p, "run-", &p->runs, err));
-    p->runs.codes.left_in_cache = p->runs.rows.left_in_cache = p->runs.means.left_in_cache = true; /* they never get a name */
+    p->runs.codes.left_in_cache = p->runs.rows.left_in_cache = p->runs.means.left_in_cache = true;
+    p->runs.codes.stays_unnamed = p->runs.rows.stays_unnamed = p->runs.means.stays_unnamed = true;
     if (!several) KILN_TRY(create_files(p, "", &p->done, err));
     const kiln_status made = make_runs(p, several ? &p->runs : &p->done, err);
     free_run(p);
@@ -243,7 +254,7 @@ static kiln_status make(partition *p, kiln_error *err)
     if (several) {
         KILN_TRY(create_files(p, "", &p->done, err));
         const unsigned threads = kiln_runner_get_info(p->a->runner).threads;
-        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, p->a->ram, threads, &p->done, err));
+        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, merge_ram(p->a->ram), threads, &p->done, err));
     }
     KILN_TRY(kiln_scratch_finish(&p->done.codes, err));
     if (p->done.with_means) KILN_TRY(kiln_scratch_finish(&p->done.means, err));
@@ -253,7 +264,9 @@ static kiln_status make(partition *p, kiln_error *err)
 kiln_status kiln_spatial_partition(const kiln_spatial_args *a, kiln_error *err)
 {
     partition p = {.a = a};
-    if (kiln_spatial_is_complete(a->folder, a->layer->count, a->with_means)) return KILN_OK;
+    bool kept;
+    KILN_TRY(kiln_spatial_keep_sound(a->folder, a->layer->count, a->with_means, &kept, err));
+    if (kept) return KILN_OK;
     KILN_TRY(check(a, err));
     const kiln_status st = make(&p, err);
     partition_release(&p);

@@ -7,9 +7,9 @@
  *   codes  u64 [n]      the code of each place
  *   means  f32 [n][3]   x y z of each place, with_means only; read the layer's own planes for anything else
  *
- * Each appears under its name when it is whole and on the disk. Where all of them are there already nothing is done, so
- * that a run which was killed goes on; the folder must be of this very layer and cube. The bytes do not depend on `ram`.
- * How: stages/spatial/DESIGN.md.
+ * Each appears under its name when it is whole and on the disk, with a seal (seal.h). Where all of them are there already and
+ * sound nothing is done, so that a run which was killed goes on; the folder must be of this very layer and cube. The bytes before
+ * the seal do not depend on `ram`. How: stages/spatial/DESIGN.md.
  */
 #ifndef KILN_STAGES_SPATIAL_PARTITION_H
 #define KILN_STAGES_SPATIAL_PARTITION_H
@@ -35,8 +35,10 @@ typedef struct {
 /* Deterministic; nothing is left allocated. KILN_E_CAP says the least ram that does; KILN_E_IO with the numbers when the disk
  * is full; else as spatial_order and kiln_plane_read. */
 kiln_status kiln_spatial_partition(const kiln_spatial_args *a, kiln_error *err) KILN_MUST_CHECK;
-/* Are the files there and whole? */
+/* Are the files there and whole? Looks at their seals alone. */
 bool kiln_spatial_is_complete(const char *folder, uint64_t n, bool with_means);
+/* Reads them. *kept: all are there and sound; one that is not is removed (kiln_scratch_keep_sound). */
+kiln_status kiln_spatial_keep_sound(const char *folder, uint64_t n, bool with_means, bool *kept, kiln_error *err) KILN_MUST_CHECK;
 /* The most that its files take on the disk while it works; what it leaves is n times 12 bytes, 24 with means. */
 uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64_t ram);
 /* What a further connection and its thread take. */

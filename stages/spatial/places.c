@@ -9,6 +9,17 @@ bool kiln_spatial_is_complete(const char *folder, uint64_t n, bool with_means)
            (!with_means || kiln_scratch_is_whole(folder, "means", n * KILN_MEAN_BYTES));
 }
 
+/* Each is looked at, so that each damaged one is named and gone. */
+kiln_status kiln_spatial_keep_sound(const char *folder, uint64_t n, bool with_means, bool *kept, kiln_error *err)
+{
+    bool codes, rows, means = true;
+    KILN_TRY(kiln_scratch_keep_sound(folder, "codes", n * sizeof(uint64_t), &codes, err));
+    KILN_TRY(kiln_scratch_keep_sound(folder, "rows", n * sizeof(uint32_t), &rows, err));
+    if (with_means) KILN_TRY(kiln_scratch_keep_sound(folder, "means", n * KILN_MEAN_BYTES, &means, err));
+    *kept = codes && rows && means;
+    return KILN_OK;
+}
+
 kiln_status kiln_spatial_open(const char *folder, uint64_t n, bool with_means, kiln_spatial_file *out, kiln_error *err)
 {
     *out = (kiln_spatial_file){.n = n};

@@ -30,7 +30,9 @@ static kiln_status note_piece(const inversion *v, uint64_t first, uint32_t *rows
     const uint64_t n = v->order->n, count = n - first < PIECE ? n - first : PIECE;
     KILN_TRY(kiln_spatial_rows(v->order, first, count, rows, err));
     for (uint64_t i = 0; i < count; i++) {
-        if (rows[i] >= n) return kiln_fail(err, KILN_E_IO, "the order names row %u of %llu", rows[i], (unsigned long long)n);
+        if (rows[i] >= n)
+            return kiln_fail(err, KILN_E_IO, "scratch '%s' names row %u of %llu; run the same command again", v->order->rows.path,
+                             rows[i], (unsigned long long)n);
         const uint64_t at = rows[i] - v->first_row; /* wraps where the row lies before the window */
         if (at < v->n_rows) v->window[at] = (uint32_t)(first + i);
     }
@@ -89,7 +91,9 @@ done:
 kiln_status kiln_row_places_make(const char *folder, uint64_t n, uint64_t ram, unsigned threads, kiln_error *err)
 {
     kiln_spatial_file order;
-    if (kiln_row_places_are_complete(folder, n)) return KILN_OK;
+    bool kept;
+    KILN_TRY(kiln_scratch_keep_sound(folder, name, n * sizeof(uint32_t), &kept, err));
+    if (kept) return KILN_OK;
     KILN_TRY(kiln_spatial_open(folder, n, false, &order, err));
     const kiln_status st = make(folder, &order, ram, threads ? threads : 1, err);
     kiln_spatial_close(&order);

@@ -9,9 +9,9 @@
 
 #include "stages/spatial/partition.h"
 
-/* Makes the file from the partition, which must be complete. Does nothing if the file is there. ram: host memory in bytes that it
- * may take, at least kiln_row_places_least_ram(threads); with 4 bytes a row more, the order is read once, else several times.
- * KILN_E_IO: the order names a row that the layer lacks; else as kiln_scratch_create. */
+/* Makes the file from the partition, which must be complete. Does nothing if the file is there and sound. ram: host memory in bytes
+ * that it may take, at least kiln_row_places_least_ram(threads); with 4 bytes a row more, the order is read once, else several
+ * times. KILN_E_IO: the order names a row that the layer lacks; else as kiln_scratch_create. */
 kiln_status kiln_row_places_make(const char *folder, uint64_t n, uint64_t ram, unsigned threads, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_row_places_least_ram(unsigned threads);
 bool kiln_row_places_are_complete(const char *folder, uint64_t n);

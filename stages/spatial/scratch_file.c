@@ -2,6 +2,7 @@
 #include "stages/spatial/scratch_file.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/option.h"
 
 #include <errno.h>
@@ -56,6 +57,11 @@ kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t b
         return st;
     }
     (void)unlink(part); /* of a run that was killed, or a stranger's link to another file */
+    out->seal = kiln_seal_new();
+    if (!out->seal) {
+        *out = (kiln_scratch_file){0};
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a scratch file");
+    }
     out->fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     const kiln_status st = out->fd < 0 ? fail_write(out, 0, errno, err) : take_room(out, err);
     if (st != KILN_OK) kiln_scratch_drop(out);
@@ -70,6 +76,7 @@ kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const vo
                          (unsigned long long)at, f->path, (unsigned long long)f->bytes);
     const int why = kiln_file_pwrite(f->fd, at, data, bytes, &done);
     if (why) return fail_write(f, at + done, why, err);
+    if (f->seal && !f->stays_unnamed) KILN_TRY(kiln_seal_note(f->seal, at, data, bytes, err));
     /* The disk begins at once, so that kiln_scratch_finish finds little left to wait for; that it can is no promise. */
     if (bytes >= EARLY_BYTES && !f->left_in_cache) (void)sync_file_range(f->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
     return KILN_OK;
@@ -88,16 +95,17 @@ kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err)
 {
     char part[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
+    int why = 0;
     if (!part_path(f, part)) return kiln_fail(err, KILN_E_BUG, "the path of scratch '%s' is too long", f->path);
-    if (!f->left_in_cache && fdatasync(f->fd) != 0) st = fail_write(f, 0, errno, err);
+    if (f->seal) st = kiln_seal_write(f->seal, f->fd, f->path, f->bytes, &why, err);
+    if (why) st = fail_write(f, f->bytes, why, err);
+    if (st == KILN_OK && !f->left_in_cache && fdatasync(f->fd) != 0) st = fail_write(f, 0, errno, err);
     if (close(f->fd) != 0 && st == KILN_OK) st = fail_write(f, 0, errno, err);
     f->fd = -1;
     if (st == KILN_OK && rename(part, f->path) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", part, f->path, strerror(errno));
-    if (st == KILN_OK)
-        *f = (kiln_scratch_file){0};
-    else
-        kiln_scratch_drop(f);
+    if (st == KILN_OK) f->is_new = false; /* it has its name */
+    kiln_scratch_drop(f);
     return st;
 }
 
@@ -116,27 +124,52 @@ void kiln_scratch_drop(kiln_scratch_file *f)
     if (!*f->path) return;
     if (f->fd >= 0) (void)close(f->fd); /* read only, or thrown away */
     if (f->is_new && part_path(f, part)) (void)unlink(part);
+    kiln_seal_free(f->seal);
     *f = (kiln_scratch_file){0};
 }
+
+/* A link is not followed, and a pipe does not hold the run up. -1: errno says why. */
+static int open_to_read(const char *path) { return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }
 
 bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes)
 {
     char path[KILN_PATH_MAX];
-    struct stat s;
-    return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && stat(path, &s) == 0 && S_ISREG(s.st_mode) &&
-           (uint64_t)s.st_size == bytes;
+    if (kiln_path_join(path, sizeof path, folder, name, NULL) != KILN_OK) return false;
+    const int fd = open_to_read(path);
+    const bool fits = fd >= 0 && kiln_seal_fits(fd, path, bytes);
+    if (fd >= 0) (void)close(fd);
+    return fits;
+}
+
+kiln_status kiln_scratch_keep_sound(const char *folder, const char *name, uint64_t bytes, bool *kept, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    *kept = false;
+    KILN_TRY(kiln_path_join(path, sizeof path, folder, name, err));
+    const int fd = open_to_read(path);
+    if (fd < 0 && errno == ENOENT) return KILN_OK;
+    const kiln_status st = fd < 0 ? KILN_OK : kiln_seal_check(fd, path, bytes, kept, err);
+    if (fd >= 0) (void)close(fd);
+    if (st != KILN_OK || *kept) return st;
+    kiln_warn("scratch '%s' is not what was written there: it is removed and made again", path);
+    if (unlink(path) == 0 || errno == ENOENT) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO,
+                     "scratch '%s' is damaged and cannot be removed: %s; remove it, then run the same command again", path,
+                     strerror(errno));
 }
 
 kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     *out = (kiln_scratch_file){.fd = -1, .bytes = bytes};
     KILN_TRY(kiln_path_join(out->path, sizeof out->path, folder, name, err));
-    kiln_status st = KILN_OK;
-    if (!kiln_scratch_is_whole(folder, name, bytes))
-        st = kiln_fail(err, KILN_E_IO, "scratch '%s' is missing or not whole; run the same command again", out->path);
-    else if ((out->fd = open(out->path, O_RDONLY | O_CLOEXEC)) < 0)
-        st = kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", out->path, strerror(errno));
-    if (st != KILN_OK) *out = (kiln_scratch_file){0};
+    out->fd = open_to_read(out->path);
+    if (out->fd < 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot open scratch '%s': %s; run the same command again", out->path, strerror(errno));
+    else if (!kiln_seal_fits(out->fd, out->path, bytes))
+        st = kiln_fail(err, KILN_E_IO, "scratch '%s' is not whole, or was made for another run; run the same command again",
+                       out->path);
+    if (st != KILN_OK) kiln_scratch_drop(out);
     return st;
 }
 

@@ -1,9 +1,10 @@
 /* scratch_file -- files of a scratch folder (kiln_run_scratch): written as NAME.part, there as NAME once whole and on the disk,
- * so that a run which goes on after a kill can trust what it finds.
+ * so that a run which goes on after a kill finds only whole files. A seal behind the bytes (seal.h) says what they were: a run that
+ * may write there asks kiln_scratch_keep_sound before it takes a file that it has not made itself.
  *
  * What is large and soon read again need not go to the disk: a file that is `left_in_cache` has its name once it is written, and
  * nobody waits for the disk. A killed run leaves it whole, a power cut does not, so its name must tell of which start of the system
- * it is (kiln_scratch_boot). Nobody hears of a disk that fails later, so who reads it must know by its bytes that they are right.
+ * it is (kiln_scratch_boot). Nobody hears of a disk that fails later; the seal tells.
  *
  * Room is taken when a file is made, so that a full disk is found before the work. Errors: KILN_E_IO, of a full disk (or
  * a limit of file sizes) with the numbers and what to do. Write and read from any thread.
@@ -12,6 +13,7 @@
 #define KILN_STAGES_SPATIAL_SCRATCH_FILE_H
 
 #include "base/status.h"
+#include "stages/spatial/seal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +23,10 @@ typedef struct {
     int fd;
     bool is_new;        /* not whole yet */
     bool left_in_cache; /* set by who has created it, before anything is written */
-    uint64_t bytes;
-    char path[4096]; /* its name when whole */
+    bool stays_unnamed; /* likewise: it is dropped by this run, so it needs no seal */
+    uint64_t bytes;     /* without the seal */
+    kiln_seal *seal;    /* owned; of one that is new */
+    char path[4096];    /* its name when whole */
 } kiln_scratch_file;
 
 /* bytes: its size. Replaces a NAME.part that a kill left. On failure there is nothing to drop. */
@@ -41,8 +45,13 @@ void kiln_scratch_drop(kiln_scratch_file *f);
 enum { KILN_SCRATCH_BOOT_MAX = 64 };
 void kiln_scratch_boot(char out[KILN_SCRATCH_BOOT_MAX]);
 
+/* Is there a file of this size with the seal of this folder and name? Looks at nothing else. */
 bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes);
-/* A whole one, for reading; kiln_scratch_drop closes it. KILN_E_IO when missing or of another size. */
+/* Reads all of a file that an earlier run may have left. *kept: it is whole and each byte is as it was written. Otherwise it is
+ * gone: a warning names it, and the caller makes it again. KILN_E_IO: it cannot be removed; KILN_E_NOMEM. */
+kiln_status kiln_scratch_keep_sound(const char *folder, const char *name, uint64_t bytes, bool *kept,
+                                    kiln_error *err) KILN_MUST_CHECK;
+/* A whole one, for reading; kiln_scratch_drop closes it. KILN_E_IO when missing, or as kiln_scratch_is_whole. */
 kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out,
                               kiln_error *err) KILN_MUST_CHECK;
 /* Memory that a run shares (kiln_run_share_memory) by its path, to read and to write; kiln_scratch_drop closes it. KILN_E_IO. */

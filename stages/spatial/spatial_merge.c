@@ -50,14 +50,19 @@ static places carve(unsigned char **at, uint64_t room, bool with_means)
     return p;
 }
 
-static uint64_t place_bytes(const kiln_place_files *f) { return KILN_PLACE_BYTES + (f->with_means ? KILN_MEAN_BYTES : 0); }
+static uint64_t place_bytes(bool with_means) { return KILN_PLACE_BYTES + (with_means ? KILN_MEAN_BYTES : 0); }
+
+uint64_t kiln_merge_buffer_places(uint64_t ram, uint64_t n_runs, bool with_means)
+{
+    const uint64_t n = ram / place_bytes(with_means) / (n_runs + 1) / 16 * 16;
+    return n < ROWS_MAX ? n : ROWS_MAX;
+}
 
 /* Rows in multiples of 16: what follows them in the block stays aligned. */
 static kiln_status make_buffers(merge *m, uint64_t n_runs, uint64_t ram, kiln_error *err)
 {
-    const uint64_t each = place_bytes(m->in);
-    m->room = ram / each / (n_runs + 1) / 16 * 16;
-    if (m->room > ROWS_MAX) m->room = ROWS_MAX;
+    const uint64_t each = place_bytes(m->in->with_means);
+    m->room = kiln_merge_buffer_places(ram, n_runs, m->in->with_means);
     if (m->room < KILN_MERGE_ROWS_MIN) m->room = KILN_MERGE_ROWS_MIN;
     KILN_TRY(KILN_ALLOC(&m->runs, n_runs, "the runs of the order", err));
     KILN_TRY(KILN_ALLOC(&m->heap, n_runs, "the runs of the order", err));
@@ -224,7 +229,7 @@ static kiln_status merge_stretches(const stretches *s, kiln_error *err)
 /* Returns how many threads have room for the least buffers; one has it in any case. */
 static unsigned threads_with_room(const kiln_place_files *f, uint64_t n_runs, uint64_t ram, unsigned threads)
 {
-    const uint64_t most = ram / ((n_runs + 1) * KILN_MERGE_ROWS_MIN * place_bytes(f));
+    const uint64_t most = ram / ((n_runs + 1) * KILN_MERGE_ROWS_MIN * place_bytes(f->with_means));
     return most < 1 || threads < 1 ? 1 : most < threads ? (unsigned)most : threads;
 }
 

@@ -16,6 +16,9 @@ typedef struct {
     bool with_means;
 } kiln_place_files;
 
+/* Returns how many places a buffer of a merge has, if n_runs runs share `ram` on one thread; below KILN_MERGE_ROWS_MIN: too few. */
+uint64_t kiln_merge_buffer_places(uint64_t ram, uint64_t n_runs, bool with_means);
+
 /* starts[n_runs + 1]: places at which the runs begin, and the end. At least n_runs + 1 times KILN_MERGE_ROWS_MIN places must
  * fit into ram; of `threads` as many are used as have buffers of that size. The bytes depend on neither. */
 kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram, unsigned threads,

@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+enum { KILN_FACTS_LISTED = 1024 /* rows of a list in the record of a run that are read */ };
+
 enum {
     KILN_STAGE_COUNT =
 #define STAGE(...) +1
@@ -22,7 +24,8 @@ typedef struct {
     kiln_stage_row row;
     bool ran; /* the next three are of its newest run that made its output */
     kiln_run_row run;
-    json_t *counters, *parameters; /* objects of a stranger: any key may be missing or of another type. NULL: none */
+    json_t *counters, *parameters; /* objects of a stranger: any key may be missing or of another type. NULL: none. Lists
+                                    * have KILN_FACTS_LISTED rows at most; kiln_json_each gives all that run.counters has */
     kiln_run_row *tasks;           /* [n_tasks] runs that computed units for it, on other hosts or by shards */
     json_t **task_counters;        /* [n_tasks] */
     uint32_t n_tasks;

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TABLE_OUTPUTS = 3 }; /* of a plan, and of a band */
+
 void kiln_tiles_release(kiln_tiles_bake *b)
 {
     for (uint32_t i = 0; b->jobs && i < b->n_jobs; i++) {
-        kiln_view_chunks_release(&b->jobs[i].chunks);
         free(b->jobs[i].row_pairs);
         free(b->jobs[i].band_starts);
     }
@@ -22,39 +23,6 @@ void kiln_tiles_release(kiln_tiles_bake *b)
     free(b->cameras);
     kiln_chunk_keys_release(&b->keys);
     kiln_drawn_release(&b->drawn);
-}
-
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
-                            kiln_tiles_bake *b, kiln_error *err)
-{
-    kiln_manifest *m = kiln_run_manifest(r);
-    uint32_t first = 0, n;
-    KILN_TRY(kiln_scene_get(m, &b->scene, err));
-    b->level_text = level;
-    KILN_TRY(kiln_level_wish_parse(level, &b->wish, err));
-    KILN_TRY(kiln_drawn_current(m, b->kind, !kiln_level_wish_full(&b->wish), &b->drawn, err));
-    KILN_TRY(kiln_drawn_narrow(&b->drawn, &b->wish, err));
-    b->layer = b->drawn.chunks;
-    KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
-    n = b->n_cameras;
-    if (camera) {
-        KILN_TRY(kiln_camera_pick(b->cameras, b->n_cameras, camera, &first, err));
-        n = 1;
-    }
-    KILN_TRY(KILN_ALLOC(&b->jobs, n, "cameras", err));
-    b->n_jobs = n;
-    KILN_TRY(kiln_chunk_keys_make(b->layer, &b->keys, err));
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_tiles_job *j = &b->jobs[i];
-        j->index = first + i;
-        j->camera = &b->cameras[j->index];
-        KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, j->camera, err));
-        KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &j->chunks, err));
-        if (b->drawn.levels) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &j->chunks);
-        if (i == 0) kiln_drawn_say_measured(&b->drawn, &b->wish, &j->request);
-        j->key = kiln_view_request_table_key(&j->request, &b->keys, &j->chunks);
-    }
-    return KILN_OK;
 }
 
 /* ---- counting --------------------------------------------------------------------------------------------------------- */
@@ -101,10 +69,111 @@ static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint
 static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
     kiln_tiles_job all = *j;
-    all.size = kiln_frame_bound(&j->request, b->layer, &j->chunks);
+    const kiln_view_chunks seen = {.rows = j->rows};
+    all.size = kiln_frame_bound(&j->request, b->layer, &seen);
     all.visible = all.size.visible;
     const uint64_t plan = plan_ram(b, &all), band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
     return plan > band ? plan : band;
+}
+
+/* ---- the cameras ------------------------------------------------------------------------------------------------------- */
+/* Fills all of a job that follows from its camera. */
+static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request, const kiln_camera *c, bool with_key,
+                            kiln_tiles_job *j, kiln_error *err)
+{
+    kiln_view_chunks chunks;
+    j->camera = c;
+    KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, c, err));
+    KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &chunks, err));
+    j->rows = chunks.rows;
+    if (b->drawn.levels && with_key) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &chunks);
+    if (with_key) j->key = kiln_view_request_table_key(&j->request, &b->keys, &chunks);
+    kiln_view_chunks_release(&chunks);
+    return KILN_OK;
+}
+
+/* Units of its table, at most: of two bands one behind the other, both have more pairs than a band may have. */
+static uint64_t units_most(const kiln_tiles_job *j)
+{
+    const uint64_t tiles_y = kiln_view_tiles_y(&j->request.view), tiles = tiles_y * kiln_view_tiles_x(&j->request.view);
+    return 1 + kiln_min_u64(tiles_y, 1 + 2 * (j->rows * tiles / KILN_BAND_PAIRS));
+}
+
+static void add_most(kiln_tiles_bake *b, const kiln_tiles_job *j)
+{
+    b->most_ram = kiln_max_u64(b->most_ram, most_ram(b, j));
+    b->n_most += units_most(j);
+}
+
+/* The lists behind the first: what it is refused for names a cap that has room for them. */
+static void foresee_tables(kiln_run *r, const kiln_tiles_bake *b)
+{
+    const uint64_t lists = kiln_small_list_ram(b->n_most, TABLE_OUTPUTS, sizeof(kiln_tiles_unit));
+    kiln_run_foresee_ram(r, b->most_ram + (kiln_run_is_once(r) ? 0 : lists), 0);
+}
+
+/* What the parent takes for a camera until the run ends. Of a table's rows there are few for most cameras. */
+static uint64_t job_bytes(kiln_run *r, uint64_t n)
+{
+    enum { TEXTS = 256, ROWS = 12 * 64 + 160, REPORTED = 448 };
+    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_tiles_job) + ROWS + sizeof(kiln_unit) + sizeof(kiln_tiles_unit);
+    return n * each + kiln_run_report_rows_ram(r, n, REPORTED);
+}
+
+typedef struct {
+    kiln_tiles_bake *b;
+    const kiln_view_options *request;
+} measuring;
+
+static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_error *err)
+{
+    const measuring *x = context;
+    kiln_tiles_job j = {0};
+    KILN_TRY(make_job(x->b, x->request, c, false, &j, err));
+    add_most(x->b, &j);
+    return KILN_OK;
+}
+
+/* Before the list of cameras is read: if it has no room, one camera after the other is asked what its table would take. */
+static kiln_status need_cameras(kiln_run *r, const kiln_view_options *request, kiln_tiles_bake *b, kiln_error *err)
+{
+    kiln_scene_size size;
+    measuring x = {b, request};
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    kiln_run_foresee_parent(r, job_bytes(r, (uint64_t)size.cameras));
+    if (kiln_run_parent_fits(r)) return KILN_OK;
+    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
+    foresee_tables(r, b);
+    return kiln_run_need_parent(r, "the list of cameras", err);
+}
+
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
+                            kiln_tiles_bake *b, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    uint32_t first = 0, n;
+    KILN_TRY(kiln_scene_get(m, &b->scene, err));
+    b->level_text = level;
+    KILN_TRY(kiln_level_wish_parse(level, &b->wish, err));
+    KILN_TRY(kiln_drawn_current(m, b->kind, !kiln_level_wish_full(&b->wish), &b->drawn, err));
+    KILN_TRY(kiln_drawn_narrow(&b->drawn, &b->wish, err));
+    b->layer = b->drawn.chunks;
+    KILN_TRY(need_cameras(r, request, b, err));
+    KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
+    n = b->n_cameras;
+    if (camera) {
+        KILN_TRY(kiln_camera_pick(b->cameras, b->n_cameras, camera, &first, err));
+        n = 1;
+    }
+    KILN_TRY(KILN_ALLOC(&b->jobs, n, "cameras", err));
+    b->n_jobs = n;
+    KILN_TRY(kiln_chunk_keys_make(b->layer, &b->keys, err));
+    for (uint32_t i = 0; i < n; i++) {
+        b->jobs[i].index = first + i;
+        KILN_TRY(make_job(b, request, &b->cameras[first + i], true, &b->jobs[i], err));
+        if (i == 0) kiln_drawn_say_measured(&b->drawn, &b->wish, &b->jobs[i].request);
+    }
+    return KILN_OK;
 }
 
 static uint64_t tiles_of(const kiln_tiles_job *j, uint32_t band)
@@ -129,7 +198,8 @@ static kiln_status take_count(kiln_run *r, kiln_tiles_job *j, const kiln_unit *u
 {
     kiln_frame_counts c;
     const uint32_t tiles_y = kiln_view_tiles_y(&j->request.view);
-    KILN_TRY(kiln_frame_counts_read(r, u, &j->request, &j->chunks, &c, err));
+    const kiln_view_chunks seen = {.rows = j->rows};
+    KILN_TRY(kiln_frame_counts_read(r, u, &j->request, &seen, &c, err));
     j->row_pairs = c.row_pairs;
     j->visible = c.visible;
     j->pairs = c.pairs;
@@ -181,23 +251,28 @@ static kiln_status look_at_count(kiln_run *r, const kiln_tiles_job *j, bool *the
 {
     kiln_unit u = {0};
     kiln_frame_counts c = {0};
+    const kiln_view_chunks seen = {.rows = j->rows};
     name_count(r, j, &u);
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), u.key, there, &u.result, err));
-    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, &j->chunks, &c, err) : KILN_OK;
+    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, &seen, &c, err) : KILN_OK;
     free(c.row_pairs);
     kiln_unit_result_release(&u.result);
     return kiln_unit_pass(r, &u, st);
 }
 
+/* One transaction for all, in which nothing is written: one for each takes longer than to look. */
 kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     *all = true;
-    for (uint32_t i = 0; i < b->n_jobs; i++) {
+    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err));
+    for (uint32_t i = 0; i < b->n_jobs && st == KILN_OK; i++) {
         bool there;
-        KILN_TRY(look_at_count(r, &b->jobs[i], &there, err));
+        st = look_at_count(r, &b->jobs[i], &there, err);
         *all &= there;
     }
-    return kiln_run_refused(r, err);
+    kiln_manifest_rollback(kiln_run_manifest(r));
+    return st == KILN_OK ? kiln_run_refused(r, err) : st;
 }
 
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
@@ -205,6 +280,8 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_status st;
     kiln_unit *units = NULL;
     kiln_tiles_unit *payloads = NULL;
+    for (uint32_t i = 0; i < b->n_jobs; i++) add_most(b, &b->jobs[i]);
+    foresee_tables(r, b);
     KILN_GO(KILN_ALLOC(&units, b->n_jobs, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, b->n_jobs, "units", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
@@ -213,12 +290,16 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram = kiln_frame_count_ram(b->layer, &j->request);
         u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
-        payloads[i] = (kiln_tiles_unit){
-            .kind = KILN_TILES_COUNT, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish), .ram = u->ram};
+        payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT,
+                                        .request = j->request,
+                                        .drawn = kiln_drawn_name_of(&b->drawn, &b->wish),
+                                        .ram = u->ram,
+                                        .most_ram = b->most_ram};
         name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
-        u->cost = 1 + j->chunks.rows;
+        u->cost = 1 + j->rows;
+        u->n_outputs = 1;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
     kiln_run_shares_planning(r, true); /* as much to project as a table is */
@@ -226,6 +307,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_run_shares_planning(r, false);
     KILN_GO(st);
     KILN_GO(take_counts(r, b, units, err));
+    kiln_run_foresee_no_more(r); /* tables are known now */
 done:
     if (units) kiln_units_release(units, b->n_jobs);
     free(payloads);
@@ -249,7 +331,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
         u->ram = band_ram(b, j, p->pairs, tiles_of(j, *band));
         snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1, j->camera->name);
     } else {
-        u->cost = 1 + 4 * j->chunks.rows;
+        u->cost = 1 + 4 * j->rows;
         u->ram = plan_ram(b, j);
         snprintf(u->name, sizeof u->name, "visible list of %.100s", j->camera->name);
     }
@@ -258,6 +340,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
     u->key = unit_key(r, band ? "band" : "plan", j, p->row0, p->row1);
     u->payload = p;
     u->payload_bytes = sizeof *p;
+    u->n_outputs = TABLE_OUTPUTS;
     u->group = (uint64_t)j->index + 1; /* one frame for all of them */
     u->optional = true;
 }

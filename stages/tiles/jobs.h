@@ -9,7 +9,7 @@ typedef struct {
     const kiln_camera *camera;
     uint32_t index; /* of the camera, for the group of its units */
     kiln_view_request request;
-    kiln_view_chunks chunks; /* that the table lists Gaussians of */
+    uint64_t rows;           /* of the chunks that the table lists Gaussians of */
     kiln_view_detail detail; /* of these; all 0 where the scene is listed in full */
     kiln_hash key;
     bool counted;   /* else its counting pass is quarantined and nothing below is known */
@@ -34,6 +34,8 @@ typedef struct {
     kiln_chunk_keys keys;    /* of these */
     kiln_camera *cameras;
     uint32_t n_cameras;
+    uint64_t most_ram; /* of the largest unit of a table, were all visible that may be seen */
+    uint64_t n_most;   /* units of all tables, at most */
     kiln_tiles_job *jobs;
     uint32_t n_jobs;
     kiln_unit *units; /* planning and band units of the wanted jobs */

@@ -2,6 +2,7 @@
  * the renderer's own lists would, which is where such renderers run out of memory. */
 #include "stages/tiles/jobs.h"
 
+#include "base/count.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/frame/view_detail.h"
@@ -67,10 +68,10 @@ static void print_jobs(const kiln_tiles_bake *b)
 static void print_total(const kiln_tiles_bake *b, const totals *t, const char *profile, bool all)
 {
     char size[32];
-    kiln_print("%u camera%s, %llu pairs, tables about %s, profile %s", b->n_jobs, b->n_jobs == 1 ? "" : "s",
-               (unsigned long long)t->pairs, kiln_size_text(t->bytes, size), profile);
+    kiln_print("%s, %s, tables about %s, profile %s", KILN_COUNT(b->n_jobs, "camera"), KILN_COUNT(t->pairs, "pair"),
+               kiln_size_text(t->bytes, size), profile);
     kiln_detail_print(&t->detail, t->n_detail, b->level_text);
-    if (t->without) kiln_print("%llu of them have no table, see above", (unsigned long long)t->without);
+    if (t->without) kiln_print("%s no table, see above", KILN_COUNT(t->without, "of them has|of them have"));
     if (!all || !t->most_ram) return;
     kiln_print("most memory: %s for '%s'", kiln_size_text(t->most_ram->peak, size), t->most_ram->camera->name);
     kiln_print("the renderer's own lists: %s at %d bytes a box pair for '%s'",
@@ -79,16 +80,16 @@ static void print_total(const kiln_tiles_bake *b, const totals *t, const char *p
 
 kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char *profile, kiln_error *err)
 {
-    json_t *out = kiln_run_report(r), *rows = json_array();
+    json_t *out = kiln_run_report(r);
     const bool looks = kiln_run_is_once(r); /* it makes no table */
     totals t = {0};
-    if (!rows || json_object_set_new(out, "cameras", rows) != 0) return no_memory(err);
+    KILN_TRY(kiln_run_report_rows(r, "cameras", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         add_job(&t, &b->jobs[i]);
-        if (json_array_append_new(rows, describe(&b->jobs[i])) != 0) return no_memory(err);
+        KILN_TRY(kiln_run_report_row(r, describe(&b->jobs[i]), err));
     }
     if (kiln_run_prints_all(r, looks)) print_jobs(b);
-    if (kiln_run_prints(r, looks)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
+    if (kiln_run_prints(r)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
     json_t *sums = json_pack("{s:s, s:I, s:I, s:I}", "profile", profile, "pairs", (json_int_t)t.pairs, "predicted_bytes",
                              (json_int_t)t.bytes, "cameras_quarantined", (json_int_t)t.without);
     const int failed = !sums || json_object_update(out, sums);

@@ -1,5 +1,6 @@
 /* kiln-compare -- how alike two pictures are, or the pictures of two folders: PSNR and SSIM of their colours, means of their
  * channels. stages/compare/ measures and finds the pairs; this prints. */
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -23,6 +24,23 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static kiln_status parse_rect(const char *text, kiln_compare_rect *out, kiln_error *err)
+{
+    char after;
+    if (strspn(text, "0123456789,") != strlen(text) || strlen(text) > 40 ||
+        sscanf(text, "%u,%u,%u,%u%c", &out->x, &out->y, &out->width, &out->height, &after) != 4)
+        return kiln_fail(err, KILN_E_USAGE, "--rect takes four whole numbers X,Y,W,H, not '%s'", text);
+    return KILN_OK;
+}
+
+static kiln_status check_rect(const char *text, kiln_error *err)
+{
+    kiln_compare_rect rect;
+    return parse_rect(text, &rect, err);
+}
+
+static const kiln_opt_check checks[] = {{"rect", check_rect}, {NULL, NULL}};
+
 static const char *const notes[] = {
     "Colours are clamped to [0,1] for PSNR and SSIM; the means are of the values as they stand.",
     "Of two folders, pictures of the same name are compared, those in folders within them too; where each folder has one picture "
@@ -37,16 +55,8 @@ static const kiln_cli cli = {.program = "kiln-compare",
                              .n_positionals = 2,
                              .tables_note = notes,
                              .options = options,
-                             .common = kiln_common_options};
-
-static kiln_status parse_rect(const char *text, kiln_compare_rect *out, kiln_error *err)
-{
-    char after;
-    if (strspn(text, "0123456789,") != strlen(text) || strlen(text) > 40 ||
-        sscanf(text, "%u,%u,%u,%u%c", &out->x, &out->y, &out->width, &out->height, &after) != 4)
-        return kiln_fail(err, KILN_E_USAGE, "--rect takes four whole numbers X,Y,W,H, not '%s'", text);
-    return KILN_OK;
-}
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
 
@@ -259,7 +269,8 @@ static kiln_status tell_all(const measured_list *list, const kiln_picture_pairs 
     else
         print_folders(list, pairs, a, b);
     for (size_t i = list->n - list->n_failed; i < list->n; i++) kiln_warn("not compared: %s", list->row[i].failed.msg);
-    if (list->n_failed) return kiln_fail(err, KILN_E_INPUT, "%zu of %zu pictures could not be compared", list->n_failed, list->n);
+    if (list->n_failed)
+        return kiln_fail(err, KILN_E_INPUT, "%zu of %s could not be compared", list->n_failed, KILN_COUNT(list->n, "picture"));
     return KILN_OK;
 }
 

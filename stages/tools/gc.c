@@ -9,6 +9,9 @@
 #include "base/quote.h"
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
+#include "stages/export/chunks_index.h"
+#include "stages/products/stale_products.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +20,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 static struct {
-    bool dry_run, vacuum;
+    bool dry_run, vacuum, keep_runs;
     const char *scratch_dir;
 } o;
 
 static const kiln_opt options[] = {
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would be dropped, change nothing", KILN_ONCE},
+    {"keep-runs", 0, KILN_OPT_BOOL, &o.keep_runs, NULL, NULL, NULL,
+     "keep the records of all runs; without it those that the report no longer shows are dropped", 0},
     {"vacuum", 0, KILN_OPT_BOOL, &o.vacuum, NULL, "yes", NULL,
      "return free space to the disk; by default only if there is much of it, with --vacuum if there is any", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &o.scratch_dir, "DIR", NULL, NULL,
@@ -35,7 +41,10 @@ static const kiln_opt options[] = {
 static const char *const notes[] = {
     "What is kept: all that the stages' current outputs consist of, the units that they were made from, so that a changed option "
     "redoes no more than it would have without this; units done since, of a stage that is not complete yet; cameras, images, "
-    "parameters, the records of runs.",
+    "parameters; of each stage the record of the last run that made its output, with those of the tasks on other hosts that "
+    "computed for it, and the newest one. --keep-runs keeps the records of all runs.",
+    "Files of the bake's own folder that no longer follow from it are removed, too: pictures of cameras that are gone, exports of "
+    "earlier rows, a report of before. One that was changed since SplatKiln wrote it stays.",
     "Vacuum needs room for what is kept twice: a copy in the scratch folder, and beside the manifest until the end. Where that "
     "lacks, the program ends with 74 after dropping; later stages use the space inside the file, and kiln-gc --vacuum gives "
     "it back when there is room.",
@@ -72,7 +81,62 @@ typedef struct {
     uint64_t need;                  /* bytes that vacuum writes in each of its two places */
     uint64_t file_soon;             /* bytes of the file when no process reads an older state of it */
     space_end end;
+    kiln_stale_list stale; /* files that do not follow from the bake */
+    uint32_t removed;      /* of these; with --dry-run those that would be */
 } collection;
+
+/* ---- files of the bake's folder ------------------------------------------------------------------------------------------- */
+static bool remove_chunk_file(void *folder, const char *name, uint64_t bytes)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    if (kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && lstat(path, &s) == 0 && S_ISREG(s.st_mode) &&
+        (uint64_t)s.st_size == bytes)
+        (void)unlink(path); /* one that stays is named by its content, and the next export of chunks uses it */
+    return true;
+}
+
+/* The files that an index of chunks names lie beside it, among others'. */
+static void remove_chunk_files(const collection *c, const kiln_stale_product *p)
+{
+    static const char index_name[] = "export/chunks/index.json";
+    char path[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    if (!p->unchanged || strcmp(p->path, index_name) != 0) return;
+    if (kiln_path_inside(path, sizeof path, c->stale.folder, p->path, "-o", NULL) != KILN_OK) return;
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(path) - path - 1), path);
+    (void)kiln_chunks_index_read(path, remove_chunk_file, folder);
+}
+
+static kiln_status remove_files(kiln_run *r, collection *c, kiln_error *err)
+{
+    for (uint32_t i = 0; i < c->stale.n && o.dry_run; i++) c->removed += c->stale.products[i].unchanged;
+    if (o.dry_run) return KILN_OK;
+    for (uint32_t i = 0; i < c->stale.n; i++) remove_chunk_files(c, &c->stale.products[i]);
+    return kiln_stale_products_remove(kiln_run_manifest(r), &c->stale, &c->removed, err);
+}
+
+static void print_files(const collection *c)
+{
+    const uint32_t kept = c->stale.n - c->removed;
+    if (c->stale.n == 0) return;
+    kiln_print("%-8s  %10" PRIu32 "  %10" PRIu32 "   %s", "files", c->removed, kept,
+               kept ? "kept: changed since they were written" : "");
+    for (uint32_t i = 0; i < c->stale.n; i++)
+        kiln_print("%-8s  %s%s", "", c->stale.products[i].path, c->stale.products[i].unchanged ? "" : " (changed, so it stays)");
+}
+
+static json_t *files_json(const collection *c)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; all && i < c->stale.n; i++) {
+        json_t *one = json_pack("{s:o, s:b}", "path", kiln_json_string(c->stale.products[i].path), "removed",
+                                (int)c->stale.products[i].unchanged);
+        if (json_array_append_new(all, one) == 0) continue;
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
 
 /* ---- the report ---------------------------------------------------------------------------------------------------------- */
 static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
@@ -99,18 +163,19 @@ static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const 
 static json_t *half_json(const kiln_gc *g, bool dropped)
 {
     const kiln_gc_count blobs = kiln_gc_blobs(g);
-    return json_pack("{s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
-                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "blobs",
+    return json_pack("{s:o, s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
+                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "runs",
+                     counts_json(g, kiln_gc_runs, stage_names, N_STAGES, dropped), "blobs",
                      number(dropped ? blobs.dropped : blobs.kept));
 }
 
 static kiln_status fill_report(kiln_run *r, const collection *c, kiln_error *err)
 {
-    json_t *all =
-        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "dropped", half_json(c->plan, true),
-                  "kept", half_json(c->plan, false), "dropped_bytes", number(kiln_gc_bytes(c->plan)), "file_bytes_before",
-                  number(c->file_before), "file_bytes", number(c->file_now), "free_bytes", number(c->free_bytes),
-                  "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
+    json_t *all = json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "files",
+                            files_json(c), "dropped", half_json(c->plan, true), "kept", half_json(c->plan, false), "dropped_bytes",
+                            number(kiln_gc_bytes(c->plan)), "dropped_run_bytes", number(kiln_gc_run_bytes(c->plan)),
+                            "file_bytes_before", number(c->file_before), "file_bytes", number(c->file_now), "free_bytes",
+                            number(c->free_bytes), "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
     const int failed = all ? json_object_update(kiln_run_report(r), all) : -1;
     json_decref(all);
     return failed ? no_memory(err) : KILN_OK;
@@ -132,14 +197,17 @@ static void print_table(const collection *c)
 {
     char text[32], now[32];
     const kiln_gc_count layers = kiln_gc_layers(c->plan, NULL), units = kiln_gc_units(c->plan, NULL),
-                        blobs = kiln_gc_blobs(c->plan);
+                        runs = kiln_gc_runs(c->plan, NULL), blobs = kiln_gc_blobs(c->plan);
     kiln_print("%-8s  %10s  %10s", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
     print_names(c->plan, kiln_gc_layers, layer_names, N_KINDS);
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
     print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
+    kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "runs", runs.dropped, runs.kept);
+    print_names(c->plan, kiln_gc_runs, stage_names, N_STAGES);
     kiln_print("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s", "blobs", blobs.dropped, blobs.kept,
                kiln_size_text(kiln_gc_bytes(c->plan), text));
+    print_files(c);
     if (o.dry_run)
         kiln_print("%-8s  %10s", "file", kiln_size_text(c->file_before, text));
     else
@@ -240,7 +308,8 @@ static kiln_status interrupted(void *run, kiln_error *err)
 
 static bool drops_any(const kiln_gc *g)
 {
-    return kiln_gc_layers(g, NULL).dropped || kiln_gc_units(g, NULL).dropped || kiln_gc_blobs(g).dropped;
+    return kiln_gc_layers(g, NULL).dropped || kiln_gc_units(g, NULL).dropped || kiln_gc_runs(g, NULL).dropped ||
+           kiln_gc_blobs(g).dropped;
 }
 
 static kiln_status drop(kiln_run *r, kiln_gc *g, kiln_error *err)
@@ -298,7 +367,7 @@ static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
     kiln_space space;
     place beside, scratch;
     KILN_TRY(kiln_manifest_space(kiln_run_manifest(r), &space, err));
-    const uint64_t dropped = kiln_gc_bytes(c->plan), held = space.file_bytes - space.free_bytes;
+    const uint64_t dropped = kiln_gc_bytes(c->plan) + kiln_gc_run_bytes(c->plan), held = space.file_bytes - space.free_bytes;
     c->free_bytes = space.free_bytes + (dropped < held ? dropped : held);
     c->need = room_for(space.file_bytes - c->free_bytes);
     c->end = is_worth(c->free_bytes, space.file_bytes) ? SPACE_LEFT : SPACE_LITTLE;
@@ -314,9 +383,9 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
     char text[32];
     kiln_status reported = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
     if (reported == KILN_OK) reported = fill_report(r, c, st == KILN_OK ? err : NULL);
-    const bool nothing = !drops_any(c->plan) && c->end != SPACE_GIVEN_BACK;
+    const bool nothing = !drops_any(c->plan) && c->stale.n == 0 && c->end != SPACE_GIVEN_BACK;
     if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
-    if (!nothing && !kiln_run_json(r)) print_table(c);
+    if (!nothing && kiln_run_prints(r)) print_table(c);
     if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_NO_ROOM && c->free_bytes > 0)
         kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
     if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)
@@ -329,7 +398,10 @@ static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
     if (o.scratch_dir && (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= KILN_PATH_MAX))
         return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
     KILN_TRY(file_size(r, &c->file_before, err));
+    KILN_TRY(kiln_stale_products_get(kiln_run_manifest(r), &c->stale, err));
+    KILN_TRY(remove_files(r, c, err)); /* before the units that describe them */
     KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
+    if (o.keep_runs) kiln_gc_keep_runs(c->plan);
     if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));
     return tell(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
 }
@@ -339,6 +411,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     collection c = {0};
     const kiln_status st = collect(r, &c, err);
     kiln_gc_free(c.plan);
+    kiln_stale_list_release(&c.stale);
     return st;
 }
 

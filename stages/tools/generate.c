@@ -1,10 +1,12 @@
 /* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
  * size, `points` a cloud of bare points, `demo` a small yard with photos. */
+#include "base/count.h"
 #include "base/file.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/export/writer.h"
 #include "stages/generate/generate.h"
+#include "stages/products/product_guard.h"
 
 #include <math.h>
 #include <omp.h>
@@ -15,6 +17,7 @@ static struct {
     uint32_t cameras, explode;
     double explode_by;
     const char *size;
+    bool overwrite;
 } o;
 
 static const kiln_opt options[] = {
@@ -24,15 +27,33 @@ static const kiln_opt options[] = {
     {"seed", 0, KILN_OPT_U64, &o.seed, "N", "1", NULL, "scene: another seed, another scene", 0},
     {"explode", 0, KILN_OPT_U32, &o.explode, "PERMILLE", "0", "0..1000", "scene: share of Gaussians whose scales explode", 0},
     {"explode-by", 0, KILN_OPT_F64, &o.explode_by, "LOG", "4", "0..50", "scene: by how much their log scales grow", 0},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+static kiln_status parse_size(const char *text, uint32_t *width, uint32_t *height, kiln_error *err)
+{
+    enum { MOST = 16384 };
+    char end;
+    if (sscanf(text, "%ux%u%c", width, height, &end) == 2 && *width && *height && *width <= MOST && *height <= MOST) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to %d, not '%s'", MOST, text);
+}
+
+static kiln_status check_size(const char *text, kiln_error *err)
+{
+    uint32_t width, height;
+    return parse_size(text, &width, &height, err);
+}
+
+static const kiln_opt_check checks[] = {{"size", check_size}, {NULL, NULL}};
 
 static const kiln_cli cli = {.program = "kiln-generate",
                              .summary = "writes a scene directory from a seed: demo, scene or points",
                              .positionals = "demo|scene|points DIR",
                              .n_positionals = 2,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
@@ -46,6 +67,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                .height = demo ? 400 : 1080,
                                .explode_per_mille = o.explode,
                                .explode_by = o.explode_by,
+                               .overwrite = o.overwrite,
                                .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
     if (!demo && !points && strcmp(what, "scene") != 0)
         return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo', 'scene' or 'points', not '%s'", what);
@@ -53,15 +75,13 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     if (suffix)
         return kiln_fail(err, KILN_E_USAGE, "'%s' is the name of a .%s file; kiln-generate writes a folder, with a PLY in it", dir,
                          suffix);
-    char end;
-    if (o.size &&
-        (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
-        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to 16384, not '%s'", o.size);
+    if (o.size) KILN_TRY(parse_size(o.size, &g.width, &g.height, err));
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)
                       : kiln_generate_scene(dir, &g, err));
-    if (points && !kiln_run_json(r)) kiln_print("%s: %llu points", dir, (unsigned long long)g.gaussians);
-    if (!points && !kiln_run_json(r)) kiln_print("%s: %llu Gaussians, %u cameras", dir, (unsigned long long)g.gaussians, g.cameras);
+    if (points && kiln_run_prints(r)) kiln_print("%s: %s", dir, KILN_COUNT(g.gaussians, "point"));
+    if (!points && kiln_run_prints(r))
+        kiln_print("%s: %s, %s", dir, KILN_COUNT(g.gaussians, "Gaussian"), KILN_COUNT(g.cameras, "camera"));
     return KILN_OK;
 }
 

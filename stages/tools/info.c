@@ -9,13 +9,14 @@
 #include "stages/engine/json_text.h"
 #include "stages/info/info_internal.h"
 #include "stages/lod/levels_info.h"
+#include "stages/products/product_guard.h"
 
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool with_levels, with_plots, ascii, cameras_alone;
+static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
@@ -28,6 +29,7 @@ static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_BOOL, &cameras_alone, NULL, NULL, NULL,
      "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn", 0},
     {"output", 'o', KILN_OPT_PATH, &output, "FILE", "-", NULL, "with --cameras: the file to write; -: to stdout", 0},
+    KILN_OVERWRITE_OPTION(&overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
 
 static const kiln_cli cli = {.program = "kiln-info",
@@ -68,6 +70,7 @@ static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
     KILN_TRY(kiln_info_stages(m, info, err));
     KILN_TRY(kiln_info_plan(m, info, err));
     KILN_TRY(kiln_info_quarantine(m, info, err));
+    KILN_TRY(kiln_info_superseded(m, info, err));
     KILN_TRY(kiln_info_scene(m, info, err));
     KILN_TRY(kiln_info_views(m, info, err));
     if (with_plots) KILN_TRY(kiln_info_plots(m, info, err));
@@ -78,10 +81,9 @@ static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
 
 static kiln_status print_json(const json_t *info, kiln_error *err)
 {
-    char *text = kiln_json_text(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    kiln_print_json(text); /* stdout is checked at the end of main */
-    free(text);
+    if (!kiln_json_lines(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17), kiln_print_json_part))
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    kiln_print_gap(); /* stdout is checked at the end of main */
     return KILN_OK;
 }
 
@@ -93,6 +95,7 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
     if (with_levels) kiln_levels_info_print(json_object_get(info, "levels"));
     kiln_info_print_plan(info);
     kiln_info_print_quarantine(info);
+    kiln_info_print_superseded(info);
     kiln_info_print_cameras(info);
     kiln_info_print_damaged(info);
     kiln_info_print_fast(info);
@@ -103,7 +106,7 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_options(err));
-    if (cameras_alone) return kiln_info_write_cameras(r, output, err);
+    if (cameras_alone) return kiln_info_write_cameras(r, output, overwrite, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     kiln_status st = gather(kiln_run_manifest(r), info, err);

@@ -70,6 +70,15 @@ static const kiln_stage_program *called(const char *by)
     return kiln_own_program(file, NULL) == KILN_OK ? named(file) : NULL;
 }
 
+/* Commands whose sentences do not name them. */
+static const char *teller(const char *command)
+{
+    static const char *const names[] = {"kiln pipeline", "kiln slurm", "kiln claim"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(strchr(names[i], ' ') + 1, command)) return names[i];
+    return "kiln";
+}
+
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
@@ -87,6 +96,6 @@ int main(int argc, char **argv)
         if (st == KILN_OK && code == 0) code = kiln_exit_code(KILN_E_IO);
     }
     if (st == KILN_OK) return code;
-    kiln_tell_error(argc > 1 && !strcmp(argv[1], "pipeline") ? "kiln pipeline" : "kiln", "", &err);
+    kiln_tell_error(teller(argc > 1 ? argv[1] : ""), "", &err);
     return kiln_exit_code(st);
 }

@@ -6,14 +6,20 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/products/product_guard.h"
+#include "stages/products/product_mark.h"
 #include "stages/report/report_make.h"
 
+#include <errno.h>
 #include <omp.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 static struct {
     const char *output, *against;
     uint32_t max_mb;
+    bool overwrite;
 } o;
 
 static const kiln_opt options[] = {
@@ -21,6 +27,7 @@ static const kiln_opt options[] = {
     {"against", 0, KILN_OPT_PATH, &o.against, "OTHER.db", NULL, NULL, "also say what differs from this other bake", 0},
     {"max-mb", 0, KILN_OPT_U32, &o.max_mb, "N", "15", "1..1000",
      "most megabytes of the file; cameras whose pictures do not fit are left out", 0},
+    KILN_OVERWRITE_OPTION(&o.overwrite),
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -55,17 +62,32 @@ static kiln_status default_output(const char *manifest, char out[KILN_PATH_MAX],
     return kiln_path_inside(out, KILN_PATH_MAX, folder, "report.html", "-o", err);
 }
 
+/* Before the page is made, which takes a while. A folder that is not there yet is made with the file. */
+static kiln_status check_writable(const char *path, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX] = ".";
+    const size_t n = (size_t)(kiln_path_base(path) - path);
+    if (n) {
+        memcpy(folder, path, n);
+        folder[n] = '\0';
+    }
+    if (access(folder, W_OK) == 0 || errno == ENOENT) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s; -o FILE writes the report elsewhere", path, strerror(errno));
+}
+
 static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
 {
     if (!o.output) return default_output(manifest, out, err);
     if (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' is a folder; give a file, such as report.html", o.output);
+    if (strcasecmp(kiln_path_suffix(o.output), "html") != 0 && strcasecmp(kiln_path_suffix(o.output), "htm") != 0)
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s': a report is a page, whose name ends with .html", o.output);
     return kiln_path_join(out, KILN_PATH_MAX, "", o.output, err);
 }
 
 static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
 
-static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, kiln_error *err)
+static kiln_status write_report(kiln_run *r, const char *path, const kiln_product_seen *seen, uint64_t *bytes, kiln_error *err)
 {
     const kiln_report_wish wish = {.bytes = (uint64_t)o.max_mb * 1000000, .threads = threads()};
     kiln_manifest *other = NULL;
@@ -74,8 +96,8 @@ static kiln_status write_report(kiln_run *r, const char *path, uint64_t *bytes, 
     if (o.against) KILN_GO(kiln_manifest_open(o.against, KILN_OPEN_READ, "report", kiln_run_allow_network(r), &other, err));
     KILN_GO(kiln_report_make(kiln_run_manifest(r), other, &wish, &page, err));
     if (page.size > wish.bytes) kiln_warn("without any picture the page is larger than --max-mb %u", o.max_mb);
-    KILN_GO(kiln_file_replaceable(path, err));
-    KILN_GO(kiln_file_write(path, page.data, page.size, err));
+    KILN_GO(kiln_product_seal_html(&page, err));
+    KILN_GO(kiln_product_write(path, page.data, page.size, seen, err));
     *bytes = page.size;
 done:
     kiln_buffer_release(&page);
@@ -88,16 +110,18 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_manifest *m = kiln_run_manifest(r);
     char path[KILN_PATH_MAX], size[32];
     uint64_t bytes = 0;
+    kiln_product_seen seen;
     KILN_TRY(find_output(kiln_manifest_path(m), path, err));
-    KILN_TRY(kiln_run_check_target(r, path, err));
+    KILN_TRY(kiln_product_guard_ask(m, o.overwrite, path, &seen, err));
+    KILN_TRY(check_writable(path, err));
     if (o.against && kiln_manifest_owns(o.against, path))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake of --against, or belongs to it; choose another place with -o", path);
-    KILN_TRY(write_report(r, path, &bytes, err));
+    KILN_TRY(write_report(r, path, &seen, &bytes, err));
     json_t *report = kiln_run_report(r);
     if (json_object_set_new(report, "path", kiln_json_string(path)) != 0 ||
         json_object_set_new(report, "bytes", json_integer((json_int_t)bytes)) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    if (!kiln_run_json(r) && kiln_log_get() != KILN_LOG_QUIET) kiln_print("%s: %s", path, kiln_size_text(bytes, size));
+    if (kiln_run_prints(r)) kiln_print("%s: %s", path, kiln_size_text(bytes, size));
     return KILN_OK;
 }
 

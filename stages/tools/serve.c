@@ -42,13 +42,16 @@ static const char *const notes[] = {
     NULL,
 };
 
+static const kiln_opt_check checks[] = {{"listen", kiln_listen_check}, {NULL, NULL}};
+
 static const kiln_cli cli = {.program = "kiln-serve",
                              .summary = "shows a bake in a browser, also while it is being baked",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .tables_note = notes,
                              .options = options,
-                             .common = kiln_common_options};
+                             .common = kiln_common_options,
+                             .checks = checks};
 
 static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
 

@@ -50,7 +50,7 @@ static void *room(uint64_t n, size_t each)
 
 static uint64_t harmonics(uint32_t degree) { return 3 * ((uint64_t)(degree + 1) * (degree + 1) - 1); }
 
-static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
+static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree, bool seen)
 {
     const size_t f = sizeof(float);
     return (kiln_coarsen_rows){.n = n,
@@ -63,6 +63,7 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
                                .shN = room(harmonics(degree) * n, f),
                                .weights = room(n, f),
                                .visibility = room(n, f),
+                               .prominence = seen ? room(n, f) : NULL,
                                .source_first = room(n, f),
                                .source_last = room(n, f),
                                .source_count = room(n, f)};
@@ -73,7 +74,8 @@ static void release(rows_in_chunks *s)
     for (uint32_t i = 0; i < s->n_chunks; i++) {
         kiln_coarsen_rows *r = &s->chunks[i];
         free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0), free(r->shN);
-        free(r->weights), free(r->visibility), free(r->source_first), free(r->source_last), free(r->source_count);
+        free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first), free(r->source_last),
+            free(r->source_count);
     }
     free(s->chunks);
 }
@@ -85,9 +87,9 @@ static void read_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, 
     check(kiln_plane_read(m, c, name, to, c->count * components * sizeof *to, &err), &err);
 }
 
-static kiln_coarsen_rows read_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t degree, uint64_t first)
+static kiln_coarsen_rows read_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t degree, uint64_t first, bool seen)
 {
-    const kiln_coarsen_rows r = rows_of(c->count, degree);
+    const kiln_coarsen_rows r = rows_of(c->count, degree, seen);
     read_plane(m, c, "means", r.means, 3);
     read_plane(m, c, "log_scales", r.log_scales, 3);
     read_plane(m, c, "quats", r.quats, 4);
@@ -124,8 +126,9 @@ static rows_in_chunks read_scene(bench *b, kiln_camera **cameras)
     choose_cameras(b, *cameras, n_cameras);
     rows_in_chunks s = {0, baked->n_chunks, room(baked->n_chunks, sizeof(kiln_coarsen_rows))};
     for (uint32_t i = 0; i < s.n_chunks; i++) {
-        s.chunks[i] = read_chunk(m, &baked->chunks[i], baked->sh_degree, s.n);
+        s.chunks[i] = read_chunk(m, &baked->chunks[i], baked->sh_degree, s.n, seen != NULL);
         if (seen) read_plane(m, &seen->chunks[i], "visibility", s.chunks[i].visibility, 1);
+        if (seen) read_plane(m, &seen->chunks[i], "prominence", s.chunks[i].prominence, 1);
         s.n += s.chunks[i].n;
     }
     kiln_layer_free(baked);
@@ -143,7 +146,7 @@ static rows_in_chunks joined(const rows_in_chunks *s)
 {
     const uint32_t degree = s->chunks[0].sh_degree;
     rows_in_chunks all = {s->n, 1, room(1, sizeof(kiln_coarsen_rows))};
-    const kiln_coarsen_rows to = all.chunks[0] = rows_of(s->n, degree);
+    const kiln_coarsen_rows to = all.chunks[0] = rows_of(s->n, degree, s->chunks[0].prominence != NULL);
     for (uint64_t i = 0, at = 0; i < s->n_chunks; at += s->chunks[i++].n) {
         const kiln_coarsen_rows *r = &s->chunks[i];
         append(to.means, s->n, at, r->means, r->n, 3);
@@ -153,6 +156,7 @@ static rows_in_chunks joined(const rows_in_chunks *s)
         append(to.sh0, s->n, at, r->sh0, r->n, 3);
         append(to.shN, s->n, at, r->shN, r->n, harmonics(degree));
         append(to.visibility, s->n, at, r->visibility, r->n, 1);
+        if (r->prominence) append(to.prominence, s->n, at, r->prominence, r->n, 1);
         append(to.source_first, s->n, at, r->source_first, r->n, 1);
         append(to.source_last, s->n, at, r->source_last, r->n, 1);
         append(to.source_count, s->n, at, r->source_count, r->n, 1);
@@ -176,7 +180,7 @@ static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[L
     kiln_error err = {0};
     for (uint32_t k = 0; k < LEVELS; k++) {
         counts[k] = in->n >> (k + 1) ? in->n >> (k + 1) : 1;
-        out[k] = rows_of(counts[k], in->sh_degree);
+        out[k] = rows_of(counts[k], in->sh_degree, in->prominence != NULL);
     }
     const double start = cpu_seconds();
     kiln_coarsen_weights(in);

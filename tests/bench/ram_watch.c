@@ -1,6 +1,7 @@
 /* ram_watch -- runs a command and says, from outside, how much host memory it and its children took together at most.
  *
- *   ram_watch FILE COMMAND ...   writes one line to FILE: peak in bytes, of which anonymous, of which shared, number of looks
+ *   ram_watch FILE COMMAND ...   writes one line to FILE: peak in bytes, of which anonymous, of which shared, number of looks,
+ *                                milliseconds of the processor that the command took
  *
  * The exit code is the command's. What counts is what --ram counts (stages/engine/ram.h): anonymous memory of all processes, and
  * shared memory once. The programs measure themselves too, every 50 ms and from RssAnon; this looks about every millisecond, at
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -120,6 +122,15 @@ static taken look_at(int pid)
     return t;
 }
 
+/* Of all processes that have ended and were waited for. */
+static unsigned long processor_ms(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_CHILDREN, &u) != 0) return 0;
+    return 1000 * (unsigned long)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (unsigned long)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
 static int start(char **command)
 {
     const int pid = fork();
@@ -147,8 +158,8 @@ int main(int argc, char **argv)
         (void)nanosleep(&pause, NULL);
     }
     FILE *f = fopen(argv[1], "w");
-    const bool written = f && fprintf(f, "%llu %llu %llu %lu\n", (unsigned long long)(most.anon + most.shared),
-                                      (unsigned long long)most.anon, (unsigned long long)most.shared, looks) > 0;
+    const bool written = f && fprintf(f, "%llu %llu %llu %lu %lu\n", (unsigned long long)(most.anon + most.shared),
+                                      (unsigned long long)most.anon, (unsigned long long)most.shared, looks, processor_ms()) > 0;
     if (!f || fclose(f) != 0 || !written) return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -47,20 +47,64 @@ must 0 "$KILN_BIN/kiln-prune" a/manifest.db --min-opacity 0.5 && narrow 'kiln-pr
 grep -qE '^min-opacity +0.5 +[1-9][0-9]* +0 ' out || fail "the rule that dropped has no row: $(cat out)"
 grep -qE '^[a-z-]+ +[^ ]+ +0 +0 ' out && fail "a rule that did nothing has a row: $(cat out)"
 
-# runs that only look say everything, --quiet or not
-for options in '' --quiet; do
-    # shellcheck disable=SC2086 # an option or none
-    must 0 "$KILN_BIN/kiln-prune" a/manifest.db $options --dry-run --merge --against b/manifest.db && narrow 'kiln-prune --dry-run'
-    grep -q '^longest axis  *before  *after$' out || fail "a dry run has no histogram: $(cat out)"
-    # shellcheck disable=SC2086
-    must 0 "$KILN_BIN/kiln-tiles" d/manifest.db $options --predict && narrow 'kiln-tiles --predict'
-    [ "$(grep -c '^orbit_' out)" = 8 ] || fail "a prediction has no line for each camera: $(cat out)"
-done
+# runs that only look say everything
+must 0 "$KILN_BIN/kiln-prune" a/manifest.db --dry-run --merge --against b/manifest.db && narrow 'kiln-prune --dry-run'
+grep -q '^longest axis  *before  *after$' out || fail "a dry run has no histogram: $(cat out)"
+must 0 "$KILN_BIN/kiln-tiles" d/manifest.db --predict && narrow 'kiln-tiles --predict'
+[ "$(grep -c '^orbit_' out)" = 8 ] || fail "a prediction has no line for each camera: $(cat out)"
 
-# --quiet: no stage prints anything
-must 0 "$KILN_BIN/kiln-import" s e.db --quiet && [ ! -s out ] && [ ! -s err ] || fail "kiln-import --quiet says $(cat out err)"
-for stage in $STAGES; do
-    must 0 "$KILN_BIN/kiln-$stage" e.db --quiet
-    [ ! -s out ] && [ ! -s err ] || fail "kiln-$stage --quiet says $(cat out err)"
+# --quiet: nothing is printed, by runs that only look neither; --json is
+silent() { # PROGRAM [argument...]
+    local program=$1; shift
+    must 0 "$KILN_BIN/kiln-$program" "$@" --quiet
+    [ ! -s out ] && [ ! -s err ] || fail "kiln-$program $* --quiet says $(cat out err)"
+}
+must 0 "$KILN_BIN/kiln-gc" a/manifest.db -n && grep -q '^layers  *[1-9]' out || fail "there is nothing for gc to drop: $(cat out)"
+for options in '' --json; do
+    for run in 'prune a/manifest.db --dry-run --merge --against b/manifest.db' 'tiles d/manifest.db --predict' \
+        'lod d/manifest.db --dry-run' 'gc a/manifest.db --dry-run'; do
+        # shellcheck disable=SC2086 # words
+        [ "$options" ] || silent $run
+        # shellcheck disable=SC2086
+        [ ! "$options" ] || { must 0 "$KILN_BIN/kiln" $run --quiet --json && python3 -m json.tool out >/dev/null || fail "no JSON: $run"; }
+    done
+done
+silent gc a/manifest.db
+silent report a/manifest.db
+silent generate points points --gaussians 10
+silent generate scene scene --gaussians 10 --cameras 1 --size 16x16
+silent import s e.db
+for stage in $STAGES; do silent "$stage" e.db; done
+
+# kiln-info fits the terminal, and names some of many cameras; --verbose and --json name all
+info() { must 0 "$KILN_BIN/kiln-info" "$@" && narrow "kiln-info $*"; }
+info a/manifest.db && [ "$(grep -c '^view_' out)" = 5 ] || fail "not all of five cameras: $(cat out)"
+info b/manifest.db && [ "$(grep -c '^view_' out)" = 20 ] || fail "not 20 of 30 cameras: $(cat out)"
+grep -qx '... and 10 more: --verbose or --json' out || fail "it does not say how many more there are: $(cat out)"
+grep -qE '^mean +test' b/manifest.db out || fail "no mean: $(cat out)"
+info b/manifest.db --verbose && [ "$(grep -c '^view_' out)" = 30 ] || fail "--verbose lacks cameras"
+must 0 "$KILN_BIN/kiln-info" b/manifest.db --json
+python3 -c 'import json; assert len(json.load(open("out"))["cameras"]) == 30' || fail "--json lacks cameras"
+kiln lod b/manifest.db >/dev/null && info b/manifest.db --lod
+kiln import s f.db >/dev/null && python3 - f.db <<'P' || fail "long names"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("DELETE FROM photo")
+db.execute("UPDATE camera SET name = 'a_folder_whose_name_is_long/and_one_in_it/picture_one_of_the_most' WHERE name = 'view_01'")
+db.execute("UPDATE camera SET name = ? WHERE name = 'view_02'", ("\u00e4\u00f6\u00fc" * 20,))
+db.commit()
+P
+must 0 "$KILN_BIN/kiln-info" f.db
+grep -q '^\.\.\.cture_one_of_the_most train ' out || fail "the end of a long name is not shown: $(cat out)"
+python3 - out <<'P' || fail "wider than 80 columns"
+import sys
+lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+assert max(map(len, lines)) <= 80 and any(l.startswith("..." + "\u00e4\u00f6\u00fc" * 7 + " train") for l in lines), lines
+P
+
+# what answers a question answers it
+for run in 'info e.db' 'verify e.db' 'verify e.db --digest' 'compare b/renders/view_00.png b/renders/view_01.png' 'import s new.db --list'; do
+    # shellcheck disable=SC2086 # words
+    must 0 "$KILN_BIN/kiln" $run --quiet && [ -s out ] || fail "kiln $run --quiet is silent"
 done
 exit 0

@@ -42,7 +42,7 @@ for path in "$KILN_BIN"/kiln*; do
 done
 have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
 have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
-have splatkiln.d/usr/share/splatkiln/slurm/slurm.sh
+have splatkiln.d/usr/share/splatkiln/slurm/job.sh
 have splatkiln.d/usr/share/doc/splatkiln/examples/kubernetes/job.yaml
 have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
 have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c

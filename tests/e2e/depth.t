@@ -13,7 +13,7 @@ def png(path):
         part = data[at + 8:at + 8 + n]
         if kind == b'IHDR': w, h, bits, colour = struct.unpack('>IIBB', part[:10])
         if kind == b'IDAT': body += part
-        if kind == b'tEXt': text = part.decode()
+        if kind == b'tEXt' and part.startswith(b'Unit'): text = part.decode()
         at += 12 + n
     body, step = zlib.decompress(body), bits // 8 * {0: 1, 2: 3}[colour]
     rows, above, size = b'', bytes(step * w), step * w

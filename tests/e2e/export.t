@@ -9,7 +9,7 @@ reimport() { rm -rf "$db" "$db"-* "$KILN_TMP/export"; kiln import "$1" "$db" >/d
 for f in reversed_extra_sh1 mip_filter3d_sh0 2dgs_sh0 inria_sh1; do
     f=tests/data/ply/golden_ply_$f.ply
     reimport "$f"
-    kiln export "$db" --layer source -o "$KILN_TMP/o.ply" >/dev/null || fail "export $f"
+    kiln export "$db" --layer source -w -o "$KILN_TMP/o.ply" >/dev/null || fail "export $f"
     cmp "$f" "$KILN_TMP/o.ply" || fail "$f came back different"
 done
 
@@ -24,9 +24,9 @@ with open(sys.argv[1], 'wb') as f:
         f.write(struct.pack('<3d3B', 5e5 + 50 * random.random(), 4e6 + 40 * random.random(), 10 * random.random(), i & 255, 7, 9))
 P
 reimport "$KILN_TMP/wide.ply"
-kiln export "$db" --layer source -o "$KILN_TMP/o.ply" >/dev/null || fail "export"
+kiln export "$db" --layer source -w -o "$KILN_TMP/o.ply" >/dev/null || fail "export"
 cmp "$KILN_TMP/wide.ply" "$KILN_TMP/o.ply" || fail "far doubles came back different"
-kiln export "$db" --layer source --keep-origin -o "$KILN_TMP/o.ply" >/dev/null || fail "export --keep-origin"
+kiln export "$db" --layer source --keep-origin -w -o "$KILN_TMP/o.ply" >/dev/null || fail "export --keep-origin"
 grep -aq '^property float x' "$KILN_TMP/o.ply" && grep -aq '^comment Origin: 500025 4000020 ' "$KILN_TMP/o.ply" || fail "--keep-origin: $(grep -a -m 6 '^[cp]' "$KILN_TMP/o.ply")"
 
 # chunked and back: source order restores the file, baked order has the same rows
@@ -49,7 +49,7 @@ for i, name in enumerate(['x/key', 'notes.txt', '%032d.bin' % 7]):
     planes['extra/%d' % i] = dict(next(iter(planes.values())), file=name)
 json.dump(index, open(sys.argv[1], 'w'))
 PY
-kiln export "$db" --format chunks -o "$KILN_TMP/raw" --force >/dev/null || fail "export chunks over a stranger's index"
+kiln export "$db" --format chunks -o "$KILN_TMP/raw" >/dev/null || fail "export chunks over a stranger's index"
 [ -e "$KILN_TMP/outside/key" ] && [ -e "$KILN_TMP/raw/notes.txt" ] || fail "an index made kiln-export delete a file that is not its own"
 [ ! -e "$KILN_TMP/raw/$(printf '%032d' 7).bin" ] || fail "a plane that is no longer needed stayed"
 rm "$KILN_TMP/raw/notes.txt" "$KILN_TMP/raw/x"
@@ -90,7 +90,8 @@ said() { "$KILN_BIN/kiln-export" "$db" "$@" 2>&1; }
 rm "$KILN_TMP/export/scene.ply"
 [[ $(said) == *written* && -f $KILN_TMP/export/scene.ply ]] || fail "a missing export was not written again"
 echo x >>"$KILN_TMP/export/scene.ply"
-[[ $(said) == *written* ]] || fail "a changed export was not written again"
+[[ $(said) == *"was changed since"* ]] || fail "a changed export was replaced unasked"
+[[ $(said -w) == *written* ]] || fail "a changed export was not written again"
 [[ $(said --format chunks) == *written* && $(said) == *"nothing to do"* ]] || fail "--format was not kept"
 rm "$(find "$KILN_TMP/export/chunks" -name '*.bin' | head -n 1)"
 [[ $(said) == *written* ]] || fail "a missing plane was not written again"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A folder goes for an export only if an export of ours wrote all that is in it: a file with a name of the format that another program
-# wrote stays, and the refusal names it. --force takes the folder. Over an export of ours an export goes as before: of other rows,
+# wrote stays, and the refusal names it, with --force too. --overwrite takes the folder. Over an export of ours an export goes as before: of other rows,
 # after one that was killed, with files missing; and nothing of the one before is left.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
@@ -14,11 +14,12 @@ foreign() {
     for file in "$@"; do
         rm -rf other && mkdir -p "other/$(dirname "$file")" && echo mine >"other/$file"
         must 2 kiln export b.db --format "$format" -o other
-        grep -q "holds '$file'" err && grep -q -- '--force' err || fail "$format: the refusal does not name $file: $(cat err)"
+        grep -q "holds '$file'\|/$file' is there" err && grep -q -- '--overwrite' err || fail "$format: the refusal does not name $file: $(cat err)"
+        must 2 kiln export b.db --format "$format" -o other --force
         [ "$(find other -type f -exec cat {} +)" = mine ] || fail "$format: $file is not as it was"
     done
-    must 0 kiln export b.db --format "$format" -o other --force
-    diff -r other "whole-$format" >&2 || fail "$format: --force is not the whole export"
+    must 0 kiln export b.db --format "$format" -o other --overwrite
+    diff -r other "whole-$format" >&2 || fail "$format: --overwrite is not the whole export"
 }
 for format in 3dtiles lod sog-folder chunks; do must 0 kiln export b.db --format $format -o whole-$format; done
 foreign 3dtiles root_L0.glb 0_L1.glb tileset.json
@@ -50,8 +51,12 @@ for format in 3dtiles lod sog-folder chunks; do
 done
 [ ! -e whole-3dtiles.tmp.999999 ] || fail 'what a killed export left is still there'
 
-# Beside the bake, where it remembers that it wrote, a first file that is gone is written again.
+# Beside the bake, where it remembers that it wrote, a first file that is gone is written again; one that was changed with -w alone.
+must 0 kiln export b.db --format 3dtiles,chunks
+rm export/3dtiles/tileset.json export/chunks/index.json
 must 0 kiln export b.db --format 3dtiles,chunks
 rm export/3dtiles/tileset.json && echo '{}' >export/chunks/index.json
-must 0 kiln export b.db --format 3dtiles,chunks
+must 2 kiln export b.db --format 3dtiles,chunks
+[ "$(cat export/chunks/index.json)" = '{}' ] || fail 'an index that was changed is another one'
+must 0 kiln export b.db --format 3dtiles,chunks -w
 [ -s export/3dtiles/tileset.json ] && grep -q splatkiln-chunks export/chunks/index.json || fail 'not written again'

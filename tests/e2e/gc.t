@@ -50,6 +50,30 @@ PY
 digest "$db" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
 [ -z "$(ls "$db"-* "$db.lock" 2>/dev/null)" ] || fail "left: $(ls "$db"-*)"
 kiln verify "$db" >/dev/null || fail "verify"
+# records of runs: the last of each stage stays, which is all that kiln-info and kiln-report tell of, also when there is no more to drop
+runs() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*), count(DISTINCT stage) FROM run").fetchone())' "$1"; }
+tells() { "$B/kiln-info" "$1" --json && kiln report "$1" -o "$KILN_TMP/r.html" && sed 's/[0-9.]* [KMG]iB//g' "$KILN_TMP/r.html"; }
+[ "$(runs "$db")" = '(7, 7)' ] || fail "runs after gc: $(runs "$db")"
+cp -r "$KILN_TMP/a" "$KILN_TMP/often"; often=$KILN_TMP/often/x.db
+for max in 200 256; do kiln chunk "$often" --max $max >/dev/null && rest "$often"; done
+said "$often" --keep-runs >/dev/null
+[ "$(runs "$often")" = '(15, 7)' ] || fail "--keep-runs left $(runs "$often")"
+said "$often" --dry-run >"$KILN_TMP/dry"
+grep -qE '^runs +8 +7 +chunk 2, tiles 2, render 2, export 2$' "$KILN_TMP/dry" || fail "a dry run does not count runs: $(cat "$KILN_TMP/dry")"
+kiln gc "$often" --dry-run --json | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r["dropped"]["runs"] == {"all": 8, "chunk": 2, "tiles": 2, "render": 2, "export": 2} and r["kept"]["runs"]["all"] == 7, r
+assert r["dropped"]["units"]["all"] == r["dropped"]["blobs"] == 0 < r["dropped_run_bytes"], r' || fail "runs in the report"
+[ "$(runs "$often")" = '(15, 7)' ] || fail "a dry run dropped runs"
+tells "$often" >"$KILN_TMP/told"
+said "$often" >/dev/null
+[ "$(runs "$often")" = '(7, 7)' ] || fail "gc left the runs $(runs "$often")"
+tells "$often" | diff "$KILN_TMP/told" - >"$KILN_TMP/less" || fail "kiln-info or kiln-report tells less without the old runs: $(cut -c 1-300 "$KILN_TMP/less")"
+digest "$often" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
+kiln verify "$often" >/dev/null || fail "verify without the old runs"
+nothing_to_do "$often" "without the old runs"
+rm -rf "$KILN_TMP/often"
 [[ $(said "$db") == *"nothing to do"* ]] || fail "a second time there is something to drop: $(said "$db")"
 nothing_to_do "$db" "after gc"
 

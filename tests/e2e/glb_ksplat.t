@@ -10,16 +10,16 @@ must 0 kiln export b.db --order baked -o b.ply
 
 for format in glb ksplat ksplat0 ksplat2; do
     suffix=${format%[0-9]}
-    must 0 kiln export b.db --format $format -o one.$suffix --threads 1
+    must 0 kiln export b.db --format $format -w -o one.$suffix --threads 1
     for how in '--threads 2' '--workers 3' '--ram 200M'; do
         # shellcheck disable=SC2086
-        must 0 kiln export b.db --format $format -o other.$suffix $how
+        must 0 kiln export b.db --format $format -w -o other.$suffix $how
         cmp one.$suffix other.$suffix || fail "$format: other bytes with $how"
     done
     kiln import one.$suffix $format.db >/dev/null || fail "import of $format"
     must 0 kiln export $format.db --layer source -o $format.ply
     # from the file and back: the rows of the first trip
-    must 0 kiln export $format.db --layer source --format $format -o again.$suffix
+    must 0 kiln export $format.db --layer source --format $format -w -o again.$suffix
     kiln import again.$suffix again-$format.db >/dev/null || fail "import of $format again"
     [ "$(kiln verify $format.db --digest | grep '^layer source')" = "$(kiln verify again-$format.db --digest | grep '^layer source')" ] ||
         fail "$format: what was read is written as something else"
@@ -91,16 +91,16 @@ with open('far.ply', 'wb') as f:
 PY
 kiln import far.ply far.db >/dev/null || fail 'import of far.ply'
 for format in ksplat ksplat2; do
-    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -o far.ksplat
+    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -w -o far.ksplat
     grep -q ': 255 rows are placed in steps larger than they are; .*--filter-box' err || fail "$format with far rows: $(cat err)"
-    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -o near.ksplat --filter-box=-,-,-,1,-,-
+    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -w -o near.ksplat --filter-box=-,-,-,1,-,-
     ! grep -q 'steps larger' err || fail "$format without far rows: $(cat err)"
 done
 must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply
 grep -q '[0-9] rows are placed in steps larger than they are; .*--filter-box' err || fail "compressed PLY with far rows: $(cat err)"
 must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply --filter-box=-,-,-,1,-,-
 ! grep -q 'steps larger' err || fail "compressed PLY without far rows: $(cat err)"
-must 0 "$KILN_BIN/kiln-export" far.db --layer source --format ksplat0 -o far.ksplat
+must 0 "$KILN_BIN/kiln-export" far.db --layer source --format ksplat0 -w -o far.ksplat
 ! grep -q 'steps larger' err || fail "level 0 has no steps: $(cat err)"
 
 # axes: as the PLY has them, both ways

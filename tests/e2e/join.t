@@ -41,7 +41,7 @@ baked "$T/rows.ply" "$T/still.db"
 must 0 kiln render "$T/still.db" --cameras "$T/moved.json" --camera '#0' -o "$T/r.npy"
 at_least 80 "$T/a0.npy" "$T/r.npy"
 # a file of cameras means the same to render and to import: it is of the world before the move
-must 0 kiln render "$T/rows.db" --cameras "$T/a/cameras.json" --camera '#0' -o "$T/r.npy"
+must 0 kiln render "$T/rows.db" --cameras "$T/a/cameras.json" --camera '#0' -w -o "$T/r.npy"
 at_least 80 "$T/a0.npy" "$T/r.npy"
 baked "$T/a/scene.ply" "$T/rows2.db" --translate 3,-2,5 --rotate 20,-130,77 --scale 2 --cameras "$T/a/cameras.json"
 draw "$T/rows2.db" '#0' "$T/r2.npy"

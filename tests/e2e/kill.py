@@ -7,6 +7,7 @@ worker alone was killed comes through by itself."""
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -37,7 +38,7 @@ def verify(path, *options):
 
 
 class State:
-    """Committed units by key, and the records of finished runs: stage -> (done, cached), those after run `last` only."""
+    """Committed units by key (the list of files, which each run replaces, is none), and the records of finished runs: stage -> (done, cached), those after run `last` only."""
 
     def __init__(self, path, last=0):
         self.units, self.runs, self.last, self.made = {}, {}, last, False
@@ -48,7 +49,7 @@ class State:
             if not base.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'unit'").fetchone()[0]:
                 return  # killed while it was made: an empty database, which the next import fills
             self.made = True
-            self.units = {row[0]: row for row in base.execute("SELECT key, id, stage, name, wall_ns, finished_ns FROM unit")}
+            self.units = {row[0]: row for row in base.execute("SELECT key, id, stage, name, wall_ns, finished_ns FROM unit WHERE stage <> 'product'")}
             for i, stage, text in base.execute("SELECT id, stage, counters FROM run WHERE exit_code = 0 AND id > ? ORDER BY id", (last,)):
                 units = json.loads(text)["units"]
                 self.runs[stage], self.last = (units["done"], units["cached"]), i
@@ -163,6 +164,7 @@ def main():
         for name in os.listdir(folder):
             if name.startswith("killed.db"):
                 os.remove(f"{folder}/{name}")
+        shutil.rmtree(f"{folder}/export")  # of the bake that is gone: another manifest does not replace it
         before = State(db)
         if sum(counts.values()) >= kills:
             break

@@ -19,12 +19,17 @@ must() {
 }
 # scene DIR N CAMERAS SIZE [options]: a generated scene
 scene() { local dir=$1 n=$2 k=$3 size=$4; shift 4; kiln generate scene "$dir" --gaussians "$n" --cameras "$k" --size "$size" "$@" >/dev/null || fail "generate"; }
-# bake SCENE MANIFEST [options of chunk]: every stage
+# bake SCENE MANIFEST [options of chunk]: every stage. Several bakes of a test share a folder and so export/scene.ply, which is that of another
+# manifest then: -w.
 bake() {
     local from=$1 db=$2 s; shift 2
     kiln import "$from" "$db" >/dev/null || fail "import $from"
     for s in $STAGES; do
-        if [ "$s" = chunk ]; then kiln chunk "$db" "$@" >/dev/null || fail "chunk"; else kiln "$s" "$db" >/dev/null || fail "$s"; fi
+        case $s in
+        chunk) kiln chunk "$db" "$@" >/dev/null || fail "chunk" ;;
+        export) kiln export "$db" -w >/dev/null || fail "export" ;;
+        *) kiln "$s" "$db" >/dev/null || fail "$s" ;;
+        esac
     done
 }
 digest() { kiln verify "$1" --digest || fail "digest of $1"; }

@@ -36,7 +36,7 @@ for name in wide far both place; do
     cp $name/chunks/index.json out && strict 'd["chunks"]'
     must 0 kiln info $db --json
     strict 'all(s["state"] == "fresh" for s in d["stages"] if s["name"] in ("prune", "render", "export"))'
-    must 0 kiln prune $db --dry-run
+    must 0 "$KILN_BIN/kiln-prune" $db --dry-run
     [ $name = place ] || grep -q 'extent inf' out || fail "the report of $name: $(head -n 1 out)"
     must 0 kiln verify $db
     kiln export $db -o $name/again.ply >/dev/null && cmp $name.ply $name/again.ply || fail "$name came back different"

@@ -40,8 +40,12 @@ rows, made = json.load(open(sys.argv[1]))["levels"]["rows"], json.load(open(sys.
 assert [(r["level"], r["nodes"], r["gaussians"]) for r in rows[1:]] == [(l["level"], l["nodes"], l["gaussians"]) for l in made]
 assert rows[0]["drawn"] == rows[0]["gaussians"] == 6000 and rows[-1]["drawn"] == rows[-1]["gaussians"]
 assert all(a["drawn"] >= b["drawn"] and a["bytes"] > 0 for a, b in zip(rows, rows[1:]))
-for row in rows[1:]: # also where pixels are so small that a picture shows a part of the scene
-    assert all(a > 10 and b > a - 0.1 for a, b in zip(row["psnr"], row["psnr"][1:])), row
+figures = json.load(open(sys.argv[1]))["levels"]["figures"] # near, median and far, of three sizes
+assert [(f["place"], f["size"]) for f in figures] == [(p, s) for s in (1, 0.5, 0.25) for p in ("near", "median", "far")]
+near, median, far = figures[:3]
+assert near["footprint"] <= median["footprint"] <= far["footprint"] and 1.9 < figures[4]["footprint"] / median["footprint"] < 2.1
+for row in rows[1:]:
+    assert len(row["psnr"]) == 9 and all(v > 5 for v in row["psnr"]), row
 E0
 
 # two threads on a CPU without AVX2; a cap; killed again and again; over hosts
@@ -71,7 +75,7 @@ cp base.db hosts.db
 must 0 kiln lod hosts.db --coarsest 256 --plan --tasks 2
 must 4 kiln lod hosts.db --shard 1/2 --part parts # of other options, although chunks are merged alike
 must 4 kiln lod hosts.db --gather parts
-grep -q 'as --plan was given' err || fail "it does not say what to do: $(cat err)"
+grep -q 'the same options as --plan was given' err || fail "it does not say what to do: $(cat err)"
 for i in 1 2; do must 0 kiln lod hosts.db --coarsest 256 --shard $i/2 --part parts; done
 for i in 1 2 3 4 5 6; do [ -e hosts.db.claim ] && must 0 kiln lod hosts.db --coarsest 256 --gather parts --remove-parts; done
 [ ! -e hosts.db.claim ] || fail "the rounds do not end"

@@ -2,6 +2,7 @@
 # kiln-lod --visibility: how much cameras see of each Gaussian, as a layer of its own, the same on any threads; what decides about it,
 # and what a change leads to.
 . tests/e2e/lib.sh
+TESTS=$PWD/tests/e2e
 cd "$KILN_TMP" || exit 1
 number() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2], {}, {"d": d}))' "$1" "$2"; }
 chunked() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln prune "$2" >/dev/null && kiln chunk "$2" --max 256 >/dev/null || fail "bake of $1"; }
@@ -33,7 +34,8 @@ def chunks(role):
                       " p.chunk = c.id WHERE o.role = ? GROUP BY c.id ORDER BY c.ordinal", (role,)).fetchall()
 baked, seen, levels = chunks("baked"), chunks("visibility"), chunks("levels")
 assert [c[:2] for c in baked] == [c[:2] for c in seen] and len(seen) > 8
-assert all(c[2] == "visibility" for c in seen) and all("visibility" in c[2].split(",") for c in levels)
+assert all(sorted(c[2].split(",")) == ["prominence", "visibility"] for c in seen)
+assert all({"prominence", "visibility"} <= set(c[2].split(",")) for c in levels)
 E0
 
 # off, and on again: no layer, other levels, and nothing is drawn anew
@@ -84,37 +86,41 @@ lod opaque.db
 [ "$(number opaque.json 'd["visibility"]["hidden"]')" -gt "$(number one.json 'd["visibility"]["hidden"]')" ] || fail "opaque Gaussians hide no more"
 
 # the orbit that a scene without cameras gets
-mkdir bare && cp s/scene.ply bare/
+mkdir bare && python3 "$TESTS/far.py" bare near && rm bare/cameras.json || fail 'an object'
 chunked bare/scene.ply bare.db
 lod bare.db
 [ -n "$(seen bare.db)" ] || fail "the orbit of a scene without cameras sees nothing"
 
 # What is stored of visibility may be other bytes of the same size under a right hash: the unit is named, and the same command computes
 # it again. kiln-verify sees that the layer has another plane.
-# spoil DB UNIT [due]: an opacity plane of the same rows in the place of the unit's largest output
+# spoil DB UNIT [due [OUTPUT]]: an opacity plane of the same rows in the place of the unit's largest output, or of one
 spoil() {
     cp one.db "$1"
     python3 - "$@" <<'E4' || fail "cannot spoil '$2'"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 unit, output, n = db.execute("SELECT u.id, o.name, o.raw_bytes FROM unit u JOIN unit_output o ON o.unit = u.id WHERE u.stage = 'lod'"
-                             " AND u.name LIKE ? ORDER BY o.raw_bytes DESC", (sys.argv[2] + '%',)).fetchone()
+                             " AND u.name LIKE ? AND o.name LIKE ? ORDER BY o.raw_bytes DESC, o.name DESC",
+                             (sys.argv[2] + '%', sys.argv[4] if len(sys.argv) > 4 else '%')).fetchone()
 other, = db.execute("SELECT s.hash FROM plane p JOIN plane_segment s ON s.plane = p.id WHERE p.name = 'opacity_logits' AND p.raw_bytes = ?", (n,)).fetchone()
 assert db.execute("UPDATE unit_output SET hash = ? WHERE unit = ? AND name = ?", (other, unit, output)).rowcount == 1
-if len(sys.argv) > 3: db.execute("UPDATE stage SET input_key = randomblob(16) WHERE name = 'lod'")
+if len(sys.argv) > 3 and sys.argv[3] == 'due': db.execute("UPDATE stage SET input_key = randomblob(16) WHERE name = 'lod'")
 E4
 }
-for unit in 'visibility of ' 'views 1 of '; do
-    spoil spoiled.db "$unit" due
+for output in 'visibility of :visibility' 'visibility of :prominence' 'views 1 of :%'; do
+    unit=${output%:*}
+    spoil spoiled.db "$unit" due "${output#*:}"
     must 74 kiln lod spoiled.db
     grep -q "what is stored of unit '$unit[^']*' cannot be used: .*; the same command computes it again$" err || fail "kiln-lod says: $(cat err)"
     must 0 kiln lod spoiled.db
     must 0 kiln verify spoiled.db
     same one.db spoiled.db
 done
-spoil spoiled.db 'visibility of '
-must 74 kiln verify spoiled.db
-grep -q "unit 'visibility of [^']*' keeps another visibility than the layer has; kiln-lod --force" err || fail "kiln-verify says: $(cat err)"
+for plane in prominence visibility; do
+    spoil spoiled.db 'visibility of ' '' $plane
+    must 74 kiln verify spoiled.db
+    grep -q "unit 'visibility of [^']*' keeps another $plane than the layer has; kiln-lod --force" err || fail "kiln-verify says: $(cat err)"
+done
 must 70 kiln lod spoiled.db --force
 must 0 kiln lod spoiled.db --force
 must 0 kiln verify spoiled.db

@@ -58,6 +58,26 @@ python3 -c "assert float('$(view cam2)') > 45" || fail "cam2 as stored: $(view c
 must 3 imp s m.db --photos m.db
 grep -q "m.db' is no folder; --photos takes" err || fail "$(cat err)"
 
+# a folder that has none of the photos is an error, which names it and what was sought; nothing falls back in silence
+mkdir empty && cp -r s with && mkdir with/images && cp drawn/cam?.png with/images/
+must 3 imp with w.db --photos empty
+grep -q "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first, '[^']*cam0[^']*', was sought in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" err || fail "an empty --photos: $(cat err)"
+[ ! -e w.db ] || fail "a manifest was left"
+must 3 imp with w.db --photos empty --list
+# some are there: the others are told, by name
+cp drawn/cam0.png empty/
+must 0 imp with w.db --photos empty
+grep -q "warning: of 4 photos 3 are not in --photos '$KILN_TMP/empty' and taken from elsewhere; the first is '$KILN_TMP/with/images/cam1.png'$" err || fail "what is elsewhere is not told: $(cat err)"
+[ "$(sql w.db "SELECT count(*) FROM photo WHERE path LIKE '%/empty/cam0.png'")" = '(1,)' ] || fail "cam0 is not of --photos"
+# it is stored: emptied later, the same command is refused, until --reset
+rm empty/cam0.png
+must 3 imp with w.db; grep -q "has none of the 4 photos" err || fail "a stored --photos: $(cat err)"
+must 0 imp with w.db --reset
+[ "$(sql w.db "SELECT count(*) FROM photo WHERE path LIKE '%/with/images/cam_.png'")" = '(4,)' ] || fail "photos after --reset"
+# where no camera names a photo there is nothing to look for
+must 0 imp s/scene.ply p.db --photos drawn
+grep -q "warning: --photos '$KILN_TMP/drawn' is not looked into: no camera names a photo$" err || fail "no word of a --photos that is not used: $(cat err)"
+
 # cfg_args: its folder of another machine, here beside the model's
 mkdir -p model garden/images && cp s/*.json s/*.ply model/ && cp drawn/cam?.png garden/images/
 echo "Namespace(images='images', source_path='/nowhere/data/garden', white_background=True)" >model/cfg_args

@@ -3,13 +3,14 @@
 RAM_WATCH=${KILN_BIN%/bin}/tests/bench/ram_watch
 
 # watched CAP THREADS STAGE [arguments]: runs it, CAP '' for none. Afterwards ram_cap, ram_predicted, ram_told (by the program itself)
-# and ram_outside are its numbers in bytes, ram_slabs the most slabs of a picture, out and err what it said. Returns its exit code.
+# and ram_outside are its numbers in bytes, ram_slabs the most slabs of a picture, ram_ms
+# milliseconds of the processor, out and err what it said. Returns its exit code.
 watched() {
     local cap=$1 threads=$2 stage=$3 code; shift 3
     "$RAM_WATCH" peak "$KILN_BIN/kiln-$stage" "$@" --devices cpu --threads "$threads" ${cap:+--ram "$cap"} --json >out 2>err
     code=$?
+    read -r ram_outside _ _ ram_looks ram_ms <peak
     [ $code = 0 ] || return $code
-    read -r ram_outside _ _ ram_looks <peak
     read -r ram_cap ram_predicted ram_told ram_slabs < <(python3 -c 'import json
 d = json.load(open("out"))
 print(*[d["ram_%s_bytes" % k] for k in ("cap", "predicted", "peak")], max([v.get("slabs", 0) for v in d.get("views", [])], default=0))')
@@ -33,7 +34,7 @@ stage_line() {
     import) rm -f again.db*; echo "import $2 again.db" ;;
     tiles) echo "tiles $3 --force --tables all" ;;
     render) echo "render $3 --force --format none" ;;
-    export) echo "export $3 -o again.ply" ;;
+    export) echo "export $3 -w -o again.ply" ;;
     *) echo "$1 $3 --force" ;;
     esac
 }

@@ -12,7 +12,7 @@ chunked s base.db --max 1024
 cp base.db hosts.db
 must 0 kiln lod base.db --levels 2
 cp base.db one.db
-must 0 kiln lod one.db --refine 24 --threads 1 --devices cpu --json
+must 0 kiln lod one.db --refine 32 --threads 1 --devices cpu --json
 [ "$(number out 'd["refined"]["kept"] * 2 > d["refined"]["levels"] > 2')" = True ] || fail "few levels are better: $(number out 'd["refined"]')"
 must 0 kiln verify one.db
 [ "$(digest base.db | grep '^layer baked')" = "$(digest one.db | grep '^layer baked')" ] || fail "refining changed the baked layer"
@@ -32,19 +32,19 @@ must 0 kiln lod little.db --refine 1 --devices cpu --json
 # stored like other parameters; any threads, a cap, hosts
 "$KILN_BIN/kiln-lod" one.db 2>&1 | grep -q 'nothing to do' || fail "--refine was forgotten"
 cp base.db two.db
-must 0 kiln lod two.db --refine 24 --threads 2 --devices cpu
+must 0 kiln lod two.db --refine 32 --threads 2 --devices cpu
 same one.db two.db
 cp base.db capped.db
-must 0 kiln lod capped.db --refine 24 --devices cpu --ram 256M --json
+must 0 kiln lod capped.db --refine 32 --devices cpu --ram 256M --json
 [ "$(number out 'd["ram_peak_bytes"] <= d["ram_cap_bytes"]')" = True ] || fail "the cap was exceeded"
 same one.db capped.db
-must 0 kiln lod hosts.db --levels 2 --refine 24 --plan --tasks 2
+must 0 kiln lod hosts.db --levels 2 --refine 32 --plan --tasks 2
 must 4 kiln lod hosts.db --levels 2 --gather parts
 grep -q 'as --plan was given' err || fail "merged levels are gathered where --refine was planned: $(cat err)"
 for round in 1 2 3; do
     [ -e hosts.db.claim ] || break
-    for i in 1 2; do must 0 kiln lod hosts.db --levels 2 --refine 24 --shard $i/2 --part parts --devices cpu; done
-    must 0 kiln lod hosts.db --levels 2 --refine 24 --gather parts --remove-parts
+    for i in 1 2; do must 0 kiln lod hosts.db --levels 2 --refine 32 --shard $i/2 --part parts --devices cpu; done
+    must 0 kiln lod hosts.db --levels 2 --refine 32 --gather parts --remove-parts
 done
 [ ! -e hosts.db.claim ] || fail "the rounds do not end"
 same one.db hosts.db

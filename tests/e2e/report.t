@@ -273,3 +273,23 @@ page "$T/other.html"
 must 3 kiln report "$M" --against "$T/not-there.db" -o "$T/none.html"
 must 3 kiln report "$M" --against "$T/scene/scene.ply" -o "$T/none.html"
 [ ! -e "$T/none.html" ] || fail 'a report against nothing'
+
+# a folder that nothing can be written into: told at once, with what to do
+if [ "$(id -u)" = 0 ] && mkdir "$T/fixed" && mount -t tmpfs -o size=64m none "$T/fixed" 2>/dev/null; then
+    trap 'umount -l "$T/fixed"' EXIT
+    cp -r "$T/many/bake" "$T/fixed/bake" && rm -f "$T/fixed/bake/report.html" && mount -o remount,ro "$T/fixed" || fail remount
+    must 74 kiln report "$T/fixed/bake/manifest.db"
+    grep -q "cannot write '$T/fixed/bake/report.html': Read-only file system; -o FILE writes the report elsewhere$" "$KILN_TMP/err" || fail "no hint: $(cat "$KILN_TMP/err")"
+    must 74 kiln report "$T/fixed/bake/manifest.db" -o "$T/fixed/r.html"
+    grep -q "'$T/fixed/r.html': Read-only file system; -o FILE writes the report elsewhere$" "$KILN_TMP/err" || fail "no hint: $(cat "$KILN_TMP/err")"
+    must 0 kiln report "$T/fixed/bake/manifest.db" -o "$T/elsewhere/r.html"
+    for command in "export $T/fixed/bake/manifest.db -o $T/fixed/x.ply" "info $T/fixed/bake/manifest.db --cameras -o $T/fixed/x.json" "generate demo $T/fixed/demo" \
+        "render $T/fixed/bake/manifest.db --camera view_00 -o $T/fixed/v.png" "render $T/fixed/bake/manifest.db --orbit 2 -o $T/fixed/o/"; do
+        # shellcheck disable=SC2086 # words
+        must 74 kiln $command
+        grep -q 'Read-only file system; make the folder writable, or choose another place$' "$KILN_TMP/err" || fail "no hint: $(cat "$KILN_TMP/err")"
+    done
+else
+    echo "no tmpfs without root"
+fi
+exit 0

@@ -165,7 +165,8 @@ must 0 kiln knn torn.db --plan --tasks 2 --range 40000
 python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(1000003); b = f.read(1); f.seek(1000003); f.write(bytes([b[0] ^ 4]))' torn.db.scratch/knn-*/means || fail "flip"
 must 74 kiln knn torn.db --shard 2/2 --part torn --range 40000
 said "is damaged"
-must 74 kiln knn torn.db --gather torn --range 40000
+must 0 "$KILN_BIN/kiln-knn" torn.db --gather torn --range 40000
+grep -q "warning: scratch '[^']*/means' is not what was written" err || fail "the gather says $(cat err)"
 for i in 1 2 3; do must 0 kiln knn torn.db --gather torn --range 40000; done
 same q.db torn.db
 must 0 kiln knn few.db --plan --tasks 2 --json

@@ -11,7 +11,7 @@ for pair in "s $db" "t $other"; do
     set -- $pair
     kiln import "$KILN_TMP/$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln chunk "$2" --layer source --max 500 >/dev/null || fail "bake of $1"
 done
-to() { local out=$1; shift; kiln export "$db" -o "$KILN_TMP/$out" "$@" >/dev/null || fail "export $*"; }
+to() { local out=$1; shift; kiln export "$db" -w -o "$KILN_TMP/$out" "$@" >/dev/null || fail "export $*"; }
 
 cat >"$KILN_TMP/rows.py" <<'END'
 import array, math, sys
@@ -106,7 +106,7 @@ END
 for move in '--scale 2 --rotate 10,20,30 --translate 1,2,3' '--rotate 90,0,-180' '--scale 0.001' '--translate 0,0,500' '--translate 4e5,5e6,0'; do
     rm -rf "$KILN_TMP/m"
     kiln import "$KILN_TMP/s" "$KILN_TMP/m/x.db" $move >/dev/null || fail "import $move"
-    kiln export "$KILN_TMP/m/x.db" --layer source -o "$KILN_TMP/m.ply" >/dev/null || fail "export of what import moved"
+    kiln export "$KILN_TMP/m/x.db" --layer source -w -o "$KILN_TMP/m.ply" >/dev/null || fail "export of what import moved"
     for layer in baked source; do
         to f.ply --layer $layer $move
         if [ "$move" = '--translate 4e5,5e6,0' ]; then # doubles, measured from two origins
@@ -145,7 +145,7 @@ for box in 1e6,1e6,1e6,1e7,1e7,1e7 0,0,0,0,0,0; do
     grep -q "of the layer 'baked', --filter-box, --filter-value keeps nothing" "$KILN_TMP/err" || fail "$box: $(cat "$KILN_TMP/err")"
 done
 to f.ply --filter-value=source_row,eq,7
-must 0 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/f.ply" --filter-value=source_row,eq,7 --force
+must 0 "$KILN_BIN/kiln-export" "$db" -w -o "$KILN_TMP/f.ply" --filter-value=source_row,eq,7 --force
 grep -q ' 1 row of the layer' "$KILN_TMP/err" || fail "one row: $(cat "$KILN_TMP/err")"
 # filters look at the rows before they are moved
 to f.ply --filter-box=-,-,-,0,-,- --translate 100,0,0
@@ -161,7 +161,7 @@ to ab2.ply --add "$other" --order baked --workers 3
 cmp "$KILN_TMP/ba.ply" "$KILN_TMP/ab2.ply" || fail "workers change the bytes of several bakes"
 to f.ply --add "$other" --filter-value opacity,gte,0.5 --scale 3 --chunks '/**'
 kiln import "$KILN_TMP/s" --add "$KILN_TMP/t/scene.ply" --scale 3 "$KILN_TMP/j.db" >/dev/null || fail "import --add"
-kiln export "$KILN_TMP/j.db" --layer source --filter-value opacity,gte,0.5 -o "$KILN_TMP/g.ply" >/dev/null || fail "export of joined files"
+kiln export "$KILN_TMP/j.db" --layer source --filter-value opacity,gte,0.5 -w -o "$KILN_TMP/g.ply" >/dev/null || fail "export of joined files"
 cmp <(body "$KILN_TMP/f.ply") <(body "$KILN_TMP/g.ply") || fail "bakes joined on export are not files joined on import"
 must 3 "$KILN_BIN/kiln-export" "$db" --add "$KILN_TMP/nowhere.db" -o "$KILN_TMP/no.ply"
 must 4 "$KILN_BIN/kiln-export" "$db" --add "$KILN_TMP/j.db" -o "$KILN_TMP/no.ply"
@@ -212,7 +212,7 @@ for i, r in enumerate(all):
 END
 
 # a filter on a column of the source's own; all columns lose the same rows
-kiln export "$KILN_TMP/q.db" --layer source --filter-value confidence,gte,2990 --filter-value label,eq,3 --filter-value confidence,neq,2995 -o "$KILN_TMP/f.ply" >/dev/null ||
+kiln export "$KILN_TMP/q.db" --layer source --filter-value confidence,gte,2990 --filter-value label,eq,3 --filter-value confidence,neq,2995 -w -o "$KILN_TMP/f.ply" >/dev/null ||
     fail "a filter of the source's own column"
 python3 - "$KILN_TMP" <<'END' || fail "a filter of the source's own column"
 import sys

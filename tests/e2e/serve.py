@@ -432,5 +432,27 @@ def ends(program, manifest):
         assert s.get("state.json")[0] == 200
 
 
+def ram(program, manifest, watch):
+    """What it takes, in bytes: before anybody asks, and at most while its pages are asked for. Both from outside."""
+    peak = f"{os.environ.get('KILN_TMP', '.')}/serve.peak"
+    with Server(watch, peak, program, manifest) as s:
+        with open(f"/proc/{s.process.pid}/task/{s.process.pid}/children") as f:
+            child = int(f.read())
+        with open(f"/proc/{child}/smaps_rollup") as f:
+            idle = 1024 * int(re.search(r"Pss_Anon: +(\d+)", f.read())[1])
+        for path in ("state.json", "cameras.json", "chunks.json", "report.html"):
+            assert s.get(path)[0] == 200, path
+        cameras, chunks = s.json("cameras.json")["cameras"], s.json("chunks.json")
+        for kind in ("photo/%s.jpg", "picture/%s.jpg", "heat/%s.webp"):
+            for camera in (cameras[0], cameras[-1]):
+                assert s.get(kind % camera["key"])[0] in (200, 404), kind
+        for i in range(min(8, len(chunks["nodes"]))):
+            assert s.get(f"splats/{chunks['layer']}/{i}.ply")[0] in (200, 404), i
+        os.kill(child, signal.SIGTERM)  # the watcher writes what it has seen when the server has ended
+        assert s.process.wait(timeout=60) == 143
+    with open(peak) as f:
+        print(idle, f.read().split()[0])
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

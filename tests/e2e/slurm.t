@@ -12,6 +12,7 @@ fi
 # While a cluster starts and its jobs wait for the scheduler, cores are idle.
 "$KILN_BIN/kiln" pipeline "$scene" --out "$KILN_TMP/home" --max 2048 --devices cpu >"$KILN_TMP/home.log" 2>&1 &
 home=$!
+export XDG_STATE_HOME=$KILN_TMP/state
 slurm_start "$KILN_TMP/cluster"
 must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --max 2048 --devices cpu --threads 1 --tasks 4 --sbatch='--gres=gpu:1' --wait
 wait $home || fail "the bake at home: $(cat "$KILN_TMP/home.log")"
@@ -27,14 +28,15 @@ for s in import $STAGES; do
     ! "$KILN_BIN/kiln-$s" --help-json | grep -q '"name": "plan"' || [ "$tasks" -ge 4 ] || fail "$s was not shared out"
 done
 must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --max 2048 --devices cpu --threads 1 --wait
-[ "$(find "$KILN_TMP/hosts/slurm" -name '*-round-*.log' -newer "$KILN_TMP/hosts/slurm/settings" -exec cat {} + | grep -c 'nothing to do')" = \
+[ "$(find "$(ls -d "$KILN_TMP"/hosts/slurm/logs-* | tail -n 1)" -name '*-round-*.log' -exec cat {} + | grep -c 'nothing to do')" = \
     "$(grep -c '^STAGE([a-z]*, [0-9]*, ALWAYS' pipelines/stages.def)" ] || fail "the second call did something"
 must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --status
 [ "$(tail -n 1 "$KILN_TMP/out")" = finished ] || fail "status: $(cat "$KILN_TMP/out")"
 # make's variables
 make -s O="${KILN_BIN%/bin}" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu STAGES=import >"$KILN_TMP/out" 2>&1 ||
     fail "make pipeline-slurm: $(cat "$KILN_TMP/out")"
-grep -q "^tasks='2'" "$KILN_TMP/made/slurm/settings" && grep -q gpu:2 "$KILN_TMP/made/slurm/settings" || fail "make's TASKS and SBATCH are lost"
+remembered=$(grep -l "^bake $KILN_TMP/made\$" "$KILN_TMP"/state/splatkiln/slurm/*) || fail "make pipeline-slurm is not remembered"
+grep -qx 'tasks 2' "$remembered" && grep -qx 'sbatch --gres=gpu:2' "$remembered" || fail "make's TASKS and SBATCH are lost"
 for _ in $(seq 300); do [ -e "$KILN_TMP/made/slurm/ended" ] && break; sleep 0.1; done
 [ "$(cat "$KILN_TMP/made/slurm/ended")" = '0 import' ] || fail "make pipeline-slurm did not bake"
 slurm_stop

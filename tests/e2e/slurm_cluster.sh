@@ -147,6 +147,7 @@ slurm_stop() {
 
 slurm_hurry() {
     local id
+    sleep 1.1 # a node refuses a job that begins in the second in which it was put back ("Job credential revoked")
     for id in $(squeue --noheader --states=PENDING --format='%i %r' | awk '$2 == "BeginTime" { print $1 }'); do
         scontrol update "JobId=$id" StartTime=now
     done

@@ -7,16 +7,27 @@
 #   says PATTERN          the last command says so
 #   finished [N]          the bake is whole: each unit was computed once, N of them by a round's own job
 #   wait_for COMMAND      until it succeeds
+# kiln itself is the real one, which finds its stages beside itself.
 jobs_start() {
-    scripts=$PWD/pipelines/slurm
-    mkdir "$KILN_TMP/bin"
-    for name in kiln kiln-import kiln-tiles kiln-export; do ln -s "$PWD/tests/e2e/slurm_stand_in.sh" "$KILN_TMP/bin/$name"; done
+    mkdir -p "$KILN_TMP/bin" "$KILN_TMP/share/splatkiln"
+    cp "$KILN_BIN/kiln" "$KILN_TMP/bin/kiln"
+    ln -s "$PWD/pipelines/slurm" "$KILN_TMP/share/splatkiln/slurm"
+    for name in info import $STAGES lod; do ln -s "$PWD/tests/e2e/slurm_stand_in.sh" "$KILN_TMP/bin/kiln-$name"; done
+    export KILN_BIN XDG_STATE_HOME=$KILN_TMP/state
     slurm_start "$KILN_TMP/cluster" "$@"
     cd "$KILN_TMP" || fail "cd"
     mkdir "a scene"
 }
-on_hosts() { KILN=$KILN_TMP/bin/kiln "$scripts/slurm.sh" "a scene" --out "$out" "$@"; }
+on_hosts() {
+    "$KILN_TMP/bin/kiln" slurm "a scene" --out "$out" --stages import,tiles,export --allow-partial --scratch-dir "it's here" "$@"
+}
+logs() { find "$out/slurm" -name "$1"; } # of all calls
 says() { grep -qE -- "$1" "$KILN_TMP/out" "$KILN_TMP/err" || { cat "$KILN_TMP/out" "$KILN_TMP/err" >&2; fail "nothing says '$1'"; }; }
+key() { printf '%028dab%d0' 0 "$1"; } # as slurm_stand_in.sh has it
+claim() { # STAGE ROUND TASKS
+    printf 'splatkiln-claim 1\nstage %s\nplan %s\nhost here\nstart now\ntasks %d\nunits 10\ndue 0-9\nwhat units\nend\n' \
+        "$1" "$(key "$2")" "$3"
+}
 new() { out="$KILN_TMP/$1"; mkdir "$out"; }
 finished() {
     [ "$(sort "$out/manifest.db" | grep -vc fresh)" = 30 ] || fail "units: $(cat "$out/manifest.db")"

@@ -14,9 +14,12 @@ echo 75 >"$out/fault-tiles-1-3"
 echo torn >"$out/fault-tiles-2-4"
 echo 7 >"$out/fault-import-1-gather"
 mkdir -p "$out/slurm/parts" # import's parts are there before its plan, as after --break-claim
-for i in 1 2 3 4; do { [ $i -gt 1 ] || seq -f 'import 1 %g' 10; echo end; } >"$out/slurm/parts/import-ab10-$i-of-4.part"; done
+for i in 1 2 3 4; do { [ $i -gt 1 ] || seq -f 'import 1 %g' 10; echo end; } >"$out/slurm/parts/import-$(key 1)-$i-of-4.part"; done
+# a variable that makes arrays of all jobs must not reach them, nor one that hides them
+export SBATCH_ARRAY_INX=0-3 SQUEUE_STATES=SUSPENDED SQUEUE_PARTITION=none
 must 0 on_hosts --tasks 4 --sbatch='--gres=gpu:1 --cpus-per-task=2'
 must 75 on_hosts; says 'jobs of this bake have not ended'
+unset SBATCH_ARRAY_INX SQUEUE_STATES SQUEUE_PARTITION
 wait_for 'squeue --noheader --states=PENDING --format="%k %r" | grep -q "task tiles.*BeginTime"'
 slurm_hurry
 must 7 on_hosts --wait; says 'baked in part: units of import were given up; the same'
@@ -31,18 +34,35 @@ for gpu in 0 1; do grep -q "gpu=$gpu\$" "$out/computed" || fail "no task had GPU
 find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task that did its work says something"
 
 # ---- a plan stands: what to do is said ----
-printf '%s\n' 'splatkiln-claim 1' 'stage import' 'plan ab10' 'tasks 4' end >"$out/manifest.db.claim"
+claim import 1 4 >"$out/manifest.db.claim"
 must 0 on_hosts --cancel; says "the plan of import stands .*, kiln import 'a scene' '$out/manifest.db' --break-claim gives it up"
 echo 4 >"$out/fault-import-open"
 must 4 on_hosts --wait; says "the open plan of import is of other options .*, or give the plan up with kiln import 'a scene'"
-grep -r 'goes on' "$out"/slurm/import-round-*.log && fail "the same kiln slurm does not go on"
+find "$out/slurm" -name 'import-round-*.log' -exec cat {} + | grep 'goes on' && fail "the same kiln slurm does not go on"
 rm "$out/manifest.db.claim"
+
+# ---- a round's job is put back into the queue: until it runs again it is no end, and no second chain begins ----
+was=$out
+new requeued
+echo hang >"$out/fault-tiles-1-0"
+must 0 on_hosts --tasks 2
+wait_for '[ ! -e "$out/fault-tiles-1-0" ]'
+round=$(squeue --noheader --states=RUNNING --format='%i %k' | awk '$3 == "round" { print $1 }')
+scontrol requeue "$round" || fail "requeue"
+must 75 on_hosts; says "jobs of this bake have not ended .$round."
+must 0 on_hosts --status; says "^  $round PENDING round of"
+on_hosts --wait >"$KILN_TMP/waited" 2>&1 &
+waiting=$!
+slurm_hurry
+wait $waiting || fail "--wait: $(cat "$KILN_TMP/waited")"
+finished
+out=$was
 
 # ---- then nothing is left to do; and what is refused before anything is submitted ----
 must 0 on_hosts --wait
 finished 2 # units of the torn part
 (flock 9 && must 75 on_hosts --tasks 9 && says 'another kiln slurm is submitting') 9>"$out/slurm/lock" || exit 1
-grep -q "^tasks='4'" "$out/slurm/settings" || fail "the second kiln slurm took the first one's settings"
+grep -qx 'tasks 4' "$(grep -lx "bake $out" "$KILN_TMP"/state/splatkiln/slurm/*)" || fail "the second kiln slurm took the first one's settings"
 must 2 on_hosts --tasks 0
 must 2 on_hosts --force; says 'not for a bake over hosts'
 out=$KILN_TMP/none must 3 on_hosts --status

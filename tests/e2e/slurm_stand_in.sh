@@ -1,44 +1,48 @@
 #!/bin/sh
-# slurm_stand_in -- stands for kiln and its stages in a test of jobs: units are lines of text, a manifest is a file of them, a part
-# ends with the line "end". Called by these names, by links to it:
+# slurm_stand_in -- stands for stages and kiln-info in a test of jobs: units are lines of text, a manifest is a file of them, a part
+# ends with the line "end". Called by these names, by links to it that lie beside a kiln:
 #
-#   kiln pipeline SCENE --out OUT --print-commands    stages import (1 round), tiles (2 rounds), export (none)
-#   kiln info MANIFEST --json
-#   kiln-STAGE [SCENE] MANIFEST [--allow-network-fs | --plan --tasks N | --shard I/N --part DIR | --gather DIR --remove-parts --tasks N]
+#   kiln-info MANIFEST --json --allow-network-fs
+#   kiln-STAGE --help-json          what the real stage answers: KILN_BIN
+#   kiln-STAGE [SCENE] MANIFEST OPTIONS... [--allow-network-fs | --plan --tasks N | --shard I/N --part DIR |
+#                                           --gather DIR --remove-parts --tasks N]
 #
-# A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit that is computed. A file
-# OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end with a number; TASK is 0 for
-# the plan, "gather" the gather, whose work is done, and "open" a plan beside one that stands, which is counted in OUT/stood.
+# import has 1 round, tiles has 2, export none. A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit
+# that is computed. A file OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end
+# with a number; TASK is 0 for the plan, "gather" the gather, whose work is done, and "open" a plan beside one that stands, which is
+# counted in OUT/stood.
 set -u
-bin=${0%/*} name=${0##*/}
-if [ "$name" = kiln ]; then
-    case $1 in
-    pipeline)
-        scene=$2 out=$4
-        echo "'$bin/kiln-import' '$scene' '$out/manifest.db' '--allow-partial=yes'"
-        echo "'$bin/kiln-tiles' '$out/manifest.db' '--profile=it'\\''s'"
-        echo "'$bin/kiln-export' '$out/manifest.db'" ;;
-    info)
-        for s in import tiles export; do
-            state=absent
-            ! grep -q "^fresh $s\$" "$2" || state=fresh
-            printf '      "name": "%s",\n      "state": "%s",\n' $s $state
-        done ;;
-    esac
+name=${0##*/}
+stage=${name#kiln-}
+if [ "$1" = --help-json ]; then exec "${KILN_BIN:?}/$name" --help-json; fi
+if [ "$stage" = info ]; then
+    printf '{"stages": ['
+    comma=
+    for s in import tiles export; do
+        state=absent
+        ! grep -q "^fresh $s\$" "$1" || state=fresh
+        printf '%s{"name": "%s", "state": "%s"}' "$comma" $s $state
+        comma=', '
+    done
+    echo ']}'
     exit
 fi
 
-stage=${name#kiln-}
-if [ "$1" = --help-json ]; then
-    [ "$stage" = export ] || echo '  {"name": "plan", "kind": "bool"},'
-    exit
-fi
 [ "$stage" != import ] || shift
 db=$1; shift
-[ "$stage" != import ] || { [ "$1" = --allow-partial=yes ] || exit 70; shift; }
-[ "$stage" != tiles ] || { [ "$1" = "--profile=it's" ] || exit 70; shift; }
+quoted=no
+while :; do # the options of kiln pipeline come first
+    case ${1:-} in
+    "--scratch-dir=it's here") quoted=yes ;;
+    --allow-partial=yes) ;;
+    *) break ;;
+    esac
+    shift
+done
+[ $quoted = yes ] || [ "$stage" = export ] || exit 70
 out=${db%/*}
 claim=$db.claim
+key() { printf '%028dab%d0' 0 "$1"; } # of a round's plan
 
 fault() { # what the fault of this task is now, which is taken away
     file=$out/fault-$stage-$1
@@ -51,13 +55,16 @@ first_round() { # the first with a unit missing; empty: none
     last=1; [ "$stage" != tiles ] || last=2
     for r in $(seq $last); do [ "$(grep -c "^$stage $r " "$db")" -eq 10 ] || { echo "$r"; return; }; done
 }
+claimed_round() { sed -n 's/^plan 0*ab\([0-9]\)0$/\1/p' "$claim"; }
 finish() { grep -q "^fresh $stage\$" "$db" || echo "fresh $stage" >>"$db"; }
 plan() {
     round=$(first_round)
     [ -n "$round" ] || { finish; exit 0; }
     what=$(fault "$round-0")
+    [ "$what" != hang ] || { sleep 1000; exit 70; }
     [ -z "$what" ] || exit "$what"
-    printf 'splatkiln-claim 1\nstage %s\nplan ab%d0\nhost here\ntasks %d\nend\n' "$stage" "$round" "$1" >"$claim.new"
+    printf 'splatkiln-claim 1\nstage %s\nplan %s\nhost here\nstart now\ntasks %d\nunits 10\ndue 0-9\nwhat units\nend\n' \
+        "$stage" "$(key "$round")" "$1" >"$claim.new"
     mv "$claim.new" "$claim"
     exit 0
 }
@@ -74,8 +81,8 @@ case ${1:-} in
     plan "$3" ;;
 --shard)
     i=${2%/*} n=${2#*/} parts=$4
-    round=$(sed -n 's/^plan ab\([0-9]\)0$/\1/p' "$claim")
-    part=$parts/$stage-ab${round}0-$i-of-$n.part
+    round=$(claimed_round)
+    part=$parts/$stage-$(key "$round")-$i-of-$n.part
     [ ! -e "$part" ] || exit 0
     what=$(fault "$round-$i")
     case $what in
@@ -94,8 +101,8 @@ case ${1:-} in
     mv "$part.new" "$part" ;;
 --gather)
     parts=$2
-    round=$(sed -n 's/^plan ab\([0-9]\)0$/\1/p' "$claim")
-    for part in "$parts/$stage-ab${round}"0-*.part; do
+    round=$(claimed_round)
+    for part in "$parts/$stage-$(key "$round")"-*.part; do
         [ -e "$part" ] || continue
         if [ "$(tail -n 1 "$part")" = end ]; then grep -v '^end$' "$part" >>"$db"; else mv "$part" "$part.bad"; fi
     done
@@ -105,7 +112,7 @@ case ${1:-} in
         echo "$stage $round $u here" >>"$out/computed"
         echo "$stage $round $u" >>"$db"
     done
-    rm -f "$claim" "$parts/$stage-ab${round}"0-*.part
+    rm -f "$claim" "$parts/$stage-$(key "$round")"-*.part
     what=$(fault "$round-gather")
     (plan "$5") || exit
     exit "${what:-0}" ;;

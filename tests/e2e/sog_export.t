@@ -144,8 +144,8 @@ for sample in ${KILN_SHARED:+"$KILN_SHARED"/samples/golden_sog_v2_sh?.sog "$KILN
     kiln import "$sample" sample.db --force >/dev/null || fail "import of $sample"
     must 0 kiln export sample.db --layer source -o sample.sog
     kiln import sample.sog back.db --force >/dev/null || fail "import of what $sample became"
-    must 0 kiln export sample.db --layer source -o x.csv
-    must 0 kiln export back.db --layer source -o y.csv
+    must 0 kiln export sample.db --layer source -w -o x.csv
+    must 0 kiln export back.db --layer source -w -o y.csv
     python3 - "$sample" <<'P' || fail "$sample is not kept"
 import csv, sys
 def rows(p):

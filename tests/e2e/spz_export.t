@@ -17,7 +17,7 @@ for degree in 0 1 2 3 4; do
             must 0 kiln import "$to.spz" "$to.db" --frame $frame
             must 0 kiln export "$to.db" --layer source -o "$to.ply"
             $steps near $degree.ply "$to.ply" $degree || fail "$to is not near"
-            must 0 kiln export "$to.db" --layer source --format $format --frame $frame -o again.spz
+            must 0 kiln export "$to.db" --layer source --format $format --frame $frame -w -o again.spz
             cmp "$to.spz" again.spz || fail "$to there and back is another file"
         done
         same $degree-spz-$frame.db $degree-spz4-$frame.db
@@ -38,13 +38,13 @@ must 0 "$KILN_BIN/kiln-export" 3.db --layer source -o said.spz && grep -q 'are R
 scene s 30000 1 32x32
 kiln import s s.db >/dev/null && kiln knn s.db >/dev/null && kiln chunk s.db --layer source --max 4000 >/dev/null || fail 'chunk'
 for format in spz spz4; do
-    must 0 kiln export s.db --format $format -o all.spz --threads 4
+    must 0 kiln export s.db --format $format -w -o all.spz --threads 4
     for how in '--threads 1' '--ram 90M' '--threads 3 --workers 3'; do
-        must 0 kiln export s.db --format $format -o again.spz $how
+        must 0 kiln export s.db --format $format -w -o again.spz $how
         cmp all.spz again.spz || fail "$format has other bytes with $how"
     done
     must 0 kiln import all.spz $format.db
-    must 0 "$KILN_BIN/kiln-export" s.db --format $format -o again.spz --report-loss 1 --min-psnr 25
+    must 0 "$KILN_BIN/kiln-export" s.db --format $format -w -o again.spz --report-loss 1 --min-psnr 25
     grep -qE "camera '.*' [0-9.]+ dB" err && cmp all.spz again.spz || fail "$format: its loss: $(cat err)"
 done
 same spz.db spz4.db
@@ -74,7 +74,7 @@ for sample in ${KILN_SHARED:+"$KILN_SHARED"/samples/golden_spz_v[34]_sh?.spz}; d
     [ -e "$sample" ] || continue
     rm -rf golden.db* again.db*
     must 0 kiln import "$sample" golden.db
-    must 0 kiln export golden.db --layer source -o again.spz
+    must 0 kiln export golden.db --layer source -w -o again.spz
     $steps planes again.spz >planes || fail "of $sample"
     case $sample in
     *_v3_*) $steps planes "$sample" >theirs && cmp theirs planes || fail "other codes than $sample" ;;
@@ -100,10 +100,10 @@ for format in spz spz4; do
     must 3 kiln export edited.db --layer source --format $format -o no.spz
     grep -q '24 bits for a coordinate: with one of 1e+06 its steps are 0.125 units' err && [ ! -e no.spz ] || fail "far: $(cat err)"
     edited farther.ply 7 1 3000
-    must 0 "$KILN_BIN/kiln-export" edited.db --layer source --format $format -o farther.spz
+    must 0 "$KILN_BIN/kiln-export" edited.db --layer source --format $format -w -o farther.spz
     grep -q 'steps of 1/2048 instead of 1/4096, because they reach as far as 3000' err || fail "farther: $(cat err)"
     edited clamped.ply 3 52 -11 3 53 7 9 54 6.5 4 20 1.5 5 3 9
-    must 0 "$KILN_BIN/kiln-export" edited.db --layer source --format $format -o clamped.spz --json
+    must 0 "$KILN_BIN/kiln-export" edited.db --layer source --format $format -w -o clamped.spz --json
     python3 -c 'import json; c = list(json.load(open("out"))["changed"].values()); assert c == [2, 1, 1], c' || fail "$(cat out)"
     grep -q "2 rows have log scales that were clamped to -10 .. 5.9375" err || fail "clamped: $(cat err)"
 done
@@ -124,9 +124,9 @@ for format in spz spz4; do
     for where in '1 1.44945 -5 0' '1 0 -5 0' '1000 3.25 -5 0' '500 -1000.5 -4 0'; do
         # shellcheck disable=SC2086
         at $where
-        must 0 kiln export at.db --layer source --format $format -o at.spz
+        must 0 kiln export at.db --layer source --format $format -w -o at.spz
         must 0 kiln import at.spz atspz.db --force --frame rub
-        must 0 kiln export atspz.db --layer source -o again.ply
+        must 0 kiln export atspz.db --layer source -w -o again.ply
         place=${where#* }
         python3 - "${place%% *}" <<'P' || fail "$format of '$where' lies elsewhere"
 import struct, sys

@@ -47,7 +47,7 @@ truncate -s "$(($(stat -c %s "$photo") - 20))" "$photo"
 kiln import "$KILN_TMP/hurt" "$KILN_TMP/hurt.db" >/dev/null || fail "import of a damaged photo"
 must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/hurt.db"
 grep -q 'photos that are damaged and give no colours: 1, the first: .*' "$KILN_TMP/err" || fail "a damaged photo: $(cat "$KILN_TMP/err")"
-grep -q 'coloured from 1 photos' "$KILN_TMP/out" || fail "a damaged photo: $(cat "$KILN_TMP/out")"
+grep -q 'coloured from 1 photo,' "$KILN_TMP/out" || fail "a damaged photo: $(cat "$KILN_TMP/out")"
 
 # keypoints in what a mask leaves out give no colour
 tracks write "$KILN_TMP/masked" txt || fail "write"

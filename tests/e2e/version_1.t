@@ -1,6 +1,7 @@
 #!/bin/bash
 # A bake of schema version 1 (tests/data/manifest): programs that read leave it as it is, byte for byte; the first that writes makes it
-# one of version 2, after which all stages have nothing to do; a killed upgrade is done again. A later version is refused.
+# one of version 2; a killed upgrade is done again. Its kiln-prune is of an earlier version, too: that stage runs once more, with the
+# limits that were its defaults to the same layer, after which all later stages have nothing to do. A later version is refused.
 . tests/e2e/lib.sh
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 stored=tests/data/manifest/version-1 db=$KILN_TMP/b/m.db
@@ -20,18 +21,31 @@ done
 digests "as stored"
 [ "$(version)" = 1 ] || fail "version $(version)"
 
-# each program that may be the first to write; none has anything to do
-for writer in "knn" "prune" "chunk" "tiles" "render" "gc"; do
+# each program that may be the first to write; none but prune has anything to do
+prune_again() { kiln prune "$db" --max-spacing 32 --max-extent 0.5 >/dev/null || fail "prune"; }
+runs() { sqlite3 "$db" "SELECT count(*) FROM run WHERE stage <> 'gc'"; }
+for writer in "knn" "prune --max-spacing 32 --max-extent 0.5" "gc"; do
     fresh
-    must 0 kiln "$writer" "$db"
+    # shellcheck disable=SC2086
+    set -- $writer
+    must 0 kiln "$1" "$db" "${@:2}"
     [ "$(version)" = 2 ] || fail "kiln-$writer leaves version $(version)"
     must 0 kiln verify "$db"
     digests "kiln-$writer"
-    # pictures are drawn again, because the files of the stored bake are not there
-    [ $writer = render ] || [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE stage <> 'gc'")" = 6 ] || fail "kiln-$writer had something to do"
+    [ "$1" = prune ] || [ "$(runs)" = 6 ] || fail "kiln-$writer had something to do"
 done
 fresh
-for dry in "tiles --predict" "prune --dry-run" "gc --dry-run"; do
+must 4 kiln chunk "$db"
+prune_again
+for writer in chunk tiles render; do
+    must 0 kiln $writer "$db"
+    must 0 kiln verify "$db"
+    digests "kiln-$writer"
+    # pictures are drawn again, because the files of the stored bake are not there
+    [ $writer = render ] || [ "$(runs)" = 7 ] || fail "kiln-$writer had something to do"
+done
+fresh
+for dry in "prune --dry-run" "gc --dry-run"; do
     # shellcheck disable=SC2086
     set -- $dry
     must 0 kiln "$1" "$db" "${@:2}"
@@ -40,6 +54,7 @@ done
 
 # a plan for other hosts writes, too
 fresh
+prune_again
 must 0 kiln tiles "$db" --profile gsplat-1.6 --plan --tasks 2
 [ "$(version)" = 2 ] || fail "planning leaves version $(version)"
 for round in 1 2; do
@@ -51,6 +66,7 @@ must 0 kiln verify "$db"
 
 # levels are made of it as of a bake of today
 fresh
+prune_again
 must 0 kiln lod "$db"
 must 0 kiln verify "$db"
 grep -v '^layer levels\|^layer visibility' <(digest "$db") | diff $stored.digests - >&2 || fail "lod: other digests"

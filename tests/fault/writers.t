@@ -17,7 +17,7 @@ for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }'); do
 done
 [ ${#names[@]} -ge 10 ] || fail "only ${#names[@]} formats"
 
-export_to() { "${before[@]}" timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --threads "${threads:-1}" 2>err; }
+export_to() { "${before[@]}" timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -w -o "to/$format/" --threads "${threads:-1}" 2>err; }
 
 # An older export stands at the target: another choice of rows, or of levels another degree.
 older() {
@@ -79,7 +79,7 @@ dies() { # WHAT: the parent is killed while `held` keeps it or a worker from goi
     older
     threads=2
     before=("${held[@]}")
-    setsid "${before[@]}" "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --threads 2 >/dev/null 2>&1 &
+    setsid "${before[@]}" "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -w -o "to/$format/" --threads 2 >/dev/null 2>&1 &
     pid=$!
     until hangs $pid; do
         kill -0 $pid 2>/dev/null && [ $((tries += 1)) -le $((WITHIN * 20)) ] || { kill -9 -- -$pid 2>/dev/null; fail "$format, $1: nothing hangs"; }
@@ -130,7 +130,7 @@ else
     exit 0
 fi
 for format in "${names[@]}"; do
-    must 74 "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "ro/$format/"
+    must 74 "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -w -o "ro/$format/"
     [ "$(wc -l <err)" = 1 ] && grep -q 'ro/' err || fail "$format in a folder that takes nothing: $(cat err)"
 done
 echo "$runs runs"

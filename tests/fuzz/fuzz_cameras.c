@@ -61,10 +61,19 @@ static void check_dataset(const kiln_dataset *d)
     HOLDS(strlen(d->notes) < sizeof d->notes && strlen(d->transforms) < sizeof d->transforms);
 }
 
+/* Texts by what they say, the rest by its bytes. */
+static void check_same_camera(kiln_camera a, const kiln_camera *b)
+{
+    HOLDS(strcmp(a.photo, b->photo) == 0 && strcmp(a.mask, b->mask) == 0);
+    a.photo = b->photo;
+    a.mask = b->mask;
+    HOLDS(memcmp(&a, b, sizeof a) == 0);
+}
+
 static void check_same(const kiln_dataset *a, const kiln_dataset *b)
 {
     HOLDS(a->n_cameras == b->n_cameras && a->frames_read == b->frames_read && a->frames_dropped == b->frames_dropped);
-    HOLDS(!a->n_cameras || memcmp(a->cameras, b->cameras, a->n_cameras * sizeof *a->cameras) == 0);
+    for (uint32_t i = 0; i < a->n_cameras; i++) check_same_camera(a->cameras[i], &b->cameras[i]);
     HOLDS(strcmp(a->notes, b->notes) == 0 && strcmp(a->transforms, b->transforms) == 0);
 }
 

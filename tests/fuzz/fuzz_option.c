@@ -23,7 +23,7 @@ static const kiln_opt table[] = {
     {"seed", 0, KILN_OPT_U64, &value.seed, "N", NULL, NULL, "a large number", 0},
     {"real", 0, KILN_OPT_F64, &value.real, "X", NULL, NULL, "any number", 0},
     {"part", 0, KILN_OPT_F64, &value.part, "X", "1/255", "0..1", "a share", 0},
-    {"off", 0, KILN_OPT_F64, &value.off, "X", "off", "0..|off", "a number or off", 0},
+    {"off", 0, KILN_OPT_F64, &value.off, "X", "off", "0..|off|auto", "a number, off or auto", 0},
     {"size", 0, KILN_OPT_SIZE, &value.size, "SIZE", "80%", NULL, "a size", 0},
     {"three", 0, KILN_OPT_F64X3, &value.three, "X,Y,Z", "0,0,0", "-1e300..1e300", "three numbers", 0},
     {"choice", 0, KILN_OPT_ENUM, &value.choice, NULL, "b", "a|b|png16|auto", "one of several", 0},

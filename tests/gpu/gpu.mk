@@ -40,7 +40,7 @@ $O/lib/libkiln.so: $O/libstages.a $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(@F) -fopenmp $(LDFLAGS) -Wl,--whole-archive $^ -Wl,--no-whole-archive $(LDLIBS) -o $@
 endif
 ## gpu-bundle: programs and GPU tests with their libraries, for sm_90, in build-gpu: carry it, then make gpu-test O=build-gpu
-gpu-bundle:
+gpu-bundle: $(READY)
 	$(need_nvcc)
 	+@$(MAKE) --no-print-directory O='$(BUNDLE)-objects' CUDA=1 CUDA_ARCHS=90 CFLAGS=-O2 RELOCATABLE=1 gpu-tests bench-build
 	@tests/gpu/bundle '$(BUNDLE)-objects' '$(BUNDLE)'

@@ -19,18 +19,21 @@ case_of() {
     done
     diff "$KILN_TMP/$name.cpu" "$KILN_TMP/$name.cuda" >&2 || fail "$name: the GPU counts otherwise"
 }
-for kind in sound broken; do
-    [ $kind = sound ] && explode=0 || explode=1
-    scene "$KILN_TMP/$kind" 400000 24 1280x720 --explode $explode
+for kind in sound broken most; do # by default rules rest on the second and act on the third
+    case $kind in sound) explode=0 ;; broken) explode=1 ;; most) explode='400 --explode-by 6' ;; esac
+    rows=400000; [ $kind != most ] || rows=12000
+    scene "$KILN_TMP/$kind" $rows 24 1280x720 --explode $explode
     kiln import "$KILN_TMP/$kind" "$KILN_TMP/$kind.db" >/dev/null && kiln knn "$KILN_TMP/$kind.db" >/dev/null || fail "bake $kind"
 done
 case_of sound "$KILN_TMP/sound.db"
-case_of broken "$KILN_TMP/broken.db"
-case_of broken-vram "$KILN_TMP/broken.db" --vram 24M
+case_of acts "$KILN_TMP/most.db"
+case_of rests "$KILN_TMP/broken.db"
+case_of broken "$KILN_TMP/broken.db" --max-spacing 32 --max-extent 0.5
+case_of broken-vram "$KILN_TMP/broken.db" --max-spacing 32 --vram 24M
 case_of faint "$KILN_TMP/broken.db" --min-opacity 0.3 --sizes 64,640
-case_of clamped "$KILN_TMP/broken.db" --max-spacing-policy clamp --filter-box '-,-,-,-,-,0'
+case_of clamped "$KILN_TMP/broken.db" --max-spacing 32 --max-spacing-policy clamp --filter-box '-,-,-,-,-,0'
 case_of merged "$KILN_TMP/sound.db" --merge --merge-distance 1
-case_of dry "$KILN_TMP/broken.db" --dry-run
+case_of dry "$KILN_TMP/broken.db" --max-spacing 32 --dry-run
 
 # 144 views of 400,000 rows are long for 8 threads, 24 are not
 export KILN_GPU_MS= # what opening a GPU takes is as it is

@@ -11,6 +11,7 @@ wait_for() { for _ in $(seq 1200); do eval "$1" && return; sleep 0.1; done; fail
 scene=$KILN_TMP/demo out=$KILN_TMP/hosts
 kiln generate demo "$scene" >/dev/null || fail "generate"
 must 0 "$KILN_BIN/kiln" pipeline "$scene" --out "$KILN_TMP/home" --devices cpu
+export XDG_STATE_HOME=$KILN_TMP/state
 slurm_start_two "$KILN_TMP/cluster"
 mkdir "$out" "$KILN_TMP/local"
 on_hosts() { KILN_NETWORK_FS=$out "$KILN_BIN/kiln" slurm "$scene" --out "$out" --devices cpu --threads 1 --scratch-dir "$KILN_TMP/local" "$@"; }
@@ -19,7 +20,7 @@ claims() { grep -qx "$1" "$out/manifest.db.claim" 2>/dev/null; }
 must 0 on_hosts --tasks 6 --sbatch='--gres=gpu:1 --cpus-per-task=2'
 
 # ---- the first round of tiles: one task is killed, a host is drained ----
-wait_for 'pid=$(pgrep -f "^$KILN_BIN/kiln-tiles $out/manifest.db .*--shard [0-9]*/6" | head -n 1) && [ -n "$pid" ] && kill -KILL "$pid"'
+wait_for 'pid=$(pgrep -f "^$KILN_BIN/kiln slurm --job task folder=$out/slurm .* first=tiles .* of=6" | head -n 1) && [ -n "$pid" ] && kill -KILL "$pid"'
 claims 'what counting pairs' || fail "this is not the first round: $(cat "$out/manifest.db.claim")"
 scontrol update NodeName=kiln2 State=DRAIN Reason=test || fail "drain"
 
@@ -70,7 +71,7 @@ must 0 "$KILN_BIN/kiln" verify "$out/manifest.db"
 [ -z "$(find "$KILN_TMP/local" -name '*.copy*')" ] || fail "copies are left: $(ls "$KILN_TMP/local")"
 for host in kiln1 kiln2; do grep -q " Name=kiln-[a-z]*-task .*NodeList=$host " "$slurm/log/jobs" || fail "$host had no task"; done
 # What was computed: by tasks, who say so, and by jobs that gather what "is missing".
-computed=$(cat "$out"/slurm/tiles-tasks-*.log "$out"/slurm/*-round-*.log |
+computed=$(cat "$out"/slurm/logs-*/tiles-tasks-*.log "$out"/slurm/logs-*/*-round-*.log |
     awk '/^kiln-tiles: part [0-9]+ of 6: / { n += $6 } /^kiln-tiles: gathered: / { n += $(NF - 1) } END { print n }')
 units=$(python3 - "$out/manifest.db" <<'E2'
 import sqlite3, sys

@@ -1,6 +1,7 @@
 /* base -- status, memory, files, paths, checked arithmetic, the log's counters. */
 #include "base/carve.h"
 #include "base/checked.h"
+#include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -116,6 +117,39 @@ static void a_buffer_keeps_what_was_put_across_growth(void **state)
     kiln_buffer_release(&b);
     assert_null(b.data);
     assert_int_equal(b.size, 0);
+}
+
+static void texts_stay_where_they_are(void **state)
+{
+    enum { N = 20000, LONG = 100000 };
+    static const char *kept[N];
+    kiln_error err = {0};
+    kiln_texts t = {0};
+    const char *out;
+    char text[32];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(text, sizeof text, "/photos/%d.png", i);
+        assert_int_equal(kiln_texts_add(&t, text, &kept[i], &err), KILN_OK);
+    }
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(text, sizeof text, "/photos/%d.png", i);
+        assert_string_equal(kept[i], text);
+    }
+    char *large = malloc(LONG + 1);
+    assert_non_null(large);
+    memset(large, 'x', LONG);
+    large[LONG] = '\0';
+    assert_int_equal(kiln_texts_add(&t, large, &out, &err), KILN_OK);
+    assert_string_equal(out, large);
+    free(large);
+    assert_int_equal(kiln_texts_add(&t, NULL, &out, &err), KILN_OK);
+    assert_string_equal(out, "");
+    kiln_texts_clear(&t);
+    assert_int_equal(kiln_texts_add(&t, "again", &out, &err), KILN_OK);
+    assert_string_equal(out, "again");
+    kiln_texts_release(&t);
+    kiln_texts_release(&t);
 }
 
 static void checked_arithmetic_says_when_it_does_not_fit(void **state)
@@ -362,6 +396,23 @@ static void a_pose_says_where_a_camera_stands(void **state)
     assert_true(seen[0] == 1 && seen[1] == -2 && seen[2] == 5);
 }
 
+static void one_thing_is_not_counted_in_the_plural(void **state)
+{
+    (void)state;
+    char text[KILN_COUNT_TEXT];
+    assert_string_equal(kiln_count_text(0, "camera", text), "0 cameras");
+    assert_string_equal(kiln_count_text(1, "camera", text), "1 camera");
+    assert_string_equal(kiln_count_text(2, "camera", text), "2 cameras");
+    assert_string_equal(kiln_count_text(1, "photo is|photos are", text), "1 photo is");
+    assert_string_equal(kiln_count_text(21, "photo is|photos are", text), "21 photos are");
+    assert_string_equal(kiln_count_text(UINT64_MAX, "row", text), "18446744073709551615 rows");
+    assert_string_equal(KILN_COUNT(1, "pair"), "1 pair");
+    char words[2 * KILN_COUNT_TEXT];
+    memset(words, 'x', sizeof words);
+    words[sizeof words - 1] = '\0';
+    assert_int_equal(strlen(kiln_count_text(3, words, text)), KILN_COUNT_TEXT - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +421,7 @@ int main(void)
         cmocka_unit_test(exit_codes_are_those_of_the_contract),
         cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
+        cmocka_unit_test(texts_stay_where_they_are),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
         cmocka_unit_test(carving_measures_what_it_lays_out),
         cmocka_unit_test(what_lies_behind_a_piece_is_poisoned),
@@ -385,6 +437,7 @@ int main(void)
         cmocka_unit_test(clocks_run_and_memory_is_seen),
         cmocka_unit_test(vectors_without_a_length_are_left_alone),
         cmocka_unit_test(a_pose_says_where_a_camera_stands),
+        cmocka_unit_test(one_thing_is_not_counted_in_the_plural),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -34,7 +34,8 @@ static kiln_camera at(double x, double y, double z, double degrees)
     kiln_camera out = {.r = {c, 0, -s, 0, 1, 0, s, 0, c}, .width = 640, .height = 400, .fx = 500, .fy = 510, .cx = 320, .cy = 200};
     for (int i = 0; i < 3; i++) out.t[i] = -(out.r[3 * i] * x + out.r[3 * i + 1] * y + out.r[3 * i + 2] * z);
     snprintf(out.model, sizeof out.model, "OPENCV");
-    snprintf(out.photo, sizeof out.photo, "/photo.png");
+    out.photo = "/photo.png";
+    out.mask = "";
     out.photo_width = 640;
     out.distorted = true;
     return out;
@@ -151,14 +152,14 @@ static void cameras_say_their_orbit(void **state)
     bool found = false;
     for (uint32_t i = 0; i < N; i++) kiln_camera_path_orbit(&shape, &lens, i, N, &cameras[i]);
     cameras[7].t[2] += 40; /* one that stands elsewhere, with the same axis */
-    kiln_camera_path_up("", cameras, N, again.up);
+    kiln_camera_path_up("", KILN_POSES(cameras, N), again.up);
     assert_true(apart(again.up, shape.up) < 1e-9);
-    assert_true(kiln_camera_path_focus(cameras, N, again.centre));
+    assert_true(kiln_camera_path_focus(KILN_POSES(cameras, N), again.centre));
     assert_true(apart(again.centre, shape.centre) < 1e-6);
     memcpy(again.up, shape.up, sizeof again.up);
     assert_int_equal(kiln_camera_path_around(cameras, N, &again, &found, &err), KILN_OK);
     assert_true(found && fabs(again.radius - 2.5) < 1e-6 && fabs(again.height - 0.75) < 1e-6);
-    kiln_camera_path_up("z", cameras, N, again.up); /* the scene knows better */
+    kiln_camera_path_up("z", KILN_POSES(cameras, N), again.up); /* the scene knows better */
     assert_true(again.up[0] == 0 && again.up[1] == 0 && again.up[2] == 1);
 }
 
@@ -174,12 +175,12 @@ static void level_cameras_say_up(void **state)
         shape.height = i * 0.6;
         kiln_camera_path_orbit(&shape, &lens, i, 2 * N, &cameras[i]); /* half of a circle */
     }
-    kiln_camera_path_up("", cameras, N, up);
+    kiln_camera_path_up("", KILN_POSES(cameras, N), up);
     assert_true(apart(up, shape.up) < 1e-9);
     for (uint32_t i = 0; i < N; i++) cameras[i] = at(i, 0, 0, 0); /* none of them turns: their own up, which is -y */
-    kiln_camera_path_up("", cameras, N, up);
+    kiln_camera_path_up("", KILN_POSES(cameras, N), up);
     assert_true(up[0] == 0 && up[1] == -1 && up[2] == 0);
-    kiln_camera_path_up("", NULL, 0, up);
+    kiln_camera_path_up("", KILN_POSES((const kiln_camera *)NULL, 0), up);
     assert_true(up[0] == 0 && up[1] == -1 && up[2] == 0);
 }
 
@@ -191,16 +192,16 @@ static void cameras_without_a_focus_have_none(void **state)
     kiln_error err = {0};
     bool found = true;
     for (int i = 0; i < 4; i++) cameras[i] = at(i, 0, 0, 5);
-    assert_false(kiln_camera_path_focus(cameras, 4, point)); /* parallel */
-    assert_false(kiln_camera_path_focus(cameras, 1, point));
-    assert_false(kiln_camera_path_focus(cameras, 0, point));
+    assert_false(kiln_camera_path_focus(KILN_POSES(cameras, 4), point)); /* parallel */
+    assert_false(kiln_camera_path_focus(KILN_POSES(cameras, 1), point));
+    assert_false(kiln_camera_path_focus(KILN_POSES(cameras, 0), point));
     for (int i = 0; i < 4; i++) { /* back to back: they look outwards */
         cameras[i] = at(sin(i * PI / 2), 0, cos(i * PI / 2), i * 90);
         assert_true(is_rotation(cameras[i].r));
     }
-    const bool outwards = kiln_camera_path_focus(cameras, 4, point);
+    const bool outwards = kiln_camera_path_focus(KILN_POSES(cameras, 4), point);
     for (int i = 0; i < 4; i++) cameras[i] = at(-sin(i * PI / 2), 0, -cos(i * PI / 2), i * 90);
-    assert_true(kiln_camera_path_focus(cameras, 4, point) != outwards && !outwards);
+    assert_true(kiln_camera_path_focus(KILN_POSES(cameras, 4), point) != outwards && !outwards);
     kiln_orbit_shape above = {.up = {0, -1, 0}};
     cameras[0] = at(0, -3, 0, 0);
     assert_int_equal(kiln_camera_path_around(cameras, 1, &above, &found, &err), KILN_OK);

@@ -21,6 +21,8 @@ enum { MAX_LEVELS = 5 };
 /* Of the rows that the_bits_are_those_of_every_machine makes. */
 #define EXPECTED_CLASSIC 0x15bbde9f3e8cb30fu
 #define EXPECTED_ANTIALIASED 0x1df52195a050e06au
+#define EXPECTED_PROMINENT 0xab0508cbe50ae364u
+#define EXPECTED_PROMINENT_ANTIALIASED 0x053ddee7b81e761du
 
 static float *floats(uint64_t n) { return calloc(n ? n : 1, sizeof(float)); }
 static uint32_t *words(uint64_t n) { return calloc(n ? n : 1, sizeof(uint32_t)); }
@@ -39,6 +41,7 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
                                degree ? floats(rest_of(degree) * n) : NULL,
                                floats(n),
                                floats(n),
+                               NULL,
                                words(n),
                                words(n),
                                words(n)};
@@ -47,7 +50,7 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
 static void release(kiln_coarsen_rows *r)
 {
     free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0), free(r->shN);
-    free(r->weights), free(r->visibility), free(r->source_first), free(r->source_last), free(r->source_count);
+    free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first), free(r->source_last), free(r->source_count);
 }
 
 /* Rows on a bent sheet, flat, as trained scenes have them. */
@@ -88,6 +91,7 @@ static levels coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint
     for (uint32_t i = 0; i < n_levels; i++) {
         l.at[i] = rows_of(counts[i], in->sh_degree);
         if (!in->visibility) free(l.at[i].visibility), l.at[i].visibility = NULL;
+        if (in->prominence) l.at[i].prominence = floats(counts[i]);
     }
     assert_int_equal(kiln_coarsen(in, n_levels, counts, l.at, work, bytes, &err), KILN_OK);
     free(work);
@@ -289,12 +293,20 @@ static void assert_same(const levels *a, const levels *b)
     }
 }
 
+static void give_prominence(kiln_coarsen_rows *r, uint64_t seed)
+{
+    kg_rng g = {kg_stream(seed, 72), 0};
+    r->prominence = floats(r->n);
+    for (uint64_t i = 0; i < r->n; i++) r->prominence[i] = (float)(0.5 * exp(8 * kg_u(&g)));
+}
+
 static void both_builds_give_the_same_bits(void **state)
 {
     (void)state;
     for (uint32_t degree = 0; degree <= 4; degree++) {
         kiln_coarsen_rows in = scene(3000, degree, 20 + degree);
         in.antialiased = degree % 2;
+        if (degree > 1) give_prominence(&in, degree);
         levels best = halves(&in, 4);
         assert_int_equal(setenv("KILN_ISA", "baseline", 1), 0);
         assert_ptr_equal(kiln_ops_cpu(), kiln_ops_cpu_baseline());
@@ -311,10 +323,11 @@ static uint64_t hash(uint64_t h, const float *v, uint64_t n)
     return h;
 }
 
-static uint64_t hash_of_levels(bool antialiased)
+static uint64_t hash_of_levels(bool antialiased, bool prominent)
 {
     kiln_coarsen_rows in = scene(2000, 1, 77);
     in.antialiased = antialiased;
+    if (prominent) give_prominence(&in, 77);
     levels l = halves(&in, 4);
     uint64_t h = 0xcbf29ce484222325u;
     for (uint32_t k = 0; k < 4; k++) {
@@ -323,6 +336,7 @@ static uint64_t hash_of_levels(bool antialiased)
         h = hash(h, l.at[k].quats, 4 * l.at[k].n);
         h = hash(h, l.at[k].opacity_logits, l.at[k].n);
         h = hash(h, l.at[k].visibility, l.at[k].n);
+        if (prominent) h = hash(h, l.at[k].prominence, l.at[k].n);
     }
     release(&in), release_levels(&l);
     return h;
@@ -332,11 +346,58 @@ static uint64_t hash_of_levels(bool antialiased)
 static void the_bits_are_those_of_every_machine(void **state)
 {
     (void)state;
-    for (int antialiased = 0; antialiased < 2; antialiased++) {
-        const uint64_t h = hash_of_levels(antialiased), expected = antialiased ? EXPECTED_ANTIALIASED : EXPECTED_CLASSIC;
-        if (h != expected) print_message("hash 0x%016llx\n", (unsigned long long)h);
-        assert_true(h == expected);
+    static const uint64_t expected[2][2] = {{EXPECTED_CLASSIC, EXPECTED_ANTIALIASED},
+                                            {EXPECTED_PROMINENT, EXPECTED_PROMINENT_ANTIALIASED}};
+    for (int prominent = 0; prominent < 2; prominent++)
+        for (int antialiased = 0; antialiased < 2; antialiased++) {
+            const uint64_t h = hash_of_levels(antialiased, prominent);
+            if (h != expected[prominent][antialiased]) print_message("hash 0x%016llx\n", (unsigned long long)h);
+            assert_true(h == expected[prominent][antialiased]);
+        }
+}
+
+/* Two pairs: the closer one is merged, unless it is the more prominent one. */
+static void what_is_prominent_is_merged_last(void **state)
+{
+    (void)state;
+    for (int far_first = 0; far_first < 2; far_first++) {
+        kiln_coarsen_rows in = scene(4, 0, 5);
+        in.prominence = floats(4);
+        for (uint64_t i = 0; i < 4; i++) {
+            for (uint64_t a = 0; a < 3; a++) {
+                in.means[a * 4 + i] = a ? 0 : (float)(i < 2 ? 0.5 * (double)i : 50 + 1.0 * (double)(i - 2));
+                in.log_scales[a * 4 + i] = in.sh0[a * 4 + i] = 0;
+            }
+            in.opacity_logits[i] = 0, in.visibility[i] = 1;
+            in.prominence[i] = far_first && i < 2 ? 100 : 1;
+        }
+        kiln_coarsen_weights(&in);
+        levels l = coarsen(&in, 1, (uint64_t[]){3});
+        for (uint64_t i = 0; i < 3; i++) {
+            const bool merged = l.at[0].source_count[i] == 2;
+            assert_int_equal(merged, l.at[0].source_first[i] == (far_first ? 2 : 0));
+            assert_true(l.at[0].prominence[i] == (merged ? 2 : far_first && l.at[0].source_first[i] < 2 ? 100 : 1));
+        }
+        release(&in), release_levels(&l);
     }
+}
+
+/* 0.09th power of the ratio of visibilities, antialiased too; without prominence all of it counts. */
+static void what_others_hide_adds_less_weight(void **state)
+{
+    (void)state;
+    for (int antialiased = 0; antialiased < 2; antialiased++)
+        for (int prominent = 0; prominent < 2; prominent++) {
+            kiln_coarsen_rows in = scene(2, 0, 6);
+            in.antialiased = antialiased;
+            in.visibility[0] = 1, in.visibility[1] = 0.02f;
+            if (prominent) give_prominence(&in, 6);
+            levels l = coarsen(&in, 1, (uint64_t[]){1});
+            const double share = prominent ? pow(0.02, 0.09) : 1;
+            const double want = (double)in.weights[0] + share * (double)in.weights[1];
+            assert_true(fabs((double)l.at[0].weights[0] / want - 1) < 1e-6);
+            release(&in), release_levels(&l);
+        }
 }
 
 static void few_rows(void **state)
@@ -533,6 +594,8 @@ int main(void)
         cmocka_unit_test(rows_that_were_not_merged_keep_their_bits),
         cmocka_unit_test(both_builds_give_the_same_bits),
         cmocka_unit_test(the_bits_are_those_of_every_machine),
+        cmocka_unit_test(what_is_prominent_is_merged_last),
+        cmocka_unit_test(what_others_hide_adds_less_weight),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(hostile_values_stay_finite),
         cmocka_unit_test(rows_in_one_place),

@@ -2,6 +2,9 @@
 #include "schema/gc.h"
 #include "manifest_fixture.h"
 
+#include <sys/mount.h>
+#include <sys/stat.h>
+
 static char path[600];
 
 static int make_bake(void **state)
@@ -224,6 +227,142 @@ static void layers_that_no_stage_names_go_with_their_blobs(void **state)
     kiln_manifest_close(m);
 }
 
+/* ---- records of runs ------------------------------------------------------------------------------------------------------ */
+#define DONE "{\"status\":\"done\"}"
+#define PARTIAL "{\"status\":\"partial\"}"
+#define FAILED "{\"status\":\"failed\"}"
+#define UNITS_STORED "{\"status\":\"units stored\"}"
+#define PART_STORED "{\"status\":\"part stored\"}"
+
+/* In the order of recording. program: which of its stage it is. */
+static const struct {
+    const char *stage, *program, *counters;
+    int exit_code;
+    bool kept;
+} recorded[] = {
+    {"prune", "1 made an output", DONE, 0, false},
+    {"prune", "2 of another host, for 3", PART_STORED, 0, false},
+    {"knn", "1 made the output", DONE, 0, true},
+    {"prune", "3 made an output", PARTIAL, 7, false},
+    {"prune", "4 of another host, for 6", PART_STORED, 7, true},
+    {"prune", "5 failed", FAILED, 5, false},
+    {"chunk", "1 of a shard, of no output yet", UNITS_STORED, 0, true},
+    {"chunk", "2 failed", FAILED, 74, false},
+    {"prune", "6 made the output", DONE, 0, true},
+    {"tiles", "1 failed", FAILED, 6, false},
+    {"prune", "7 of a shard, for the output that comes next", UNITS_STORED, 0, true},
+    {"prune", "8 failed", FAILED, 5, false},
+    {"prune", "9 failed", FAILED, 5, true},
+    {"tiles", "2 failed, the newest", FAILED, 6, true},
+    {"chunk", "3 failed, the newest", FAILED, 130, true},
+};
+enum { N_RECORDED = sizeof recorded / sizeof *recorded };
+
+static void record_all(kiln_manifest *m)
+{
+    kiln_error err = {0};
+    for (int i = 0; i < N_RECORDED; i++) {
+        kiln_run_row row = {.program = (char *)(uintptr_t)recorded[i].program,
+                            .counters = (char *)(uintptr_t)recorded[i].counters,
+                            .start_ns = i,
+                            .stop_ns = i + 1,
+                            .exit_code = recorded[i].exit_code};
+        snprintf(row.stage, sizeof row.stage, "%s", recorded[i].stage);
+        OK(kiln_run_row_put(m, &row, &err));
+    }
+}
+
+static bool is_recorded(kiln_manifest *m, int i)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE stage = '%s' AND program = '%s'", recorded[i].stage,
+             recorded[i].program);
+    return number_of(m, sql) == 1;
+}
+
+static void of_runs_the_last_output_its_tasks_and_the_newest_stay(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_run_row last, *tasks;
+    bool found;
+    uint32_t n;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    run_sql(m, "DELETE FROM run");
+    record_all(m);
+    kiln_gc *g = plan(m);
+    assert_int_equal(kiln_gc_runs(g, NULL).dropped, 7);
+    assert_int_equal(kiln_gc_runs(g, NULL).kept, N_RECORDED - 7);
+    assert_int_equal(kiln_gc_runs(g, "prune").dropped, 5);
+    assert_int_equal(kiln_gc_runs(g, "knn").dropped, 0);
+    assert_true(kiln_gc_run_bytes(g) >= 7 * sizeof DONE);
+    kiln_gc_free(g);
+    drop_all(m);
+    for (int i = 0; i < N_RECORDED; i++)
+        if (is_recorded(m, i) != recorded[i].kept)
+            fail_msg("%s: '%s' is %s", recorded[i].stage, recorded[i].program, recorded[i].kept ? "dropped" : "kept");
+    OK(kiln_run_row_last(m, "prune", &found, &last, &err));
+    assert_true(found);
+    assert_string_equal(last.program, "6 made the output");
+    OK(kiln_run_rows_of_tasks(m, &last, &tasks, &n, &err));
+    assert_int_equal(n, 1);
+    assert_string_equal(tasks[0].program, "4 of another host, for 6");
+    kiln_run_rows_free(tasks, n);
+    kiln_run_row_release(&last);
+    g = plan(m);
+    assert_int_equal(kiln_gc_runs(g, NULL).dropped, 0);
+    kiln_gc_free(g);
+    verify(m);
+    kiln_manifest_close(m);
+}
+
+static void all_runs_stay_when_that_is_wanted(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    run_sql(m, "DELETE FROM run");
+    record_all(m);
+    (void)put_bytes(m, "nobody names me", 15, 1); /* so that there is something to drop */
+    kiln_gc *g = plan(m);
+    kiln_gc_keep_runs(g);
+    assert_int_equal(kiln_gc_runs(g, NULL).dropped, 0);
+    assert_int_equal(kiln_gc_runs(g, NULL).kept, N_RECORDED);
+    assert_int_equal(kiln_gc_run_bytes(g), 0);
+    assert_int_equal(kiln_gc_blobs(g).dropped, 1);
+    for (bool more = true; more;) OK(kiln_gc_step(g, &more, &err));
+    kiln_gc_free(g);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM run"), N_RECORDED);
+    kiln_manifest_close(m);
+}
+
+static void large_records_go_in_several_steps(void **state)
+{
+    (void)state;
+    enum { RUNS = 40, BYTES = 4 << 20 };
+    kiln_error err = {0};
+    char sql[200];
+    int steps = 0;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    run_sql(m, "DELETE FROM run");
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO run (stage, program, parameters, device, counters, start_ns, stop_ns, exit_code) SELECT 'tiles', 't',"
+                 " '{}', 'cpu', json_object('cameras', hex(zeroblob(%d))), 1, 2, 0",
+                 BYTES / 2);
+        run_sql(m, sql);
+    }
+    kiln_gc *g = plan(m);
+    assert_int_equal(kiln_gc_runs(g, "tiles").dropped, RUNS - 1);
+    assert_true(kiln_gc_run_bytes(g) >= (uint64_t)(RUNS - 1) * BYTES);
+    for (bool more = true; more; steps++) OK(kiln_gc_step(g, &more, &err));
+    kiln_gc_free(g);
+    assert_true(steps >= 3);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM run"), 1);
+    verify(m);
+    kiln_manifest_close(m);
+}
+
 /* ---- what the output was made from -------------------------------------------------------------------------------------- */
 static void the_units_of_an_output_are_remembered_and_replaced(void **state)
 {
@@ -307,6 +446,28 @@ static void a_vacuum_that_is_stopped_changes_nothing(void **state)
     assert_int_equal(kiln_manifest_vacuum(m, (char *)*state, stop_at_once, &looks, &err), KILN_E_INTERRUPTED);
     assert_int_equal(looks, 1);
     assert_says(&err, "that will do");
+    verify(m);
+    kiln_manifest_close(m);
+}
+
+/* Needs root, for a file system that is full. */
+static void a_vacuum_without_room_names_both_places(void **state)
+{
+    kiln_error err = {0};
+    char full[700];
+    snprintf(full, sizeof full, "%s/full", (char *)*state);
+    assert_int_equal(mkdir(full, 0777), 0);
+    if (mount("none", full, "tmpfs", 0, "size=64k") != 0) skip();
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    OK(kiln_manifest_begin(m, &err));
+    for (int i = 0; i < 4000; i++) (void)add_unit(m, "knn", "u", i, 10, 1);
+    OK(kiln_manifest_commit(m, &err));
+    const kiln_status st = kiln_manifest_vacuum(m, full, NULL, NULL, &err);
+    assert_int_equal(umount2(full, MNT_DETACH), 0);
+    assert_int_equal(st, KILN_E_IO);
+    assert_says(&err, "a copy of what is kept goes to '");
+    assert_says(&err, "/full', where 64 KiB are free"); /* the file of the copy is gone */
+    assert_says(&err, "and another one beside '");
     verify(m);
     kiln_manifest_close(m);
 }
@@ -493,9 +654,13 @@ int main(void)
         CLAIM(the_unit_of_an_image_of_either_kind_stays),
         CLAIM(a_bake_of_before_keeps_what_outputs_have_and_of_plans_the_newest),
         CLAIM(layers_that_no_stage_names_go_with_their_blobs),
+        CLAIM(of_runs_the_last_output_its_tasks_and_the_newest_stay),
+        CLAIM(all_runs_stay_when_that_is_wanted),
+        CLAIM(large_records_go_in_several_steps),
         CLAIM(the_units_of_an_output_are_remembered_and_replaced),
         CLAIM(many_units_go_in_several_steps_each_of_which_leaves_a_whole_manifest),
         CLAIM(a_vacuum_that_is_stopped_changes_nothing),
+        CLAIM(a_vacuum_without_room_names_both_places),
         CLAIM(a_write_of_another_program_ends_it),
         CLAIM(a_blob_that_is_missing_is_damage),
         CLAIM(an_output_whose_layer_is_not_named_right_stops_it),

@@ -80,8 +80,11 @@ static void refused(const char *name, const char *because)
 
 static void write_job_ok(const kiln_picture_job *job)
 {
+    static const kiln_product_seen any = {.overwrite = 1};
     kiln_error err = {0};
-    if (kiln_picture_write(job, &err) != KILN_OK) fail_msg("%s", err.msg);
+    kiln_picture_job over = *job;
+    over.seen = &any;
+    if (kiln_picture_write(&over, &err) != KILN_OK) fail_msg("%s", err.msg);
 }
 
 static void write_ok(const char *name, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,

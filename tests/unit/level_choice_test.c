@@ -1,5 +1,6 @@
 /* level_choice -- --level's text, and cuts through trees made by hand. */
 #include "stages/frame/level_choice.h"
+#include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
 
 #include <math.h>
@@ -458,6 +459,39 @@ static void footprints_stay_in_front_of_the_camera(void **state)
     assert_true(huge > 0 && huge < 1e30);
 }
 
+/* A camera among the rows: their own distances count, not the box, and a row far out changes little. */
+static void sites_tell_how_far_a_camera_sees(void **state)
+{
+    enum { N = 640 };
+    static float means[3 * N], weights[N];
+    (void)state;
+    for (int i = 0; i < N; i++) { /* a ball's surface of radius 4 about the origin, in the order of a spiral */
+        const double z = 1 - 2 * (i + 0.5) / N, r = sqrt(1 - z * z), a = 2.399963 * i;
+        means[i] = (float)(4 * r * cos(a)), means[N + i] = (float)(4 * r * sin(a)), means[2 * N + i] = (float)(4 * z);
+        weights[i] = 1e-3f;
+    }
+    kiln_level_sites sites, less;
+    const double within[3] = {0, 0, 0}, outside[3] = {0, 0, -40};
+    kiln_level_sites_make(means, weights, NULL, N, 0, N, &sites);
+    assert_int_equal(sites.n, KILN_LEVEL_SITES);
+    assert_true(fabs(kiln_level_sites_distance(&sites, within, 0.2) - 4) < 1e-4);
+    assert_true(fabs(kiln_level_sites_distance(&sites, outside, 0.2) / 40 - 1) < 0.02);
+    assert_true(fabs(kiln_level_sites_distance(&sites, outside, 50) - 50) < 1e-4); /* no nearer than the near plane */
+    const kiln_view_request s = look(0, 0, 500);
+    const kiln_level_node node = {.box_min = {-4, -4, -4}, .box_max = {4, 4, 4}, .sites = &sites},
+                          bare = {.box_min = {-4, -4, -4}, .box_max = {4, 4, 4}};
+    assert_true(fabs(kiln_level_node_footprint(&s.view, &node) - 4.0 / 500) < 1e-6);
+    assert_true(kiln_level_node_footprint(&s.view, &bare) < 0.7 / 500);
+    means[2 * N + 100] = 5e8f;
+    kiln_level_sites_make(means, weights, NULL, N, 0, N, &less);
+    assert_true(fabs(kiln_level_sites_distance(&less, within, 0.2) / 4 - 1) < 0.05);
+    /* few rows, of no weight: a stranger's */
+    memset(weights, 0, sizeof weights);
+    kiln_level_sites_make(means, weights, weights, N, 7, 2, &less);
+    assert_int_equal(less.n, 2);
+    assert_true(fabs(kiln_level_sites_distance(&less, within, 0.2) - 4) < 1e-4);
+}
+
 /* ---- time
  * -------------------------------------------------------------------------------------------------------------------------- */
 static void a_thousand_nodes_are_chosen_from_quickly(void **state)
@@ -528,6 +562,7 @@ int main(void)
         cmocka_unit_test(no_cut_on_the_hull_has_fewer_rows),
         cmocka_unit_test(errors_are_taken_between_steps),
         cmocka_unit_test(footprints_stay_in_front_of_the_camera),
+        cmocka_unit_test(sites_tell_how_far_a_camera_sees),
         cmocka_unit_test(a_thousand_nodes_are_chosen_from_quickly),
         cmocka_unit_test(a_deep_tree_is_no_harm),
         cmocka_unit_test(nothing_is_chosen_of_nothing),

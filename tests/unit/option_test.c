@@ -15,7 +15,7 @@ static struct {
     bool merge, dry;
     uint32_t k, format, none32;
     uint64_t rows;
-    double opacity, ceiling, floor, free;
+    double opacity, ceiling, floor, limit, free;
     kiln_size cache;
     const char *camera, *out, *add;
     const char *kinds;
@@ -28,6 +28,7 @@ static const kiln_opt options[] = {
     {"min-opacity", 0, KILN_OPT_F64, &o.opacity, "X", "1/255", "0..1", "drop what is fainter", KILN_KEYED},
     {"ceiling", 0, KILN_OPT_F64, &o.ceiling, "X", "off", "0..", "largest scale", KILN_KEYED},
     {"floor", 0, KILN_OPT_F64, &o.floor, "X", "0.5", "0..1|off", "smallest scale", KILN_KEYED},
+    {"limit", 0, KILN_OPT_F64, &o.limit, "X", "auto", "1e-6..|off|auto", "greatest length", KILN_KEYED},
     {"free", 0, KILN_OPT_F64, &o.free, "X", NULL, NULL, "any number", 0},
     {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
     {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
@@ -132,6 +133,10 @@ static void values_out_of_range_are_refused_with_what_is_taken(void **state)
     assert_refused("m --min-opacity off", "not 'off'");
     assert_refused("m --ceiling -1", "of at least 0 or off");
     assert_refused("m --floor 2", "a number from 0 to 1 or off, not '2'");
+    assert_refused("m --limit 0", "a number of at least 1e-6, off or auto, not '0'");
+    assert_refused("m --limit of", "not 'of'");
+    assert_refused("m --limit inf", "not 'inf'");
+    assert_refused("m --floor auto", "not 'auto'");
     assert_refused("m --format jpg", "png|png16|npy, not 'jpg'");
     assert_refused("m --format pn", "not 'pn'");
     assert_refused("m --cache 101%", "a size such as");
@@ -152,6 +157,58 @@ static void a_wrong_command_line_says_what_is_wrong(void **state)
     assert_refused("m --neighbors", "needs a value");
     assert_refused("m --camera=", "needs a value");
     assert_refused("m --neighb 3", "did you mean '--neighbors'?"); /* a prefix is not accepted */
+}
+
+static void another_word_is_no_slip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *typed, *known;
+        bool near;
+    } words[] = {
+        /* slips: a letter too many, too few, another one, two swapped; in longer words more of them */
+        {"tile", "tiles", true},
+        {"prun", "prune", true},
+        {"pruen", "prune", true},
+        {"konn", "knn", true},
+        {"kn", "knn", true},
+        {"inof", "info", true},
+        {"exprot", "export", true},
+        {"rednre", "render", true},
+        {"reprot", "report", true},
+        {"verifiy", "verify", true},
+        {"neighbours", "neighbors", true},
+        {"min_opacty", "min-opacity", true},
+        {"ren", "render", true}, /* an abbreviation */
+        {"format", "export-format", true},
+        /* other words */
+        {"foo", "lod", false},
+        {"foo", "info", false},
+        {"bar", "knn", false},
+        {"go", "gc", false},
+        {"ls", "lod", false},
+        {"x", "gc", false},
+        {"", "gc", false},
+        {"run", "knn", false},
+        {"make", "knn", false},
+        {"bake", "gc", false},
+        {"load", "knn", false},
+        {"show", "knn", false},
+        {"test", "tiles", false},
+        {"clean", "chunk", false},
+        {"delete", "render", false},
+        {"train", "tiles", false},
+        {"min", "lod", false},
+        {"output", "opacity", false},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const bool near = kiln_name_distance(words[i].typed, strlen(words[i].typed), words[i].known) < KILN_NAME_FAR;
+        if (near != words[i].near)
+            fail_msg("'%s' is %s '%s'", words[i].typed, near ? "taken for" : "not taken for", words[i].known);
+    }
+    assert_true(kiln_name_distance("pruen", 5, "prune") < kiln_name_distance("prxxe", 5, "prune"));
+    assert_refused("m --foo 3", "unknown option '--foo', see");
+    assert_refused("m --dr-yrun", "did you mean '--dry-run'?");
 }
 
 static void a_value_longer_than_a_path_is_refused(void **state)
@@ -191,6 +248,14 @@ static void text_and_value_are_inverse(void **state)
     assert_string_equal(text_of("floor"), "off");
     assert_string_equal(text_of("ceiling"), "off");
     assert_string_equal(text_of("cache"), "25%");
+    assert_string_equal(text_of("limit"), "auto");
+    assert_true(kiln_opt_is_auto(o.limit));
+    assert_int_equal(parse("m --limit 32"), KILN_OK);
+    assert_string_equal(text_of("limit"), "32");
+    assert_int_equal(parse("m --limit auto"), KILN_OK);
+    assert_string_equal(text_of("limit"), "auto");
+    assert_int_equal(parse("m --limit off"), KILN_OK);
+    assert_true(isnan(o.limit) && !kiln_opt_is_auto(o.limit));
 }
 
 static void every_text_can_be_set_again(void **state)
@@ -428,6 +493,52 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     free(text);
 }
 
+static kiln_status check_camera(const char *text, kiln_error *e)
+{
+    return strcmp(text, "none") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "there is no camera '%s'", text);
+}
+
+static kiln_status check_added(const char *item, kiln_error *e)
+{
+    return item[0] != '-' ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "--add takes no '%s'", item);
+}
+
+static kiln_status check_devices(const char *text, kiln_error *e)
+{
+    return strcmp(text, "moon") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "--devices takes no '%s'", text);
+}
+
+/* Typed, by an alias, and stored; of a list each item; the option is named in any case. */
+static void a_check_sees_each_text_that_is_set(void **state)
+{
+    static const kiln_opt_check checks[] = {{"camera", check_camera}, {"add", check_added}, {NULL, NULL}};
+    static const kiln_opt_check common_checks[] = {{"devices", check_devices}, {NULL, NULL}};
+    static char program[] = "kiln-try", m[] = "m";
+    static const struct {
+        const char *word, *says;
+    } bad[] = {{"--camera=none", "--camera: there is no camera 'none'"},
+               {"--add=-x", "--add takes no '-x'"},
+               {"--devices=moon", "--devices takes no 'moon'"},
+               {"--gpu=moon", "--devices takes no 'moon'"}};
+    kiln_cli checked = cli;
+    checked.checks = checks;
+    checked.common_checks = common_checks;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char word[40];
+        snprintf(word, sizeof word, "%s", bad[i].word);
+        char *argv[] = {program, m, word, NULL};
+        assert_int_equal(kiln_cli_parse(&cli, 3, argv, &parsed, &err), KILN_OK);
+        assert_int_equal(kiln_cli_parse(&checked, 3, argv, &parsed, &err), KILN_E_USAGE);
+        assert_string_equal(err.msg, bad[i].says);
+    }
+    assert_int_equal(kiln_opt_set(&checked, "camera", "a", "stored", &err), KILN_OK);
+    assert_int_equal(kiln_opt_set(&checked, "camera", "none", "stored", &err), KILN_E_USAGE);
+    assert_string_equal(err.msg, "stored: --camera: there is no camera 'none'");
+    assert_int_equal(kiln_opt_set(&checked, "add", "x|-y", "stored", &err), KILN_E_USAGE);
+    assert_int_equal(kiln_opt_set(&checked, "add", "", "stored", &err), KILN_OK);
+}
+
 static void a_text_with_a_range_is_a_list_of_its_words(void **state)
 {
     (void)state;
@@ -507,6 +618,7 @@ int main(void)
         cmocka_unit_test(every_spelling_of_an_option_is_read),
         cmocka_unit_test(values_out_of_range_are_refused_with_what_is_taken),
         cmocka_unit_test(a_wrong_command_line_says_what_is_wrong),
+        cmocka_unit_test(another_word_is_no_slip),
         cmocka_unit_test(a_value_longer_than_a_path_is_refused),
         cmocka_unit_test(text_and_value_are_inverse),
         cmocka_unit_test(every_text_can_be_set_again),
@@ -521,6 +633,7 @@ int main(void)
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
         cmocka_unit_test(the_listing_for_programs_has_aliases_and_flags),
+        cmocka_unit_test(a_check_sees_each_text_that_is_set),
         cmocka_unit_test(a_text_with_a_range_is_a_list_of_its_words),
         cmocka_unit_test(an_underscore_stands_for_a_hyphen),
         cmocka_unit_test(options_that_are_equally_near_are_all_named),

@@ -36,6 +36,23 @@ rm "$stand/dpkg-query"
 out=$(run install libnew) || fail 'another distribution ends with an error'
 [[ $out == *'not Debian'*libnew ]] || fail "no sentence: $out"
 
+# make gpu-bundle, which a machine without a GPU runs from nothing, installs what is missing; what only builds says it.
+kit=$KILN_TMP/kit log=$KILN_TMP/asked
+mkdir -p "$kit"
+for tool in dpkg-query apt-get id nvcc nvidia-smi; do rm -f "$stand/$tool"; done
+script() { printf '#!/bin/sh\n%s\n' "$2" >"$kit/$1" && chmod +x "$kit/$1"; }
+# shellcheck disable=SC2016 # the dollar sign is the script's
+script apt-get 'echo "apt-get $*" >>'"$log"'; case $1 in install) touch '"$kit"'/installed ;; esac'
+script dpkg-query 'if [ -e '"$kit"'/installed ]; then make -s --no-print-directory packages O='"$kit"'/none | sed "s/^/ii /"; fi'
+script nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+script id 'echo 0'
+out=$(PATH="$kit:$PATH" make O="$kit/o" CC=false NVCC=false gpu-tests CUDA=0 2>&1) && fail 'a build without packages ends with 0'
+[[ $out == *'packages are missing: apt-get install'*libcmocka-dev* ]] && [ ! -e "$log" ] || fail "make gpu-tests: $out"
+out=$(PATH="$kit:$PATH" make O="$kit/o" BUNDLE="$kit/bundle" CC=false gpu-bundle 2>&1) && fail 'false compiles'
+grep -q '^apt-get install -y .*libcmocka-dev' "$log" || fail "make gpu-bundle installs nothing: $out"
+[[ $out != *'packages are missing:'* ]] || fail "make gpu-bundle stops at packages: $out"
+[ ! -e "$kit/bundle" ] || fail 'a bundle of nothing'
+
 # The Containerfile installs what the Makefile asks for, no more and no less, of a CUDA that is pinned.
 wanted=$(make -s --no-print-directory packages O="$KILN_TMP/none") || fail 'make packages'
 listed=$(sed -n '/^ARG PACKAGES="/,/^ *"$/p' Containerfile | sed '1d;$d' | tr -d ' \\' | sort)

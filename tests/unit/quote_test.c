@@ -122,6 +122,46 @@ static void a_long_line_is_whole(void **state)
     assert_string_equal(release(stdout), want);
 }
 
+static void assert_fits(const char *text, unsigned columns, const char *want)
+{
+    char out[256];
+    kiln_quote_fit(out, sizeof out, text, columns);
+    assert_string_equal(out, want);
+}
+
+static void a_name_that_is_too_wide_shows_its_end(void **state)
+{
+    (void)state;
+    assert_fits("", 5, "     ");
+    assert_fits("cam", 5, "cam  ");
+    assert_fits("cam00", 5, "cam00");
+    assert_fits("cam000", 5, "...00");
+    assert_fits("a/very/long/name", 8, ".../name");
+    assert_fits("\xc3\xa4\xc3\xb6\xc3\xbc", 5, "\xc3\xa4\xc3\xb6\xc3\xbc  "); /* three columns, six bytes */
+    assert_fits("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 5, "...\xc3\xb6\xc3\xbc");
+    assert_fits("a\nb", 6, "a\\nb  ");
+}
+
+static void a_line_is_wrapped_at_blanks(void **state)
+{
+    (void)state;
+    char line[400] = "";
+    for (int i = 0; i < 20; i++) strcat(line, "a word, ");
+    kiln_wrap(line, sizeof line);
+    int lines = 0;
+    for (char *at = strtok(line, "\n"); at; at = strtok(NULL, "\n"), lines++) {
+        assert_true(strlen(at) <= KILN_COLUMNS);
+        assert_int_equal(strncmp(at, "  ", 2) == 0, lines > 0);
+    }
+    assert_int_equal(lines, 3);
+    char word[200] = "one ";
+    memset(word + 4, 'x', 150); /* no blank in it: it stays whole, on a line of its own */
+    word[154] = '\0';
+    kiln_wrap(word, sizeof word);
+    assert_int_equal(strncmp(word, "one\n  xx", 8), 0);
+    assert_int_equal(strlen(word), 4 + 2 + 150);
+}
+
 static void json_keeps_its_layout_and_its_meaning(void **state)
 {
     (void)state;
@@ -161,6 +201,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_cut_before_a_piece),
         cmocka_unit_test(a_printed_line_is_one_line),
         cmocka_unit_test(a_long_line_is_whole),
+        cmocka_unit_test(a_name_that_is_too_wide_shows_its_end),
+        cmocka_unit_test(a_line_is_wrapped_at_blanks),
         cmocka_unit_test(json_keeps_its_layout_and_its_meaning),
         cmocka_unit_test(a_message_is_one_line),
     };

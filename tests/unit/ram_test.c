@@ -320,6 +320,48 @@ static void what_is_named_has_room_for_later_lists(void **state)
     run.ram.foreseen = 0;
 }
 
+/* A cap that is named before the parent holds what was announced works after it does. */
+static void what_the_parent_will_hold_is_counted_once(void **state)
+{
+    enum { HELD = 40 };
+    static const kiln_stage_program program = {0};
+    const kiln_unit u = {.name = "one", .ram = 20 * MIB};
+    kiln_ram_plan p;
+    kiln_error err = {0};
+    (void)state;
+    needs_own_memory(); /* which grows between two plans there */
+    run.program = &program;
+    run.ram = (kiln_ram_use){.cap = 60 * MIB};
+    assert_true(kiln_run_parent_fits(&run));
+    const uint64_t without = run.ram.parent;
+    kiln_run_foresee_parent(&run, HELD * MIB);
+    assert_int_equal(run.ram.parent, without + HELD * MIB);
+    kiln_run_foresee_ram(&run, u.ram, 0);
+    assert_false(kiln_run_parent_fits(&run));
+    assert_int_equal(kiln_run_need_parent(&run, "cameras", &err), KILN_E_CAP);
+    const uint64_t least = least_named(&err);
+    char *held = mmap(NULL, HELD * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(held != MAP_FAILED);
+    memset(held, 1, HELD * MIB);
+    run.ram.cap = least * MIB;
+    assert_int_equal(kiln_run_need_parent(&run, "cameras", &err), KILN_OK);
+    assert_int_equal(kiln_ram_plan_make(&run, &u, due, 1, 1, &p, &err), KILN_OK);
+    assert_int_equal(munmap(held, HELD * MIB), 0);
+    run.ram.foreseen = 0;
+}
+
+static void small_results_are_counted_by_their_outputs(void **state)
+{
+    const kiln_unit picture = {.name = "picture", .n_outputs = 1}, chunk = {.name = "chunk"};
+    (void)state;
+    run.ram = (kiln_ram_use){.cap = 300 * MIB};
+    kiln_ram_results(&run, &chunk, 1, 1);
+    const uint64_t of_chunk = run.ram.results;
+    kiln_ram_results(&run, &picture, 1, 1);
+    assert_true(of_chunk == kiln_list_ram(1) && of_chunk > 4000);
+    assert_true(run.ram.results < 700 && kiln_small_list_ram(1000, 1, 100) == 1000 * (run.ram.results + sizeof chunk + 100));
+}
+
 static void what_workers_keep_is_predicted(void **state)
 {
     kiln_ram_plan p;
@@ -431,6 +473,8 @@ int main(void)
         cmocka_unit_test(threads_give_way_before_a_cap_is_refused),
         cmocka_unit_test(what_a_unit_has_for_each_thread_gives_way_too),
         cmocka_unit_test(what_is_named_has_room_for_later_lists),
+        cmocka_unit_test(what_the_parent_will_hold_is_counted_once),
+        cmocka_unit_test(small_results_are_counted_by_their_outputs),
         cmocka_unit_test(what_workers_keep_is_predicted),
         cmocka_unit_test(a_look_sees_what_this_process_touches),
         cmocka_unit_test(a_memfd_counts_once_and_without_its_holes),

@@ -331,7 +331,7 @@ static void a_unit_that_fails_in_a_part_is_tried_again_by_the_gather(void **stat
     (void)state;
     assert_int_equal(run("--count=6 --plan"), 0);
     assert_int_equal(run_in("--count=6 --kill-at=2 --shard=1/1 --part=", ""), 7);
-    assert_true(said("--gather tries them again"));
+    assert_true(said("--gather tries it again"));
     assert_int_equal(run_in("--count=6 --gather=", "--no-compute"), 7);
     assert_int_equal(number("round.missing"), 1);
     assert_true(is_text("round.missing_shards", "1"));

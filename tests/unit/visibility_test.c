@@ -47,6 +47,38 @@ static void an_area_is_that_of_the_covariance(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_area(&bad[i]) == 0);
 }
 
+static void what_covers_less_than_its_blur_has_little_area_of_its_own(void **state)
+{
+    (void)state;
+    /* covariances: 0.3 of blur alone, and [[5.3, 1], [1, 2.3]] */
+    const kiln_splat2d point = {.conic = {1 / 0.3f, 0, 1 / 0.3f}, .opacity = 1};
+    const kiln_splat2d broad = {.conic = {2.3f / 11.19f, -1 / 11.19f, 5.3f / 11.19f}, .opacity = 0.5f};
+    assert_true(fabs(kiln_seen_bare_area(&point) - 6.283185307179586 * 0.2) < 1e-5);
+    assert_true(fabs(kiln_seen_bare_area(&broad) - 6.283185307179586 * 0.5 * sqrt(5.2 * 2.2 - 1)) < 1e-4);
+    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}, .opacity = 0.5f}, {.conic = {NAN, 0, 1}, .opacity = 0.5f}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_bare_area(&bad[i]) == 0);
+}
+
+static void prominence_is_what_is_seen_and_could_be(void **state)
+{
+    (void)state;
+    assert_true(kiln_prominence(4, 9, 0) == 6);
+    assert_true(kiln_prominence(4, 9, 256 * 7) == 7); /* more of it would be seen from elsewhere */
+    assert_true(kiln_prominence(0, 0, 512) == 2);
+    for (unsigned k = 0; k < KILN_PROMINENCE_STEPS; k++) {
+        const double want = 0.5 * pow(10, k / 8.0), value = (double)kiln_prominence_value(k);
+        assert_true(fabs(value / want - 1) < 1e-7);
+        assert_int_equal(kiln_prominence_step(value), k); /* stored values stay */
+        assert_true(kiln_prominence_is_step((float)value));
+        assert_int_equal(kiln_prominence_step(want * 1.15), k);
+        assert_int_equal(kiln_prominence_step(want * 1.16), k < KILN_PROMINENCE_STEPS - 1 ? k + 1 : k);
+    }
+    assert_int_equal(kiln_prominence_step(0), 0);
+    assert_int_equal(kiln_prominence_step(1e300), KILN_PROMINENCE_STEPS - 1);
+    assert_false(kiln_prominence_is_step(0.6f));
+    assert_false(kiln_prominence_is_step(NAN));
+}
+
 /* ---- cameras ---------------------------------------------------------------------------------------------------------------- */
 enum { CAMERAS = 10 };
 
@@ -129,8 +161,12 @@ static void pictures_have_half_the_size_within_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_the_nearest_in_logarithms),       cmocka_unit_test(what_no_camera_has_has_the_least),
-        cmocka_unit_test(an_area_is_that_of_the_covariance),         cmocka_unit_test(cameras_are_spread_over_those_of_training),
+        cmocka_unit_test(steps_are_the_nearest_in_logarithms),
+        cmocka_unit_test(what_no_camera_has_has_the_least),
+        cmocka_unit_test(what_covers_less_than_its_blur_has_little_area_of_its_own),
+        cmocka_unit_test(prominence_is_what_is_seen_and_could_be),
+        cmocka_unit_test(an_area_is_that_of_the_covariance),
+        cmocka_unit_test(cameras_are_spread_over_those_of_training),
         cmocka_unit_test(pictures_have_half_the_size_within_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,11 @@ kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, k
 kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_error *err)
 {
     KILN_TRY(kiln_grow((void **)&d->cameras, d->n_cameras, sizeof *c, "cameras", err));
-    d->cameras[d->n_cameras++] = *c;
+    kiln_camera *to = &d->cameras[d->n_cameras];
+    *to = *c;
+    KILN_TRY(kiln_texts_add(&d->texts, c->photo, &to->photo, err));
+    KILN_TRY(kiln_texts_add(&d->texts, c->mask, &to->mask, err));
+    d->n_cameras++;
     return KILN_OK;
 }
 
@@ -34,10 +38,11 @@ kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const cha
     kiln_file_info info;
     KILN_TRY(kiln_file_stat(path, &info, err));
     KILN_TRY(kiln_grow((void **)&d->sources, d->n_sources, sizeof *d->sources, "source files", err));
-    kiln_source_file *s = &d->sources[d->n_sources++];
+    kiln_source_file *s = &d->sources[d->n_sources];
     *s = (kiln_source_file){.size = info.size, .mtime_ns = info.mtime_ns, .inode = info.inode};
-    snprintf(s->path, sizeof s->path, "%s", path);
     snprintf(s->role, sizeof s->role, "%s", role);
+    KILN_TRY(kiln_texts_add(&d->texts, path, &s->path, err));
+    d->n_sources++;
     return KILN_OK;
 }
 

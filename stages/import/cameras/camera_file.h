@@ -34,18 +34,19 @@ typedef struct {
     /* where photos are sought: by their path as given, or in an image folder by what follows its name */
     char (*dirs)[KILN_PATH_MAX]; /* owned */
     bool is_image_folder[KILN_PHOTO_DIRS];
-    uint32_t n_dirs;
+    uint32_t n_dirs, n_given;                                           /* the first n_given of them are of --photos */
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
     uint64_t n_replaced;           /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
     char unreadable[512];          /* why the first unreadable photo is that */
     uint8_t orientation;           /* EXIF's, of the photo that was found last */
     uint64_t n_turned, n_untilted; /* photos with an orientation: those that follow it, and those that are taken as stored */
-    bool last_unreadable;          /* the photo that was sought last is there and cannot be read */
-    bool may_lack_photos;          /* its cameras name no photos: none is expected */
-    uint64_t n_frames;             /* of a transforms.json; */
-    uint64_t n_dropped;            /* of these, for want of a photo */
-    uint64_t n_dropped_unreadable; /* of those, where it is there and cannot be read */
+    char photo[KILN_PATH_MAX], mask[KILN_PATH_MAX]; /* of the camera that is read now, which points to them */
+    bool last_unreadable;                           /* the photo that was sought last is there and cannot be read */
+    bool may_lack_photos;                           /* its cameras name no photos: none is expected */
+    uint64_t n_frames;                              /* of a transforms.json; */
+    uint64_t n_dropped;                             /* of these, for want of a photo */
+    uint64_t n_dropped_unreadable;                  /* of those, where it is there and cannot be read */
     char first_dropped[200];
     uint64_t n_masks_resampled, n_masks_left, n_masks_unreadable, n_masks_missing;
     char first_mask_left[512], first_mask_unreadable[512], first_mask_missing[512]; /* why; why; its name as given */
@@ -98,6 +99,7 @@ void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double he
 /* Room for one element more behind n: an array whose room is the next power of two of its count. *array is owned by the
  * caller and freed with free. */
 kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
+/* Copies the camera and its texts. */
 kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
 /* One sentence more; what does not fit is left out. */

@@ -20,7 +20,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
 {
     char who[40], numbered[40];
     double r[9], t[3];
-    kiln_camera c = {0};
+    kiln_camera c = {.photo = "", .mask = ""};
     kiln_photo_path p;
     const json_t *rotation = json_object_get(o, "R"), *name = json_object_get(o, "name");
     const double width = number_or(o, "width", 0), height = number_or(o, "height", 0);
@@ -39,7 +39,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     KILN_TRY(kiln_camera_pose(f, &c, r, t, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     kiln_photo_orient(f, &c, width, height);
-    if (c.photo_width != c.width || c.photo_height != c.height) c.photo[0] = 0, c.photo_width = c.photo_height = 0;
+    if (c.photo_width != c.width || c.photo_height != c.height) c.photo = "", c.photo_width = c.photo_height = 0;
     KILN_TRY(kiln_mask_find(f, &c, &p, NULL, err));
     return kiln_dataset_add_camera(f->d, &c, err);
 }

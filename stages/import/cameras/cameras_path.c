@@ -83,7 +83,7 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
     KILN_TRY(read_head(f, json, n, &h, err));
     for (size_t i = 0; i < n; i++) {
         const json_t *o = json_array_get(path, i);
-        kiln_camera c = {0};
+        kiln_camera c = {.photo = "", .mask = ""};
         snprintf(who, sizeof who, "camera %zu", i);
         snprintf(c.name, sizeof c.name, "path/%0*zu", h.digits, i);
         KILN_TRY(set_pose(f, &c, o, who, err));

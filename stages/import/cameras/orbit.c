@@ -90,7 +90,7 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_cam
     for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
         kiln_camera *c = &out[k];
         double eye[3];
-        memset(c, 0, sizeof *c);
+        *c = (kiln_camera){.photo = "", .mask = ""};
         snprintf(c->name, sizeof c->name, "orbit_%u", k);
         snprintf(c->split, sizeof c->split, "train");
         c->synthetic = true;

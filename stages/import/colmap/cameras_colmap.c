@@ -5,6 +5,7 @@
  * name missing things are COLMAP's own loose ends and do no harm. Keypoints are for visitors (colmap_visit.h), who get
  * the images instead of the list of cameras.
  */
+#include "base/count.h"
 #include "stages/import/colmap/colmap_model.h"
 #include "stages/import/colmap/colmap_visit.h"
 
@@ -77,7 +78,7 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
                                    const double *params, kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {0};
+    kiln_camera c = {.photo = "", .mask = ""};
     snprintf(who, sizeof who, "camera %u", id);
     KILN_TRY(kiln_camera_set_size(&c, (double)width, (double)height, m->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, model, params, m->path, who, err));
@@ -102,7 +103,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
                                   kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {0};
+    kiln_camera c = {.photo = "", .mask = ""};
     kiln_photo_path p;
     const colmap_camera key = {.id = camera_id};
     const colmap_camera *from = bsearch(&key, m->cameras, m->n_cameras, sizeof key, by_camera_id);
@@ -207,7 +208,11 @@ static kiln_status read_rigs(kiln_colmap *m, const char *folder, const encoding 
     KILN_TRY(read_part(m, folder, "frames", e->suffix, e->frames, err));
     if (m->framed.n) qsort(m->framed.id, m->framed.n, sizeof *m->framed.id, by_u32);
     for (uint32_t i = 0; i < m->images.n; i++) n_alone += !has_id(&m->framed, m->images.id[i]);
-    if (n_alone) kiln_dataset_note(m->f->d, "'%s': %u images belong to no frame; their own poses are used", folder, n_alone);
+    if (n_alone)
+        kiln_dataset_note(
+            m->f->d, "'%s': %s", folder,
+            KILN_COUNT(n_alone,
+                       "image belongs to no frame; its own pose is used|images belong to no frame; their own poses are used"));
     return KILN_OK;
 }
 

@@ -330,6 +330,8 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader && out->reader->members)
         st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
+    if (st == KILN_OK && out->photos[0] && out->photos_sought == 0 && !wishes->rows_alone)
+        kiln_dataset_note(out, "--photos '%s' is not looked into: no camera names a photo", out->photos);
     free(s.files);
     if (st == KILN_OK) st = kiln_dataparser_apply(out, wishes->no_dataparser, err);
     if (st != KILN_OK) kiln_dataset_release(out);
@@ -344,6 +346,7 @@ void kiln_dataset_release(kiln_dataset *d)
     free(d->members);
     free(d->sources);
     free(d->findings);
+    kiln_texts_release(&d->texts);
     kiln_buffer_release(&d->missing);
     *d = (kiln_dataset){0};
 }

@@ -104,10 +104,17 @@ typedef struct kiln_dataset {
     uint64_t n_masks;           /* cameras whose photo has a mask */
     uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
     kiln_buffer missing;        /* their names, each ended by NUL */
-    char photos[4096];          /* --photos; "" not given */
+    char photos[4096];          /* --photos; "" not given; of the photos that cameras name: */
+    uint64_t photos_sought;     /*   all of them */
+    uint64_t photos_in_given;   /*   those that are there, readable or not */
+    uint64_t photos_elsewhere;  /*   those that are not there, but in another folder */
+    char first_sought[400];     /*   the first of all: its path as given, */
+    char sought_in_given[600];  /*   and the folders of --photos where it was sought, for people */
+    char first_elsewhere[400];  /*   where the first of those is */
     char sought[1024];          /* the folders where photos were sought, for people */
     kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
+    kiln_texts texts;     /* of cameras and sources; owned */
     uint32_t n_distorted; /* cameras with a lens, by kiln_pinholes_set */
     char lens[40];        /* model of the first of them */
     bool other_lenses;    /* there are more models */

@@ -208,6 +208,7 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
     KILN_TRY(try_colmap(s, taken, err));
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));
+    KILN_TRY(kiln_photos_check_given(s->d, err));
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped && !s->d->missing.size)
         return kiln_fail(err, KILN_E_INPUT, "none of the photos of %llu frame%s in '%s' can be read; convert them to PNG or JPEG",
                          (unsigned long long)s->d->frames_read, s->d->frames_read == 1 ? "" : "s", s->d->root);

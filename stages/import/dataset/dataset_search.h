@@ -43,6 +43,9 @@ kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err) KILN_MUST_CHECK;
 /* The name of the next missing photo behind `name`, a pointer that this gave; NULL: the first; returns NULL behind the last. */
 const char *kiln_missing_next(const kiln_dataset *d, const char *name);
+/* Fails if --photos has none of the photos that cameras name (KILN_E_INPUT), and notes those that are elsewhere. Behind the last
+ * camera. */
+kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 /* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
 

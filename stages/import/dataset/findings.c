@@ -1,5 +1,6 @@
 #include "stages/import/dataset/findings.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
@@ -57,11 +58,11 @@ static bool lens_line(const kiln_dataset *d, char out[LINE])
 void kiln_lenses_warn(const kiln_dataset *d)
 {
     if (d->n_blind)
-        kiln_warn("%u of %u lenses show nothing of their photos: undistorted they are empty; are the parameters right?", d->n_blind,
-                  d->n_distorted);
+        kiln_warn("%u of %s show nothing of their photos: undistorted they are empty; are the parameters right?", d->n_blind,
+                  KILN_COUNT(d->n_distorted, "lens|lenses"));
     if (d->n_folded)
-        kiln_warn("%u of %u lenses fold the picture back inside the photo: undistorted it lacks what is farther out", d->n_folded,
-                  d->n_distorted);
+        kiln_warn("%u of %s fold the picture back inside the photo: undistorted it lacks what is farther out", d->n_folded,
+                  KILN_COUNT(d->n_distorted, "lens|lenses"));
 }
 
 static json_t *missing_json(const kiln_dataset *d)
@@ -113,7 +114,7 @@ static void say_unused(const kiln_dataset *d)
         else
             kiln_chat("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
     }
-    if (n > NAMED) kiln_say("not used: %u more files (--list names them)", n - NAMED);
+    if (n > NAMED) kiln_say("not used: %s (--list names them)", KILN_COUNT(n - NAMED, "more file"));
 }
 
 void kiln_findings_say(const kiln_dataset *d)

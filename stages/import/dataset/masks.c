@@ -62,7 +62,8 @@ static bool try_mask(search *s, const char *path)
         return false;
     }
     if (!same && c->mask[0]) return false;
-    snprintf(c->mask, sizeof c->mask, "%s", path);
+    snprintf(s->f->mask, sizeof s->f->mask, "%s", path);
+    c->mask = s->f->mask;
     c->mask_width = width;
     c->mask_height = height;
     return same;

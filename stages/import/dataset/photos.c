@@ -5,7 +5,10 @@
  * images_8 of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
  * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
  * camera without photo costs few looks.
+ *
+ * Who gives --photos means that folder: if none of the photos is there, that is an error, and each that is elsewhere is told.
  */
+#include "base/count.h"
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
 #include "stages/image/image.h"
@@ -92,7 +95,7 @@ static void find_dirs(kiln_camera_file *f, const char *root)
 {
     char dir[KILN_PATH_MAX];
     if (f->d->photos[0]) add_given(f, f->d->photos);
-    const uint32_t first = f->n_dirs;
+    const uint32_t first = f->n_given = f->n_dirs;
     snprintf(dir, sizeof dir, "%s", f->path);
     if (!kiln_is_dir(f->path)) dir[kiln_path_base(dir) - dir - 1] = 0; /* absolute: there is a slash */
     if (!dir[0]) snprintf(dir, sizeof dir, "/");
@@ -177,7 +180,8 @@ static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
     kiln_error why = {0};
     if (!kiln_is_file(path)) return false;
     if (kiln_picture_look(path, &c->photo_width, &c->photo_height, &f->orientation, &why) == KILN_OK) {
-        snprintf(c->photo, sizeof c->photo, "%s", path);
+        snprintf(f->photo, sizeof f->photo, "%s", path);
+        c->photo = f->photo;
         return true;
     }
     if (!f->unreadable[0]) snprintf(f->unreadable, sizeof f->unreadable, "%.500s", why.msg);
@@ -198,13 +202,13 @@ static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, cons
     return false;
 }
 
-/* The folders where photos are sought, those inside the data set relative to it; as many as there is room for. */
-static void name_dirs(const kiln_camera_file *f, char *out, size_t room)
+/* The first n folders where photos are sought, those inside the data set relative to it; as many as there is room for. */
+static void name_dirs(const kiln_camera_file *f, uint32_t n_dirs, char *out, size_t room)
 {
     const size_t root = strlen(f->d->root);
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t i = 0; i < f->n_dirs; i++) {
+    for (uint32_t i = 0; i < n_dirs; i++) {
         const char *dir = f->dirs[i];
         if (i > 0 && strcmp(f->dirs[i - 1], dir) == 0) continue; /* in two ways */
         if (root && strncmp(dir, f->d->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
@@ -221,20 +225,53 @@ static kiln_status count_missing(kiln_camera_file *f, const kiln_photo_path *p, 
 {
     f->n_missing++;
     if (f->may_lack_photos || f->last_unreadable) return KILN_OK;
-    if (f->d->photos_missing++ == 0) name_dirs(f, f->d->sought, sizeof f->d->sought);
+    if (f->d->photos_missing++ == 0) name_dirs(f, f->n_dirs, f->d->sought, sizeof f->d->sought);
     return kiln_buffer_put(&f->d->missing, p->path, strlen(p->path) + 1, err);
+}
+
+/* What --photos was good for. found: the photo's path, "" for none. */
+static void count_given(kiln_camera_file *f, const kiln_photo_path *p, bool in_given, const char *found)
+{
+    kiln_dataset *d = f->d;
+    if (!d->photos[0] || (f->may_lack_photos && !found[0])) return;
+    if (d->photos_sought++ == 0) {
+        snprintf(d->first_sought, sizeof d->first_sought, "%.*s", (int)sizeof d->first_sought - 1, p->path);
+        name_dirs(f, f->n_given, d->sought_in_given, sizeof d->sought_in_given);
+    }
+    d->photos_in_given += in_given;
+    if (in_given || !found[0] || d->photos_elsewhere++ > 0) return;
+    snprintf(d->first_elsewhere, sizeof d->first_elsewhere, "%.*s", (int)sizeof d->first_elsewhere - 1, found);
+}
+
+kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err)
+{
+    if (d->photos_sought && !d->photos_in_given)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "--photos '%s' has none of the %s that the cameras name; the first, '%s', was sought in %s: name the "
+                         "folder that holds them, or take --photos back with --reset",
+                         d->photos, KILN_COUNT(d->photos_sought, "photo"), d->first_sought, d->sought_in_given);
+    if (d->photos_elsewhere)
+        kiln_dataset_note(d, "of %s %llu %s not in --photos '%s' and taken from elsewhere; the first is '%s'",
+                          KILN_COUNT(d->photos_sought, "photo"), (unsigned long long)d->photos_elsewhere,
+                          d->photos_elsewhere == 1 ? "is" : "are", d->photos, d->first_elsewhere);
+    return KILN_OK;
 }
 
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
+    bool in_given = false;
     f->last_unreadable = false;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
-        if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
+        const bool found = try_names(f, c, f->dirs[i], p->path + from, p->stem - from);
+        if (i < f->n_given) in_given = found || f->last_unreadable;
+        if (!found) continue;
+        count_given(f, p, in_given, c->photo);
         f->n_photos++;
         f->n_replaced += f->last_unreadable;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);
     }
+    count_given(f, p, in_given, "");
     f->n_unreadable += f->last_unreadable;
     return count_missing(f, p, err);
 }

@@ -33,7 +33,7 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
     out->n = d->n_sources;
     if (d->reader) {
         kiln_source_file *f = &out->files[out->n++];
-        snprintf(f->path, sizeof f->path, "%s", d->rows_path);
+        f->path = d->rows_path;
         snprintf(f->role, sizeof f->role, "rows");
         KILN_TRY(look_at(f, err));
     }
@@ -56,8 +56,7 @@ void kiln_sources_release(kiln_sources *s)
 
 const kiln_source_file *kiln_sources_find(const kiln_sources *s, const char *path)
 {
-    kiln_source_file key;
-    snprintf(key.path, sizeof key.path, "%s", path);
+    const kiln_source_file key = {.path = path};
     return bsearch(&key, s->files, s->n, sizeof key, by_path);
 }
 

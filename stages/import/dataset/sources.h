@@ -8,7 +8,7 @@
 #include "stages/import/dataset/dataset.h"
 
 typedef struct {
-    kiln_source_file *files; /* owned; in order of path, unique */
+    kiln_source_file *files; /* owned, but for the paths, which are the data set's; in order of path, unique */
     bool *is_rows;           /* owned, [n]: rows come from this file */
     uint32_t n;
     bool touched; /* some file's size, mtime or inode differs from what is stored */

@@ -1,5 +1,6 @@
 #include "stages/import/sog/sog_notes.h"
 
+#include "base/count.h"
 #include "base/file.h"
 
 #include <stdarg.h>
@@ -53,8 +54,12 @@ void kiln_sog_info_take(const kiln_sog_codes *c, kiln_source_info *info)
 void kiln_sog_note_unknown(const kiln_sog_codes *c, kiln_source_info *info)
 {
     if (c->unknown_tags)
-        kiln_sog_note(info, "%llu rotations have no valid tag and are taken as none", (unsigned long long)c->unknown_tags);
+        kiln_sog_note(info, "%s taken as none",
+                      KILN_COUNT(c->unknown_tags, "rotation has no valid tag and is|rotations have no valid tag and are"));
     if (c->unknown_labels)
-        kiln_sog_note(info, "%llu Gaussians name colours outside of the palette and get none above degree 0",
-                      (unsigned long long)c->unknown_labels);
+        kiln_sog_note(
+            info, "%s none above degree 0",
+            KILN_COUNT(
+                c->unknown_labels,
+                "Gaussian names colours outside of the palette and gets|Gaussians name colours outside of the palette and get"));
 }

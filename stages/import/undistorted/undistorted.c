@@ -1,5 +1,6 @@
 #include "stages/import/undistorted/undistorted.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -141,6 +142,7 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     if (st != KILN_OK)
         kiln_folder_drop(temporary);
     else
-        kiln_say("%u photos (%u undistorted) and a COLMAP model of pinholes: %s", d->n_cameras, d->as_is ? 0 : d->n_distorted, dir);
+        kiln_say("%s (%u undistorted) and a COLMAP model of pinholes: %s", KILN_COUNT(d->n_cameras, "photo"),
+                 d->as_is ? 0 : d->n_distorted, dir);
     return st;
 }

@@ -1,0 +1,106 @@
+/* level_sites -- see level_sites.h. */
+#include "schema/level_sites.h"
+
+#include "base/memory.h"
+#include "schema/layers.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static double weight_of(const float *weights, const float *visibility, uint64_t row)
+{
+    const double w = (weights ? (double)weights[row] : 1) * (visibility ? (double)visibility[row] : 1);
+    return w > (double)FLT_MIN ? w : (double)FLT_MIN; /* a stranger's weights may all be 0 */
+}
+
+void kiln_level_sites_make(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t first,
+                           uint64_t count, kiln_level_sites *out)
+{
+    double all = 0;
+    out->n = (uint32_t)(count < KILN_LEVEL_SITES ? count : KILN_LEVEL_SITES);
+    for (uint64_t i = first; i < first + count; i++) all += weight_of(weights, visibility, i);
+    for (uint32_t s = 0; s < out->n; s++) {
+        const uint64_t begin = first + count * s / out->n, end = first + count * (s + 1) / out->n;
+        double run = 0, before = 0, surface = 0;
+        uint64_t middle = begin;
+        for (uint64_t i = begin; i < end; i++) {
+            run += weight_of(weights, visibility, i);
+            surface += weights ? (double)weights[i] : 0;
+        }
+        for (uint64_t i = begin; i < end && before <= 0.5 * run; i++) {
+            before += weight_of(weights, visibility, i);
+            middle = i;
+        }
+        for (uint64_t a = 0; a < 3; a++) out->site[s].at[a] = means[a * n + middle];
+        out->site[s].share = (float)(run / all);
+        out->site[s].least = (float)sqrt(surface / 12.566370614359172);
+    }
+}
+
+double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3], double near_m)
+{
+    double sum = 0, shares = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const double least = (double)s->site[i].least > near_m ? (double)s->site[i].least : near_m;
+        double away = 0;
+        for (int a = 0; a < 3; a++) {
+            const double d = (double)s->site[i].at[a] - eye[a];
+            away += d * d;
+        }
+        sum += (double)s->site[i].share / (away > least * least ? away : least * least);
+        shares += (double)s->site[i].share;
+    }
+    const double distance = sqrt(shares / sum);
+    return distance > near_m ? distance : near_m; /* sums of rounded shares */
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3])
+{
+    float at[KILN_LEVEL_SITES];
+    const uint32_t left_out = s->n / 16;
+    for (int a = 0; a < 3; a++) {
+        for (uint32_t i = 0; i < s->n; i++) at[i] = s->site[i].at[a];
+        qsort(at, s->n, sizeof *at, ascending);
+        lo[a] = at[left_out];
+        hi[a] = at[s->n - 1 - left_out];
+    }
+}
+
+static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_sites *out, kiln_error *err)
+{
+    float *rows;
+    const bool seen = kiln_chunk_plane(c, "visibility") != NULL;
+    KILN_TRY(kiln_alloc_unset((void **)&rows, c->count, 5 * sizeof *rows, "the places of a node", err));
+    float *const weights = rows + 3 * c->count, *const visibility = rows + 4 * c->count;
+    kiln_status st = kiln_plane_read(m, c, "means", rows, 3 * c->count * sizeof *rows, err);
+    if (st == KILN_OK) st = kiln_plane_read(m, c, "weights", weights, c->count * sizeof *rows, err);
+    if (st == KILN_OK && seen) st = kiln_plane_read(m, c, "visibility", visibility, c->count * sizeof *rows, err);
+    if (st == KILN_OK) kiln_level_sites_make(rows, weights, seen ? visibility : NULL, c->count, 0, c->count, out);
+    free(rows);
+    return st;
+}
+
+kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&t->sites, t->n_nodes, "the places of nodes", err));
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        kiln_level_node *n = &t->nodes[i];
+        if (n->n_levels == 0) continue;
+        const kiln_status st = read_node(m, n->levels[n->n_levels - 1], &t->sites[i], err);
+        if (st != KILN_OK) {
+            for (uint32_t k = 0; k < i; k++) t->nodes[k].sites = NULL;
+            free(t->sites);
+            t->sites = NULL;
+            return st;
+        }
+        if (t->sites[i].n > 0) n->sites = &t->sites[i];
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,348 @@
+/* slurm_job -- see the header. A step is a stage's program with the words that `kiln pipeline` gives it and those of the round
+ * (stages/engine/round.h). Our own stages run in this process, as under `kiln pipeline`. */
+#include "stages/front/slurm_job.h"
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "stages/front/open_round.h"
+#include "stages/front/programs.h"
+#include "stages/front/slurm_calls.h"
+#include "stages/front/slurm_submit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int busy = 75, partial = 7, stale = 4; /* exit codes of stages, base/status.h */
+
+/* Runs the stage's program; NULL ends the words that are added to its own. */
+static kiln_status run_step(const kiln_stage_command *c, const char *const *more, int *code, kiln_error *err)
+{
+    kiln_words words = {0};
+    int signal;
+    kiln_status st = kiln_words_add_all(&words, &c->words, err);
+    for (; *more && st == KILN_OK; more++) st = kiln_words_add(&words, *more, err);
+    char *const path = st == KILN_OK ? words.word[0] : NULL;
+    if (st == KILN_OK) st = kiln_program_run(c->stage, (const char **)words.word, false, code, &signal, err);
+    if (path) words.word[0] = path;             /* which is set there */
+    kiln_log_init(KILN_SLURM, KILN_LOG_NORMAL); /* a stage has one of its own */
+    (void)fflush(stdout);
+    kiln_words_release(&words);
+    return st;
+}
+
+/* ---- a round's job ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_slurm_bake *b;
+    const char *first;
+    unsigned try;
+    const kiln_stage_command *now; /* the stage that it is at */
+    kiln_open_round open;
+    bool ended; /* nothing more is to be done by this job */
+    int code;
+} round_job;
+
+/* Nothing more is submitted. code 0: the bake is finished, and why is "". */
+static kiln_status end_bake(round_job *j, int code, const char *stage, const char *why, kiln_error *err)
+{
+    char sentence[KILN_SLURM_WHY_MAX];
+    const bool same_helps = code != 0 && code != 2 && code != stale && code != partial; /* those remain as they are */
+    (void)snprintf(sentence, sizeof sentence, "%.*s%s", KILN_SLURM_WHY_MAX - 64, why,
+                   same_helps ? "; the same kiln slurm goes on from there" : "");
+    j->ended = true;
+    j->code = code;
+    if (*sentence) kiln_say("%s", sentence);
+    return kiln_slurm_end_put(&j->b->folder, code, stage, sentence, err);
+}
+
+static kiln_status end_stage(round_job *j, int code, kiln_error *err)
+{
+    char why[128];
+    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d", j->now->stage, code);
+    return end_bake(j, code, j->now->stage, why, err);
+}
+
+static kiln_status end_by_other_plan(round_job *j, kiln_error *err)
+{
+    char why[KILN_SLURM_WHY_MAX];
+    kiln_buffer command = {0};
+    KILN_TRY(kiln_slurm_break_command(j->b, j->now->stage, &command, err));
+    (void)snprintf(why, sizeof why,
+                   "the open plan of %s is of other options or files: give the old ones again, or give the plan up with %.700s",
+                   j->now->stage, (const char *)command.data);
+    kiln_buffer_release(&command);
+    return end_bake(j, stale, j->now->stage, why, err);
+}
+
+/* Is a round of the stage open that this job is at? */
+static kiln_status look_for_round(round_job *j, bool *stands, kiln_error *err)
+{
+    KILN_TRY(kiln_open_round_read(j->b->folder.manifest, &j->open, err));
+    *stands = j->open.there && !strcmp(j->open.stage, j->now->stage);
+    return KILN_OK;
+}
+
+static kiln_status note_partial(round_job *j, kiln_error *err)
+{
+    char name[64], why[256];
+    if (j->now->allows_partial) {
+        kiln_slurm_partial_name(j->now->stage, name);
+        return kiln_slurm_note_put(&j->b->folder, name, "7\n", err);
+    }
+    (void)snprintf(
+        why, sizeof why,
+        "kiln-%s gave units up (exit code 7); the same kiln slurm tries them again, --allow-partial goes on without them",
+        j->now->stage);
+    return end_bake(j, partial, j->now->stage, why, err);
+}
+
+/* Runs a step of the stage. j->ended: the bake cannot go on. */
+static kiln_status settle_step(round_job *j, const char *const *more, kiln_error *err)
+{
+    int code;
+    bool stands;
+    KILN_TRY(run_step(j->now, more, &code, err));
+    if (code == 0) return KILN_OK;
+    if (code == busy) {
+        kiln_error why = {0};
+        (void)kiln_slurm_requeue(&why);
+        return end_bake(j, busy, j->now->stage, why.msg, err);
+    }
+    if (code == partial) return note_partial(j, err);
+    if (code != stale) return end_stage(j, code, err);
+    KILN_TRY(look_for_round(j, &stands, err));
+    return stands ? end_by_other_plan(j, err) : end_stage(j, code, err);
+}
+
+/* ---- tasks of the round ----------------------------------------------------------------------------------------------- */
+
+static bool is_task_of(const kiln_slurm_job *job, const void *key) { return job->is_task && !strcmp(job->key, key); }
+
+/* A bake that was cancelled meanwhile: kiln slurm --cancel may have looked before these were submitted. */
+static kiln_status cancel_submitted(const kiln_words *tasks, const char *next, kiln_error *err)
+{
+    kiln_words ids = {0};
+    kiln_status st = kiln_words_add_all(&ids, tasks, err);
+    if (st == KILN_OK && *next) st = kiln_words_add(&ids, next, err);
+    if (st == KILN_OK) st = kiln_slurm_cancel_jobs(&ids, err);
+    kiln_words_release(&ids);
+    return st;
+}
+
+/* Submits this job behind the arrays with these ids, and ends. */
+static kiln_status follow_tasks(round_job *j, unsigned try, const kiln_words *ids, kiln_error *err)
+{
+    char next[KILN_SLURM_ID_MAX], arrays[256] = "";
+    kiln_error why = {0};
+    for (size_t i = 0; i < ids->n; i++)
+        (void)snprintf(arrays + strlen(arrays), sizeof arrays - strlen(arrays), "%s%s", i ? ":" : "", ids->word[i]);
+    if (kiln_slurm_submit_round(j->b, j->open.stage, j->open.key, j->first, try, ids, next, &why) != KILN_OK) {
+        char sentence[KILN_SLURM_WHY_MAX];
+        (void)snprintf(sentence, sizeof sentence, "the job behind the tasks of %s could not be submitted: %.600s", j->open.stage,
+                       why.msg);
+        return end_bake(j, kiln_exit_code(KILN_E_IO), j->open.stage, sentence, err);
+    }
+    kiln_print(KILN_SLURM ": %s: %u tasks, array %s; then job %s", j->open.stage, j->open.tasks, arrays, next);
+    j->ended = true;
+    return kiln_slurm_note_there(&j->b->folder, "cancelled") ? cancel_submitted(ids, next, err) : KILN_OK;
+}
+
+static kiln_status submit_missing(round_job *j, const kiln_task_list *missing, kiln_error *err)
+{
+    kiln_words ids = {0};
+    kiln_error why = {0};
+    if (kiln_slurm_note_there(&j->b->folder, "cancelled"))
+        return end_bake(j, kiln_exit_code(KILN_E_TERMINATED), j->open.stage, "cancelled", err);
+    kiln_status st = kiln_slurm_submit_tasks(j->b, &j->open, missing, &ids, &why);
+    if (st == KILN_OK) {
+        st = follow_tasks(j, j->try + 1, &ids, err);
+    } else {
+        char sentence[KILN_SLURM_WHY_MAX];
+        (void)snprintf(sentence, sizeof sentence, "the tasks of %s could not be submitted: %.600s", j->open.stage, why.msg);
+        st = end_bake(j, kiln_exit_code(KILN_E_IO), j->open.stage, sentence, err);
+    }
+    kiln_words_release(&ids);
+    return st;
+}
+
+/* Tasks of this plan that are in the queue, from before this job was killed: it only waits for them. */
+static kiln_status follow_waiting(round_job *j, kiln_error *err)
+{
+    kiln_slurm_jobs jobs;
+    kiln_words ids = {0};
+    KILN_TRY(kiln_slurm_jobs_now(j->b->folder.path, &jobs, err));
+    kiln_status st = kiln_slurm_jobs_ids(&jobs, is_task_of, j->open.key, &ids, err);
+    if (st == KILN_OK && ids.n) st = follow_tasks(j, j->try, &ids, err);
+    kiln_words_release(&ids);
+    kiln_slurm_jobs_release(&jobs);
+    return st;
+}
+
+/* ---- a stage ---------------------------------------------------------------------------------------------------------- */
+
+static kiln_status plan_stage(round_job *j, uint32_t n, kiln_error *err)
+{
+    char tasks[16];
+    (void)snprintf(tasks, sizeof tasks, "%u", n);
+    return settle_step(j, (const char *const[]){"--plan", "--tasks", tasks, NULL}, err);
+}
+
+static kiln_status gather_stage(round_job *j, kiln_error *err)
+{
+    char tasks[16];
+    (void)snprintf(tasks, sizeof tasks, "%u", j->b->tasks);
+    return settle_step(j, (const char *const[]){"--gather", j->b->folder.parts, "--remove-parts", "--tasks", tasks, NULL}, err);
+}
+
+static kiln_status forget_partial(round_job *j, kiln_error *err)
+{
+    char name[64];
+    kiln_slurm_partial_name(j->now->stage, name);
+    return kiln_slurm_note_drop(&j->b->folder, name, err);
+}
+
+/* What the open round wants: tasks, or a gather. *fresh: none of the plan's tasks was submitted. */
+static kiln_status advance_round(round_job *j, bool *fresh, kiln_error *err)
+{
+    kiln_task_list missing;
+    bool stands = true;
+    if (!*fresh) KILN_TRY(follow_waiting(j, err));
+    if (j->ended) return KILN_OK;
+    /* All parts may be there: those of a plan like this one that was given up, for example. */
+    KILN_TRY(kiln_open_round_missing(&j->open, j->b->folder.parts_fd, j->b->folder.parts, &missing, err));
+    kiln_status st = KILN_OK;
+    if (missing.n && j->try < KILN_SLURM_TRIES) {
+        /* Planned once more, a plan that stands stays as it is: options that are others are refused before tasks are submitted, and
+         * what a killed gather has left in the manifest's log does not keep them from reading. */
+        if (!*fresh) st = plan_stage(j, j->open.tasks, err);
+        if (st == KILN_OK && !j->ended) st = look_for_round(j, &stands, err);
+        if (st == KILN_OK && !j->ended && stands) st = submit_missing(j, &missing, err);
+    } else {
+        st = gather_stage(j, err);
+        j->try = 0;
+        *fresh = true;
+    }
+    kiln_task_list_release(&missing);
+    return st;
+}
+
+/* Gathers or plans the stage; returns when it is finished, or j->ended. */
+static kiln_status advance_stage(round_job *j, const kiln_stage_command *stage, kiln_error *err)
+{
+    bool has_rounds, stands, fresh = false;
+    j->now = stage;
+    KILN_TRY(kiln_slurm_has_rounds(stage->stage, &has_rounds, err));
+    KILN_TRY(look_for_round(j, &stands, err));
+    if (!has_rounds) {
+        KILN_TRY(forget_partial(j, err));
+        KILN_TRY(settle_step(j, (const char *const[]){"--allow-network-fs", NULL}, err)); /* only this host writes */
+        return KILN_OK;
+    }
+    if (!stands) {
+        KILN_TRY(forget_partial(j, err));
+        KILN_TRY(plan_stage(j, j->b->tasks, err));
+        j->try = 0;
+        fresh = true;
+        if (!j->ended) KILN_TRY(look_for_round(j, &stands, err));
+    }
+    while (stands && !j->ended) {
+        KILN_TRY(advance_round(j, &fresh, err));
+        if (!j->ended) KILN_TRY(look_for_round(j, &stands, err));
+    }
+    j->try = 0;
+    return KILN_OK;
+}
+
+/* ---- all stages ------------------------------------------------------------------------------------------------------- */
+
+/* A round that an earlier call has left open keeps every other stage from writing, so it comes first. */
+static kiln_status advance_open_round(round_job *j, kiln_error *err)
+{
+    char why[128];
+    KILN_TRY(kiln_open_round_read(j->b->folder.manifest, &j->open, err));
+    if (!j->open.there || !strcmp(j->open.stage, j->first)) return KILN_OK;
+    const kiln_stage_command *stage = kiln_slurm_command_of(j->b, j->open.stage);
+    if (stage) return advance_stage(j, stage, err);
+    (void)snprintf(why, sizeof why, "a plan of %s stands, which is none of the stages asked for", j->open.stage);
+    return end_bake(j, busy, j->open.stage, why, err);
+}
+
+static kiln_status end_all(round_job *j, kiln_error *err)
+{
+    char name[64], stages[256] = "", why[400];
+    const char *first = NULL;
+    for (size_t i = 0; i < j->b->commands.n; i++) {
+        const char *stage = j->b->commands.stage[i].stage;
+        kiln_slurm_partial_name(stage, name);
+        if (!kiln_slurm_note_there(&j->b->folder, name)) continue;
+        (void)snprintf(stages + strlen(stages), sizeof stages - strlen(stages), "%s%s", first ? " " : "", stage);
+        if (!first) first = stage;
+    }
+    if (first) {
+        (void)snprintf(why, sizeof why, "baked in part: units of %s were given up; the same kiln slurm tries them again", stages);
+        return end_bake(j, partial, first, why, err);
+    }
+    kiln_print(KILN_SLURM ": the bake is finished");
+    return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, "", err);
+}
+
+static kiln_status advance_bake(round_job *j, kiln_error *err)
+{
+    bool skipping = true;
+    KILN_TRY(advance_open_round(j, err));
+    for (size_t i = 0; i < j->b->commands.n && !j->ended; i++) {
+        const kiln_stage_command *stage = &j->b->commands.stage[i];
+        if (!strcmp(stage->stage, j->first)) skipping = false;
+        if (skipping) continue;
+        j->first = stage->stage;
+        KILN_TRY(advance_stage(j, stage, err));
+    }
+    return j->ended ? KILN_OK : end_all(j, err);
+}
+
+/* A call that came later has begun anew: Slurm may start a job again that was held to be gone. */
+static kiln_status is_of_earlier_chain(const kiln_slurm_bake *b, bool *is, kiln_error *err)
+{
+    char chain[64];
+    bool there;
+    KILN_TRY(kiln_slurm_note_read(&b->folder, "chain", chain, sizeof chain, &there, err));
+    *is = there && strcmp(chain, b->chain) != 0;
+    if (*is) kiln_print(KILN_SLURM ": a later kiln slurm has begun anew, so this job of an earlier one does nothing");
+    return KILN_OK;
+}
+
+kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsigned try, int *code, kiln_error *err)
+{
+    round_job j = {.b = b, .first = first, .try = try};
+    kiln_error lost;
+    bool outdated = false;
+    *code = 0;
+    kiln_status st = is_of_earlier_chain(b, &outdated, err);
+    if (outdated) return KILN_OK;
+    if (st == KILN_OK) st = advance_bake(&j, err);
+    *code = j.code;
+    if (st == KILN_OK || j.ended) return st;
+    /* Else --status would say that nothing is known. */
+    const kiln_status told = end_bake(&j, kiln_exit_code(st), j.now ? j.now->stage : first, err->msg, &lost);
+    *code = j.code;
+    return told == KILN_OK ? KILN_OK : st;
+}
+
+/* ---- a task ----------------------------------------------------------------------------------------------------------- */
+
+kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *share, int *code, kiln_error *err)
+{
+    char shard[32];
+    kiln_open_round open;
+    *code = 0;
+    KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
+    if (!open.there || strcmp(open.stage, share->stage) != 0 || strcmp(open.key, share->plan) != 0 || open.tasks != share->of) {
+        kiln_print(KILN_SLURM ": the round of %s that this task belongs to is over", share->stage); /* somebody has finished it */
+        return KILN_OK;
+    }
+    const kiln_stage_command *stage = kiln_slurm_command_of(b, share->stage);
+    if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is none of the stages of this bake", share->stage);
+    (void)snprintf(shard, sizeof shard, "%u/%u", share->task, share->of);
+    KILN_TRY(run_step(stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
+    return *code == busy ? kiln_slurm_requeue(err) : KILN_OK;
+}

@@ -1,0 +1,223 @@
+/* slurm_submit -- see the header. */
+#include "stages/front/slurm_submit.h"
+
+#include "base/own_program.h"
+#include "stages/front/programs.h"
+#include "stages/front/slurm_calls.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what is not for --sbatch ----------------------------------------------------------------------------------------- */
+
+/* Each of these would make several jobs of one, keep a job from being the next of its chain, or replace what is set here. */
+static const char *const refused_options[] = {
+    "array",     "chdir",  "comment",  "dependency", "error",     "export", "hold", "job-name",
+    "open-mode", "output", "parsable", "signal",     "test-only", "wait",   "wrap",
+};
+static const char refused_letters[] = "aDdeHJoW";
+static const char letters_alone[] = "hHIkOQRsuvVW"; /* those of sbatch without a value */
+
+static kiln_status refuse_option(const char *word, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is not for the jobs of a bake, which set it themselves or need it unset",
+                     word);
+}
+
+/* sbatch takes any beginning of a long name that is no beginning of another. */
+static bool is_refused_long(const char *name)
+{
+    const size_t n = strcspn(name, "=");
+    for (size_t i = 0; i < sizeof refused_options / sizeof *refused_options; i++)
+        if (n && !strncmp(name, refused_options[i], n)) return true;
+    return false;
+}
+
+static bool is_refused_short(const char *letters)
+{
+    for (; *letters; letters++) {
+        if (strchr(refused_letters, *letters)) return true;
+        if (!strchr(letters_alone, *letters)) return false; /* what follows is its value */
+    }
+    return false;
+}
+
+/* May the next word be the value of this one? */
+static bool wants_value(const char *word)
+{
+    if (word[0] != '-' || !word[1]) return false;
+    if (word[1] == '-') return !strchr(word, '=');
+    while (*++word && strchr(letters_alone, *word)) continue;
+    return *word && !word[1];
+}
+
+kiln_status kiln_slurm_options_check(const kiln_words *sbatch, kiln_error *err)
+{
+    for (size_t i = 0; i < sbatch->n; i++) {
+        const char *word = sbatch->word[i];
+        if (word[0] != '-' && (i == 0 || !wants_value(sbatch->word[i - 1]))) /* sbatch would take it for the script */
+            return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is no option of sbatch", word);
+        if (!strcmp(word, "--")) return refuse_option(word, err); /* the next word would be the script */
+        if (word[0] != '-' || !word[1]) continue;
+        if (word[1] == '-' ? is_refused_long(word + 2) : is_refused_short(word + 1)) return refuse_option(word, err);
+    }
+    return KILN_OK;
+}
+
+/* ---- one job ---------------------------------------------------------------------------------------------------------- */
+
+/* In front of what kind of job it is. What the user gave comes first, so that it cannot replace what these jobs need. */
+static kiln_status add_sbatch_options(const kiln_slurm_bake *b, const char *kind, const char *stage, const char *key, kiln_words *w,
+                                      kiln_error *err)
+{
+    char logs[2 * KILN_PATH_MAX], *to = logs;
+    for (const char *c = b->folder.path; *c; *to++ = *c++)
+        if (*c == '%') *to++ = '%';
+    *to = '\0';
+    const char *const number = strcmp(kind, "task") ? "round-%j" : "tasks-%A_%a";
+    KILN_TRY(kiln_words_add(w, "sbatch", err));
+    KILN_TRY(kiln_words_add_all(w, b->sbatch, err));
+    KILN_TRY(kiln_words_add(w, "--parsable", err));
+    KILN_TRY(kiln_words_add(w, "--requeue", err));
+    KILN_TRY(kiln_words_add(w, "--open-mode=append", err));
+    KILN_TRY(kiln_words_addf(w, err, "--job-name=kiln-%s-%s", stage, kind));
+    KILN_TRY(kiln_words_addf(w, err, "--output=%s/logs-%s/%s-%s.log", logs, b->chain, stage, number));
+    KILN_TRY(kiln_words_addf(w, err, "--error=%s/logs-%s/%s-%s.log", logs, b->chain, stage, number));
+    return kiln_words_addf(w, err, "--comment=kiln %s %s %s %s %s", kind, stage, key, b->chain, b->folder.path);
+}
+
+static kiln_status add_stages(const kiln_slurm_bake *b, kiln_words *w, kiln_error *err)
+{
+    kiln_buffer text = {0};
+    kiln_status st = KILN_OK;
+    for (size_t i = 0; i < b->commands.n && st == KILN_OK; i++)
+        st = kiln_buffer_printf(&text, err, "%s%s", i ? "," : "stages=", b->commands.stage[i].stage);
+    if (st == KILN_OK) st = kiln_buffer_put(&text, NULL, 1, err); /* a NUL */
+    if (st == KILN_OK) st = kiln_words_add(w, (const char *)text.data, err);
+    kiln_buffer_release(&text);
+    return st;
+}
+
+/* The script, and of its arguments those that all jobs of the bake have. */
+static kiln_status add_job_words(const kiln_slurm_bake *b, const char *kind, kiln_words *w, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX], script[KILN_PATH_MAX];
+    KILN_TRY(kiln_own_folder(folder, err));
+    KILN_TRY(kiln_words_addf(w, err, "%s/../share/splatkiln/slurm/job.sh", folder));
+    (void)snprintf(script, sizeof script, "%s", w->word[w->n - 1]);
+    if (access(script, R_OK) != 0) return kiln_fail(err, KILN_E_IO, "cannot find '%s'; is the installation whole?", script);
+    KILN_TRY(kiln_words_add(w, b->kiln, err));
+    KILN_TRY(kiln_words_add(w, "slurm", err));
+    KILN_TRY(kiln_words_add(w, "--job", err));
+    KILN_TRY(kiln_words_add(w, kind, err));
+    KILN_TRY(kiln_words_addf(w, err, "folder=%s", b->folder.path));
+    KILN_TRY(kiln_words_addf(w, err, "cwd=%s", b->cwd));
+    KILN_TRY(kiln_words_addf(w, err, "chain=%s", b->chain));
+    KILN_TRY(kiln_words_addf(w, err, "tasks=%u", b->tasks));
+    KILN_TRY(kiln_words_addf(w, err, "tmpdir=%s", b->tmpdir));
+    for (size_t i = 0; i < b->sbatch->n; i++) KILN_TRY(kiln_words_addf(w, err, "sbatch=%s", b->sbatch->word[i]));
+    return add_stages(b, w, err);
+}
+
+/* The last words, then sbatch. id: "17" of "17;cluster". */
+static kiln_status submit_job(const kiln_slurm_bake *b, kiln_words *w, char id[KILN_SLURM_ID_MAX], kiln_error *err)
+{
+    kiln_command_answer a = {0};
+    kiln_status st;
+    KILN_GO(kiln_words_add(w, "--", err));
+    KILN_GO(kiln_words_add_all(w, b->typed, err));
+    KILN_GO(kiln_slurm_logs_check(&b->folder, b->chain, err));
+    KILN_GO(kiln_slurm_call(w, b->tmpdir, &a, err));
+    const char *text = kiln_command_text(&a.out);
+    const size_t n = strspn(text, "0123456789");
+    (void)snprintf(id, KILN_SLURM_ID_MAX, "%.*s", (int)n, text);
+    if (n == 0 || n >= KILN_SLURM_ID_MAX)
+        st = kiln_fail(err, KILN_E_IO, "sbatch does not say the number of the job: '%.60s'", text);
+done:
+    kiln_command_release(&a);
+    return st;
+}
+
+static kiln_status add_dependency(const kiln_words *behind, kiln_words *w, kiln_error *err)
+{
+    kiln_buffer text = {0};
+    kiln_status st = kiln_buffer_printf(&text, err, "--dependency=afterany");
+    for (size_t i = 0; i < behind->n && st == KILN_OK; i++) st = kiln_buffer_printf(&text, err, ":%s", behind->word[i]);
+    if (st == KILN_OK) st = kiln_buffer_put(&text, NULL, 1, err); /* a NUL */
+    if (st == KILN_OK) st = kiln_words_add(w, (const char *)text.data, err);
+    kiln_buffer_release(&text);
+    return st;
+}
+
+kiln_status kiln_slurm_submit_round(const kiln_slurm_bake *b, const char *stage, const char *key, const char *first, unsigned try,
+                                    const kiln_words *behind, char id[KILN_SLURM_ID_MAX], kiln_error *err)
+{
+    kiln_words w = {0};
+    kiln_status st;
+    KILN_GO(add_sbatch_options(b, "round", stage, key, &w, err));
+    if (behind && behind->n) KILN_GO(add_dependency(behind, &w, err));
+    KILN_GO(add_job_words(b, "round", &w, err));
+    KILN_GO(kiln_words_addf(&w, err, "first=%s", first));
+    KILN_GO(kiln_words_addf(&w, err, "try=%u", try));
+    KILN_GO(submit_job(b, &w, id, err));
+done:
+    kiln_words_release(&w);
+    return st;
+}
+
+/* ---- arrays ----------------------------------------------------------------------------------------------------------- */
+
+kiln_status kiln_task_list_text(const kiln_task_list *tasks, uint32_t from, uint32_t offset, uint32_t most, kiln_buffer *text,
+                                uint32_t *n, kiln_error *err)
+{
+    uint32_t i = from;
+    while (i < tasks->n && tasks->task[i] - offset <= most) {
+        const uint32_t first = tasks->task[i] - offset;
+        uint32_t last = first;
+        while (++i < tasks->n && tasks->task[i] - offset == last + 1 && last < most) last++;
+        KILN_TRY(kiln_buffer_printf(text, err, "%s%u", text->size ? "," : "", first));
+        if (last > first) KILN_TRY(kiln_buffer_printf(text, err, "-%u", last));
+    }
+    *n = i - from;
+    return kiln_buffer_put(text, NULL, 1, err);
+}
+
+static kiln_status submit_array(const kiln_slurm_bake *b, const kiln_open_round *round, const char *list, uint32_t offset,
+                                kiln_words *ids, kiln_error *err)
+{
+    char id[KILN_SLURM_ID_MAX];
+    kiln_words w = {0};
+    kiln_status st;
+    KILN_GO(add_sbatch_options(b, "task", round->stage, round->key, &w, err));
+    KILN_GO(kiln_words_addf(&w, err, "--array=%s", list));
+    KILN_GO(add_job_words(b, "task", &w, err));
+    KILN_GO(kiln_words_addf(&w, err, "first=%s", round->stage));
+    KILN_GO(kiln_words_addf(&w, err, "plan=%s", round->key));
+    KILN_GO(kiln_words_addf(&w, err, "of=%u", round->tasks));
+    KILN_GO(kiln_words_addf(&w, err, "offset=%u", offset));
+    KILN_GO(submit_job(b, &w, id, err));
+    KILN_GO(kiln_words_add(ids, id, err));
+done:
+    kiln_words_release(&w);
+    return st;
+}
+
+/* Task = index + offset: an index ends below MaxArraySize. */
+kiln_status kiln_slurm_submit_tasks(const kiln_slurm_bake *b, const kiln_open_round *round, const kiln_task_list *tasks,
+                                    kiln_words *ids, kiln_error *err)
+{
+    uint32_t most, n = 0;
+    kiln_buffer list = {0};
+    kiln_status st;
+    KILN_GO(kiln_slurm_array_most(&most, err));
+    for (uint32_t from = 0; from < tasks->n; from += n) {
+        const uint32_t offset = (tasks->task[from] - 1) / most * most;
+        list.size = 0;
+        KILN_GO(kiln_task_list_text(tasks, from, offset, most, &list, &n, err));
+        KILN_GO(submit_array(b, round, (const char *)list.data, offset, ids, err));
+    }
+done:
+    kiln_buffer_release(&list);
+    return st;
+}

@@ -1,0 +1,119 @@
+/* distance_prior -- see distance_prior.h. Only + - * / and square roots of doubles: the same on every machine. */
+#include "stages/lod/distance_prior.h"
+
+#include "base/memory.h"
+#include "base/minmax.h"
+#include "base/vec3.h"
+#include "schema/layers.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */ };
+
+typedef struct {
+    uint64_t n;
+    double *at[3]; /* [n] */
+    double *away;  /* [n] scratch, then distances */
+} sample;
+
+static void sample_release(sample *s)
+{
+    for (int a = 0; a < 3; a++) free(s->at[a]);
+    free(s->away);
+}
+
+/* Every stride-th row of the layer, counted through all chunks. */
+static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t before, uint64_t stride, sample *s, kiln_error *err)
+{
+    float *means;
+    const uint64_t first = (stride - before % stride) % stride;
+    if (first >= c->count) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&means, 3 * c->count, "the means of a chunk", err));
+    const kiln_status st = kiln_plane_read(m, c, "means", means, 3 * c->count * sizeof *means, err);
+    for (uint64_t i = first; st == KILN_OK && i < c->count; i += stride, s->n++)
+        for (uint64_t a = 0; a < 3; a++) s->at[a][s->n] = (double)means[a * c->count + i];
+    free(means);
+    return st;
+}
+
+static kiln_status take_sample(kiln_manifest *m, const kiln_layer *baked, sample *s, kiln_error *err)
+{
+    const uint64_t stride = baked->count / SAMPLED + 1;
+    uint64_t before = 0;
+    for (int a = 0; a < 3; a++) KILN_TRY(KILN_ALLOC_UNSET(&s->at[a], baked->count / stride + 1, "a sample of the scene", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->away, baked->count / stride + 1, "a sample of the scene", err));
+    for (uint32_t i = 0; i < baked->n_chunks; i++) {
+        KILN_TRY(take_chunk(m, &baked->chunks[i], before, stride, s, err));
+        before += baked->chunks[i].count;
+    }
+    return KILN_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *v, uint64_t n)
+{
+    qsort(v, n, sizeof *v, ascending);
+    return v[n / 2];
+}
+
+/* Rounded to one of two steps for each power of two, and the middle to an eighth of that. */
+static void measure_middle(sample *s, kiln_distance_prior *out)
+{
+    double middle[3];
+    int power;
+    for (int a = 0; a < 3; a++) {
+        for (uint64_t i = 0; i < s->n; i++) s->away[i] = s->at[a][i];
+        middle[a] = median_of(s->away, s->n);
+    }
+    for (uint64_t i = 0; i < s->n; i++) {
+        const double d[3] = {s->at[0][i] - middle[0], s->at[1][i] - middle[1], s->at[2][i] - middle[2]};
+        s->away[i] = kiln_vec3_length(d);
+    }
+    const double part = frexp(median_of(s->away, s->n), &power);
+    out->radius = part > 0 ? ldexp(part < 0.75 ? 0.625 : 0.875, power) : 0;
+    for (int a = 0; a < 3; a++) out->middle[a] = part > 0 ? floor(8 * middle[a] / out->radius + 0.5) * out->radius / 8 : middle[a];
+}
+
+/* How far the nearest camera is from the middle. */
+static double orbit_away(const kiln_scene *scene, const kiln_camera *cameras, uint32_t n, const double middle[3])
+{
+    double least = DBL_MAX, at[3];
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_pose_centre(cameras[i].r, cameras[i].t, at);
+        for (int a = 0; a < 3; a++) at[a] -= scene->origin[a] + middle[a];
+        least = fmin(least, kiln_vec3_length(at));
+    }
+    return least;
+}
+
+kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene, const kiln_layer *baked, const kiln_camera *cameras,
+                                     uint32_t n_cameras, kiln_distance_prior *out, kiln_error *err)
+{
+    sample s = {.n = 0};
+    *out = (kiln_distance_prior){.radius = 0};
+    if (n_cameras == 0 || baked->count == 0) return KILN_OK;
+    for (uint32_t i = 0; i < n_cameras; i++)
+        if (!cameras[i].synthetic) return KILN_OK;
+    const kiln_status st = take_sample(m, baked, &s, err);
+    if (st == KILN_OK) {
+        measure_middle(&s, out);
+        if (orbit_away(scene, cameras, n_cameras, out->middle) < FAR * out->radius) *out = (kiln_distance_prior){.radius = 0};
+    }
+    sample_release(&s);
+    return st;
+}
+
+float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3], double weight)
+{
+    double away = 0;
+    for (int a = 0; a < 3; a++) away += (mean[a] - p->middle[a]) * (mean[a] - p->middle[a]);
+    const double within = p->radius * p->radius, root = sqrt(weight / (away > within ? away : within));
+    return (float)kiln_clamp_f64(root * sqrt(root), 1e-30, 1e30);
+}

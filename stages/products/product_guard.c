@@ -1,0 +1,347 @@
+/* product_guard -- see the header. */
+#include "stages/products/product_guard.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/products/product_mark.h"
+#include "stages/products/product_records.h"
+#include "stages/products/scene_files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* A folder that was asked about last: pictures come folder by folder. */
+typedef struct {
+    char given[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    bool there, known;
+    kiln_scene_folder is; /* or, if it is not there, what the folder is in which it would be */
+} folder;
+
+struct kiln_product_guard {
+    kiln_manifest *m;
+    bool overwrite;
+    kiln_scene_files *scene;
+    kiln_product_list list;
+    char bake[KILN_PATH_MAX];                          /* the manifest's real folder; "": there is none */
+    char new_scene[KILN_PATH_MAX], out[KILN_PATH_MAX]; /* of a scene that is not imported yet; "": there is none */
+    folder last;
+};
+
+/* ---- open ------------------------------------------------------------------------------------------------------------- */
+static bool real_path(const char *path, char out[KILN_PATH_MAX])
+{
+    char *const real = realpath(path, NULL);
+    const bool fits = real && strlen(real) < KILN_PATH_MAX;
+    if (fits) memcpy(out, real, strlen(real) + 1);
+    free(real);
+    return fits;
+}
+
+static kiln_status read_manifest(kiln_product_guard *g, kiln_error *err)
+{
+    if (real_path(kiln_manifest_path(g->m), g->bake)) {
+        char *const slash = strrchr(g->bake, '/');
+        slash[slash == g->bake] = '\0';
+    }
+    KILN_TRY(kiln_scene_files_open(g->m, &g->scene, err));
+    return kiln_product_records_get(g->m, &g->list, err);
+}
+
+kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_product_guard **out, kiln_error *err)
+{
+    kiln_product_guard *g;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&g, 1, "what may be replaced", err));
+    g->m = m;
+    g->overwrite = overwrite;
+    const kiln_status st = m ? read_manifest(g, err) : kiln_scene_files_open(NULL, &g->scene, err);
+    if (st == KILN_OK)
+        *out = g;
+    else
+        kiln_product_guard_close(g);
+    return st;
+}
+
+void kiln_product_guard_close(kiln_product_guard *g)
+{
+    if (!g) return;
+    kiln_scene_files_close(g->scene);
+    kiln_product_list_release(&g->list);
+    free(g);
+}
+
+void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out)
+{
+    if (!real_path(scene, g->new_scene)) g->new_scene[0] = '\0'; /* import says that it is not there */
+    if (!real_path(out, g->out)) g->out[0] = '\0';
+}
+
+/* ---- folders ------------------------------------------------------------------------------------------------------------ */
+static bool is_below(const char *path, const char *above)
+{
+    const size_t n = strcmp(above, "/") == 0 ? 0 : strlen(above);
+    return above[0] && strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* What a folder that is not there would be, by the nearest that is. */
+static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path)
+{
+    char above[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    (void)snprintf(above, sizeof above, "%s", path);
+    for (;;) {
+        char *const slash = strrchr(above, '/');
+        if (slash == above)
+            above[1] = '\0';
+        else if (slash)
+            *slash = '\0';
+        else
+            (void)snprintf(above, sizeof above, ".");
+        if (real_path(above, real)) break;
+        if (!slash || slash == above) return KILN_FOLDER_OTHER;
+    }
+    /* the bake's own folder may be one of photos; folders that it gets are the bake's */
+    if (strcmp(real, g->bake) == 0) return KILN_FOLDER_OTHER;
+    const kiln_scene_folder is = kiln_scene_files_folder(g->scene, real);
+    return is == KILN_FOLDER_OF_PHOTOS || is == KILN_FOLDER_IN_PHOTOS ? KILN_FOLDER_IN_PHOTOS : KILN_FOLDER_OTHER;
+}
+
+static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
+{
+    folder *const f = &g->last;
+    *out = f;
+    if (f->known && strcmp(f->given, path) == 0) return KILN_OK;
+    f->known = false;
+    if (snprintf(f->given, sizeof f->given, "%s", path) >= (int)sizeof f->given)
+        return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
+    f->there = real_path(path, f->real);
+    if (!f->there) f->real[0] = '\0';
+    f->is = f->there ? kiln_scene_files_folder(g->scene, f->real) : folder_to_be(g, path);
+    f->known = true;
+    return KILN_OK;
+}
+
+static kiln_status folder_of(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
+{
+    char name[KILN_PATH_MAX];
+    const size_t n = (size_t)(kiln_path_base(path) - path);
+    if (n >= sizeof name) return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
+    (void)snprintf(name, sizeof name, "%.*s", n > 1 ? (int)n - 1 : (int)n, path);
+    return look_at_folder(g, n ? name : ".", out, err);
+}
+
+/* By what import reads as a photo. */
+static bool is_picture(const char *path)
+{
+    static const char *const suffixes[] = {"png", "jpg", "jpeg", "webp", "tif", "tiff", "npy"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
+    return false;
+}
+
+/* What lies among the photos, and what import may read as cameras beside the cameras. The folder of cameras is often the one that
+ * people work in, so other files there are as anywhere. */
+static bool may_be_of_scene(const folder *in, const char *path)
+{
+    static const char *const suffixes[] = {"json", "txt", "bin"};
+    for (size_t i = 0; in->is == KILN_FOLDER_OF_CAMERAS && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
+    return in->is == KILN_FOLDER_OF_PHOTOS;
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------------------- */
+static kiln_status refuse_scene(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place with -o", path);
+}
+
+static kiln_status refuse_photos(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' lies where import looks for the scene's photos, so the next import could take it for one; choose another place "
+        "with -o",
+        path);
+}
+
+static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' lies in a folder of the scene's photos or cameras, and SplatKiln did not write it as it is now; choose another "
+        "place with -o",
+        path);
+}
+
+kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' was changed since SplatKiln wrote it; keep it under another name, or replace it with -w, --overwrite",
+                     path);
+}
+
+static kiln_status refuse_foreign(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' is there, and nothing says that SplatKiln wrote it; choose another place with -o, or replace it with -w, "
+        "--overwrite",
+        path);
+}
+
+static kiln_status refuse_link(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' is a link; choose another place with -o, or put a file in its place with -w, --overwrite (what it leads to stays)",
+        path);
+}
+
+/* ---- is it ours? -------------------------------------------------------------------------------------------------------- */
+static const kiln_product *product_at(const kiln_product_guard *g, const char *real)
+{
+    const size_t n = strlen(g->bake);
+    if (!n || strncmp(real, g->bake, n) != 0 || real[n] != '/') return NULL;
+    return kiln_product_list_find(&g->list, real + n + 1);
+}
+
+void kiln_product_guard_own(kiln_product_guard *g, const char *path)
+{
+    char real[KILN_PATH_MAX];
+    kiln_product *p;
+    kiln_product_seen seen = {.overwrite = 1};
+    const size_t n = strlen(g->bake);
+    kiln_product_look(path, &seen);
+    if (!n || !real_path(path, real) || strncmp(real, g->bake, n) != 0 || real[n] != '/' || product_at(g, real)) return;
+    if (kiln_product_begin(&g->list, real + n + 1, "", (kiln_hash){0}, &seen, NULL) != KILN_OK) return; /* it goes by its mark */
+    p = kiln_product_list_find(&g->list, real + n + 1);
+    p->state = KILN_PRODUCT_CURRENT;
+}
+
+/* of a run that was killed: it may have written the file again, and nothing describes that */
+static bool was_begun(const kiln_product *p, kiln_mark mark)
+{
+    if (p->state != KILN_PRODUCT_BEGUN) return false;
+    return mark == KILN_MARK_OURS || !kiln_product_name_has_mark(p->path);
+}
+
+static kiln_listed judge(const kiln_product *p, const char *path)
+{
+    if (kiln_product_is_unchanged(p, path)) return KILN_LISTED_UNCHANGED;
+    const kiln_mark mark = kiln_product_mark(path);
+    return mark == KILN_MARK_SEALED || was_begun(p, mark) ? KILN_LISTED_UNCHANGED : KILN_LISTED_CHANGED;
+}
+
+/* real: FOLDER/NAME, the real folder's. */
+static kiln_listed listed(const kiln_product_guard *g, const char *real)
+{
+    const kiln_product *const p = product_at(g, real);
+    return p ? judge(p, real) : KILN_LISTED_NOT;
+}
+
+kiln_listed kiln_product_guard_listed(const kiln_product_guard *g, const char *path)
+{
+    char real[KILN_PATH_MAX], name[KILN_PATH_MAX];
+    if (!real_path(path, real)) return KILN_LISTED_NOT;
+    if (!kiln_is_dir(path)) return listed(g, real);
+    return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed(g, name) : KILN_LISTED_NOT;
+}
+
+bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage)
+{
+    for (uint32_t i = 0; i < g->list.n; i++)
+        if (strcmp(g->list.products[i].stage, stage) == 0) return true;
+    return false;
+}
+
+/* ---- a file ------------------------------------------------------------------------------------------------------------- */
+static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const struct stat *f)
+{
+    struct stat scene;
+    if (!g->new_scene[0] || stat(g->new_scene, &scene) != 0) return false;
+    if (!S_ISDIR(scene.st_mode)) return scene.st_dev == f->st_dev && scene.st_ino == f->st_ino;
+    return is_below(real, g->new_scene) && !is_below(real, g->out);
+}
+
+/* A regular file that is none of the scene's. */
+static kiln_status check_there(const kiln_product_guard *g, const folder *in, const char *path, const char *real, kiln_error *err)
+{
+    const bool by_photos = in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS;
+    if (by_photos && is_picture(path)) return refuse_photos(path, err);
+    const kiln_listed says = listed(g, real);
+    if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
+    const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
+    if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
+    if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
+    if (g->overwrite) return KILN_OK;
+    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err) : refuse_foreign(path, err);
+}
+
+static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
+                               kiln_error *err)
+{
+    char real[KILN_PATH_MAX];
+    struct stat f;
+    KILN_TRY(kiln_path_join(real, sizeof real, in->real, kiln_path_base(path), err));
+    const bool leads = stat(path, &f) == 0;
+    if (leads && S_ISREG(f.st_mode) && kiln_scene_files_has(g->scene, in->real, kiln_path_base(path), &f))
+        return refuse_scene(path, err);
+    if (leads && S_ISREG(f.st_mode) && is_of_new_scene(g, real, &f)) return refuse_scene(path, err);
+    KILN_TRY(kiln_file_replaceable(path, err));
+    if (!S_ISLNK(entry->st_mode)) return check_there(g, in, path, real, err);
+    if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS)) return refuse_photos(path, err);
+    if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
+    return g->overwrite ? KILN_OK : refuse_link(path, err);
+}
+
+/* in: the folder of `path`; entry: what is there, NULL: nothing. Elsewhere only another name of a file can be the manifest's. */
+static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
+                                   kiln_error *err)
+{
+    const bool may_be = strcmp(in->real, g->bake) == 0 || (entry && (S_ISLNK(entry->st_mode) || entry->st_nlink > 1));
+    if (!g->m || !may_be || !kiln_manifest_owns(kiln_manifest_path(g->m), path)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake itself, or belongs to it; choose another place with -o", path);
+}
+
+kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, kiln_product_seen *seen, kiln_error *err)
+{
+    struct stat entry;
+    kiln_product_seen now = {.overwrite = g->overwrite};
+    const folder *in;
+    KILN_TRY(folder_of(g, path, &in, err));
+    const bool there = lstat(path, &entry) == 0;
+    KILN_TRY(refuse_manifest(g, in, path, there ? &entry : NULL, err));
+    kiln_product_look(path, &now);
+    if (there)
+        KILN_TRY(check_entry(g, in, path, &entry, err));
+    else if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS))
+        return refuse_photos(path, err);
+    if (seen) *seen = now;
+    return KILN_OK;
+}
+
+kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path, kiln_product_seen *seen, kiln_error *err)
+{
+    kiln_product_guard *g;
+    KILN_TRY(kiln_product_guard_open(m, overwrite, &g, err));
+    const kiln_status st = kiln_product_guard_check(g, path, seen, err);
+    kiln_product_guard_close(g);
+    return st;
+}
+
+/* ---- a folder ------------------------------------------------------------------------------------------------------------ */
+kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err)
+{
+    const folder *f;
+    KILN_TRY(folder_of(g, path, &f, err));
+    KILN_TRY(refuse_manifest(g, f, path, NULL, err));
+    KILN_TRY(look_at_folder(g, path, &f, err));
+    if (f->is == KILN_FOLDER_OF_PHOTOS || (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "the folder '%s' holds files of the scene that was imported; choose another place with -o", path);
+    return f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
+}

@@ -1,0 +1,223 @@
+/* product_mark -- see the header. */
+#include "stages/products/product_mark.h"
+
+#include "base/file.h"
+#include "base/option.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { END_BYTES = 1 << 16 };
+#define GENERATOR "\"generator\":\"" KILN_PRODUCT_GENERATOR
+
+/* A file, and its two ends, which may be the same bytes. */
+typedef struct {
+    const char *path;
+    int fd;
+    uint64_t size;
+    unsigned char *head, *tail; /* [n] */
+    size_t n;
+} ends;
+
+static bool has_text(const unsigned char *bytes, size_t n, const char *text)
+{
+    return memmem(bytes, n, text, strlen(text)) != NULL;
+}
+
+static bool begins(const ends *e, const char *magic, size_t n) { return e->n >= n && memcmp(e->head, magic, n) == 0; }
+
+/* ---- seals ----------------------------------------------------------------------------------------------------------- */
+#define HTML_SEAL_BEGIN "<!-- SplatKiln seal "
+#define HTML_SEAL_END " -->\n"
+enum { HEX = 32, HTML_SEAL_BYTES = sizeof HTML_SEAL_BEGIN - 1 + HEX + sizeof HTML_SEAL_END - 1 };
+
+/* Of the first `bytes` bytes. */
+static bool hash_before(const ends *e, uint64_t bytes, kiln_hash *out)
+{
+    enum { STEP = 1 << 20 };
+    unsigned char *step;
+    kiln_hasher *h = kiln_hasher_new();
+    bool whole = h && KILN_ALLOC_UNSET(&step, STEP, "a file", NULL) == KILN_OK;
+    if (!whole) {
+        if (h) (void)kiln_hasher_end(h);
+        return false;
+    }
+    for (uint64_t at = 0; at < bytes && whole;) {
+        const size_t n = bytes - at < STEP ? (size_t)(bytes - at) : STEP;
+        whole = kiln_file_read_at(e->fd, e->path, at, step, n, NULL) == KILN_OK;
+        if (whole) kiln_hasher_update(h, step, n);
+        at += n;
+    }
+    free(step);
+    *out = kiln_hasher_end(h);
+    return whole;
+}
+
+/* hex: the text of the seal, in the tail; bytes: what it seals. */
+static kiln_mark judge_seal(const ends *e, const unsigned char *hex, uint64_t bytes)
+{
+    char text[HEX + 1];
+    kiln_hash said, is;
+    memcpy(text, hex, HEX);
+    text[HEX] = '\0';
+    return kiln_hash_parse(text, &said) && hash_before(e, bytes, &is) && kiln_hash_equal(said, is) ? KILN_MARK_SEALED
+                                                                                                   : KILN_MARK_BROKEN;
+}
+
+kiln_status kiln_product_seal_html(kiln_buffer *page, kiln_error *err)
+{
+    char hex[HEX + 1];
+    return kiln_buffer_printf(page, err, HTML_SEAL_BEGIN "%s" HTML_SEAL_END,
+                              kiln_hash_hex(kiln_hash_of(page->data, page->size), hex));
+}
+
+/* length | tEXt | keyword NUL 32 hex digits | sum */
+#define PNG_SEAL_KEY "SplatKiln seal"
+enum { PNG_SEAL_AT = 8 + sizeof PNG_SEAL_KEY, PNG_SEAL_DATA = sizeof PNG_SEAL_KEY + HEX, PNG_END_BYTES = 12 };
+_Static_assert(KILN_PNG_SEAL_BYTES == 8 + PNG_SEAL_DATA + 4, "the chunk has this size");
+enum { PNG_SEAL_TAIL = KILN_PNG_SEAL_BYTES + PNG_END_BYTES };
+
+static void put_u32(unsigned char *out, uint32_t v)
+{
+    for (int i = 0; i < 4; i++) out[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+void kiln_product_seal_png(kiln_hash before, unsigned char out[KILN_PNG_SEAL_BYTES])
+{
+    char hex[HEX + 1];
+    put_u32(out, PNG_SEAL_DATA);
+    memcpy(out + 4, "tEXt" PNG_SEAL_KEY, 4 + sizeof PNG_SEAL_KEY);
+    memcpy(out + PNG_SEAL_AT, kiln_hash_hex(before, hex), HEX);
+    put_u32(out + 8 + PNG_SEAL_DATA, (uint32_t)crc32(0, out + 4, 4 + PNG_SEAL_DATA));
+}
+
+/* ---- formats --------------------------------------------------------------------------------------------------------- */
+static bool has_bytes(const unsigned char *head, size_t n, const char *bytes, size_t length)
+{
+    return memmem(head, n, bytes, length) != NULL;
+}
+
+/* A PNG of a version before, without a seal: it has the bare number there, beside the profile of the picture. */
+static bool is_of_before(const unsigned char *head, size_t n)
+{
+    static const char number[] = "tEXtSoftware\0000.1.0", profile[] = "tEXtProfile";
+    return has_bytes(head, n, number, sizeof number - 1) && has_bytes(head, n, profile, sizeof profile);
+}
+
+/* A seal that is not the last chunk but one, as where bytes were appended, fits nothing. */
+static kiln_mark mark_of_png(const ends *e)
+{
+    static const char ours[] = "tEXtSoftware\0" KILN_PRODUCT_GENERATOR;
+    const unsigned char *const pixels = memmem(e->head, e->n, "IDAT", 4), *const seal = e->tail + e->n - PNG_SEAL_TAIL;
+    const size_t n = pixels ? (size_t)(pixels - e->head) : e->n;
+    if (!has_bytes(e->head, n, ours, sizeof ours - 1)) return is_of_before(e->head, n) ? KILN_MARK_OURS : KILN_MARK_NONE;
+    if (e->n < PNG_SEAL_TAIL || memcmp(seal + 4, "tEXt" PNG_SEAL_KEY, 4 + sizeof PNG_SEAL_KEY) != 0) return KILN_MARK_BROKEN;
+    return judge_seal(e, seal + PNG_SEAL_AT, e->size - PNG_SEAL_TAIL);
+}
+
+static kiln_mark mark_of_ply(const ends *e)
+{
+    static const char line[] = "\ncomment Generated by " KILN_PRODUCT_GENERATOR, end[] = "\nend_header";
+    const unsigned char *const stop = memmem(e->head, e->n, end, sizeof end - 1);
+    return has_text(e->head, stop ? (size_t)(stop - e->head) : e->n, line) ? KILN_MARK_OURS : KILN_MARK_NONE;
+}
+
+/* JSON behind a head of some bytes. Whoever writes it names the generator first; what texts of the scene hold comes later. */
+static kiln_mark mark_of_json(const ends *e)
+{
+    enum { NEAR = 256 };
+    const size_t n = e->n < NEAR ? e->n : NEAR;
+    return has_text(e->head, n, GENERATOR) || has_text(e->head, n, "\"splatkiln-chunks\"") ? KILN_MARK_OURS : KILN_MARK_NONE;
+}
+
+/* Its chunks' sizes come first. */
+static kiln_mark mark_of_rad(const ends *e)
+{
+    static const char mark[] = ",\"comment\":\"" KILN_PRODUCT_GENERATOR;
+    return has_text(e->head, e->n, mark) ? KILN_MARK_OURS : KILN_MARK_NONE;
+}
+
+/* meta.json is stored as it is, first or last. */
+static kiln_mark mark_of_zip(const ends *e)
+{
+    return has_text(e->head, e->n, GENERATOR) || has_text(e->tail, e->n, GENERATOR) ? KILN_MARK_OURS : KILN_MARK_NONE;
+}
+
+static kiln_mark mark_of_html(const ends *e)
+{
+    static const char mark[] = KILN_PRODUCT_META_BEGIN;
+    static const char report_before[] = "<p class=\"eyebrow\">SplatKiln bake report</p>";
+    if (!has_text(e->head, e->n, mark)) return has_text(e->head, e->n, report_before) ? KILN_MARK_OURS : KILN_MARK_NONE;
+    const unsigned char *const seal = e->n >= HTML_SEAL_BYTES ? e->tail + e->n - HTML_SEAL_BYTES : NULL;
+    if (!has_text(e->tail, e->n, HTML_SEAL_BEGIN)) return KILN_MARK_OURS; /* an exported scene */
+    if (!seal || memcmp(seal, HTML_SEAL_BEGIN, sizeof HTML_SEAL_BEGIN - 1) != 0) return KILN_MARK_BROKEN;
+    return judge_seal(e, seal + sizeof HTML_SEAL_BEGIN - 1, e->size - HTML_SEAL_BYTES);
+}
+
+static kiln_mark mark_of(const ends *e)
+{
+    static const struct {
+        const char *magic;
+        size_t n;
+        kiln_mark (*mark)(const ends *e);
+    } formats[] = {{"\x89PNG\r\n\x1a\n", 8, mark_of_png},
+                   {"ply\n", 4, mark_of_ply},
+                   {"glTF", 4, mark_of_json},
+                   {"{", 1, mark_of_json},
+                   {"PK\3\4", 4, mark_of_zip},
+                   {"RAD0", 4, mark_of_rad},
+                   {"<!doctype html>", 15, mark_of_html},
+                   {"<!DOCTYPE html>", 15, mark_of_html}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (begins(e, formats[i].magic, formats[i].n)) return formats[i].mark(e);
+    return KILN_MARK_NONE;
+}
+
+static bool read_ends(ends *e)
+{
+    e->n = e->size < END_BYTES ? (size_t)e->size : END_BYTES;
+    return KILN_ALLOC_UNSET(&e->head, e->n, "a file", NULL) == KILN_OK &&
+           KILN_ALLOC_UNSET(&e->tail, e->n, "a file", NULL) == KILN_OK &&
+           kiln_file_read_at(e->fd, e->path, 0, e->head, e->n, NULL) == KILN_OK &&
+           kiln_file_read_at(e->fd, e->path, e->size - e->n, e->tail, e->n, NULL) == KILN_OK;
+}
+
+kiln_mark kiln_product_mark(const char *path)
+{
+    struct stat s;
+    ends e = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
+    kiln_mark mark = KILN_MARK_NONE;
+    if (e.fd < 0) return mark;
+    if (fstat(e.fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0) {
+        e.size = (uint64_t)s.st_size;
+        if (read_ends(&e)) mark = mark_of(&e);
+    }
+    free(e.head);
+    free(e.tail);
+    (void)close(e.fd);
+    return mark;
+}
+
+kiln_mark kiln_product_folder_mark(const char *folder)
+{
+    static const char *const first[] = {"index.json", "tileset.json", "lod-meta.json", "meta.json"};
+    char path[KILN_PATH_MAX];
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (kiln_path_join(path, sizeof path, folder, first[i], NULL) == KILN_OK && kiln_product_mark(path) != KILN_MARK_NONE)
+            return KILN_MARK_OURS;
+    return KILN_MARK_NONE;
+}
+
+bool kiln_product_name_has_mark(const char *path)
+{
+    static const char *const suffixes[] = {"png", "glb", "sog", "rad", "html", "json"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
+    return false;
+}

@@ -1,0 +1,92 @@
+/* made -- what a worker is told of a picture, made of what is kept of it (render_plan.h).
+ *
+ * Problem. The payload of a picture is 18 KB, most of it room for paths, and what a list of pictures takes is taken for each of
+ * them. Layout. The plan keeps the numbers that were computed; everything else follows from the camera, its sources and the
+ * options, and is made again for each picture that is asked for, in one place in memory. */
+#include "stages/render/picture_places.h"
+#include "stages/render/stored_pictures.h"
+
+#include "stages/import/cameras/pinholes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+kiln_level_wish kiln_render_wish(const kiln_render_plan *s, const kiln_render_job *j)
+{
+    return j->level ? (kiln_level_wish){.form = KILN_LEVEL_AT, .level = j->level} : s->wish;
+}
+
+static kiln_file_info state_of(const kiln_source_file *f)
+{
+    return (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+}
+
+/* The photo that the picture is compared with. A frame of a video is compared with none. */
+static kiln_status set_photo(const kiln_render_plan *s, const kiln_camera *c, kiln_render_unit *u, kiln_error *err)
+{
+    if (!c->photo[0] || s->video) return KILN_OK;
+    const kiln_source_file *f = kiln_render_source_at(s, c->photo), *mask = kiln_render_source_at(s, c->mask);
+    snprintf(u->photo, sizeof u->photo, "%s", c->photo);
+    snprintf(u->mask, sizeof u->mask, "%s", c->mask);
+    if (c->distorted) KILN_TRY(kiln_pinhole_lens(c, &u->lens, err));
+    if (f) u->photo_file = state_of(f);
+    if (f) u->photo_hash = f->hash;
+    if (mask) u->mask_file = state_of(mask);
+    if (mask) u->mask_hash = mask->hash;
+    return KILN_OK;
+}
+
+static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_unit *u)
+{
+    const kiln_level_wish wish = kiln_render_wish(s, j);
+    const kiln_camera *c = j->camera;
+    u->request = j->request;
+    u->count_only = false;
+    u->ram = j->ram;
+    u->band_pairs = j->band_pairs;
+    u->slab_room = j->slab_room;
+    u->device_ram = j->device_ram;
+    u->count_first = j->count_first;
+    u->measured = j->measured;
+    u->table_key = j->table_key;
+    u->picture_seen = j->picture_seen;
+    u->depth_seen = j->depth_seen;
+    u->full_seen = j->full_seen;
+    u->encoding = s->encoding;
+    u->drawn = kiln_drawn_name_of(&s->drawn, &wish);
+    u->pinhole = (kiln_pinhole){c->fx, c->fy, c->cx, c->cy, c->width, c->height};
+    u->undistort_filter = s->o->undistort_filter;
+    u->mask_width = c->mask_width;
+    u->mask_height = c->mask_height;
+    u->crop = s->viewpoints.crop;
+    memcpy(u->background, s->background, sizeof u->background);
+}
+
+kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out, kiln_error *err)
+{
+    const kiln_render_plan *s = j->plan;
+    kiln_render_made *made = s->made;
+    *out = made;
+    if (made->job == j && made->of_video == (s->video != NULL)) {
+        set_numbers(s, j, &made->unit); /* the texts cost calls of the system */
+        return KILN_OK;
+    }
+    memset(made, 0, sizeof *made);
+    set_numbers(s, j, &made->unit);
+    snprintf(made->unit.camera, sizeof made->unit.camera, "%s", j->camera->name);
+    if (s->video) made->unit.frame = kiln_video_frame_of(s->video, (uint64_t)(j - s->jobs));
+    KILN_TRY(set_photo(s, j->camera, &made->unit, err));
+    KILN_TRY(kiln_pictures_place(s, j, made, err));
+    made->job = j;
+    made->of_video = s->video != NULL;
+    return KILN_OK;
+}
+
+const kiln_render_made *kiln_render_made_of(const kiln_render_job *j)
+{
+    const kiln_render_made *made = j->plan->made;
+    (void)(kiln_render_make(j, &made, NULL) == KILN_OK); /* it was made before, by the same numbers */
+    return made;
+}
+
+const void *kiln_render_payload_of(const void *job) { return kiln_render_unit_of(job); }

