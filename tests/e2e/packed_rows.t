@@ -85,11 +85,11 @@ kiln import one.ply one.db >/dev/null || fail "import of one.ply"
 for pair in 'compressed.ply:1 log scale was clamped to' 'compressed.ply:1 SH coefficient was clamped to' 'splat:1 colour was clamped to' \
             'spz:1 row has a log scale that was clamped to' 'spz:1 row has a spherical harmonic that was clamped to' \
             'glb:1 opacity was clamped to'; do
-    must 0 "$KILN_BIN/kiln-export" one.db --layer source -o one.${pair%%:*} --json
+    must 0 "$KILN_BIN/kiln-export" one.db --layer source -o one.${pair%%:*} -w --json
     tr -s ' \n' ' ' <err | grep -qF -- "': ${pair#*:}" || fail "not said: $pair: $(cat err)"
     ! grep -qE ': 1 [a-z ]*s (were|have)' err || fail "one is called several: $(cat err)"
 done
-must 0 "$KILN_BIN/kiln-export" one.db --layer source -o one.splat --json
+must 0 "$KILN_BIN/kiln-export" one.db --layer source -o one.splat -w --json
 grep -q '"colours were clamped to 0 .. 1": *1\b' out || fail "--json: $(cat out)"
 must 0 "$KILN_BIN/kiln-export" hard.db --layer source -o hard.csv
 ! grep -v " written to " err || fail "a CSV of degree 4 holds everything: $(cat err)"
@@ -103,7 +103,7 @@ sed -n 2p far.csv | grep -q '^500000\.125,4000000\.[23][0-9]*,7,1,2,3,0$' || fai
 for f in compressed.ply splat; do
     must 0 "$KILN_BIN/kiln-export" far.db --layer initial -o far.$f
     tr -s ' \n' ' ' <err | grep -qF 'neighbours are up to 0.25 apart' || fail "$f far from 0: $(cat err)"
-    must 0 "$KILN_BIN/kiln-export" far.db --layer initial --keep-origin -o far.$f
+    must 0 "$KILN_BIN/kiln-export" far.db --layer initial --keep-origin -w -o far.$f
     ! grep -q apart err || fail "$f near its origin: $(cat err)"
 done
 grep -aq '^comment Origin: ' far.compressed.ply || fail "the origin of a compressed PLY"
