@@ -126,6 +126,10 @@ typedef struct {
 
 /* *found false and *out empty when no unit of that key is done. */
 kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err) KILN_MUST_CHECK;
+/* Calls `visit` with the counters of each unit of this stage and name, in no order. What `visit` returns ends it. */
+typedef kiln_status kiln_unit_counters_fn(void *context, const char *counters, kiln_error *err);
+kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,
+                                     void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Inserts blobs (n of them, in the order of the result's outputs; a NULL packed means: the blob is already stored), the
  * unit row and its outputs; takes the unit out of quarantine. Inside a transaction. A unit that is there already is left alone. */
 kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const kiln_unit_result *r,

@@ -68,6 +68,29 @@ kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_un
     return st;
 }
 
+kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,
+                                     void *context, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT counters FROM unit WHERE stage = ? AND name = ?", err));
+    kiln_bind_text(&q, stage);
+    kiln_bind_text(&q, name);
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        char *counters = kiln_column_text_dup(&q);
+        st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
+        if (st == KILN_OK) st = visit(context, counters, err);
+        free(counters);
+        KILN_GO(st);
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
 static kiln_status insert_unit(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const char *counters,
                                int64_t wall_ns, kiln_error *err)
 {

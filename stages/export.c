@@ -340,16 +340,39 @@ static bool same_but_inode(const char *before, const char *now)
     return inode && strncmp(before, now, (size_t)(inode - now)) == 0;
 }
 
+typedef struct {
+    const char *now; /* as describe_file has it */
+    bool found;
+} file_search;
+
+static kiln_status compare_description(void *context, const char *counters, kiln_error *err)
+{
+    file_search *s = context;
+    (void)err;
+    s->found = s->found || (counters && same_but_inode(counters, s->now));
+    return KILN_OK;
+}
+
+/* Bakes of earlier versions have no list of products. Of each file that they wrote a unit tells size and time, under the key of
+ * what was in it: after an option has changed, it is found by these. */
+static kiln_status find_written(kiln_run *r, const char *now, bool *found, kiln_error *err)
+{
+    file_search s = {.now = now};
+    KILN_TRY(kiln_unit_counters_visit(kiln_run_manifest(r), "export", "written file", compare_description, &s, err));
+    *found = s.found;
+    return KILN_OK;
+}
+
 static kiln_status look_at_file(kiln_run *r, file *f, kiln_error *err)
 {
     char path[KILN_PATH_MAX], now[256];
     kiln_unit_result record = {0};
     KILN_TRY(kiln_export_target_last(&f->to, path, err));
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &f->to.known, &record, err));
-    const bool there = f->to.known && kiln_is_file(path);
+    const bool there = kiln_is_file(path);
     kiln_status st = there ? describe_file(f, now, err) : KILN_OK;
-    f->to.own = there && st == KILN_OK && same_but_inode(record.counters, now);
-    f->unchanged = there && st == KILN_OK && strcmp(record.counters, now) == 0 &&
+    if (there && st == KILN_OK) st = find_written(r, now, &f->to.own, err);
+    f->unchanged = there && st == KILN_OK && f->to.known && strcmp(record.counters, now) == 0 &&
                    (!f->to.writer->functions->complete || f->to.writer->functions->complete(f->to.path));
     kiln_unit_result_release(&record);
     return st;

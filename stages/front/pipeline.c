@@ -369,6 +369,7 @@ static kiln_status prepare_bake(const kiln_parsed *parsed, kiln_bake *b, kiln_er
     KILN_TRY(kiln_stage_calls_make(b, err));
     /* what was given is forgotten when the stages' own options are read */
     if (!o.print_commands) KILN_TRY(kiln_bake_targets_check(b, is_yes("overwrite"), err));
+    if (!o.print_commands) KILN_TRY(kiln_bake_stored(b, err));
     KILN_TRY(kiln_stage_calls_check(b, err));
     kiln_log_init(cli.program, b->level);
     return KILN_OK;
@@ -379,7 +380,6 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     KILN_TRY(prepare_bake(parsed, b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
-    KILN_TRY(kiln_bake_stored(b, err));
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
     if (*code == 0) say_stale_products(b);

@@ -88,10 +88,11 @@ static bool is_below(const char *path, const char *above)
     return above[0] && strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* What a folder that is not there would be, by the nearest that is. */
-static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path)
+/* What a folder that is not there would be, by the nearest that is. to_be: its path then, without links. */
+static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path, char to_be[KILN_PATH_MAX])
 {
     char above[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    to_be[0] = '\0';
     (void)snprintf(above, sizeof above, "%s", path);
     for (;;) {
         char *const slash = strrchr(above, '/');
@@ -104,10 +105,20 @@ static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *p
         if (real_path(above, real)) break;
         if (!slash || slash == above) return KILN_FOLDER_OTHER;
     }
+    const size_t n = strcmp(above, ".") == 0 && path[0] != '.' ? 0 : strlen(above);
+    if (snprintf(to_be, KILN_PATH_MAX, "%s/%s", real, path + n + (path[n] == '/')) >= KILN_PATH_MAX) to_be[0] = '\0';
     /* the bake's own folder may be one of photos; folders that it gets are the bake's */
     if (strcmp(real, g->bake) == 0) return KILN_FOLDER_OTHER;
     const kiln_scene_folder is = kiln_scene_files_folder(g->scene, real);
     return is == KILN_FOLDER_OF_PHOTOS || is == KILN_FOLDER_IN_PHOTOS ? KILN_FOLDER_IN_PHOTOS : KILN_FOLDER_OTHER;
+}
+
+/* "new/../images" is no place until new/ is made, and images/ then. */
+static bool goes_up(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "..")); at += 2)
+        if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
+    return false;
 }
 
 static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
@@ -119,8 +130,15 @@ static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const
     if (snprintf(f->given, sizeof f->given, "%s", path) >= (int)sizeof f->given)
         return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
     f->there = real_path(path, f->real);
+    char to_be[KILN_PATH_MAX];
     if (!f->there) f->real[0] = '\0';
-    f->is = f->there ? kiln_scene_files_folder(g->scene, f->real) : folder_to_be(g, path);
+    if (!f->there && goes_up(path))
+        return kiln_fail(err, KILN_E_USAGE, "'%s' leads through '..', and a folder of it is not there; name the folder itself",
+                         path);
+    f->is = f->there ? kiln_scene_files_folder(g->scene, f->real) : folder_to_be(g, path, to_be);
+    if ((f->is == KILN_FOLDER_OTHER || f->is == KILN_FOLDER_OF_CAMERAS) &&
+        kiln_scene_files_seeks_photos(g->scene, f->there ? f->real : to_be))
+        f->is = KILN_FOLDER_IN_PHOTOS;
     f->known = true;
     return KILN_OK;
 }
@@ -143,6 +161,27 @@ static bool is_picture(const char *path)
     return false;
 }
 
+/* Would import take it for the photo of a camera? It looks for one beside the file of the cameras, too. */
+static bool has_name_of_camera(const kiln_product_guard *g, const folder *in, const char *path)
+{
+    char real[KILN_PATH_MAX], bakes_own[KILN_PATH_MAX];
+    const char *camera;
+    bool exists = false;
+    if (!g->m || !in->there || kiln_path_join(real, sizeof real, in->real, kiln_path_base(path), NULL) != KILN_OK) return false;
+    if (snprintf(bakes_own, sizeof bakes_own, "%s/renders", g->bake) < (int)sizeof bakes_own && is_below(real, bakes_own))
+        return false;
+    real[strlen(real) - strlen(kiln_path_suffix(real)) - kiln_path_has_suffix(real)] = '\0';
+    for (uint32_t i = 0; !exists && (camera = kiln_scene_files_camera_at(g->scene, real, i)); i++)
+        if (kiln_camera_exists(g->m, camera, &exists, NULL) != KILN_OK) return true;
+    return exists;
+}
+
+static bool is_photos_place(const kiln_product_guard *g, const folder *in, const char *path)
+{
+    return is_picture(path) &&
+           (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS || has_name_of_camera(g, in, path));
+}
+
 /* What lies among the photos, and what import may read as cameras beside the cameras. The folder of cameras is often the one that
  * people work in, so other files there are as anywhere. */
 static bool may_be_of_scene(const folder *in, const char *path)
@@ -156,15 +195,14 @@ static bool may_be_of_scene(const folder *in, const char *path)
 /* ---- what is refused -------------------------------------------------------------------------------------------------- */
 static kiln_status refuse_scene(const char *path, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place with -o", path);
+    return kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place", path);
 }
 
 static kiln_status refuse_photos(const char *path, kiln_error *err)
 {
     return kiln_fail(
         err, KILN_E_USAGE,
-        "'%s' lies where import looks for the scene's photos, so the next import could take it for one; choose another place "
-        "with -o",
+        "'%s' lies where import looks for the scene's photos, so the next import could take it for one; choose another place",
         path);
 }
 
@@ -173,7 +211,7 @@ static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
     return kiln_fail(
         err, KILN_E_USAGE,
         "'%s' lies in a folder of the scene's photos or cameras, and SplatKiln did not write it as it is now; choose another "
-        "place with -o",
+        "place",
         path);
 }
 
@@ -186,19 +224,17 @@ kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
 
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "'%s' is there, and nothing says that SplatKiln wrote it; choose another place with -o, or replace it with -w, "
-        "--overwrite",
-        path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is there, and nothing says that SplatKiln wrote it; choose another place, or replace it with -w, "
+                     "--overwrite",
+                     path);
 }
 
 static kiln_status refuse_link(const char *path, kiln_error *err)
 {
     return kiln_fail(
         err, KILN_E_USAGE,
-        "'%s' is a link; choose another place with -o, or put a file in its place with -w, --overwrite (what it leads to stays)",
-        path);
+        "'%s' is a link; choose another place, or put a file in its place with -w, --overwrite (what it leads to stays)", path);
 }
 
 /* ---- is it ours? -------------------------------------------------------------------------------------------------------- */
@@ -231,7 +267,7 @@ static bool was_begun(const kiln_product *p, kiln_mark mark)
 
 static kiln_listed judge(const kiln_product *p, const char *path)
 {
-    if (kiln_product_is_unchanged(p, path)) return KILN_LISTED_UNCHANGED;
+    if (kiln_product_is_unchanged(p, path) || kiln_product_is_copied_folder(p, path)) return KILN_LISTED_UNCHANGED;
     const kiln_mark mark = kiln_product_mark(path);
     return mark == KILN_MARK_SEALED || was_begun(p, mark) ? KILN_LISTED_UNCHANGED : KILN_LISTED_CHANGED;
 }
@@ -270,8 +306,7 @@ static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const
 /* A regular file that is none of the scene's. */
 static kiln_status check_there(const kiln_product_guard *g, const folder *in, const char *path, const char *real, kiln_error *err)
 {
-    const bool by_photos = in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS;
-    if (by_photos && is_picture(path)) return refuse_photos(path, err);
+    if (is_photos_place(g, in, path)) return refuse_photos(path, err);
     const kiln_listed says = listed(g, real);
     if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
     const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
@@ -293,7 +328,7 @@ static kiln_status check_entry(const kiln_product_guard *g, const folder *in, co
     if (leads && S_ISREG(f.st_mode) && is_of_new_scene(g, real, &f)) return refuse_scene(path, err);
     KILN_TRY(kiln_file_replaceable(path, err));
     if (!S_ISLNK(entry->st_mode)) return check_there(g, in, path, real, err);
-    if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS)) return refuse_photos(path, err);
+    if (is_photos_place(g, in, path)) return refuse_photos(path, err);
     if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     return g->overwrite ? KILN_OK : refuse_link(path, err);
 }
@@ -304,7 +339,7 @@ static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in
 {
     const bool may_be = strcmp(in->real, g->bake) == 0 || (entry && (S_ISLNK(entry->st_mode) || entry->st_nlink > 1));
     if (!g->m || !may_be || !kiln_manifest_owns(kiln_manifest_path(g->m), path)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake itself, or belongs to it; choose another place with -o", path);
+    return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake itself, or belongs to it; choose another place", path);
 }
 
 kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, kiln_product_seen *seen, kiln_error *err)
@@ -318,7 +353,7 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, ki
     kiln_product_look(path, &now);
     if (there)
         KILN_TRY(check_entry(g, in, path, &entry, err));
-    else if (is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS))
+    else if (is_photos_place(g, in, path))
         return refuse_photos(path, err);
     if (seen) *seen = now;
     return KILN_OK;
@@ -341,7 +376,7 @@ kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, b
     KILN_TRY(refuse_manifest(g, f, path, NULL, err));
     KILN_TRY(look_at_folder(g, path, &f, err));
     if (f->is == KILN_FOLDER_OF_PHOTOS || (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "the folder '%s' holds files of the scene that was imported; choose another place with -o", path);
+        return kiln_fail(err, KILN_E_USAGE, "the folder '%s' holds files of the scene that was imported; choose another place",
+                         path);
     return f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
 }

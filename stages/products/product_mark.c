@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -188,6 +189,41 @@ static bool read_ends(ends *e)
            kiln_file_read_at(e->fd, e->path, e->size - e->n, e->tail, e->n, NULL) == KILN_OK;
 }
 
+/* ---- the note in an extended attribute ----------------------------------------------------------------------------------- */
+static const char note_name[] = "user.splatkiln.written";
+enum { NOTE_BYTES = 48 };
+
+static bool write_note(int fd, char out[NOTE_BYTES])
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0) return false;
+    (void)snprintf(out, NOTE_BYTES, "%lld %lld.%09ld", (long long)s.st_size, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+    return true;
+}
+
+void kiln_product_note(const char *file, const char *path)
+{
+    static const char *const noted[] = {"ply", "glb", "sog", "rad"};
+    char note[NOTE_BYTES];
+    size_t i = 0;
+    while (i < sizeof noted / sizeof *noted && strcasecmp(kiln_path_suffix(path), noted[i]) != 0) i++;
+    if (i == sizeof noted / sizeof *noted) return;
+    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) return;
+    if (write_note(fd, note)) (void)fsetxattr(fd, note_name, note, strlen(note), 0);
+    (void)close(fd);
+}
+
+/* KILN_MARK_NONE: there is no note. */
+static kiln_mark mark_by_note(int fd)
+{
+    char note[NOTE_BYTES], now[NOTE_BYTES];
+    const ssize_t n = fgetxattr(fd, note_name, note, sizeof note - 1);
+    if (n <= 0 || !write_note(fd, now)) return KILN_MARK_NONE;
+    note[n] = '\0';
+    return strcmp(note, now) == 0 ? KILN_MARK_SEALED : KILN_MARK_BROKEN;
+}
+
 kiln_mark kiln_product_mark(const char *path)
 {
     struct stat s;
@@ -196,7 +232,8 @@ kiln_mark kiln_product_mark(const char *path)
     if (e.fd < 0) return mark;
     if (fstat(e.fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0) {
         e.size = (uint64_t)s.st_size;
-        if (read_ends(&e)) mark = mark_of(&e);
+        mark = mark_by_note(e.fd);
+        if (mark == KILN_MARK_NONE && read_ends(&e)) mark = mark_of(&e);
     }
     free(e.head);
     free(e.tail);

@@ -88,6 +88,7 @@ static kiln_status rename_to_free(const char *temporary, const char *path, bool 
 kiln_status kiln_product_put(const char *temporary, const char *path, const kiln_product_seen *seen, kiln_error *err)
 {
     enum { TRIES = 8 }; /* others put something there and take it away */
+    kiln_product_note(temporary, path);
     for (int i = 0; i < TRIES; i++) {
         bool again;
         kiln_product_seen now = {.overwrite = seen->overwrite};

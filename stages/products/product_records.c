@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "stages/engine/json_text.h"
 #include "stages/import/scan.h"
+#include "stages/products/product_mark.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ bool kiln_product_describe(kiln_product *p, const json_t *described)
 static struct {
     uint64_t size;
     int64_t mtime_ns, change_ns; /* the newest; change_ns: also of names, links and modes, so of a file that was moved here */
+    int64_t oldest_ns;           /* the oldest time of content */
     uint64_t names;              /* sum of hashes of names and sizes: the order of files does not matter */
     size_t skip;
 } sums;
@@ -50,6 +52,7 @@ static int add_entry(const char *path, const struct stat *s, int type, struct FT
     sums.names += part;
     sums.size += (uint64_t)s->st_size;
     if (mtime_ns > sums.mtime_ns) sums.mtime_ns = mtime_ns;
+    if (mtime_ns < sums.oldest_ns) sums.oldest_ns = mtime_ns;
     if (change_ns > sums.change_ns) sums.change_ns = change_ns;
     return 0;
 }
@@ -59,6 +62,7 @@ static bool look_at_folder(const char *path, kiln_product *p)
     enum { DESCRIPTORS = 16 };
     memset(&sums, 0, sizeof sums);
     sums.mtime_ns = sums.change_ns = INT64_MIN;
+    sums.oldest_ns = INT64_MAX;
     sums.skip = strlen(path);
     if (nftw(path, add_entry, DESCRIPTORS, FTW_PHYS) != 0) return false;
     p->size = sums.size;
@@ -85,6 +89,14 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
     p->mtime_ns = info.mtime_ns;
     p->described = true;
     return KILN_OK;
+}
+
+bool kiln_product_is_copied_folder(const kiln_product *p, const char *path)
+{
+    kiln_product now = {0};
+    if (!kiln_product_is_folder(p) || !p->described || !kiln_is_dir(path) || !look_at_folder(path, &now)) return false;
+    return sums.oldest_ns > p->mtime_ns && now.size == p->size && kiln_hash_equal(now.hash, p->hash) &&
+           kiln_product_folder_mark(path) == KILN_MARK_OURS;
 }
 
 /* Nothing in it is newer: what is missing was removed, and nothing of anybody's is there in its place. In a copy of the bake all

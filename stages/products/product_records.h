@@ -25,6 +25,9 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
 /* Says whether `path` is as p describes it: by size and time, else by its hash. An emptied file counts as unchanged: nothing
  * is lost with it. */
 bool kiln_product_is_unchanged(const kiln_product *p, const char *path);
+/* Says whether a folder is what `cp -r` makes of the one that p describes: every file is newer, of the same name and size, and the
+ * folder carries our mark. What was edited by hand in such a copy, byte for byte as long, does not show. */
+bool kiln_product_is_copied_folder(const kiln_product *p, const char *path);
 
 /* Lists a file as begun. `of`: what it is made from. seen: what stands there, and whether -w allows to replace it: that counts as
  * ours from now on, as it lies there, so that tasks on other hosts and a run that goes on after a kill come to the same answer. */

@@ -25,9 +25,14 @@ typedef struct {
     bool root;   /* the folder that photos' names begin in; photos may lie below it alone */
 } scene_folder;
 
+enum { BASES_MAX = 12 };
+
 struct kiln_scene_files {
     kiln_buffer texts;
-    scene_file *files; /* [n] by path */
+    char *bases[BASES_MAX]; /* real paths of the folders from which import seeks photos */
+    uint32_t n_bases;
+    char was[KILN_PATH_MAX], is[KILN_PATH_MAX]; /* a scene that moved with its bake: from, to; "": it did not */
+    scene_file *files;                          /* [n] by path */
     uint32_t *by_inode;
     uint32_t n, room;
     scene_folder *folders;
@@ -115,10 +120,95 @@ kiln_scene_folder kiln_scene_files_folder(const kiln_scene_files *s, const char 
     return KILN_FOLDER_OTHER;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------- */
-static kiln_status add_file(void *context, const kiln_source_file *row, kiln_error *err)
+/* ---- where photos are sought ------------------------------------------------------------------------------------------- */
+static void add_base(kiln_scene_files *s, const char *folder)
+{
+    char *const real = realpath(folder, NULL);
+    bool has = !real || strcmp(real, "/") == 0 || s->n_bases == BASES_MAX;
+    for (uint32_t i = 0; i < s->n_bases && !has; i++) has = strcmp(s->bases[i], real) == 0;
+    if (has)
+        free(real);
+    else
+        s->bases[s->n_bases++] = real;
+}
+
+/* The folder of a file of cameras, and those above it if it is COLMAP's: SCENE/sparse/0/cameras.bin. */
+static void add_bases(kiln_scene_files *s, const char *file)
+{
+    char path[KILN_PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", file) >= (int)sizeof path) return;
+    const bool is_colmap = strncmp(kiln_path_base(path), "cameras.", 8) == 0 && !strstr(path, ".json");
+    for (int up = 0; up < (is_colmap ? 3 : 1); up++) {
+        char *const slash = strrchr(path, '/');
+        if (!slash || slash == path) return;
+        *slash = '\0';
+        add_base(s, path);
+    }
+}
+
+static bool seeks_photos_in(const char *name)
+{
+    const size_t n = strncmp(name, "images", 6) == 0 ? 6 : strncmp(name, "masks", 5) == 0 ? 5 : 0;
+    return n && (name[n] == '\0' || name[n] == '/' || name[n] == '_');
+}
+
+static const char *below_base(const kiln_scene_files *s, const char *path, uint32_t i)
+{
+    const size_t n = strlen(s->bases[i]);
+    return strncmp(path, s->bases[i], n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+bool kiln_scene_files_seeks_photos(const kiln_scene_files *s, const char *folder)
+{
+    for (uint32_t i = 0; i < s->n_bases; i++) {
+        const char *const name = below_base(s, folder, i);
+        if (name && seeks_photos_in(name)) return true;
+    }
+    return false;
+}
+
+const char *kiln_scene_files_camera_at(const kiln_scene_files *s, const char *path, uint32_t n)
+{
+    for (uint32_t i = 0; i < s->n_bases; i++) {
+        const char *const name = below_base(s, path, i);
+        if (name && n-- == 0) return name;
+    }
+    return NULL;
+}
+
+/* ---- a scene that moved with its bake ---------------------------------------------------------------------------------------- */
+/* The folder of all of the scene's files, but for those of photos, as the manifest has it. */
+static kiln_status find_was(void *context, const kiln_source_file *row, kiln_error *err)
 {
     kiln_scene_files *s = context;
+    const size_t n = (size_t)(kiln_path_base(row->path) - row->path);
+    (void)err;
+    if (strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0 || n < 2 || n > sizeof s->was) return KILN_OK;
+    if (!s->was[0] || n - 1 < strlen(s->was)) (void)snprintf(s->was, sizeof s->was, "%.*s", (int)n - 1, row->path);
+    return KILN_OK;
+}
+
+/* bake: the manifest's real folder, which lies in the scene's or is it. */
+static kiln_status find_moved(kiln_scene_files *s, kiln_manifest *m, const char *bake, kiln_error *err)
+{
+    KILN_TRY(kiln_sources_visit(m, find_was, s, err));
+    const size_t n = (size_t)(kiln_path_base(bake) - bake);
+    if (s->was[0] && n > 1) (void)snprintf(s->is, sizeof s->is, "%.*s", (int)n - 1, bake);
+    if (strcmp(s->was, s->is) == 0 || strcmp(s->was, bake) == 0) s->is[0] = '\0';
+    return KILN_OK;
+}
+
+/* The same file in the folder of today, if it is there. */
+static bool moved_path(const kiln_scene_files *s, const char *path, char out[KILN_PATH_MAX], struct stat *info)
+{
+    const size_t n = strlen(s->was);
+    return s->is[0] && strncmp(path, s->was, n) == 0 && path[n] == '/' &&
+           snprintf(out, KILN_PATH_MAX, "%s%s", s->is, path + n) < KILN_PATH_MAX && stat(out, info) == 0;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------- */
+static kiln_status add_row(kiln_scene_files *s, const kiln_source_file *row, kiln_error *err)
+{
     const bool many = strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0;
     const char *const name = kiln_path_base(row->path);
     if (s->n == s->room) {
@@ -134,17 +224,45 @@ static kiln_status add_file(void *context, const kiln_source_file *row, kiln_err
     if (name == row->path) return KILN_OK;
     const size_t n = (size_t)(name - row->path) - 1;
     if (many) return add_folder(s, row->path, n, KILN_FOLDER_OF_PHOTOS, false, err);
-    return strcmp(row->role, "cameras") == 0 ? add_folder(s, row->path, n, KILN_FOLDER_OF_CAMERAS, false, err) : KILN_OK;
+    if (strcmp(row->role, "cameras") != 0) return KILN_OK;
+    add_bases(s, row->path);
+    return add_folder(s, row->path, n, KILN_FOLDER_OF_CAMERAS, false, err);
+}
+
+static kiln_status add_file(void *context, const kiln_source_file *row, kiln_error *err)
+{
+    kiln_scene_files *s = context;
+    char path[KILN_PATH_MAX];
+    struct stat info;
+    KILN_TRY(add_row(s, row, err));
+    if (!moved_path(s, row->path, path, &info)) return KILN_OK;
+    kiln_source_file moved = *row;
+    moved.path = path;
+    moved.inode = info.st_ino;
+    return add_row(s, &moved, err);
 }
 
 /* A photo images/left/a.png of camera left/a: names begin in images/. */
-static kiln_status add_root(void *context, const char *camera, const char *photo, kiln_error *err)
+static kiln_status add_root_of(kiln_scene_files *s, const char *camera, const char *photo, kiln_error *err)
 {
-    kiln_scene_files *s = context;
     const size_t n = strlen(camera), stem = strlen(photo) - strlen(kiln_path_suffix(photo)) - kiln_path_has_suffix(photo);
     if (!strchr(camera, '/') || stem < n + 1 || strncmp(photo + stem - n, camera, n) != 0 || photo[stem - n - 1] != '/')
         return KILN_OK;
     return add_folder(s, photo, stem - n - 1, KILN_FOLDER_IN_PHOTOS, true, err);
+}
+
+static kiln_status add_root(void *context, const char *camera, const char *photo, kiln_error *err)
+{
+    kiln_scene_files *s = context;
+    char path[KILN_PATH_MAX];
+    struct stat info;
+    KILN_TRY(add_root_of(s, camera, photo, err));
+    return moved_path(s, photo, path, &info) ? add_root_of(s, camera, path, err) : KILN_OK;
+}
+
+static int by_path(const void *a, const void *b, void *texts)
+{
+    return strcmp((const char *)texts + ((const scene_file *)a)->path, (const char *)texts + ((const scene_file *)b)->path);
 }
 
 static int by_inode(const void *a, const void *b, void *context)
@@ -159,9 +277,12 @@ static kiln_status read_manifest(kiln_scene_files *s, kiln_manifest *m, kiln_err
     char *real = realpath(kiln_manifest_path(m), NULL), *slash = real ? strrchr(real, '/') : NULL;
     if (slash) slash[slash == real] = '\0';
     s->has_bake = slash && stat(real, &s->bake) == 0;
+    const kiln_status st = s->has_bake ? find_moved(s, m, real, err) : KILN_OK;
     free(real);
+    KILN_TRY(st);
     KILN_TRY(kiln_sources_visit(m, add_file, s, err));
     KILN_TRY(kiln_photos_visit(m, add_root, s, err));
+    if (s->n) qsort_r(s->files, s->n, sizeof *s->files, by_path, s->texts.data);
     KILN_TRY(KILN_ALLOC(&s->by_inode, s->n, "the files of the scene", err));
     for (uint32_t i = 0; i < s->n; i++) s->by_inode[i] = i;
     if (s->n) qsort_r(s->by_inode, s->n, sizeof *s->by_inode, by_inode, s->files);
@@ -185,6 +306,7 @@ void kiln_scene_files_close(kiln_scene_files *s)
 {
     if (!s) return;
     kiln_buffer_release(&s->texts);
+    for (uint32_t i = 0; i < s->n_bases; i++) free(s->bases[i]);
     free(s->files);
     free(s->by_inode);
     free(s->folders);

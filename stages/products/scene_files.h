@@ -34,4 +34,11 @@ typedef enum {
 /* What a real folder is to the scene. Folders of the bake are none of the scene's, though the bake lies in one. */
 kiln_scene_folder kiln_scene_files_folder(const kiln_scene_files *s, const char *folder);
 
+/* Says whether import looks for photos or masks at FOLDER: images, images_2, masks and their like beside a file of cameras, or
+ * below the folder above its folder (COLMAP's sparse/0), whether it is there or not. folder: real, or what would be. */
+bool kiln_scene_files_seeks_photos(const kiln_scene_files *s, const char *folder);
+/* The name of the camera that a picture of this real path would become the photo of, without its suffix, if import looks for one
+ * there: relative to the n-th of the folders from which photos are sought; NULL behind the last. */
+const char *kiln_scene_files_camera_at(const kiln_scene_files *s, const char *path, uint32_t n);
+
 #endif
