@@ -22,7 +22,7 @@ must 0 front prune $db --quiet && [ ! -s err ] || fail "--quiet says $(cat err)"
 must 0 front prune $db --min-opacity 0.4; silent "the stored value gives way to that of this line"
 must 0 front knn $db; silent "options of another stage"
 # a switch, a switch that is off, a text and a default
-must 0 front prune $db --merge --crop-sphere 0,0,0,50 --max-extent 0.5
+must 0 front prune $db --merge --crop-sphere 0,0,0,50 --max-extent auto
 must 0 front prune $db
 says 'kiln-prune: stored options in force until --reset: --crop-sphere 0,0,0,50 --merge --min-opacity 0.4'
 must 0 front info $db
