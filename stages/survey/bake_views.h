@@ -1,8 +1,8 @@
 /* bake_views -- the cameras of a bake with the pictures and tile tables of one profile: what kiln-info, kiln-report and kiln-serve
  * tell of them. For one thread, as manifest.h.
  *
- * Rows of manifest.h have room for the longest name and path, some 17 KiB for a camera with its picture and table. These take what
- * their texts need, less than one KiB: 20,000 cameras are 20 MB. */
+ * Rows of manifest.h have room for the longest name, and those of pictures for the longest path: some 8 KiB for a camera with its
+ * picture and table. These take what their texts need, less than one KiB: 20,000 cameras are 20 MB. */
 #ifndef KILN_STAGES_SURVEY_BAKE_VIEWS_H
 #define KILN_STAGES_SURVEY_BAKE_VIEWS_H
 
