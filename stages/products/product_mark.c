@@ -203,7 +203,7 @@ static bool write_note(int fd, char out[NOTE_BYTES])
 
 void kiln_product_note(const char *file, const char *path)
 {
-    static const char *const noted[] = {"ply", "glb", "sog", "rad"};
+    static const char *const noted[] = {"ply", "glb", "sog", "rad", "html", "htm"};
     char note[NOTE_BYTES];
     size_t i = 0;
     while (i < sizeof noted / sizeof *noted && strcasecmp(kiln_path_suffix(path), noted[i]) != 0) i++;
@@ -232,8 +232,10 @@ kiln_mark kiln_product_mark(const char *path)
     if (e.fd < 0) return mark;
     if (fstat(e.fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0) {
         e.size = (uint64_t)s.st_size;
-        mark = mark_by_note(e.fd);
-        if (mark == KILN_MARK_NONE && read_ends(&e)) mark = mark_of(&e);
+        const kiln_mark note = mark_by_note(e.fd);
+        mark = note;
+        if (note != KILN_MARK_SEALED && read_ends(&e)) mark = mark_of(&e);
+        if (note == KILN_MARK_BROKEN && mark != KILN_MARK_SEALED) mark = KILN_MARK_BROKEN; /* a seal tells more than times */
     }
     free(e.head);
     free(e.tail);

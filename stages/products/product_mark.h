@@ -31,8 +31,8 @@ kiln_mark kiln_product_folder_mark(const char *folder);
  * none where it keeps the header of its source. */
 bool kiln_product_name_has_mark(const char *path);
 
-/* Notes size and time of a whole file that is to have the name `path`, if its format has a mark and no seal. Best effort: without
- * the note the mark has to do. */
+/* Notes size and time of a whole file that is to have the name `path`, if its format may have a mark without a seal. Best effort:
+ * without the note the mark has to do. */
 void kiln_product_note(const char *file, const char *path);
 
 /* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and the version. */

@@ -92,7 +92,7 @@ for program in picture orbit frames npy ply packed glb splat html sog report cam
     frames,* | npy,* | splat,* | cameras,*) ours=kept changed=kept ;;       # no mark
     generate, | ply,) ours=kept changed=kept ;;                             # a PLY has the comments of its source
     picture,* | orbit,* | report,*) ours=replaced changed=kept ;;           # a mark and a seal
-    generate,yes | ply,yes | packed,yes | glb,yes | sog,yes) ours=replaced changed=kept ;; # a note
+    generate,yes | ply,yes | packed,yes | glb,yes | sog,yes | html,yes) ours=replaced changed=kept ;; # a note
     *) ours=replaced changed=replaced ;;                                    # a mark
     esac
     case $program in frames | report | cameras | generate) in=kept ;; *) in=inside ;; esac # whose -o may be a folder
