@@ -55,9 +55,9 @@ typedef enum {
 typedef struct {
     char path[4096]; /* file or folder */
     char what[160];  /* "COLMAP model (binary), 23 cameras, 1,443 points" */
-    char role[16];   /* "splats", "points", "cameras", "photos" */
+    char role[16];   /* "splats", "points", "cameras", "photos", "other" */
     bool used;
-    char why_not[200]; /* "a splat file takes precedence" */
+    char why_not[480]; /* "a splat file takes precedence" */
     char notes[1600];  /* what the reader of rows that are used says of the file (reader.h: remarks, notes); "" nothing */
 } kiln_finding;
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/foreign.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -165,9 +166,10 @@ static kiln_status check_dialect(const kiln_ply_header *h, const char *path, kil
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is a compressed PLY whose header begins with more comments than are looked through; remove some",
                          path);
-    if (h->has_codebook)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s': PLY with codebooks (INRIA's reduced form) is not read; use the full point_cloud.ply", path);
+    if (h->has_codebook) return kiln_foreign_refuse_named(path, "codebook-ply", err);
+    for (uint32_t i = 0; i < h->n_columns; i++) /* where comments hid them from the first look */
+        if (strcmp(h->columns[i].name, "f_anchor_feat_0") == 0 || strcmp(h->columns[i].name, "f_offset_0") == 0)
+            return kiln_foreign_refuse_named(path, "scaffold-gs", err);
     return KILN_OK;
 }
 
