@@ -173,7 +173,7 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
     KILN_GO(parse_columns(text, &h, err));
     KILN_GO(KILN_ALLOC(&uses, h.n_columns, "columns", err));
     KILN_GO(KILN_ALLOC(&info, 1, "columns", err));
-    KILN_GO(kiln_ply_plan(&h, "the scene's notes", uses, info, err));
+    KILN_GO(kiln_ply_plan(&h, "the scene's notes", NULL, uses, info, err));
     *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats && (!p->f->splats || info->sh_degree == p->e->sh_degree);
     for (uint32_t i = 0; i < h.n_columns && *used; i++) {
         const kiln_ply_property *c = &h.columns[i];
