@@ -97,6 +97,7 @@ typedef struct kiln_dataset {
     kiln_camera *cameras; /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
+    uint64_t frames_without_camera; /* of those dropped: lens or pose is no number; of the others: */
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
     kiln_split split;           /* how the user wants test views chosen; borrowed */
     char split_rule[160];       /* how test views were chosen; "" without cameras */
