@@ -34,6 +34,7 @@ static struct {
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
     bool keep_origin, no_normals, list_formats, overwrite;
+    uint32_t columns;
 } o;
 
 #define WRITER(id, name, ...) "|" name
@@ -69,6 +70,10 @@ static const kiln_opt options[] = {
     {"add", 0, KILN_OPT_LIST, &o.add, "MANIFEST", NULL, NULL, "also write the same layer of this bake into the same file",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"no-normals", 0, KILN_OPT_BOOL, &o.no_normals, NULL, NULL, NULL, "leave the columns nx, ny and nz out of a PLY",
+     KILN_KEYED | KILN_LATER},
+    {"columns", 0, KILN_OPT_ENUM, &o.columns, "WHICH", "source", "source|inria",
+     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, rot, all float, which "
+     "strict readers want in this order (Unity, Unreal, Blender)",
      KILN_KEYED | KILN_LATER},
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles", KILN_KEYED},
@@ -250,6 +255,7 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
     if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
     j->e.source_order = o.order == 0;
     j->e.keep_origin = o.keep_origin;
+    j->e.inria_columns = o.columns != 0;
     j->e.no_normals = o.no_normals;
     j->e.frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
     kiln_edits_of(o.translate, o.rotate, o.scale, o.sh_degree, &j->e.edits);

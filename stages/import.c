@@ -331,7 +331,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .avoid = avoid,
                                         .add = kiln_import_given.add,
                                         .parts = kiln_import_given.parts,
-                                        .read = {.frame = (kiln_source_frame)kiln_import_given.frame, .lod = kiln_import_given.lod},
+                                        .read = {.frame = (kiln_source_frame)kiln_import_given.frame,
+                                                 .lod = kiln_import_given.lod,
+                                                 .is_static = kiln_import_given.is_static,
+                                                 .activated = kiln_import_given.activated,
+                                                 .no_extras = kiln_import_given.extra != 0},
                                         .split = split,
                                         .no_dataparser = !kiln_import_given.dataparser,
                                         .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */

@@ -1,4 +1,5 @@
 /* export_rounds -- see export_rounds.h. The parent's side of a writer. */
+#include "stages/export/dropped_columns.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
@@ -407,13 +408,26 @@ static kiln_status write_target(runner *k, kiln_error *err)
     return give_name(k, err);
 }
 
+/* PLY tells of its own, and chunks hold all planes. */
+static kiln_status note_dropped(runner *k, kiln_error *err)
+{
+    kiln_buffer text = {0};
+    uint32_t n = 0;
+    if (k->places.writer->holds & KILN_HOLDS_BITS) return KILN_OK;
+    kiln_status st = kiln_dropped_columns(k->e, &text, &n, err);
+    if (st == KILN_OK && n) st = kiln_export_note(&k->p, err, "%s", (const char *)text.data);
+    kiln_buffer_release(&text);
+    return st;
+}
+
 static kiln_status prepare(runner *k, kiln_error *err)
 {
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
     KILN_TRY(need_loss(k, err));
     KILN_TRY(survey(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
-    return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;
+    if (k->f->plan) KILN_TRY(k->f->plan(&k->p, err));
+    return note_dropped(k, err);
 }
 
 kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said, kiln_error *err)

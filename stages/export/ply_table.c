@@ -5,6 +5,7 @@
 #include "base/option.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
+#include "stages/export/dropped_columns.h"
 #include "stages/products/product_mark.h"
 
 #include <jansson.h>
@@ -87,7 +88,8 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     find_kept(p, &c);
     if (folds && !from_source) c.kept[0] = '\0';
     c.kept_always = folds && c.kept[0];
-    if (use.role == KILN_ROLE_MEAN && p->moved) c.type = p->e->keep_origin ? KILN_TYPE_F32 : KILN_TYPE_F64;
+    if (use.role == KILN_ROLE_MEAN && p->moved)
+        c.type = p->e->keep_origin || p->e->inria_columns ? KILN_TYPE_F32 : KILN_TYPE_F64;
     bool whole_number = c.type != KILN_TYPE_F32 && c.type != KILN_TYPE_F64;
     if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32; /* a stage may have changed it */
     if (use.role == KILN_ROLE_MEAN && c.type == KILN_TYPE_F32) c.kept[0] = '\0';
@@ -162,6 +164,45 @@ static kiln_status parse_columns(const char *text, kiln_ply_header *h, kiln_erro
     return KILN_OK;
 }
 
+static kiln_status add_named(planner *p, const char *name, kiln_error *err)
+{
+    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->sh_degree);
+    return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false, err);
+}
+
+static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_error *err)
+{
+    char name[32];
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s_%u", stem, i);
+        KILN_TRY(add_named(p, name, err));
+    }
+    return KILN_OK;
+}
+
+static bool has_column(const planner *p, const char *name)
+{
+    for (uint32_t c = 0; c < p->f->n_columns; c++)
+        if (strcmp(p->f->columns[c].name, name) == 0) return true;
+    return false;
+}
+
+/* The source itself comes out as it was; of later layers other programs want the columns that all Gaussians have: f_dc where the
+ * source had colours instead, and three scales where it had one. */
+static kiln_status add_missing_colours(planner *p, kiln_error *err)
+{
+    if (!p->f->splats || is_source(p) || has_column(p, "f_dc_0")) return KILN_OK;
+    return add_numbered(p, "f_dc", 3, err);
+}
+
+static kiln_status add_missing_scales(planner *p, kiln_type type, kiln_error *err)
+{
+    static const char *const names[] = {"scale_1", "scale_2"};
+    for (int i = 0; i < 2 && !is_source(p); i++)
+        KILN_TRY(add_known(p, names[i], type, kiln_ply_role(names[i], KILN_SCENE_SPLATS, true, 0), false, err));
+    return KILN_OK;
+}
+
 /* *used: the layer can be written with the columns of its source. */
 static kiln_status add_source_columns(planner *p, const char *text, bool *used, kiln_error *err)
 {
@@ -173,14 +214,18 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
     KILN_GO(parse_columns(text, &h, err));
     KILN_GO(KILN_ALLOC(&uses, h.n_columns, "columns", err));
     KILN_GO(KILN_ALLOC(&info, 1, "columns", err));
-    KILN_GO(kiln_ply_plan(&h, "the scene's notes", uses, info, err));
+    KILN_GO(kiln_ply_plan(&h, "the scene's notes", NULL, uses, info, err));
     *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats && (!p->f->splats || info->sh_degree == p->e->sh_degree);
     for (uint32_t i = 0; i < h.n_columns && *used; i++) {
         const kiln_ply_property *c = &h.columns[i];
-        if (uses[i].role == KILN_ROLE_NONE)
+        if (uses[i].role == KILN_ROLE_NONE) {
             KILN_GO(add_unknown(p, c->name, c->type, err));
-        else
-            KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
+            continue;
+        }
+        if (uses[i].role == KILN_ROLE_RGB) KILN_GO(add_missing_colours(p, err));
+        KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
+        if (uses[i].role == KILN_ROLE_LOG_SCALE && kiln_ply_scales_of(uses, h.n_columns) == KILN_SCALES_ONE)
+            KILN_GO(add_missing_scales(p, c->type, err));
     }
     if (*used && info->folded && !is_source(p)) KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
 done:
@@ -191,12 +236,6 @@ done:
 }
 
 /* ---- INRIA's columns --------------------------------------------------------------------------------------------------------- */
-
-static kiln_status add_named(planner *p, const char *name, kiln_error *err)
-{
-    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->sh_degree);
-    return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false, err);
-}
 
 static kiln_status add_normals(planner *p, kiln_error *err)
 {
@@ -213,22 +252,11 @@ static kiln_status add_normals(planner *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_error *err)
-{
-    char name[32];
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "%s_%u", stem, i);
-        KILN_TRY(add_named(p, name, err));
-    }
-    return KILN_OK;
-}
-
 /* A column whose meaning has a plane of its own, such as a kept x of doubles, or that the table has. */
 static bool is_known_or_written(const planner *p, const char *name)
 {
     bool is = kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->sh_degree).role != KILN_ROLE_NONE;
-    for (uint32_t c = 0; c < p->f->n_columns && !is; c++) is = strcmp(p->f->columns[c].name, name) == 0;
-    return is;
+    return is || has_column(p, name);
 }
 
 /* Columns of the other bakes that the sample lacks. */
@@ -241,6 +269,18 @@ static kiln_status tell_left_out(planner *p, const kiln_layer *layer, kiln_error
         KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
     return KILN_OK;
+}
+
+/* Columns that INRIA's do not have are counted. */
+static kiln_status tell_dropped(planner *p, kiln_error *err)
+{
+    kiln_buffer names = {0};
+    uint32_t n = 0;
+    kiln_status st = kiln_dropped_columns(p->e, &names, &n, err);
+    if (st == KILN_OK && n && p->notes)
+        st = kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", (const char *)names.data);
+    kiln_buffer_release(&names);
+    return st;
 }
 
 /* What PLY sources had beside their known columns; other formats' extras have no meaning in a PLY. */
@@ -278,6 +318,30 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
         for (int i = 0; i < 3; i++) KILN_TRY(add_named(p, rgb[i], err));
     }
     return add_extras(p, err);
+}
+
+/* Just what INRIA's save_ply writes for degree 3. Coefficients that are not there are 0, those above degree 3 are left out. */
+static kiln_status add_inria_columns(planner *p, kiln_error *err)
+{
+    enum { DEGREE = 3 };
+    static const char *const xyz[] = {"x", "y", "z"};
+    char name[32];
+    for (int i = 0; i < 3; i++) KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32, kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
+    KILN_TRY(add_normals(p, err));
+    KILN_TRY(add_numbered(p, "f_dc", 3, err));
+    for (uint32_t i = 0; i < kiln_sh_components(DEGREE); i++) {
+        kiln_ply_column c = {.type = KILN_TYPE_F32};
+        snprintf(name, sizeof name, "f_rest_%u", i);
+        const kiln_ply_use use = kiln_ply_role(name, KILN_SCENE_SPLATS, true, DEGREE);
+        snprintf(c.name, sizeof c.name, "%s", name);
+        const bool is_there = use.component < kiln_sh_components(p->e->sh_degree);
+        KILN_TRY(is_there ? add_known(p, name, KILN_TYPE_F32, use, false, err) : add_column(p, &c, err));
+    }
+    KILN_TRY(add_named(p, "opacity", err));
+    KILN_TRY(add_numbered(p, "scale", 3, err));
+    KILN_TRY(add_numbered(p, "rot", 4, err));
+    if (p->e->sh_degree > DEGREE) KILN_TRY(note(p, "spherical harmonics above degree 3 are left out", err));
+    return tell_dropped(p, err);
 }
 
 /* ---- header ------------------------------------------------------------------------------------------------------------------ */
@@ -400,9 +464,11 @@ kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_
     if (!e->keep_origin) memcpy(out->origin, o, sizeof out->origin);
     KILN_GO(KILN_ALLOC(&out->columns, KILN_PLY_COLUMNS_MAX, "columns", err));
     KILN_GO(source_layout(e, &layout, err));
-    const char *columns = json_string_value(json_object_get(layout, "columns"));
+    const bool inria = e->inria_columns && out->splats;
+    const char *columns = inria ? NULL : json_string_value(json_object_get(layout, "columns"));
+    if (inria) KILN_GO(add_inria_columns(&p, err));
     if (columns) KILN_GO(add_source_columns(&p, columns, &used, err));
-    if (!used) KILN_GO(add_default_columns(&p, err));
+    if (!used && !inria) KILN_GO(add_default_columns(&p, err));
     /* a comment may name the axis that was turned: our own is written instead, as for a scene that import moved */
     KILN_GO(put_header(&p, used && !e->edited ? json_object_get(layout, "comments") : NULL, err));
 done:

@@ -1,10 +1,16 @@
-/* splat_writer -- .splat of antimatter15's viewer: no header, a row of 32 bytes a Gaussian (splat_rows.h), chunk after chunk. */
+/* splat_writer -- .splat of antimatter15's viewer: no header, a row of 32 bytes a Gaussian (splat_rows.h).
+ *
+ * Viewers show what has come of a file while the rest is loading, so its writers have the most important Gaussians first: by volume
+ * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. */
+#include "kernels/math/real64.h"
 #include "stages/export/float_places.h"
+#include "stages/export/row_sort.h"
 #include "stages/export/rows.h"
 #include "stages/export/splat_rows.h"
 #include "stages/export/writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { PLANES = KILN_ROWS_SPLAT & ~KILN_ROWS_SHN };
 
@@ -17,7 +23,8 @@ static const kiln_export_count counts[] = {{"colour was clamped to 0 .. 1", "col
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree) KILN_TRY(kiln_export_note(p, err, "a .splat holds no spherical harmonics above degree 0"));
-    return kiln_float_places_note(p, err);
+    KILN_TRY(kiln_float_places_note(p, err));
+    return kiln_row_sort_plan(p->plan, KILN_SPLAT_ROW_BYTES, err);
 }
 
 static kiln_status begin(kiln_export_parent *p, kiln_error *err)
@@ -27,13 +34,29 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 
 static uint64_t ram(const kiln_export *e, uint64_t unit)
 {
-    return kiln_export_rows_ram(e, unit, PLANES) + e->chunks[unit].n * KILN_SPLAT_ROW_BYTES;
+    return kiln_export_rows_ram(e, unit, PLANES) + e->chunks[unit].n * (KILN_SPLAT_ROW_BYTES + sizeof(uint64_t)) +
+           kiln_row_sort_put_ram(e, unit, KILN_SPLAT_ROW_BYTES);
+}
+
+/* ln(1 / (1 + e^-x)); where e^-x has no room for a 1 beside it, x itself. */
+static double log_opacity(double logit) { return logit < -40 ? logit : -kiln_log_f64(1 + kiln_exp_f64(logit > 40 ? -40 : -logit)); }
+
+/* Least for the largest: the bits of its negative logarithm, in the order of numbers. */
+static uint64_t importance_key(const kiln_export_rows *rows, uint64_t i)
+{
+    const float *s = rows->log_scales;
+    const uint64_t n = rows->n, sign = 1ull << 63;
+    const double least = -((double)s[i] + (double)s[n + i] + (double)s[2 * n + i] + log_opacity((double)rows->opacity_logits[i]));
+    uint64_t bits;
+    memcpy(&bits, &least, sizeof bits);
+    return bits & sign ? ~bits : bits | sign;
 }
 
 static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
     unsigned char *out = NULL;
+    uint64_t *keys = NULL;
     kiln_splat_moved moved = {0};
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_export_rows_read(x, unit, PLANES, &rows, err));
@@ -48,14 +71,27 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     kiln_splat_pack(&planes, 0, rows.n, out, &moved);
     x->counts[COLOURS] += moved.colours;
     x->counts[SCALES] += moved.scales;
-    KILN_GO(kiln_export_write(x, out, rows.n * KILN_SPLAT_ROW_BYTES, rows.first * KILN_SPLAT_ROW_BYTES, err));
+    KILN_GO(KILN_ALLOC_UNSET(&keys, rows.n, "the order of rows", err));
+    for (uint64_t i = 0; i < rows.n; i++) keys[i] = importance_key(&rows, i);
+    KILN_GO(kiln_row_sort_put(x, unit, keys, out, rows.n, err));
 done:
+    free(keys);
     free(out);
     kiln_export_rows_release(&rows);
     return st;
 }
 
-static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
+static const kiln_export_round rounds[] = {
+    {.what = "exporting", .ram = ram, .run = write_chunk, .gather = kiln_row_sort_gather, .end = kiln_row_sort_end},
+    KILN_ROW_SORT_ROUNDS,
+};
 
 const kiln_writer_functions kiln_writer_splat = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1, .reader = "splat"};
+    .place = KILN_PLACE_FILE,
+    .scratch = true,
+    .counts = counts,
+    .plan = plan,
+    .begin = begin,
+    .rounds = rounds,
+    .n_rounds = 3,
+    .reader = "splat"};

@@ -195,6 +195,15 @@ static uint32_t word_of(const float wxyz[4], bool signed_zeros)
     return word;
 }
 
+/* x, y, z of the unit quaternion whose w is not negative; readers take w from them. */
+static void put_first_three(const float wxyz[4], unsigned char out[3])
+{
+    float q[4];
+    make_unit(wxyz, q);
+    const float sign = q[3] < 0.0f ? -127.5f : 127.5f;
+    for (int c = 0; c < 3; c++) out[c] = nearest_code(q[c] * sign + 127.5f);
+}
+
 static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
 {
     const int *turn = coding->to_rub ? half_turn : no_turn;
@@ -203,6 +212,10 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
     for (uint64_t i = 0; i < v->n; i++) {
         float q[4];
         for (uint64_t c = 0; c < 4; c++) q[c] = (float)sign[c] * v->quats[c * v->stride + i];
+        if (coding->first_three) {
+            put_first_three(q, out + 3 * i);
+            continue;
+        }
         const uint32_t word = word_of(q, coding->signed_zeros);
         memcpy(out + 4 * i, &word, sizeof word); /* little-endian, as asserted in spz_rows.c */
     }

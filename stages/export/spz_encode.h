@@ -5,7 +5,8 @@
  *   alphas       1             round(255 sigmoid(logit))
  *   colours      3             round(255 (0.15 sh0 + 0.5))
  *   scales       3             round(16 (log scale + 10))
- *   rotations    4             smallest three: which of x, y, z, w is largest, then sign and 9 bits of each of the others
+ *   rotations    4             smallest three: which of x, y, z, w is largest, then sign and 9 bits of each of the others;
+ *                3             version 2: round(127.5 c + 127.5) of x, y, z, with w made positive
  *   sh           3 K           128 + the multiple of 2^(8 - bits) nearest to 128 v; coefficient-major, colours inside
  *
  * Rounding is to the nearest, halves away from 0, in float32 as there. What lies outside the range of codes takes the nearest one
@@ -41,6 +42,7 @@ typedef struct {
     uint32_t sh_degree, fraction; /* fractional bits of positions, 0 to KILN_SPZ_FRACTION_MAX */
     uint32_t first_bits;          /* of coefficients of degree 1 ... */
     uint32_t other_bits;          /* ... and of those above; 1 to 8 */
+    bool first_three;             /* rotations of version 2 */
     bool to_rub;                  /* turn from PLY's frame, RDF, to RUB; else the numbers as they stand */
     bool signed_zeros;            /* the rows were read from SPZ, whose codes tell -0 from 0; else either is 0, as turning makes one
                                      of the other */

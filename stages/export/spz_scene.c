@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1 };
+enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1, OLDEST_DEGREE = 3 };
 enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
 
 const kiln_export_count kiln_spz_counts[] = {KILN_SPZ_COUNTS, {NULL, NULL}};
@@ -99,7 +99,7 @@ static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
     return kiln_export_remark(p, err, "the axes are those of PLY, as they stand (--frame as-is)");
 }
 
-kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
+static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err)
 {
     const kiln_export *e = p->e;
     kiln_spz_plan plan;
@@ -107,14 +107,18 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     if (e->n_rows > READERS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "SPZ counts up to %d Gaussians, and %llu are to be written", READERS_MAX,
                          (unsigned long long)e->n_rows);
-    plan.coding.sh_degree = e->sh_degree;
+    plan.coding.first_three = oldest;
+    plan.coding.sh_degree = kiln_export_degree(e, oldest ? OLDEST_DEGREE : UINT32_MAX);
+    if (plan.coding.sh_degree < e->sh_degree)
+        KILN_TRY(kiln_export_note(p, err, "readers of version %d know spherical harmonics up to degree %d; those above are left out",
+                                  KILN_SPZ_OLDEST, OLDEST_DEGREE));
     plan.coding.first_bits = KILN_SPZ_FIRST_BITS;
     plan.coding.other_bits = KILN_SPZ_OTHER_BITS;
     plan.coding.to_rub = e->frame == KILN_FRAME_RUB;
     plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
     plan.is_small = !kiln_spz_choose_fraction(farthest_of(e), half_edge_of(e), &plan.coding.fraction);
     if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
-    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, kiln_sh_components(e->sh_degree)};
+    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, oldest ? 3 : 4, kiln_sh_components(plan.coding.sh_degree)};
     for (int k = 0; k < KILN_SPZ_PLANES; k++) {
         plan.stride[k] = stride[k];
         plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];
@@ -122,6 +126,9 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     KILN_TRY(tell(p, plan.coding.to_rub, err));
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
+
+kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) { return make_plan(p, false, err); }
+kiln_status kiln_spz_plan_oldest(kiln_export_parent *p, kiln_error *err) { return make_plan(p, true, err); }
 
 /* ---- rows that are measured ------------------------------------------------------------------------------------------------- */
 

@@ -32,8 +32,12 @@ extern const kiln_export_count kiln_spz_counts[];
             "rows have spherical harmonics that were clamped to -1 .. 0.9922"                                                   \
     }
 
+/* The oldest version that is written: degree 3 at most, and rotations of 3 bytes. */
+enum { KILN_SPZ_OLDEST = 2 };
+
 /* Checks what SPZ can hold, chooses the fractional bits, unless rows must be read for that, and begins p->plan. Notes: what readers
- * make of the file. KILN_E_INPUT: there are too many rows. */
+ * make of the file. KILN_E_INPUT: there are too many rows. The second is of version KILN_SPZ_OLDEST. */
+kiln_status kiln_spz_plan_oldest(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK;
 
 /* The first round of a writer: of rows that were read from SPZ, finds the fractional bits that their file had, so that positions

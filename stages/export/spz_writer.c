@@ -1,4 +1,4 @@
-/* spz_writer -- SPZ version 3: the header and six planes of codes in one gzip stream, which all readers of SPZ take.
+/* spz_writer -- SPZ versions 2 and 3: the header and six planes of codes in one gzip stream. Version 3 is what most readers take.
  *
  * Round 1 codes a chunk and deflates each of its planes in pieces, each by itself and ended on a byte (Z_SYNC_FLUSH), so that
  * pieces one behind the other are one deflate stream. They go to scratch. When all lengths are known, round 2 copies them to their
@@ -159,7 +159,8 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     const kiln_spz_plan *plan = (const void *)p->plan->data;
     packed_chunk *chunks = (void *)(p->plan->data + sizeof *plan);
     uint64_t place = KILN_SPZ_FRONT;
-    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, 3, 0, header);
+    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, plan->coding.first_three ? KILN_SPZ_OLDEST : 3, 0,
+                         header);
     kiln_spz_front(header, front);
     uint32_t crc = (uint32_t)crc32_z(crc32(0, NULL, 0), header, KILN_SPZ_HEADER);
     for (int k = 0; k < KILN_SPZ_PLANES; k++)
@@ -223,3 +224,12 @@ const kiln_writer_functions kiln_writer_spz = {.place = KILN_PLACE_FILE,
                                                .plan = kiln_spz_plan_make,
                                                .rounds = rounds,
                                                .n_rounds = 3};
+
+const kiln_writer_functions kiln_writer_spz2 = {.place = KILN_PLACE_FILE,
+                                                .scratch = true,
+                                                .relative = true,
+                                                .reader = "spz",
+                                                .counts = kiln_spz_counts,
+                                                .plan = kiln_spz_plan_oldest,
+                                                .rounds = rounds,
+                                                .n_rounds = 3};

@@ -86,6 +86,7 @@ typedef struct {
     bool edited;                 /* rows are moved, so that no kept value of the source is theirs any more */
     bool source_order;           /* --order: by source_row, else as the layer has them */
     bool no_normals;             /* --no-normals: a PLY without nx ny nz */
+    bool inria_columns;          /* of a PLY of Gaussians: INRIA's 62, all float, whatever the source has */
     bool keep_origin;            /* float coordinates relative to the scene's origin */
     double base[3];              /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
     double origin[3];            /* to be added to means for absolute coordinates: base; 0 with keep_origin */

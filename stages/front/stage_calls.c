@@ -51,7 +51,7 @@ static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, k
 
 static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
 {
-    KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 4, "the arguments of a stage", err));
+    KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 5, "the arguments of a stage", err));
     c->n = 1;
     if (!strcmp(s->stage, "import")) c->argv[c->n++] = b->scene; /* the one stage that reads something else than the manifest */
     c->argv[c->n++] = b->manifest;

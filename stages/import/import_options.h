@@ -8,9 +8,9 @@
 typedef struct {
     const char *cameras, *split, *photos, *add, *write_undistorted;
     uint64_t random_points, seed, max_inflated;
-    uint32_t up, frame, lod, undistort_filter;
+    uint32_t up, frame, lod, undistort_filter, extra;
     kiln_move move;
-    bool list, list_formats, rehash, dataparser, parts, ignore_distortion;
+    bool list, list_formats, rehash, dataparser, parts, ignore_distortion, is_static, activated;
     double undistort_blank;
 } kiln_import_options;
 extern kiln_import_options kiln_import_given; /* what the command line and the manifest say */

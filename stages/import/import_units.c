@@ -149,6 +149,14 @@ static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_uni
     return st == KILN_OK ? kiln_join(i->parts, i->n_parts, *offsets, &i->scan, err) : st;
 }
 
+/* Of what came later only what is asked for, so that keys of older bakes hold. */
+static void key_columns(kiln_hasher *h, const kiln_read_options *o)
+{
+    if (o->is_static) kiln_key_u64(h, "static", 1);
+    if (o->activated) kiln_key_u64(h, "activated", 1);
+    if (o->no_extras) kiln_key_u64(h, "no extras", 1);
+}
+
 /* A scan is of this build's shape, and what it finds depends on the content, on how it is read and on how it is moved. */
 static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s, const scan_request *q)
 {
@@ -159,6 +167,7 @@ static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_s
         kiln_key_hash(h, "content", content_hash(&i->parts[k], s));
         kiln_key_u64(h, "frame", q[k].place.options.frame);
         kiln_key_u64(h, "lod", q[k].place.options.lod);
+        key_columns(h, &q[k].place.options);
         kiln_key_bytes(h, "move", &q[k].move, sizeof q[k].move);
     }
     return kiln_key_end(h);
@@ -292,7 +301,7 @@ static void key_join(kiln_hasher *h, const kiln_part *p, const kiln_block_reques
 /* part NULL: random points */
 static kiln_hash block_key(kiln_run *r, const kiln_part *p, const kiln_block_request *q, kiln_hash content)
 {
-    KILN_KEY_LISTS(kiln_block_request, 5896);
+    KILN_KEY_LISTS(kiln_block_request, 5904);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
     kiln_key_hash(h, "content", content);
@@ -300,6 +309,7 @@ static kiln_hash block_key(kiln_run *r, const kiln_part *p, const kiln_block_req
         kiln_key_u64(h, "frame", q->place.options.frame);
         kiln_key_u64(h, "lod", q->place.options.lod);
     }
+    key_columns(h, &q->place.options);
     kiln_key_u64(h, "first", q->first);
     kiln_key_u64(h, "n", q->n);
     kiln_key_bytes(h, "origin", q->origin, sizeof q->origin);

@@ -51,6 +51,9 @@ typedef enum {
 typedef struct {
     kiln_source_frame frame;
     uint32_t lod; /* level of a scene in levels; 0: the finest that is there */
+    bool is_static; /* PLY: rows that are of many moments are read as one */
+    bool activated; /* PLY: scales are lengths and opacities are 0..1; logarithms and logits are taken */
+    bool no_extras; /* PLY: columns of unknown meaning are left out, but for normals */
 } kiln_read_options;
 
 /* Where a source is read. open copies what it keeps. */
@@ -75,6 +78,7 @@ typedef struct {
     bool wide;    /* coordinates are doubles: origin and extra/x.. planes apply */
     bool has_rgb; /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
     bool rgb_u8;
+    bool logs_as_read;    /* log_scales and opacity_logits are the file's numbers, whatever these mean */
     bool folded;          /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
     bool has_none;        /* open failed on a sound file that holds something else, such as a GLB of meshes */
     bool needs_full_scan; /* records have no fixed size: only a whole pass validates them and finds the blocks */

@@ -21,13 +21,6 @@ const kiln_reader *const kiln_readers[] = {
     NULL,
 };
 
-/* Formats that we know when we see them and do not read yet: a name is more help than "unknown". */
-static const struct {
-    const char *magic, *what;
-} later[] = {
-    {"SQLite format 3", "an SQLite database, perhaps a manifest"},
-};
-
 const kiln_reader *kiln_reader_named(const char *name)
 {
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
@@ -45,6 +38,8 @@ void kiln_readers_list(void)
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         kiln_print("%-14s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
     kiln_packings_list(packed);
+    kiln_print("not read, but known:");
+    kiln_foreign_list();
 }
 
 static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
@@ -89,9 +84,6 @@ static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned 
                          "--list-formats names the formats",
                          path);
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
     return kiln_fail(err, KILN_E_INPUT, "'%s' is %s%sno splat or point file that we know; --list-formats names the formats", path,
                      packed ? packed : "", packed ? " data and holds " : "");
 }
@@ -114,14 +106,14 @@ static const kiln_reader *probe(const kiln_peek *p, const char *name, const unsi
 static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
     unsigned char head[KILN_PROBE_BYTES];
-    char what[KILN_FOREIGN_NAME];
     size_t len = 0;
-    int score;
+    int score, foreign;
     KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
     *out = probe(p, name, head, len, &score);
-    if (len && kiln_foreign_format(name, head, len, what) > score) {
+    const kiln_foreign *other = kiln_foreign_find(name, head, len, &foreign);
+    if (len && foreign > score) {
         *out = NULL;
-        return kiln_foreign_refuse(name, what, err);
+        return kiln_foreign_refuse(name, other, err);
     }
     return *out ? KILN_OK : unknown(p, name, head, len, err);
 }
@@ -129,7 +121,6 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
 int kiln_source_claim(const char *path)
 {
     unsigned char head[KILN_PROBE_BYTES];
-    char what[KILN_FOREIGN_NAME];
     size_t len = 0;
     int score = 0, foreign = 0;
     kiln_peek peek;
@@ -137,7 +128,7 @@ int kiln_source_claim(const char *path)
     if (kiln_peek_open(path, &peek, &unread) != KILN_OK) return 0;
     if (read_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) {
         (void)probe(&peek, path, head, len, &score);
-        foreign = kiln_foreign_format(path, head, len, what);
+        (void)kiln_foreign_find(path, head, len, &foreign);
     }
     kiln_peek_close(&peek);
     return foreign > score ? foreign : score;

@@ -1,10 +1,11 @@
 /* scan -- fixed-size float32 rows are validated by their header and the file's size alone: the scan then reads only as
- * far as the first usable row. Everything else is read whole. */
+ * far as the first usable row, and on while the values look activated (activation.h). Everything else is read whole. */
 #include "stages/import/scan.h"
 
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/minmax.h"
+#include "stages/import/activation.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
 #include "stages/import/import_rows.h"
@@ -27,6 +28,7 @@ typedef struct {
     kiln_rows rows;
     kiln_clean clean;
     kiln_row_counts counts;
+    kiln_activation values;
     bool wide; /* coordinates of some file need more than float32 */
     kiln_origin origin;
     kiln_buffer *offsets;
@@ -84,12 +86,15 @@ static kiln_status first_pass(scanner *s, kiln_error *err)
     for (uint64_t b = 0; b < s->out->n_blocks; b++) {
         uint64_t offset = s->out->info.needs_full_scan ? next : unknown;
         KILN_TRY(kiln_buffer_put(s->offsets, &offset, sizeof offset, err));
-        if (!all && s->counts.kept) continue;
+        if (!all && s->counts.kept && !kiln_activation_is_likely(&s->values)) continue;
         KILN_TRY(read_block(s, b, unknown, &next, err));
+        if (s->out->info.logs_as_read) kiln_activation_add(&s->rows, s->out->info.dialect, &s->values);
         find_lossy(s);
         clean_block(s, b, &s->counts);
     }
-    return s->part->reader->finish(s->now->source, &s->out->info, err);
+    KILN_TRY(s->part->reader->finish(s->now->source, &s->out->info, err));
+    kiln_activation_note(&s->values, &s->out->info);
+    return KILN_OK;
 }
 
 static kiln_status later_pass(scanner *s, kiln_error *err)
@@ -182,6 +187,7 @@ static kiln_status pass_over(scanner *s, bool first, kiln_error *err)
     if (!first) return later_pass(s, err);
     s->now->first = s->offsets->size / sizeof(uint64_t);
     s->counts = (kiln_row_counts){0};
+    kiln_activation_begin(&s->values);
     KILN_TRY(first_pass(s, err));
     return check_usable(s, s->part->at.name, err);
 }

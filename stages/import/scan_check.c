@@ -32,7 +32,7 @@ static bool is_info(const kiln_source_info *info)
     bool sound = (unsigned)info->kind <= KILN_SCENE_SPLATS && (unsigned)info->dialect <= KILN_DIALECT_2DGS &&
                  info->n_rows < UINT32_MAX && info->sh_degree <= SH_DEGREE_MOST && info->n_extras <= KILN_EXTRAS_MAX;
     sound = sound && is_bool(&info->antialiased) && is_bool(&info->wide) && is_bool(&info->has_rgb) && is_bool(&info->rgb_u8) &&
-            is_bool(&info->folded) && is_bool(&info->has_none) && is_bool(&info->needs_full_scan);
+            is_bool(&info->logs_as_read) && is_bool(&info->folded) && is_bool(&info->has_none) && is_bool(&info->needs_full_scan);
     sound = sound && ENDS(info->up_axis) && ENDS(info->axes) && ENDS(info->writer) && ENDS(info->layout) && ENDS(info->notes) &&
             ENDS(info->remarks);
     for (uint32_t e = 0; sound && e < info->n_extras; e++) sound = is_extra(&info->extras[e]);

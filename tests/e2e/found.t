@@ -92,7 +92,7 @@ named() { # FILE SENTENCE: exit 3, and no manifest
     says "'[^']*' is $2" err
     [ ! -e y.db ] || fail "$1 left a manifest"
 }
-yet=', which kiln-import does not read yet; '
+yet=', which is not read; '
 refused() { # FILE SENTENCE
     must 3 kiln import "$1" y.db
     says "$2" err
@@ -110,12 +110,12 @@ named splat.dat "${known}if it is a .splat, which has no mark, it needs that suf
 named text.dat "$known--list-formats names the formats$"
 named cut.dat "$known--list-formats names the formats$"
 named z.zip 'a ZIP archive that holds no meta.json'
-named a.bin "a .rad file of Spark's$yet"
-named b.rad "a .rad file of Spark's$yet"
+named a.bin "a RAD file, levels for Spark's viewer$yet"
+named b.rad "a RAD file, levels for Spark's viewer$yet"
 named a.lcc "an LCC scene of XGRIDS$yet"
 named a.usda "a USD scene$yet"
 named a.usdz "a USD scene$yet"
-named tileset.json "a tileset of 3D Tiles, whose Gaussians are in the files that it names$yet"
+named tileset.json "a tileset of 3D Tiles$yet"
 must 3 kiln import meshes/mesh.gltf y.db && says "mesh.gltf' holds no Gaussian splats: " err
 must 3 kiln import meshes y.db && says 'holds nothing to import' err
 printf 'ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n' >meshes/points.ply

@@ -207,7 +207,11 @@ void kiln_fuzz_source(const kiln_reader *reader, const char *path, const uint8_t
     kiln_source_info *info = array(1, sizeof *info);
     ranges *all = array(1, sizeof *all);
     const uint64_t wish = kiln_fuzz_tail(data, size, 1, 1);
-    const kiln_read_options options = {.frame = wish & 1 ? KILN_FRAME_AS_IS : KILN_FRAME_RUB, .lod = wish >> 1 & 3};
+    const kiln_read_options options = {.frame = wish & 1 ? KILN_FRAME_AS_IS : KILN_FRAME_RUB,
+                                       .lod = wish >> 1 & 3,
+                                       .is_static = wish & 8,
+                                       .activated = wish & 16,
+                                       .no_extras = wish & 32};
     kiln_source_at at = {.path = path, .name = path, .packing = wish & 0x80 ? "gzip" : NULL, .options = &options};
     scratch_file scratch = {.fd = -1};
     const int score = reader->probe(data, size < KILN_PROBE_BYTES ? size : KILN_PROBE_BYTES, path);

@@ -38,6 +38,7 @@ const kiln_camera_model *kiln_camera_model_by_id(int64_t id)
 
 const kiln_camera_model *kiln_camera_model_by_name(const char *name)
 {
+    if (strcmp(name, "SPHERICAL") == 0) name = "EQUIRECTANGULAR"; /* another word for it in text */
     for (int i = 0; i < N_MODELS; i++)
         if (strcmp(models[i].name, name) == 0) return &models[i];
     return NULL;

@@ -4,6 +4,7 @@
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"
+#include "stages/import/foreign.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,8 @@ const char *kiln_cameras_kind(const json_t *json)
 static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_error *err)
 {
     json_t *json = NULL;
+    const kiln_foreign *other = kiln_foreign_of_file(f->path);
+    if (other) return kiln_foreign_refuse(f->path, other, err);
     KILN_TRY(kiln_json_file_read(f->path, &json, err));
     const camera_kind *k = kind_of(json);
     kiln_status st =
@@ -78,6 +81,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     bool found = false;
     if (!kiln_is_dir(f->path)) return append_json(f, kind, err);
     KILN_TRY(kiln_colmap_find(f->path, f->avoid, &found, folder, err));
+    const kiln_foreign *other = found ? NULL : kiln_foreign_of_folder(f->path);
+    if (other) return kiln_foreign_refuse(f->path, other, err);
     if (!found)
         return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
     if (kind) *kind = "COLMAP model";

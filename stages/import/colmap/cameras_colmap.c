@@ -9,6 +9,7 @@
 #include "stages/import/colmap/colmap_model.h"
 #include "stages/import/colmap/colmap_visit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,14 @@ typedef struct {
     uint32_t id, width, height;
     const kiln_camera_model *model;
     double params[KILN_CAMERA_PARAMS];
+    bool is_void; /* a parameter is no finite number: calibration failed, and its images are left out */
 } colmap_camera;
+
+/* Images without a camera or a pose that is a number, which are left out while they are few. */
+typedef struct {
+    uint32_t n;
+    char names[400], why[80]; /* the first ones, and what the first lacks */
+} void_images;
 
 typedef struct {
     uint32_t *id; /* owned, sorted once it is complete */
@@ -31,6 +39,7 @@ struct kiln_colmap {
     uint32_t n_cameras;
     id_list images, rigs, framed; /* framed: images that belong to a frame */
     const kiln_colmap_visitor *visitor;
+    void_images without;
     bool wanted; /* the keypoints of the image put last, by the visitor */
 };
 
@@ -74,6 +83,13 @@ static kiln_status sort_ids(id_list *l, const char *path, const char *what, kiln
     return KILN_OK;
 }
 
+static bool are_finite(const double *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!isfinite(v[i])) return false;
+    return true;
+}
+
 kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camera_model *model, uint64_t width, uint64_t height,
                                    const double *params, kiln_error *err)
 {
@@ -81,10 +97,11 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
     kiln_camera c = {.photo = "", .mask = ""};
     snprintf(who, sizeof who, "camera %u", id);
     KILN_TRY(kiln_camera_set_size(&c, (double)width, (double)height, m->path, who, err));
-    KILN_TRY(kiln_camera_set_lens(&c, model, params, m->path, who, err));
+    const bool is_void = !are_finite(params, model->n_params);
+    if (!is_void) KILN_TRY(kiln_camera_set_lens(&c, model, params, m->path, who, err));
     KILN_TRY(kiln_grow((void **)&m->cameras, m->n_cameras, sizeof *m->cameras, "cameras of a COLMAP model", err));
     colmap_camera *to = &m->cameras[m->n_cameras++];
-    *to = (colmap_camera){.id = id, .width = c.width, .height = c.height, .model = model};
+    *to = (colmap_camera){.id = id, .width = c.width, .height = c.height, .model = model, .is_void = is_void};
     memcpy(to->params, params, model->n_params * sizeof *params);
     return KILN_OK;
 }
@@ -97,6 +114,21 @@ static kiln_status sort_cameras(kiln_colmap *m, kiln_error *err)
         if (m->cameras[i - 1].id == m->cameras[i].id)
             return kiln_fail(err, KILN_E_INPUT, "'%s': camera id %u occurs twice", m->path, m->cameras[i].id);
     return KILN_OK;
+}
+
+static void leave_out(kiln_colmap *m, const char *name, const colmap_camera *from, uint32_t id)
+{
+    enum { NAMED = 4 };
+    void_images *v = &m->without;
+    const size_t used = strlen(v->names);
+    if (v->n == 0 && from->is_void) snprintf(v->why, sizeof v->why, "camera %u has a parameter that is not a number", from->id);
+    if (v->n == 0 && !from->is_void) snprintf(v->why, sizeof v->why, "the pose of image %u is not a number", id);
+    if (v->n < NAMED) snprintf(v->names + used, sizeof v->names - used, "%s'%.80s'", used ? ", " : "", name);
+    if (v->n == NAMED) snprintf(v->names + used, sizeof v->names - used, ", ...");
+    v->n++;
+    m->f->d->frames_read++;
+    m->f->d->frames_dropped++;
+    m->f->d->frames_without_camera++;
 }
 
 kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name,
@@ -113,6 +145,10 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     KILN_TRY(kiln_camera_set_name(m->f, &c, name, &p, who, err));
     if (m->visitor && m->visitor->id) m->visitor->id(m->visitor->context, id);
     if (m->visitor) return m->visitor->image(m->visitor->context, c.name, from->width, from->height, &m->wanted, err);
+    if (from->is_void || !are_finite(pose, 7)) {
+        leave_out(m, name, from, id);
+        return KILN_OK;
+    }
     KILN_TRY(kiln_camera_pose_of_quat(m->f, &c, pose, pose + 4, who, err));
     KILN_TRY(kiln_camera_set_size(&c, from->width, from->height, m->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, from->model, from->params, m->path, who, err));
@@ -200,6 +236,20 @@ static kiln_status read_part(kiln_colmap *m, const char *folder, const char *par
     return st;
 }
 
+/* Few of many are what an alignment leaves; many mean that something else is wrong with it. */
+static kiln_status check_left_out(const kiln_colmap *m, const char *folder, const char *suffix, kiln_error *err)
+{
+    const void_images *v = &m->without;
+    if (v->n == 0) return KILN_OK;
+    if ((uint64_t)v->n * 10 > m->images.n)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s/cameras.%s': %s; so it is with %u of %u images (%s), more than a tenth: align them again, or remove them "
+                         "from the model",
+                         folder, suffix, v->why, v->n, m->images.n, v->names);
+    kiln_dataset_note(m->f->d, "%u of %u images are left out: %s (%s)", v->n, m->images.n, v->why, v->names);
+    return KILN_OK;
+}
+
 static kiln_status read_rigs(kiln_colmap *m, const char *folder, const encoding *e, kiln_error *err)
 {
     uint32_t n_alone = 0;
@@ -226,6 +276,7 @@ kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_er
     KILN_GO(read_part(&m, folder, "cameras", e->suffix, e->cameras, err));
     KILN_GO(read_part(&m, folder, "images", e->suffix, e->images, err));
     if (f->d->frames_read == before) KILN_GO(kiln_fail(err, KILN_E_INPUT, "'%s/images.%s' holds no image", folder, e->suffix));
+    KILN_GO(check_left_out(&m, folder, e->suffix, err));
     KILN_GO(read_rigs(&m, folder, e, err));
     snprintf(f->d->frame, sizeof f->d->frame, "opencv");
     if (has_part(folder, "points3D", e->suffix) && !part_path(f->points, folder, "points3D", e->suffix)) f->points[0] = 0;

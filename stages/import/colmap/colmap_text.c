@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 typedef struct {
@@ -76,6 +77,15 @@ static kiln_status take_id(text *t, kiln_words *w, const char *what, uint32_t *o
     return KILN_OK;
 }
 
+/* As C libraries of Windows write what is not a number: -nan(ind), nan(snan), -1.#IND, 1.#QNAN. */
+static bool is_windows_nan(const char *word, size_t size)
+{
+    char start[16];
+    snprintf(start, sizeof start, "%.*s", (int)(size < sizeof start ? size : sizeof start - 1), word);
+    const char *plain = start + strspn(start, "+-");
+    return strncasecmp(plain, "nan(", 4) == 0 || strncasecmp(plain, "1.#", 3) == 0;
+}
+
 static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_t id, double *out)
 {
     const char *word;
@@ -90,6 +100,10 @@ static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_
         return KILN_OK; /* refused as not finite where it is used */
     default:
         break;
+    }
+    if (is_windows_nan(word, size)) {
+        *out = NAN;
+        return KILN_OK;
     }
     return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s %u has a parameter that is not a number: '%.*s'", t->path, what, id,
                      (int)(size < 40 ? size : 40), word);
@@ -114,6 +128,11 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
     for (kiln_words rest = *w; kiln_token_next(&rest, &word, &size); n++) {
         KILN_TRY(take_number(t, w, "camera", id, &v));
         if (n < KILN_CAMERA_PARAMS) params[n] = v;
+    }
+    if (n != model->n_params && strcmp(name, "SPHERICAL") == 0) { /* of COLMAP's forks, whose parameters differ: the picture decides */
+        params[0] = (double)width;
+        params[1] = (double)height;
+        n = model->n_params;
     }
     if (n != model->n_params)
         return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera %u has %u parameters instead of the %u of %s", t->path, id, n,

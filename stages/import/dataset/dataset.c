@@ -30,7 +30,7 @@ kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const ch
     snprintf(f->path, sizeof f->path, "%s", path);
     snprintf(f->role, sizeof f->role, "%s", role);
     snprintf(f->what, sizeof f->what, "%s", what);
-    snprintf(f->why_not, sizeof f->why_not, "%.199s", why_not);
+    snprintf(f->why_not, sizeof f->why_not, "%s", why_not);
     return KILN_OK;
 }
 
@@ -260,6 +260,7 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
     KILN_TRY(tell_added(s, err));
+    KILN_TRY(kiln_search_foreign(s, err));
     if (!d->reader && d->n_cameras == 0)
         return kiln_fail(
             err, KILN_E_INPUT,

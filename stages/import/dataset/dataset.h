@@ -55,9 +55,9 @@ typedef enum {
 typedef struct {
     char path[4096]; /* file or folder */
     char what[160];  /* "COLMAP model (binary), 23 cameras, 1,443 points" */
-    char role[16];   /* "splats", "points", "cameras", "photos" */
+    char role[16];   /* "splats", "points", "cameras", "photos", "other" */
     bool used;
-    char why_not[200]; /* "a splat file takes precedence" */
+    char why_not[480]; /* "a splat file takes precedence" */
     char notes[1600];  /* what the reader of rows that are used says of the file (reader.h: remarks, notes); "" nothing */
 } kiln_finding;
 
@@ -97,6 +97,7 @@ typedef struct kiln_dataset {
     kiln_camera *cameras; /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
+    uint64_t frames_without_camera; /* of those dropped: lens or pose is no number; of the others: */
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
     kiln_split split;           /* how the user wants test views chosen; borrowed */
     char split_rule[160];       /* how test views were chosen; "" without cameras */

@@ -24,7 +24,7 @@ static bool is_candidate(const char *name)
     char plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
     const char *suffix = kiln_path_suffix(plain);
-    if (kiln_foreign_suffix(plain)) return true; /* to be named as what it is */
+    if (kiln_foreign_is_splats(plain)) return true; /* to be named as what it is */
     if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0 || strcasecmp(suffix, "json") == 0)
         return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
@@ -150,6 +150,7 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
         st = add_file(s, path, 0, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
+    if (st == KILN_OK) st = kiln_search_drop_parts(s, first, err);
     if (st != KILN_OK) return st;
     if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
     if (s->parts && s->n_files > PARTS_MAX)

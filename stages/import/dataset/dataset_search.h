@@ -49,6 +49,12 @@ kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err) KILN_MUST_
 /* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
 
+/* dataset_foreign.c: what lies there that is not read. Behind the rest: KILN_E_INPUT with what helps where nothing else was found,
+ * else findings. */
+kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
+/* Of s->files from `first` on, those that are parts of another file of the directory (GLBs of a tileset) give their place to it. */
+kiln_status kiln_search_drop_parts(kiln_search *s, uint32_t first, kiln_error *err) KILN_MUST_CHECK;
+
 kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
                                      const char *why_not, kiln_error *err) KILN_MUST_CHECK;
 

@@ -87,10 +87,13 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     json_t *all =
         json_pack("{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule",
                   kiln_json_string(d->split_rule), "test", (int)test, "train", (int)(d->n_cameras - test), "frames_dropped_by",
-                  "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable), "photo_unreadable",
+                  "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable - d->frames_without_camera), "photo_unreadable",
                   (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->n_distorted,
                   "model", kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
-    const int failed = !all || json_object_update(report, all) != 0;
+    json_t *dropped = json_object_get(all, "frames_dropped_by");
+    int failed = !all || json_object_update(report, all) != 0;
+    if (d->frames_without_camera)
+        failed |= json_object_set_new(dropped, "camera_not_a_number", json_integer((json_int_t)d->frames_without_camera));
     json_decref(all);
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
 }
@@ -142,10 +145,14 @@ static void print_list(const kiln_dataset *d)
     }
     if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
     if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);
-    if (d->frames_dropped)
+    if (d->frames_without_camera)
+        kiln_print("%-8s %-8s %llu of %llu: their camera is not a number", "drops", "images",
+                   (unsigned long long)d->frames_without_camera, (unsigned long long)d->frames_read);
+    const uint64_t dropped = d->frames_dropped - d->frames_without_camera;
+    if (dropped)
         kiln_print("%-8s %-8s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
-                   (unsigned long long)d->frames_dropped, (unsigned long long)d->frames_read,
-                   (unsigned long long)(d->frames_dropped - d->frames_unreadable), (unsigned long long)d->frames_unreadable);
+                   (unsigned long long)dropped, (unsigned long long)d->frames_read,
+                   (unsigned long long)(dropped - d->frames_unreadable), (unsigned long long)d->frames_unreadable);
     if (d->photos_missing)
         kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->photos_missing,
                    kiln_missing_next(d, NULL));

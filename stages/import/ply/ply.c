@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/import/codes.h"
 #include "stages/import/ply/mip_filter.h"
 #include "stages/import/ply/ply_ascii.h"
 #include "stages/import/ply/ply_columns.h"
@@ -35,7 +36,8 @@ typedef struct {
     kiln_source_info info;
     unsigned char *piece; /* [piece_rows][row_bytes] */
     uint64_t piece_rows;
-    bool flat;     /* no third scale: 2DGS */
+    kiln_ply_scales scales;
+    bool activated; /* scales and opacities are as pictures need them, not as training has them */
     float *filter; /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
 } ply_source;
 
@@ -72,15 +74,14 @@ static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_so
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     KILN_GO(kiln_ply_header_read(s->fd, s->path, &s->header, err));
     KILN_GO(KILN_ALLOC(&s->uses, s->header.n_columns, "PLY columns", err));
-    KILN_GO(kiln_ply_plan(&s->header, s->path, s->uses, &s->info, err));
+    KILN_GO(kiln_ply_plan(&s->header, s->path, at->options, s->uses, &s->info, err));
     if (s->info.n_rows > UINT32_MAX - 1) {
         st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
                        (unsigned long long)s->info.n_rows);
         goto done;
     }
-    s->flat = s->info.kind == KILN_SCENE_SPLATS;
-    for (uint32_t i = 0; i < s->header.n_columns; i++)
-        if (s->uses[i].role == KILN_ROLE_LOG_SCALE && s->uses[i].component == 2) s->flat = false;
+    s->scales = kiln_ply_scales_of(s->uses, s->header.n_columns);
+    s->activated = s->info.kind == KILN_SCENE_SPLATS && at->options && at->options->activated;
     s->piece_rows = PIECE_BYTES / s->header.row_bytes + 1;
     if (s->piece_rows > s->info.n_rows) s->piece_rows = s->info.n_rows;
     /* not set, because most who open a file want its header alone */
@@ -229,6 +230,29 @@ static void take_piece(const ply_source *s, uint64_t at, uint64_t n, kiln_rows *
         take_tile(s, s->piece + i * s->header.row_bytes, at + i, n - i < step ? n - i : step, rows);
 }
 
+/* What is activated already becomes what training has. */
+static kiln_status deactivate(kiln_rows *rows, kiln_error *err)
+{
+    double *alphas = NULL;
+    KILN_TRY(KILN_ALLOC(&alphas, rows->n, "opacities of a block", err));
+    for (uint64_t i = 0; i < rows->n; i++) alphas[i] = (double)rows->opacity_logits[i];
+    kiln_alpha_logits(rows->n, alphas, rows->opacity_logits);
+    kiln_log_scales(3 * rows->n, rows->log_scales, rows->log_scales);
+    free(alphas);
+    return KILN_OK;
+}
+
+/* Scales that the file does not have. */
+static void complete_scales(const ply_source *s, kiln_rows *rows)
+{
+    const uint64_t n = rows->n;
+    float *scales = rows->log_scales;
+    if (s->scales == KILN_SCALES_ONE)
+        for (uint64_t i = 0; i < n; i++) scales[n + i] = scales[2 * n + i] = scales[i];
+    if (s->scales == KILN_SCALES_FLAT)
+        for (uint64_t i = 0; i < n; i++) scales[2 * n + i] = FLAT_LOG_SCALE;
+}
+
 static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
                              uint64_t *next_offset, kiln_error *err)
 {
@@ -241,8 +265,8 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
         KILN_TRY(kiln_file_read_at(s->rows_fd, s->path, s->rows_at + (first + at) * h->row_bytes, s->piece, k * h->row_bytes, err));
         take_piece(s, at, k, rows);
     }
-    if (s->flat)
-        for (uint64_t i = 0; i < n; i++) rows->log_scales[2 * n + i] = FLAT_LOG_SCALE;
+    if (s->activated) KILN_TRY(deactivate(rows, err));
+    complete_scales(s, rows);
     if (s->info.folded) kiln_mip_filter_fold(n, s->filter, rows->log_scales, rows->opacity_logits);
     *next_offset = s->rows_at + (first + n) * h->row_bytes;
     return KILN_OK;
@@ -271,8 +295,9 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
+    const uint64_t alphas = KILN_BLOCK_ROWS * sizeof(double);
     const uint64_t open =
-        sizeof(ply_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
+        sizeof(ply_source) + alphas + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
     return open + (pass == KILN_PASS_SPOOL ? KILN_TEXT_ROWS_RAM : 0);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/foreign.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -150,6 +151,7 @@ static kiln_status check_names(const kiln_ply_header *h, const char *path, censu
         if (there || known[i].role == KILN_ROLE_FILTER) continue;
         if (known[i].role != KILN_ROLE_MEAN && !c->splats) continue;
         if (strcmp(name, "scale_2") == 0) continue;                                                 /* 2DGS */
+        if (strcmp(name, "scale_1") == 0 && c->present[KILN_ROLE_LOG_SCALE] == 1) continue;         /* one for all axes */
         if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->present[KILN_ROLE_RGB] == 7) continue; /* nerfstudio's rgb mode */
         if (known[i].role == KILN_ROLE_RGB) continue;
         return kiln_fail(err, KILN_E_INPUT, "'%s': property %s is missing", path, name);
@@ -165,9 +167,43 @@ static kiln_status check_dialect(const kiln_ply_header *h, const char *path, kil
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is a compressed PLY whose header begins with more comments than are looked through; remove some",
                          path);
-    if (h->has_codebook)
+    if (h->has_codebook) return kiln_foreign_refuse_named(path, "codebook-ply", err);
+    for (uint32_t i = 0; i < h->n_columns; i++) /* where comments hid them from the first look */
+        if (strcmp(h->columns[i].name, "f_anchor_feat_0") == 0 || strcmp(h->columns[i].name, "f_offset_0") == 0)
+            return kiln_foreign_refuse_named(path, "scaffold-gs", err);
+    return KILN_OK;
+}
+
+/* ---- Gaussians of many moments ------------------------------------------------------------------------------------------- */
+
+/* Columns of 4D methods: SpacetimeGaussians has trbf_center, trbf_scale, motion_0.., omega_0..; 4D Gaussian Splatting (fudan-zvg)
+ * t, scale_t, rot_r_0... */
+static bool is_of_time(const char *name)
+{
+    static const char *const stems[] = {"trbf_", "motion_", "omega_", "rot_r_"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (strncmp(name, stems[i], strlen(stems[i])) == 0) return true;
+    return strcmp(name, "t") == 0 || strcmp(name, "scale_t") == 0;
+}
+
+static kiln_status check_moments(const kiln_ply_header *h, const char *path, const kiln_read_options *options,
+                                 kiln_source_info *info, kiln_error *err)
+{
+    char names[200] = "";
+    size_t used = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->n_columns; i++) {
+        if (!is_of_time(plain(h->columns[i].name))) continue;
+        if (n++ < 3) used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", h->columns[i].name);
+    }
+    if (!n || !options) return KILN_OK;
+    if (!options->is_static)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s': PLY with codebooks (INRIA's reduced form) is not read; use the full point_cloud.ply", path);
+                         "'%s' holds Gaussians that come, move and go with time (%u columns: %s%s), and a bake is of one moment; write "
+                         "one moment as PLY with the program that trained it, or bake all moments as one with --static",
+                         path, n, names, n > 3 ? ", ..." : "");
+    snprintf(info->notes, sizeof info->notes, "--static: Gaussians of all moments are drawn at once; %u column%s of time (%s%s) %s kept "
+             "as %s", n, n == 1 ? "" : "s", names, n > 3 ? ", ..." : "", n == 1 ? "is" : "are", n == 1 ? "it is" : "they are");
     return KILN_OK;
 }
 
@@ -229,17 +265,25 @@ static json_t *comment_json(const char *c)
     return j;
 }
 
+static void add_note(kiln_source_info *info, const char *sentence)
+{
+    const size_t used = strlen(info->notes);
+    snprintf(info->notes + used, sizeof info->notes - used, "%s%s", used ? "; " : "", sentence);
+}
+
 /* {"columns": "float x;float y;...", "comments": ["c text", {"hex": "..."}]}; shorter by its comments, then empty, when
  * the room of the scene's row does not do. */
-static kiln_status write_layout(const kiln_ply_header *h, kiln_source_info *info, kiln_error *err)
+static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *uses, bool no_extras, kiln_source_info *info,
+                                kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer columns = {0};
     json_t *layout = NULL, *comments = json_array();
     const size_t room = sizeof info->layout;
     for (uint32_t i = 0; i < h->n_columns; i++)
-        KILN_GO(
-            kiln_buffer_printf(&columns, err, "%s%s %s", i ? ";" : "", kiln_ply_type_name(h->columns[i].type), h->columns[i].name));
+        if (!(no_extras && uses[i].role == KILN_ROLE_NONE && uses[i].extra < 0))
+            KILN_GO(kiln_buffer_printf(&columns, err, "%s%s %s", columns.size ? ";" : "", kiln_ply_type_name(h->columns[i].type),
+                                       h->columns[i].name));
     const char *c = (const char *)h->comments.data;
     bool kept = true;
     for (uint32_t i = 0; i < h->n_comments && kept; i++, c += strlen(c) + 1)
@@ -249,7 +293,7 @@ static kiln_status write_layout(const kiln_ply_header *h, kiln_source_info *info
     if (need > room * 3 / 4) {
         kept = json_object_set_new(layout, "comments", json_array()) == 0;
         need = kept ? kiln_json_put(layout, info->layout, room - 1, JSON_COMPACT) : 0;
-        snprintf(info->notes, sizeof info->notes, "the PLY header's comments are too long to be kept for export");
+        add_note(info, "the PLY header's comments are too long to be kept for export");
     }
     if (need == 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while keeping the PLY header");
@@ -269,8 +313,12 @@ static bool float32_holds(kiln_type t) { return t != KILN_TYPE_F64 && t != KILN_
 
 /* Which columns are kept as they are: unknown ones; known ones that float32 may not hold; and what folding or the
  * change from colours to coefficients does not give back. */
-static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use, const kiln_source_info *info, kiln_keep *keep)
+static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use, const kiln_read_options *options,
+                        const kiln_source_info *info, kiln_keep *keep)
 {
+    const bool is_normal = p->name[0] == 'n' && p->name[1] && strchr("xyz", p->name[1]) && !p->name[2];
+    if (options && options->no_extras && use->role == KILN_ROLE_NONE && !is_normal) return false;
+    if (options && options->activated && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY)) return false;
     bool folds =
         info->folded && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY || use->role == KILN_ROLE_FILTER);
     bool colour = info->kind == KILN_SCENE_SPLATS && use->role == KILN_ROLE_RGB;
@@ -278,15 +326,20 @@ static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use, con
     return *keep == KILN_KEEP_ALWAYS || !float32_holds(p->type);
 }
 
-static kiln_status plan_extras(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info,
-                               kiln_error *err)
+static kiln_status plan_extras(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
+                               kiln_source_info *info, kiln_error *err)
 {
+    uint32_t n_left = 0;
     for (uint32_t i = 0; i < h->n_columns; i++) {
         const kiln_ply_property *p = &h->columns[i];
         kiln_keep keep;
-        if (!wants_extra(p, &uses[i], info, &keep)) continue;
+        if (!wants_extra(p, &uses[i], options, info, &keep)) {
+            n_left += uses[i].role == KILN_ROLE_NONE;
+            continue;
+        }
         if (info->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d columns to be kept as they are", path, KILN_EXTRAS_MAX);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d columns to be kept as they are; --extra none leaves those out whose meaning is not known",
+                             path, KILN_EXTRAS_MAX);
         kiln_extra *e = &info->extras[info->n_extras];
         *e = (kiln_extra){.type = p->type,
                           .keep = keep,
@@ -295,6 +348,9 @@ static kiln_status plan_extras(const kiln_ply_header *h, const char *path, kiln_
         snprintf(e->name, sizeof e->name, "%s", p->name);
         uses[i].extra = (int)info->n_extras++;
     }
+    if (n_left)
+        snprintf(info->remarks, sizeof info->remarks, "%u column%s of unknown meaning %s left out", n_left, n_left == 1 ? "" : "s",
+                 n_left == 1 ? "is" : "are");
     return KILN_OK;
 }
 
@@ -321,18 +377,29 @@ static void plan_roles(const kiln_ply_header *h, const census *c, kiln_ply_use *
     }
 }
 
-kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info, kiln_error *err)
+kiln_ply_scales kiln_ply_scales_of(const kiln_ply_use *uses, uint32_t n)
+{
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (uses[i].role == KILN_ROLE_LOG_SCALE) there |= 1u << uses[i].component;
+    return there == 1 ? KILN_SCALES_ONE : there == 3 ? KILN_SCALES_FLAT : KILN_SCALES_THREE;
+}
+
+kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
+                          kiln_source_info *info, kiln_error *err)
 {
     KILN_TRY(check_dialect(h, path, err));
     census c = count_names(h);
+    if (c.splats) KILN_TRY(check_moments(h, path, options, info, err));
     KILN_TRY(check_names(h, path, &c, err));
     info->kind = c.splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS;
     info->n_rows = h->n_rows;
     info->sh_degree = c.sh_degree;
     info->folded = c.splats && c.filter;
+    info->logs_as_read = c.splats && !c.filter && !(options && options->activated);
     kiln_ply_comments(h, info);
-    if (c.splats && !(c.present[KILN_ROLE_LOG_SCALE] & 4)) info->dialect = KILN_DIALECT_2DGS;
     plan_roles(h, &c, uses, info);
-    KILN_TRY(plan_extras(h, path, uses, info, err));
-    return write_layout(h, info, err);
+    if (c.splats && kiln_ply_scales_of(uses, h->n_columns) == KILN_SCALES_FLAT) info->dialect = KILN_DIALECT_2DGS;
+    KILN_TRY(plan_extras(h, path, options, uses, info, err));
+    return write_layout(h, uses, options && options->no_extras, info, err);
 }

@@ -27,10 +27,14 @@ typedef struct {
     int extra;          /* index of the extra that takes the column as it is, -1 none */
 } kiln_ply_use;
 
-/* uses[h->n_columns]; fills kind, dialect, degree, colours, extras, layout, axis and flags of info.
+/* uses[h->n_columns]; options NULL: any file that was imported once, whatever with. Fills kind, dialect, degree, colours, extras, layout, axis and flags of info.
  * KILN_E_INPUT when a column is missing, numbered with gaps, or the file is of a dialect that is not read. */
-kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info,
-                          kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
+                          kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
+
+/* Of a file of Gaussians, by the names that it has: one scale for all axes (scale_0 alone); no third one (2DGS). */
+typedef enum { KILN_SCALES_THREE, KILN_SCALES_FLAT, KILN_SCALES_ONE } kiln_ply_scales;
+kiln_ply_scales kiln_ply_scales_of(const kiln_ply_use *uses, uint32_t n);
 
 /* What comments say: writer, axis, antialiased, dialect. */
 void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "stages/import/cameras/json_file.h"
 #include "stages/import/codes.h"
+#include "stages/import/foreign.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -214,6 +215,7 @@ kiln_status kiln_sog_meta_take(const json_t *json, const char *label, kiln_sog_m
     const json_t *version = json_object_get(json, "version");
     memset(out, 0, sizeof *out);
     if (!json_is_object(json)) return kiln_fail(err, KILN_E_INPUT, "'%s' is no JSON object, so it is no SOG file", label);
+    if (json_number_value(version) == 3) return kiln_foreign_refuse_named(label, "sog-3", err);
     if (version && json_number_value(version) != 2)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is of a SOG version that is not known; version 2 is read, and 1, which names none", label);
