@@ -61,6 +61,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
     }
+    if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1); /* was not looked at once */
     if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
     if (i->data.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
     return kiln_key_end(h);

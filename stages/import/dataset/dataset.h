@@ -131,6 +131,7 @@ typedef struct kiln_dataset {
     double applied[12], applied_scale;
     bool has_dataparser;    /* a dataparser_transforms.json is about the Gaussians, used or not */
     bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
+    bool trained_left;      /* cfg_args says train_test_exp=True: test views were trained on, with their left halves */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
     char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; "" unknown */
