@@ -306,6 +306,17 @@ done:
     return st;
 }
 
+/* The file of rows that the bake was made of; "": there is no scene yet. */
+static kiln_status get_choice(kiln_manifest *m, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    kiln_scene *was;
+    KILN_TRY(KILN_ALLOC(&was, 1, "a scene", err));
+    const kiln_status st = kiln_scene_get(m, was, err);
+    if (st == KILN_OK) snprintf(out, KILN_PATH_MAX, "%.*s", KILN_PATH_MAX - 1, was->source_path);
+    free(was);
+    return st == KILN_E_STALE ? KILN_OK : st;
+}
+
 static kiln_status check(kiln_run *r, kiln_error *err)
 {
     kiln_split split;
@@ -316,7 +327,7 @@ static kiln_status check(kiln_run *r, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
-    char avoid[KILN_PATH_MAX];
+    char avoid[KILN_PATH_MAX], stays[KILN_PATH_MAX] = "";
     kiln_status st = KILN_OK;
     kiln_import_result *i = NULL;
     kiln_split split;
@@ -333,9 +344,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .add = kiln_import_given.add,
                                         .parts = kiln_import_given.parts,
                                         .read = {.frame = (kiln_source_frame)kiln_import_given.frame, .lod = kiln_import_given.lod},
+                                        .stays = stays,
                                         .split = split,
                                         .no_dataparser = !kiln_import_given.dataparser,
                                         .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */
+    if (kiln_run_manifest(r) && !kiln_run_reset(r)) KILN_GO(get_choice(kiln_run_manifest(r), stays, err));
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     kiln_lenses_count(&i->data, kiln_import_given.ignore_distortion);
     if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */

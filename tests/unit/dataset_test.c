@@ -8,6 +8,7 @@
 #include "stages/import/dataset/dataset.h"
 #include "tests/unit/test_folder.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -196,6 +198,100 @@ static void the_largest_splat_file_counts(void **state)
     assert_string_equal(rows(), "b.ply");
 }
 
+static void the_last_step_counts(void **state)
+{
+    bool used;
+    (void)state;
+    put_ply("splat_7000.ply", 9, true);
+    put_ply("splat_30000.ply", 3, true);
+    put_ply("splat_x.ply", 2, true);
+    find();
+    assert_string_equal(rows(), "splat_30000.ply");
+    assert_string_equal(why_not("splat_7000.ply", &used), "splat_30000.ply is a later step");
+    assert_string_equal(why_not("splat_x.ply", &used), "splat_30000.ply has more, 3");
+    kiln_dataset_release(&data);
+    put_ply("other.ply", 4, true); /* another pattern: the larger one, as ever */
+    find();
+    assert_string_equal(rows(), "other.ply");
+}
+
+static void the_last_of_many_steps_is_looked_at(void **state)
+{
+    char name[64];
+    (void)state;
+    for (unsigned i = 1; i <= 100; i++) { /* by name 100 comes before 99, and only 64 files are opened */
+        snprintf(name, sizeof name, "z_%u.ply", i);
+        put_ply(name, 3, true);
+    }
+    put_ply("z_9.splat.ply", 2, true);
+    find();
+    assert_string_equal(rows(), "z_100.ply");
+}
+
+static void find_staying(const char *stays)
+{
+    kiln_error err = {0};
+    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.stays = stays}, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+static void the_choice_of_a_bake_stays(void **state)
+{
+    bool used;
+    const char *const one[] = {"a.png", NULL};
+    (void)state;
+    put_ply("splat_7000.ply", 9, true);
+    put_ply("splat_30000.ply", 3, true);
+    find_staying(at("splat_7000.ply"));
+    assert_string_equal(rows(), "splat_7000.ply");
+    assert_non_null(strstr(data.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
+    assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
+    kiln_dataset_release(&data);
+    find_staying(at("splat_100.ply")); /* it is gone */
+    assert_string_equal(rows(), "splat_30000.ply");
+    kiln_dataset_release(&data);
+    /* points, beside which Gaussians were exported into a folder */
+    assert_int_equal(unlink(at("splat_7000.ply")) | unlink(at("splat_30000.ply")), 0);
+    put_colmap("sparse/0", pinhole, one);
+    put_ply("exports/splat/splat.ply", 3, true);
+    find_staying(at("sparse/0/points3D.txt"));
+    assert_string_equal(rows(), "sparse/0/points3D.txt");
+    kiln_dataset_release(&data);
+    find();
+    assert_string_equal(rows(), "exports/splat/splat.ply");
+}
+
+static void splats_below_are_found(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_ply("a/b/c/d/four.ply", 50, true);
+    put_ply(".hidden/x.ply", 50, true);
+    put_ply("bake/x.ply", 50, true);
+    put("bake/manifest.db", "x");
+    put_ply("a/points.ply", 50, false);
+    put("a/broken.ply", "ply\n");
+    find();
+    assert_string_equal(rows(), "sparse/0/points3D.txt");
+    kiln_dataset_release(&data);
+    put_ply("results/ply/point_cloud_6999.ply", 9, true);
+    put_ply("results/ply/point_cloud_29999.ply", 3, true);
+    find();
+    assert_string_equal(rows(), "results/ply/point_cloud_29999.ply");
+    assert_int_equal(data.n_cameras, 1);
+    kiln_dataset_release(&data);
+    put_ply("outputs/1/splat.ply", 9, true); /* runs of one name: the newer one */
+    put_ply("outputs/2/splat.ply", 12, true);
+    assert_int_equal(utimensat(AT_FDCWD, at("outputs/2/splat.ply"), old, 0), 0);
+    find();
+    assert_string_equal(rows(), "outputs/1/splat.ply");
+    kiln_dataset_release(&data);
+    put_ply("own.ply", 1, true); /* the folder's own come first */
+    find();
+    assert_string_equal(rows(), "own.ply");
+}
+
 /* n rows of 32 zeros, packed by gzip or not. */
 static void put_splat(const char *name, unsigned n, bool packed)
 {
@@ -325,9 +421,10 @@ static void the_model_with_most_images_counts(void **state)
 
 static void colmap_is_found_in_each_of_its_places(void **state)
 {
-    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse", "."};
+    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse",         ".",           "dense/0/sparse", "dense/0",
+                                                                 "dense/sparse",    "distorted/sparse/0", "sparse_text", "sparse_text/0"};
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char command[TEST_PATH_MAX];
         put_colmap(places[i], pinhole, one);
         find();
@@ -1356,6 +1453,10 @@ int main(void)
         IN_SCRATCH(the_last_iteration_counts),
         IN_SCRATCH(the_last_of_many_iterations_counts),
         IN_SCRATCH(the_largest_splat_file_counts),
+        IN_SCRATCH(the_last_step_counts),
+        IN_SCRATCH(the_last_of_many_steps_is_looked_at),
+        IN_SCRATCH(the_choice_of_a_bake_stays),
+        IN_SCRATCH(splats_below_are_found),
         IN_SCRATCH(a_packed_file_is_not_taken_for_the_smaller),
         IN_SCRATCH(known_point_names_come_before_larger_clouds),
         IN_SCRATCH(a_broken_splat_file_does_not_become_points),

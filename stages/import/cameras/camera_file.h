@@ -114,8 +114,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
 
 /* A folder that import may look into: it is one, holds no manifest and is not `avoid`. */
 bool kiln_may_look_into(const char *dir, const char *avoid);
-/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself;
- * among numbered ones the one with most images. *found false when there is none. */
+/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself, dense/N/sparse,
+ * dense/N, dense/sparse, distorted/sparse/N, sparse_text/N, colmap_text; among numbered ones the one with most images. *found false when there is none. */
 kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX],
                              kiln_error *err) KILN_MUST_CHECK;
 /* What is used of the model in that folder: "bin" or "txt"; how many images it claims; path of its points, "" when missing. */

@@ -2,7 +2,7 @@
  *
  * Bases are --photos, the camera file's folder, for a COLMAP model the folders above it, the data set's folder, and where cfg_args
  * says that the training data were. A photo is sought under each base by its path as given, then in images, images_2, images_4,
- * images_8 of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
+ * images_8, input of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
  * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
  * camera without photo costs few looks.
  *
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8"};
+static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8", "input"}; /* the last: INRIA's convert.py */
 static const char *const read_extensions[] = {"",      ".png", ".jpg",  ".jpeg", ".PNG", ".JPG", ".JPEG",
                                               ".webp", ".tif", ".tiff", ".WEBP", ".TIF", ".TIFF"};
 
@@ -40,12 +40,13 @@ static void add_dir(kiln_camera_file *f, const char *dir, bool is_image_folder)
     snprintf(f->dirs[f->n_dirs++], KILN_PATH_MAX, "%s", dir);
 }
 
-/* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0. */
+/* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0, DATA/dense/0/sparse. */
 static bool up(char *dir)
 {
+    static const char *const parts[] = {"sparse", "colmap", "dense", "distorted", "sparse_text", "colmap_text"};
     const char *base = kiln_path_base(dir);
-    const bool part =
-        strcmp(base, "sparse") == 0 || strcmp(base, "colmap") == 0 || (*base && base[strspn(base, "0123456789")] == 0);
+    bool part = *base && base[strspn(base, "0123456789")] == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) part |= strcmp(base, parts[i]) == 0;
     if (!part || base <= dir + 1) return false;
     dir[base - dir - 1] = 0;
     return true;
