@@ -564,7 +564,7 @@ static void a_photo_counts_once_wherever_it_was_sought(void **state)
 {
     const char *const frames[] = {"images/a.png", "images/b.png", "images/c.png", "images/d.png", NULL};
     (void)state;
-    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
     put("images/a.png", "GIF89a");
     put("images_2/a.png", "GIF89a");
     put("images/b.png", "GIF89a");
@@ -582,7 +582,7 @@ static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
 {
     const char *const frames[] = {"a.gif", "b.gif", NULL};
     (void)state;
-    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
     put("a.gif", "GIF89a");
     put("b.gif", "GIF89a");
     find_refused("none of the photos of 2 frames in '");
@@ -609,7 +609,7 @@ static void masks_are_found_beside_a_transforms_json(void **state)
     assert_non_null(strstr(data.notes, "1 mask does not fit its photo and is left out; the first: "));
 }
 
-static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void **state)
+static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
 {
     const char *const frames[] = {"a.png", "b.png", NULL};
     kiln_error err = {0};
@@ -620,8 +620,82 @@ static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void *
     assert_int_equal(data.n_cameras, 2);
     kiln_dataset_release(&data);
     find();
+    assert_int_equal(data.n_cameras, 2);
+    assert_true(data.cameras[0].width == 8 && data.cameras[0].height == 6 && !data.cameras[0].photo[0]);
+    assert_non_null(strstr(data.notes, "1 of 2 cameras have no photo; what has none is drawn, not measured"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames); /* no size: only a photo has one */
+    find();
     assert_int_equal(data.n_cameras, 1);
     assert_int_equal(data.frames_dropped, 1);
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("b.png")), 0);
+    find_refused("and the file has no size to draw them in (w and h)");
+}
+
+static void absolute_paths_count_by_their_last_parts(void **state)
+{
+    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png", "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png", NULL};
+    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL}, *const server[] = {"//nas/cap/images_2/a.png", NULL};
+    const char *const blender[] = {"/data/chair/train/r_0", NULL}, *const tests[] = {"/data/chair/test/r_0", NULL};
+    const char *const mixed[] = {"images/a.png", "/x/images/b.png", NULL}, *const up[] = {"/x/../images/b.png", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", windows);
+    put_photo("images/left/a.png", 8, 6);
+    put_photo("images/right/a.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "left/a");
+    assert_string_equal(data.cameras[1].photo, at("images/right/a.png"));
+    assert_non_null(strstr(data.notes, "has absolute paths of another machine; photos were sought by the last parts of 2 of them"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", posix);
+    put_photo("scan/rgb/a.jpg", 8, 6);
+    put_photo("b.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "a");
+    assert_string_equal(data.cameras[0].photo, at("scan/rgb/a.jpg")); /* by its longest end */
+    assert_string_equal(data.cameras[1].photo, at("b.png"));          /* by its shortest, with another extension */
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", server);
+    find();
+    assert_string_equal(data.cameras[0].name, "a");
+    assert_string_equal(data.cameras[0].photo, "");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", mixed);
+    put_photo("images/a.png", 8, 6);
+    put_photo("images/b.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[1].photo, at("images/b.png"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", up);
+    find();
+    assert_string_equal(data.cameras[0].photo, at("images/b.png"));
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("transforms.json")), 0);
+    put_transforms("transforms_train.json", "\"camera_angle_x\": 0.7", blender);
+    put_transforms("transforms_test.json", "\"camera_angle_x\": 0.7", tests);
+    put_photo("train/r_0.png", 8, 6);
+    put_photo("test/r_0.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "test/r_0");
+    assert_string_equal(data.cameras[0].photo, at("test/r_0.png"));
+    assert_string_equal(data.cameras[1].name, "train/r_0");
+}
+
+static void absolute_paths_are_never_opened(void **state)
+{
+    char there[TEST_PATH_MAX];
+    const char *const frames[] = {there, NULL}, *const none[] = {"/etc/passwd", NULL};
+    (void)state;
+    put_photo("real.png", 8, 6);
+    snprintf(there, sizeof there, "%s", at("real.png"));
+    put_transforms("scene/transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    kiln_error err = {0};
+    assert_int_equal(kiln_dataset_find(at("scene"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
+    assert_string_equal(data.cameras[0].photo, "");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", none);
+    find_refused("'/etc/passwd', is refused: it is absolute and no photo");
 }
 
 static void every_source_is_listed(void **state)
@@ -1479,7 +1553,9 @@ int main(void)
         IN_SCRATCH(a_photo_counts_once_wherever_it_was_sought),
         IN_SCRATCH(photos_of_a_kind_that_is_not_read_are_no_missing_ones),
         IN_SCRATCH(masks_are_found_beside_a_transforms_json),
-        IN_SCRATCH(frames_without_photo_are_kept_when_only_cameras_are_asked_for),
+        IN_SCRATCH(frames_without_photo_are_drawn_in_the_size_of_the_file),
+        IN_SCRATCH(absolute_paths_count_by_their_last_parts),
+        IN_SCRATCH(absolute_paths_are_never_opened),
         IN_SCRATCH(every_source_is_listed),
         IN_SCRATCH(every_8th_name_is_test_when_nothing_says_so),
         IN_SCRATCH(explicit_splits_win),
