@@ -345,6 +345,14 @@ static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_er
     return print_if_asked(r, o, err);
 }
 
+/* What --no-NAME sets: of a switch "no", of a choice "off" where it has that; NULL: there is no such option. */
+static const char *negative_of(const kiln_opt *o)
+{
+    if (!o || o->where == &asked) return NULL;
+    if (o->kind == KILN_OPT_BOOL) return "no";
+    return o->kind == KILN_OPT_ENUM && kiln_opt_is_choice(o->range, "off", 3) ? "off" : NULL;
+}
+
 static kiln_status take_long(reader *r, const char *name, kiln_error *err)
 {
     const char *equals = strchr(name, '=');
@@ -353,10 +361,9 @@ static kiln_status take_long(reader *r, const char *name, kiln_error *err)
     if (o) return take(r, o, equals ? equals + 1 : NULL, err);
     if (length > 3 && starts_with(name, length, "no-")) {
         o = kiln_opt_find(r->cli, name + 3, length - 3);
-        if (o && o->kind == KILN_OPT_BOOL && o->where != &asked) {
-            if (equals) return kiln_fail(err, KILN_E_USAGE, "--%.*s takes no value", (int)length, name);
-            return take(r, o, "no", err);
-        }
+        const char *negative = negative_of(o);
+        if (negative && equals) return kiln_fail(err, KILN_E_USAGE, "--%.*s takes no value", (int)length, name);
+        if (negative) return take(r, o, negative, err);
     }
     return fail_unknown(r->cli, name, length, err);
 }

@@ -20,6 +20,8 @@ kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *
 void kiln_opt_value_none(const kiln_opt *o);
 /* What it takes, for people: "a whole number from 1 to 32", "png|png16|npy". */
 const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size);
+/* Is `word` one of those of a range "a|b|c"? */
+bool kiln_opt_is_choice(const char *range, const char *word, size_t length);
 /* Bounds alone: "1 to 32", "at least 0", "" where there are none. */
 const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size);
 

@@ -266,7 +266,7 @@ done:
 
 /* ---- a text of words ---------------------------------------------------------------------------------------------------- */
 
-static bool is_choice(const char *range, const char *word, size_t length)
+bool kiln_opt_is_choice(const char *range, const char *word, size_t length)
 {
     for (size_t n; *range; range += n + (range[n] == '|')) {
         n = strcspn(range, "|");
@@ -282,7 +282,7 @@ static bool all_are_choices(const kiln_opt *o, const char *text)
     if (!*text) return false;
     for (size_t n; *text; text += n + (text[n] == ',')) {
         n = strcspn(text, ",");
-        if (!is_choice(o->range, text, n)) return false;
+        if (!kiln_opt_is_choice(o->range, text, n)) return false;
     }
     return true;
 }

@@ -61,6 +61,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
     }
+    if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1); /* was not looked at once */
     if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
     if (i->data.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
     return kiln_key_end(h);
@@ -305,6 +306,17 @@ done:
     return st;
 }
 
+/* The file of rows that the bake was made of; "": there is no scene yet. */
+static kiln_status get_choice(kiln_manifest *m, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    kiln_scene *was;
+    KILN_TRY(KILN_ALLOC(&was, 1, "a scene", err));
+    const kiln_status st = kiln_scene_get(m, was, err);
+    if (st == KILN_OK) snprintf(out, KILN_PATH_MAX, "%.*s", KILN_PATH_MAX - 1, was->source_path);
+    free(was);
+    return st == KILN_E_STALE ? KILN_OK : st;
+}
+
 static kiln_status check(kiln_run *r, kiln_error *err)
 {
     kiln_split split;
@@ -315,7 +327,7 @@ static kiln_status check(kiln_run *r, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
-    char avoid[KILN_PATH_MAX];
+    char avoid[KILN_PATH_MAX], stays[KILN_PATH_MAX] = "";
     kiln_status st = KILN_OK;
     kiln_import_result *i = NULL;
     kiln_split split;
@@ -336,9 +348,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                                  .is_static = kiln_import_given.is_static,
                                                  .activated = kiln_import_given.activated,
                                                  .no_extras = kiln_import_given.extra != 0},
+                                        .stays = stays,
                                         .split = split,
                                         .no_dataparser = !kiln_import_given.dataparser,
                                         .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */
+    if (kiln_run_manifest(r) && !kiln_run_reset(r)) KILN_GO(get_choice(kiln_run_manifest(r), stays, err));
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     kiln_lenses_count(&i->data, kiln_import_given.ignore_distortion);
     if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */

@@ -5,6 +5,7 @@
  * program draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/against.h"
 #include "stages/render/background.h"
+#include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"
 #include "stages/render/render_plan.h"
 #include "stages/render/stored_pictures.h"
@@ -46,6 +47,10 @@ static const kiln_opt options[] = {
     {"undistort-filter", 0, KILN_OPT_ENUM, &o.undistort_filter, "FILTER", "bilinear", KILN_UNDISTORT_FILTERS,
      "interpolation when photos are undistorted for comparison: bilinear, as in COLMAP's image_undistorter, or lanczos, which is "
      "sharper",
+     KILN_KEYED | KILN_LATER},
+    {"exposure", 0, KILN_OPT_ENUM, &o.exposure, "WHEN", "compare", KILN_EXPOSURE_USES,
+     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; on: pictures are drawn "
+     "so, too; off: not used",
      KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.where.cameras, "FILE", NULL, NULL,
@@ -110,6 +115,8 @@ static void plan_release(kiln_run *r, kiln_render_plan *s)
     for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
     free(s->made);
+    kiln_exposures_release(&s->exposures);
+    free(s->exposure_of);
     free(s->sources);
     free(s->smaller);
     kiln_viewpoints_release(&s->viewpoints);
@@ -215,11 +222,13 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
+    KILN_TRY(kiln_render_exposures_get(s, err));
     KILN_TRY(need_cameras(r, s, err));
     KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
     if (s->stream.kind != KILN_VIDEO_NONE && !o.camera) kiln_viewpoints_order(&s->viewpoints);
     s->cameras = s->viewpoints.cameras;
     s->n_cameras = s->viewpoints.n;
+    KILN_TRY(kiln_render_exposures_match(s, err));
     KILN_TRY(get_folder(r, s, err));
     KILN_TRY(kiln_background_parse(o.background, &s->scene, s->background, err));
     s->n_jobs = n = s->n_cameras;
@@ -255,6 +264,7 @@ static void drop_leftovers(const kiln_render_plan *s)
 static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     KILN_TRY(kiln_pictures_choose(r, s, err));
+    KILN_TRY(kiln_render_exposures_check(s, err));
     if (s->stream.kind != KILN_VIDEO_NONE) KILN_TRY(kiln_video_plan_begin(r, s, err));
     KILN_TRY(kiln_render_plan_size(r, s, err));
     if (s->video) return kiln_video_plan_draw(r, s, err);

@@ -141,6 +141,7 @@ kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err) KILN
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_force(const kiln_run *r);   /* --force */
+bool kiln_run_reset(const kiln_run *r);   /* --reset */
 bool kiln_run_json(const kiln_run *r);    /* --json */
 /* Says whether a program tells on stdout what came of its work: not with --json, and not with --quiet, which is for scripts that
  * want the exit code. That goes for a run that only looks (--dry-run, --predict), too. A program whose work is its answer

@@ -20,6 +20,12 @@ bool kiln_run_force(const kiln_run *r)
     (void)r; /* options are the process's, the signature leaves that open */
     return kiln_engine_values.force;
 }
+
+bool kiln_run_reset(const kiln_run *r)
+{
+    (void)r;
+    return kiln_engine_values.reset;
+}
 bool kiln_run_allow_network(const kiln_run *r)
 {
     (void)r;

@@ -3,6 +3,7 @@
  * Problem. The payload of a picture is 18 KB, most of it room for paths, and what a list of pictures takes is taken for each of
  * them. Layout. The plan keeps the numbers that were computed; everything else follows from the camera, its sources and the
  * options, and is made again for each picture that is asked for, in one place in memory. */
+#include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"
 #include "stages/render/stored_pictures.h"
 
@@ -60,6 +61,7 @@ static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kil
     u->mask_height = c->mask_height;
     u->crop = s->viewpoints.crop;
     memcpy(u->background, s->background, sizeof u->background);
+    kiln_render_exposure_set(s, j, u);
 }
 
 kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out, kiln_error *err)

@@ -24,15 +24,16 @@ static uint64_t comparing(const kiln_render_unit *u)
     const uint64_t of_photo = (uint64_t)kiln_render_photo_width(u) * kiln_render_photo_height(u);
     const uint64_t mask = u->mask[0] ? (uint64_t)u->mask_width * u->mask_height : 0;
     const uint64_t reading = PHOTO * kiln_max_u64(of_photo, mask) + (mask ? MASK * of_photo : 0);
+    const uint64_t copies = (u->may_expose ? RGB * pixels_of(u) : 0) + (u->right_half ? MASK * pixels_of(u) : 0);
     const kiln_undistort_args warp = kiln_photo_undistortion(u);
-    if (u->lens.width == 0) return reading + COMPARING;
-    return kiln_max_u64(reading, (RGB + MASK) * (of_photo + pixels_of(u)) + kiln_undistort_bytes(&warp)) + COMPARING;
+    if (u->lens.width == 0) return reading + copies + COMPARING;
+    return kiln_max_u64(reading, (RGB + MASK) * (of_photo + pixels_of(u)) + kiln_undistort_bytes(&warp)) + copies + COMPARING;
 }
 
 /* The picture with its depth, and the largest of three:
  *   drawing      lists; a band of a stored table, its code as read and as decoded; the picture that it is compared with
  *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo. Or the
- *                photo over the background with its mask, and undistorted
+ *                photo over the background with its mask, and undistorted; the picture as the photo was exposed
  *   writing      the files */
 uint64_t kiln_render_beside_frame(const kiln_render_unit *u, const kiln_draw_size *size)
 {

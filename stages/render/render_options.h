@@ -10,7 +10,7 @@ typedef struct {
     kiln_view_options request;
     kiln_viewpoint_options where;
     const char *level, *against, *background, *camera, *output;
-    uint32_t format, undistort_filter;
+    uint32_t format, undistort_filter, exposure; /* the last: kiln_exposure_use */
     const char *video;
     double fps;
     bool alpha, depth, depth_colours, fast, overwrite;

@@ -4,6 +4,7 @@
 #ifndef KILN_STAGES_RENDER_PLAN_H
 #define KILN_STAGES_RENDER_PLAN_H
 
+#include "stages/import/dataset/exposures.h"
 #include "stages/render/render_options.h"
 #include "stages/render/render_units.h"
 #include "stages/render/video.h"
@@ -60,6 +61,11 @@ typedef struct kiln_render_plan {
     uint32_t n_jobs;
     kiln_render_made *made;        /* of the job that was asked for last */
     kiln_render_encoding encoding; /* of all units */
+    const kiln_source_file *exposure_file; /* of `sources`; NULL: none, or not used */
+    kiln_exposures exposures;              /* what it holds */
+    const kiln_exposure **exposure_of;     /* [n_cameras] owned; NULL without a file */
+    char exposures_lost[KILN_PATH_MAX];    /* why the file cannot be used; "": it can */
+    bool trained_left;                     /* test views were trained on with their left halves */
     double background[3];
     const char *profile;
     char folder[KILN_PATH_MAX]; /* absolute path of the manifest's folder */

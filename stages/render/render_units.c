@@ -6,6 +6,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/render/depth.h"
 #include "stages/render/distance.h"
+#include "stages/render/exposure.h"
 #include "stages/render/picture_size.h"
 #include "stages/render/pixels.h"
 #include "stages/render/unit_picture.h"
@@ -55,7 +56,7 @@ static kiln_status compare(kiln_worker *w, kiln_frame_state *s, const kiln_rende
     if (u->against_full) kiln_frame_set_wish(s, &kiln_level_full);
     KILN_GO(KILN_ALLOC_UNSET(&other.rgba, (uint64_t)4 * p->width * p->height, "picture to compare with", err));
     KILN_GO(kiln_unit_picture_draw(w, s, u, &other, err));
-    KILN_GO(kiln_distance(w, u, p->rgba, other.rgba, 4, NULL, &result, err));
+    KILN_GO(kiln_distance(w, u, p->rgba, 4, other.rgba, 4, NULL, &result, err));
     *db = result.psnr;
     kiln_frame_forget(s);
     if (u->against_full) KILN_GO(write_full(w, u, &other, err));
@@ -63,6 +64,14 @@ done:
     kiln_unit_picture_drop_hashes(&other);
     free(other.rgba);
     return st;
+}
+
+/* The background, which a PNG with alpha takes out again, is exposed as the rest is. */
+static void expose(const kiln_render_unit *u, kiln_unit_picture *p)
+{
+    const float behind[4] = {p->background[0], p->background[1], p->background[2], 1};
+    kiln_exposure_apply(u->exposure_matrix, p->rgba, (uint64_t)p->width * p->height, p->rgba, 4);
+    kiln_exposure_apply(u->exposure_matrix, behind, 1, p->background, 3);
 }
 
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p, kiln_error *err)
@@ -75,6 +84,7 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
     p->draw_s = seconds_since(start_ns);
     p->fast_db = p->full_db = NAN;
     if (kiln_render_is_compared(u)) KILN_TRY(compare(w, s, u, p, u->against_full ? &p->full_db : &p->fast_db, err));
+    if (u->exposure == KILN_EXPOSURE_ON) expose(u, p);
     kiln_frame_forget(s);                    /* no other unit uses this camera */
     kiln_runner_trim(kiln_worker_runner(w)); /* frees lists before photos are read and files are written */
     return KILN_OK;
@@ -190,6 +200,7 @@ static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const kil
     if (p->outside.empty > 0) failed |= json_object_set_new(c, "outside", kiln_outside_json(&p->outside));
     if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));
     if (p->damage[0]) failed |= json_object_set_new(c, "photo", kiln_photo_state(u->photo));
+    if (p->damage[0] && u->exposure_lost) failed |= json_object_set_new(c, "exposure_lost", json_true());
     if (p->damage[0] && u->mask[0]) failed |= json_object_set_new(c, "mask", kiln_photo_state(u->mask));
     if (p->depth_step > 0) failed |= json_object_set_new(c, "depth_step", kiln_json_real(p->depth_step));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));

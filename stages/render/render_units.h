@@ -15,6 +15,10 @@
  * raw: all pictures are one stream; that of each is none then. */
 enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS, KILN_RENDER_Y4M, KILN_RENDER_RAW };
 
+/* Values of --exposure. Of a unit: what is done with its matrix. */
+typedef enum { KILN_EXPOSURE_COMPARE, KILN_EXPOSURE_ON, KILN_EXPOSURE_OFF } kiln_exposure_use;
+#define KILN_EXPOSURE_USES "compare|on|off"
+
 /* A part of a picture, in pixels from its upper left corner. */
 typedef struct {
     uint32_t width, height, x, y;
@@ -47,6 +51,11 @@ typedef struct {
     kiln_lens lens;                   /* of the photo; width 0: it is a pinhole's, compared as it is */
     kiln_pinhole pinhole;             /* the camera's: what the photo is undistorted to, if it has a lens */
     uint32_t undistort_filter;        /* kiln_undistort_filter */
+    uint32_t exposure;                /* kiln_exposure_use: the picture is compared, or is, as exposure_matrix has it (exposure.h) */
+    double exposure_matrix[12];
+    bool may_expose;    /* `ram` has room for a copy to compare */
+    bool exposure_lost; /* the matrix is not known, so that the photo is not compared */
+    bool right_half;    /* only this of the photo is compared */
     char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
     char depth[KILN_PATH_MAX];        /* the same for the depth */
     uint32_t format;                  /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
@@ -100,6 +109,7 @@ static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
  *   psnr, ssim             absent without a photo
  *   outside                outside.h; only if a photo without alpha was measured
  *   note, photo, mask      of a damaged photo or mask: what is wrong, and the kiln_photo_state of both
+ *   exposure_lost          true if the photo was not compared for want of its exposure
  *   fast_db                of a fast picture that was measured: dB from the exact picture, or "inf"
  *   full_db                with against_full: dB from the full picture, or "inf"
  *   from_table             lists came from a stored table

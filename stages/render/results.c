@@ -8,6 +8,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/frame/view_detail.h"
 #include "stages/render/distance.h"
+#include "stages/render/exposure.h"
 #include "stages/render/picture_targets.h"
 
 #include <math.h>
@@ -364,6 +365,7 @@ static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, ki
     KILN_GO(report_views(r, s, t, outside, err));
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
+    KILN_GO(kiln_render_exposures_report(s, out, err));
 done:
     free(outside);
     return st;

@@ -34,7 +34,8 @@ uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t
 {
     enum { TEXTS = 256, SEEN = 80, REPORTED = 448 };
     const uint64_t seen = SEEN + sizeof(uint32_t) * (uint64_t)s->layer->n_chunks;
-    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_render_job) + seen + sizeof(kiln_unit) + sizeof(kiln_outside);
+    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_render_job) + seen + sizeof(kiln_unit) + sizeof(kiln_outside) +
+                          (s->exposure_file ? sizeof(kiln_exposure) + sizeof(kiln_exposure *) : 0);
     return n * each + kiln_run_report_rows_ram(r, n, REPORTED);
 }
 

@@ -2,6 +2,7 @@
 #include "stages/render/stored_pictures.h"
 
 #include "stages/engine/json_text.h"
+#include "stages/render/exposure.h"
 #include "stages/render/photo.h"
 #include "stages/render/picture_targets.h"
 #include "stages/render/written.h"
@@ -44,7 +45,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18344);
+    KILN_KEY_LISTS(kiln_render_unit, 18448);
     const kiln_render_made *made = kiln_render_made_of(j);
     kiln_hasher *h = kiln_run_key_bare(
         r, "picture"); /* against_full, crop and frame are of runs that store nothing; what stood there decides no bit */
@@ -54,6 +55,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     kiln_key_u64(h, "format", made->unit.format);
     kiln_key_u64(h, "alpha", alpha_kind(&made->unit));
     kiln_key_u64(h, "depth", made->unit.depth[0] != '\0');
+    kiln_render_exposure_key(h, s, j);
     if (made->unit.depth_colours) kiln_key_u64(h, "depth colours", 1); /* without them the key of before */
     return kiln_key_end(h);
 }
@@ -84,6 +86,7 @@ static kiln_status files_intact(const kiln_render_unit *u, const kiln_unit_resul
     *intact = json_is_object(c) && (!u->picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), u->picture)) &&
               (!u->depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), u->depth)) &&
               (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), u->photo)) &&
+              (!json_is_true(json_object_get(c, "exposure_lost")) || u->exposure_lost) &&
               (!json_object_get(c, "mask") || kiln_photo_state_is(json_object_get(c, "mask"), u->mask));
     json_decref(c);
     return KILN_OK;

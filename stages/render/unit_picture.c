@@ -149,10 +149,10 @@ kiln_picture_job kiln_unit_picture_job(const kiln_render_unit *u, const kiln_uni
                               .rows = p->rows};
 }
 
-/* Says whether the GPU hashes the picture: not if a part of it is cut out on the host. */
+/* Says whether the GPU hashes the picture: not if the host cuts a part of it out, or changes it. */
 static bool is_hashed_there(const kiln_render_unit *u, const kiln_unit_picture *p)
 {
-    return u->crop.width == 0 && kiln_pixel_hashes_can((uint64_t)p->width * p->height);
+    return u->crop.width == 0 && u->exposure != KILN_EXPOSURE_ON && kiln_pixel_hashes_can((uint64_t)p->width * p->height);
 }
 
 /* Floats are compared with a photo or an exact picture, written as they are, or hashed if the GPU cannot. */

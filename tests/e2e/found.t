@@ -13,7 +13,7 @@ echo 'no picture' >d/images/view_05.png
 python3 - <<'P'
 import json
 frames = [{'file_path': f'images/view_{k:02d}.png', 'transform_matrix': [[1, 0, 0, k], [0, 1, 0, 0], [0, 0, 1, 9], [0, 0, 0, 1]]} for k in range(8)]
-json.dump({'camera_model': 'OPENCV', 'k1': 0.1, 'w': 64, 'h': 48, 'fl_x': 50, 'cx': 32, 'cy': 24, 'frames': frames}, open('d/transforms.json', 'w'))
+json.dump({'camera_model': 'OPENCV', 'k1': 0.1, 'fl_x': 50, 'cx': 32, 'cy': 24, 'frames': frames}, open('d/transforms.json', 'w'))
 P
 echo "Namespace(eval=True, images='images', sh_degree=3, source_path='/far/away', white_background=True)" >d/cfg_args
 
@@ -26,7 +26,7 @@ says '^misses +photos +2; the first: images/view_06.png$' out
 says '^uses +splats +much.ply: ply, 500 Gaussians$' out
 says '^leaves +splats +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
 [ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
-says "3 of 8 frames are dropped: 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
+says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
 says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
 says "cfg_args names '/far/away' as the folder of the training data$" err
 [ ! -e x.db ] || fail '--list imported'
@@ -50,7 +50,7 @@ assert r['cfg_args']['white_background'] is True and r['cfg_args']['images'] == 
 P
 rm d/images/view_0[0-5].png
 must 3 kiln import d y.db
-says "none of the 8 frames .* has its photo .*'images/view_00.png', was sought in '\.', 'images'$" err
+says "none of the 8 frames .* has its photo .*, and the file has no size to draw them in \(w and h\).*'images/view_00.png', was sought in '\.', 'images'$" err
 
 # ---- formats of others ----
 python3 - <<'P'

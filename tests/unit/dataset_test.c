@@ -8,6 +8,7 @@
 #include "stages/import/dataset/dataset.h"
 #include "tests/unit/test_folder.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -196,6 +198,100 @@ static void the_largest_splat_file_counts(void **state)
     assert_string_equal(rows(), "b.ply");
 }
 
+static void the_last_step_counts(void **state)
+{
+    bool used;
+    (void)state;
+    put_ply("splat_7000.ply", 9, true);
+    put_ply("splat_30000.ply", 3, true);
+    put_ply("splat_x.ply", 2, true);
+    find();
+    assert_string_equal(rows(), "splat_30000.ply");
+    assert_string_equal(why_not("splat_7000.ply", &used), "splat_30000.ply is a later step");
+    assert_string_equal(why_not("splat_x.ply", &used), "splat_30000.ply has more, 3");
+    kiln_dataset_release(&data);
+    put_ply("other.ply", 4, true); /* another pattern: the larger one, as ever */
+    find();
+    assert_string_equal(rows(), "other.ply");
+}
+
+static void the_last_of_many_steps_is_looked_at(void **state)
+{
+    char name[64];
+    (void)state;
+    for (unsigned i = 1; i <= 100; i++) { /* by name 100 comes before 99, and only 64 files are opened */
+        snprintf(name, sizeof name, "z_%u.ply", i);
+        put_ply(name, 3, true);
+    }
+    put_ply("z_9.splat.ply", 2, true);
+    find();
+    assert_string_equal(rows(), "z_100.ply");
+}
+
+static void find_staying(const char *stays)
+{
+    kiln_error err = {0};
+    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.stays = stays}, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+static void the_choice_of_a_bake_stays(void **state)
+{
+    bool used;
+    const char *const one[] = {"a.png", NULL};
+    (void)state;
+    put_ply("splat_7000.ply", 9, true);
+    put_ply("splat_30000.ply", 3, true);
+    find_staying(at("splat_7000.ply"));
+    assert_string_equal(rows(), "splat_7000.ply");
+    assert_non_null(strstr(data.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
+    assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
+    kiln_dataset_release(&data);
+    find_staying(at("splat_100.ply")); /* it is gone */
+    assert_string_equal(rows(), "splat_30000.ply");
+    kiln_dataset_release(&data);
+    /* points, beside which Gaussians were exported into a folder */
+    assert_int_equal(unlink(at("splat_7000.ply")) | unlink(at("splat_30000.ply")), 0);
+    put_colmap("sparse/0", pinhole, one);
+    put_ply("exports/splat/splat.ply", 3, true);
+    find_staying(at("sparse/0/points3D.txt"));
+    assert_string_equal(rows(), "sparse/0/points3D.txt");
+    kiln_dataset_release(&data);
+    find();
+    assert_string_equal(rows(), "exports/splat/splat.ply");
+}
+
+static void splats_below_are_found(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_ply("a/b/c/d/four.ply", 50, true);
+    put_ply(".hidden/x.ply", 50, true);
+    put_ply("bake/x.ply", 50, true);
+    put("bake/manifest.db", "x");
+    put_ply("a/points.ply", 50, false);
+    put("a/broken.ply", "ply\n");
+    find();
+    assert_string_equal(rows(), "sparse/0/points3D.txt");
+    kiln_dataset_release(&data);
+    put_ply("results/ply/point_cloud_6999.ply", 9, true);
+    put_ply("results/ply/point_cloud_29999.ply", 3, true);
+    find();
+    assert_string_equal(rows(), "results/ply/point_cloud_29999.ply");
+    assert_int_equal(data.n_cameras, 1);
+    kiln_dataset_release(&data);
+    put_ply("outputs/1/splat.ply", 9, true); /* runs of one name: the newer one */
+    put_ply("outputs/2/splat.ply", 12, true);
+    assert_int_equal(utimensat(AT_FDCWD, at("outputs/2/splat.ply"), old, 0), 0);
+    find();
+    assert_string_equal(rows(), "outputs/1/splat.ply");
+    kiln_dataset_release(&data);
+    put_ply("own.ply", 1, true); /* the folder's own come first */
+    find();
+    assert_string_equal(rows(), "own.ply");
+}
+
 /* n rows of 32 zeros, packed by gzip or not. */
 static void put_splat(const char *name, unsigned n, bool packed)
 {
@@ -325,9 +421,10 @@ static void the_model_with_most_images_counts(void **state)
 
 static void colmap_is_found_in_each_of_its_places(void **state)
 {
-    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse", "."};
+    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse",         ".",           "dense/0/sparse", "dense/0",
+                                                                 "dense/sparse",    "distorted/sparse/0", "sparse_text", "sparse_text/0"};
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char command[TEST_PATH_MAX];
         put_colmap(places[i], pinhole, one);
         find();
@@ -467,7 +564,7 @@ static void a_photo_counts_once_wherever_it_was_sought(void **state)
 {
     const char *const frames[] = {"images/a.png", "images/b.png", "images/c.png", "images/d.png", NULL};
     (void)state;
-    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
     put("images/a.png", "GIF89a");
     put("images_2/a.png", "GIF89a");
     put("images/b.png", "GIF89a");
@@ -485,7 +582,7 @@ static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
 {
     const char *const frames[] = {"a.gif", "b.gif", NULL};
     (void)state;
-    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
     put("a.gif", "GIF89a");
     put("b.gif", "GIF89a");
     find_refused("none of the photos of 2 frames in '");
@@ -512,7 +609,7 @@ static void masks_are_found_beside_a_transforms_json(void **state)
     assert_non_null(strstr(data.notes, "1 mask does not fit its photo and is left out; the first: "));
 }
 
-static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void **state)
+static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
 {
     const char *const frames[] = {"a.png", "b.png", NULL};
     kiln_error err = {0};
@@ -523,8 +620,82 @@ static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void *
     assert_int_equal(data.n_cameras, 2);
     kiln_dataset_release(&data);
     find();
+    assert_int_equal(data.n_cameras, 2);
+    assert_true(data.cameras[0].width == 8 && data.cameras[0].height == 6 && !data.cameras[0].photo[0]);
+    assert_non_null(strstr(data.notes, "1 of 2 cameras have no photo; what has none is drawn, not measured"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames); /* no size: only a photo has one */
+    find();
     assert_int_equal(data.n_cameras, 1);
     assert_int_equal(data.frames_dropped, 1);
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("b.png")), 0);
+    find_refused("and the file has no size to draw them in (w and h)");
+}
+
+static void absolute_paths_count_by_their_last_parts(void **state)
+{
+    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png", "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png", NULL};
+    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL}, *const server[] = {"//nas/cap/images_2/a.png", NULL};
+    const char *const blender[] = {"/data/chair/train/r_0", NULL}, *const tests[] = {"/data/chair/test/r_0", NULL};
+    const char *const mixed[] = {"images/a.png", "/x/images/b.png", NULL}, *const up[] = {"/x/../images/b.png", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", windows);
+    put_photo("images/left/a.png", 8, 6);
+    put_photo("images/right/a.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "left/a");
+    assert_string_equal(data.cameras[1].photo, at("images/right/a.png"));
+    assert_non_null(strstr(data.notes, "has absolute paths of another machine; photos were sought by the last parts of 2 of them"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", posix);
+    put_photo("scan/rgb/a.jpg", 8, 6);
+    put_photo("b.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "a");
+    assert_string_equal(data.cameras[0].photo, at("scan/rgb/a.jpg")); /* by its longest end */
+    assert_string_equal(data.cameras[1].photo, at("b.png"));          /* by its shortest, with another extension */
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", server);
+    find();
+    assert_string_equal(data.cameras[0].name, "a");
+    assert_string_equal(data.cameras[0].photo, "");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", mixed);
+    put_photo("images/a.png", 8, 6);
+    put_photo("images/b.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[1].photo, at("images/b.png"));
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", up);
+    find();
+    assert_string_equal(data.cameras[0].photo, at("images/b.png"));
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("transforms.json")), 0);
+    put_transforms("transforms_train.json", "\"camera_angle_x\": 0.7", blender);
+    put_transforms("transforms_test.json", "\"camera_angle_x\": 0.7", tests);
+    put_photo("train/r_0.png", 8, 6);
+    put_photo("test/r_0.png", 8, 6);
+    find();
+    assert_string_equal(data.cameras[0].name, "test/r_0");
+    assert_string_equal(data.cameras[0].photo, at("test/r_0.png"));
+    assert_string_equal(data.cameras[1].name, "train/r_0");
+}
+
+static void absolute_paths_are_never_opened(void **state)
+{
+    char there[TEST_PATH_MAX];
+    const char *const frames[] = {there, NULL}, *const none[] = {"/etc/passwd", NULL};
+    (void)state;
+    put_photo("real.png", 8, 6);
+    snprintf(there, sizeof there, "%s", at("real.png"));
+    put_transforms("scene/transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    kiln_error err = {0};
+    assert_int_equal(kiln_dataset_find(at("scene"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
+    assert_string_equal(data.cameras[0].photo, "");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", none);
+    find_refused("'/etc/passwd', is refused: it is absolute and no photo");
 }
 
 static void every_source_is_listed(void **state)
@@ -1356,6 +1527,10 @@ int main(void)
         IN_SCRATCH(the_last_iteration_counts),
         IN_SCRATCH(the_last_of_many_iterations_counts),
         IN_SCRATCH(the_largest_splat_file_counts),
+        IN_SCRATCH(the_last_step_counts),
+        IN_SCRATCH(the_last_of_many_steps_is_looked_at),
+        IN_SCRATCH(the_choice_of_a_bake_stays),
+        IN_SCRATCH(splats_below_are_found),
         IN_SCRATCH(a_packed_file_is_not_taken_for_the_smaller),
         IN_SCRATCH(known_point_names_come_before_larger_clouds),
         IN_SCRATCH(a_broken_splat_file_does_not_become_points),
@@ -1378,7 +1553,9 @@ int main(void)
         IN_SCRATCH(a_photo_counts_once_wherever_it_was_sought),
         IN_SCRATCH(photos_of_a_kind_that_is_not_read_are_no_missing_ones),
         IN_SCRATCH(masks_are_found_beside_a_transforms_json),
-        IN_SCRATCH(frames_without_photo_are_kept_when_only_cameras_are_asked_for),
+        IN_SCRATCH(frames_without_photo_are_drawn_in_the_size_of_the_file),
+        IN_SCRATCH(absolute_paths_count_by_their_last_parts),
+        IN_SCRATCH(absolute_paths_are_never_opened),
         IN_SCRATCH(every_source_is_listed),
         IN_SCRATCH(every_8th_name_is_test_when_nothing_says_so),
         IN_SCRATCH(explicit_splits_win),

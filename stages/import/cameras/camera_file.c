@@ -85,6 +85,7 @@ kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
     if (!kiln_name_is_safe(given, &why))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
+    p->full[0] = '\0';
     snprintf(p->path, sizeof p->path, "%s", given);
     p->after_folder = image_folder_length(f, given);
     p->stem = kiln_photo_stem(given);

@@ -18,6 +18,7 @@ enum { KILN_PHOTO_DIRS = 64 };
 
 /* A photo's path as a camera file gives it, safe to append to a folder. */
 typedef struct {
+    char full[KILN_PATH_MAX]; /* absolute on the machine that wrote it (absolute_paths.h), whose end `path` is; "": it was none */
     char path[KILN_PATH_MAX]; /* without leading ./ */
     size_t after_folder;      /* offset behind the image folder */
     size_t stem;              /* where the extension begins, at its dot; the end when there is none that we know */
@@ -27,7 +28,8 @@ typedef struct {
     kiln_dataset *d;          /* borrowed: what is appended to */
     const char *avoid;        /* folder that is never looked into; NULL none */
     char path[KILN_PATH_MAX]; /* absolute: the file or folder that is read */
-    bool need_photos;         /* frames of a transforms.json without their photo are dropped */
+    bool need_photos;         /* frames of a transforms.json without photo and size are dropped */
+    char common[KILN_PATH_MAX]; /* the folder that absolute paths of its photos share, with its slash; "" there are none */
     const char *split;        /* of all its cameras: "test", "train", or "" where the file does not say */
     const char *prefix;       /* put before the names of INRIA's cameras: "test/", or "" */
     char images[256];         /* name of the image folder where one is known, "" else */
@@ -45,7 +47,8 @@ typedef struct {
     bool last_unreadable;                           /* the photo that was sought last is there and cannot be read */
     bool may_lack_photos;                           /* its cameras name no photos: none is expected */
     uint64_t n_frames;                              /* of a transforms.json; */
-    uint64_t n_dropped;                             /* of these, for want of a photo */
+    uint64_t n_absolute;                            /* of these, those whose file_path is absolute */
+    uint64_t n_dropped;                             /* of these, for want of a photo and of a size */
     uint64_t n_dropped_unreadable;                  /* of those, where it is there and cannot be read */
     char first_dropped[200];
     uint64_t n_masks_resampled, n_masks_left, n_masks_unreadable, n_masks_missing;
@@ -114,8 +117,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
 
 /* A folder that import may look into: it is one, holds no manifest and is not `avoid`. */
 bool kiln_may_look_into(const char *dir, const char *avoid);
-/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself;
- * among numbered ones the one with most images. *found false when there is none. */
+/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself, dense/N/sparse,
+ * dense/N, dense/sparse, distorted/sparse/N, sparse_text/N, colmap_text; among numbered ones the one with most images. *found false when there is none. */
 kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX],
                              kiln_error *err) KILN_MUST_CHECK;
 /* What is used of the model in that folder: "bin" or "txt"; how many images it claims; path of its points, "" when missing. */

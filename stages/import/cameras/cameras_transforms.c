@@ -6,6 +6,7 @@
  * transforms (dataparser.c moves cameras to Gaussians that nerfstudio trained). Differences in path and lens between the three
  * dialects are differences of a single key.
  */
+#include "stages/import/cameras/absolute_paths.h"
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"
 #include "stages/import/cameras/transforms_lens.h"
@@ -41,7 +42,33 @@ static kiln_status set_pose(kiln_camera_file *f, kiln_camera *c, const json_t *f
     return kiln_camera_pose_of_body(f, c, r, centre, who, err);
 }
 
-/* file_path with instant-ngp's backslashes as slashes; `who` becomes "frame 7, 'images/a.png'". */
+/* A path of the file with the backslashes of Windows and instant-ngp as slashes. What is cut is refused as too long. */
+static void take_path(const json_t *path, char given[1100])
+{
+    snprintf(given, 1100, "%s", json_string_value(path));
+    for (char *s = given; *s; s++)
+        if (*s == '\\') *s = '/';
+}
+
+/* The parts of Blender's names are the split: train/r_0 and test/r_0 are two cameras. */
+static bool names_have_folders(const kiln_camera_file *f) { return strncmp(kiln_path_base(f->path), "transforms_", 11) == 0; }
+
+static void find_common_folder(kiln_camera_file *f, const json_t *frames)
+{
+    char given[1100];
+    const json_t *frame;
+    size_t i;
+    f->common[0] = '\0';
+    json_array_foreach(frames, i, frame)
+    {
+        const json_t *path = json_object_get(frame, "file_path");
+        if (!json_is_string(path)) continue; /* is refused when it is read */
+        take_path(path, given);
+        if (kiln_path_is_absolute(given)) kiln_common_folder(f->common, sizeof f->common, given);
+    }
+}
+
+/* file_path; `who` becomes "frame 7, 'images/a.png'". */
 static kiln_status set_path(kiln_camera_file *f, kiln_camera *c, const json_t *frame, size_t index, char who[200],
                             kiln_photo_path *p, kiln_error *err)
 {
@@ -50,10 +77,11 @@ static kiln_status set_path(kiln_camera_file *f, kiln_camera *c, const json_t *f
     snprintf(who, 200, "frame %zu", index);
     if (!json_is_object(frame) || !path) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no file_path", f->path, who);
     if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of %s is not text", f->path, who);
-    snprintf(given, sizeof given, "%s", json_string_value(path)); /* cut at 1099: set_name refuses more than 1024 */
-    for (char *s = given; *s; s++)
-        if (*s == '\\') *s = '/';
-    KILN_TRY(kiln_camera_set_name(f, c, given, p, who, err));
+    take_path(path, given);
+    const bool absolute = kiln_path_is_absolute(given);
+    KILN_TRY(kiln_camera_set_name(f, c, absolute ? kiln_path_end(given, f->common, names_have_folders(f)) : given, p, who, err));
+    if (absolute) snprintf(p->full, sizeof p->full, "%s", given);
+    f->n_absolute += absolute;
     snprintf(who, 200, "frame %zu, '%.150s'", index, p->path);
     return KILN_OK;
 }
@@ -92,10 +120,8 @@ static kiln_status find_mask(kiln_camera_file *f, kiln_camera *c, const json_t *
     const char *why = NULL;
     if (!path || json_is_null(path)) return kiln_mask_find(f, c, p, NULL, err);
     if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': the mask_path of %s is not text", f->path, who);
-    snprintf(given, sizeof given, "%s", json_string_value(path)); /* cut at 1099: refused as too long */
-    for (char *s = given; *s; s++)
-        if (*s == '\\') *s = '/';
-    const char *name = given;
+    take_path(path, given);
+    const char *name = kiln_path_is_absolute(given) ? kiln_path_end_from(given, "masks") : given;
     while (name[0] == '.' && name[1] == '/') name += 2 + strspn(name + 2, "/");
     if (!kiln_name_is_safe(name, &why))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the mask_path of %s is refused: %s", f->path, who, why);
@@ -111,10 +137,13 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
     KILN_TRY(set_path(f, &c, frame, index, who, &p, err));
     KILN_TRY(set_pose(f, &c, frame, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
+    if (p.full[0] && !c.photo[0] && !p.path[p.stem])
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of frame %zu, '%.300s', is refused: it is absolute and no photo",
+                         f->path, index, p.full);
     KILN_TRY(kiln_frame_lens(f, file, frame, &c, who, &sized, err));
     f->d->frames_read++;
     f->n_frames++;
-    if (f->need_photos && !c.photo[0]) {
+    if (f->need_photos && !c.photo[0] && !sized) {
         if (f->n_dropped++ == 0) snprintf(f->first_dropped, sizeof f->first_dropped, "%s", who);
         f->n_dropped_unreadable += f->last_unreadable;
         f->d->frames_dropped++;
@@ -156,15 +185,19 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
 /* nerfstudio's start points, in the world of the file. */
 static kiln_status find_points(kiln_camera_file *f, const json_t *file, kiln_error *err)
 {
-    const json_t *name = json_object_get(file, "ply_file_path");
+    const json_t *path = json_object_get(file, "ply_file_path");
+    char given[1100];
     const char *why = NULL;
-    if (!name || json_is_null(name)) return KILN_OK;
-    if (!json_is_string(name)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is not text", f->path);
-    if (!kiln_name_is_safe(json_string_value(name), &why))
+    if (!path || json_is_null(path)) return KILN_OK;
+    if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is not text", f->path);
+    snprintf(given, sizeof given, "%s", json_string_value(path));
+    if (kiln_path_is_absolute(given) || given[1] == ':') take_path(path, given);
+    const char *name = kiln_path_is_absolute(given) ? kiln_path_base(given) : given;
+    if (!kiln_name_is_safe(name, &why))
         return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
-    KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], json_string_value(name), err));
+    KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], name, err));
     if (kiln_is_file(f->points)) return KILN_OK;
-    kiln_dataset_note(f->d, "'%s' names the points '%s', which are not there", f->path, json_string_value(name));
+    kiln_dataset_note(f->d, "'%s' names the points '%s', which are not there", f->path, name);
     f->points[0] = 0;
     return KILN_OK;
 }
@@ -176,6 +209,7 @@ kiln_status kiln_cameras_transforms(kiln_camera_file *f, const json_t *json, kil
     if (json_array_size(frames) == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' has no frames", f->path);
     KILN_TRY(note_transforms(f, json, err));
     KILN_TRY(find_points(f, json, err));
+    find_common_folder(f, frames);
     for (size_t i = 0; i < json_array_size(frames); i++) KILN_TRY(read_frame(f, json, json_array_get(frames, i), i, err));
     return KILN_OK;
 }

@@ -303,14 +303,14 @@ kiln_status kiln_colmap_visit(const char *folder, const char *suffix, const kiln
     return st;
 }
 
-/* The model of dir/0, dir/1, ... with most images; the lower number first. */
-static bool best_numbered(const char *dir, const char *avoid, char folder[KILN_PATH_MAX])
+/* The model of dir/0TAIL, dir/1TAIL, ... with most images; the lower number first. */
+static bool best_numbered(const char *dir, const char *tail, const char *avoid, char folder[KILN_PATH_MAX])
 {
     char path[KILN_PATH_MAX], points[KILN_PATH_MAX];
     uint64_t images, most = 0;
     bool found = false;
     for (unsigned i = 0; i < 64; i++) { /* COLMAP numbers from 0 without gaps; what follows the first few are fragments */
-        const int n = snprintf(path, sizeof path, "%s/%u", dir, i);
+        const int n = snprintf(path, sizeof path, "%s/%u%s", dir, i, tail);
         if (n < 0 || (size_t)n >= sizeof path || !kiln_may_look_into(path, avoid)) continue;
         if (!kiln_colmap_look(path, &images, points) || (found && images <= most)) continue;
         found = true;
@@ -324,7 +324,7 @@ static bool best_numbered(const char *dir, const char *avoid, char folder[KILN_P
  * only with two of the three files. */
 static bool model_at(const char *dir, const char *avoid, int least_files, char folder[KILN_PATH_MAX])
 {
-    if (best_numbered(dir, avoid, folder)) return true;
+    if (best_numbered(dir, "", avoid, folder)) return true;
     const encoding *e = encoding_of(dir);
     if (!e || has_part(dir, "cameras", e->suffix) + has_part(dir, "images", e->suffix) + has_part(dir, "points3D", e->suffix) <
                   least_files)
@@ -333,9 +333,20 @@ static bool model_at(const char *dir, const char *avoid, int least_files, char f
     return true;
 }
 
+/* dense/0/sparse: each of them has photos of its own. */
+static bool best_dense(const char *dir, const char *avoid, char folder[KILN_PATH_MAX])
+{
+    char dense[KILN_PATH_MAX];
+    const int n = snprintf(dense, sizeof dense, "%s/dense", dir);
+    if (n < 0 || (size_t)n >= sizeof dense || !kiln_may_look_into(dense, avoid)) return false;
+    return best_numbered(dense, "/sparse", avoid, folder) || best_numbered(dense, "", avoid, folder);
+}
+
 kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX], kiln_error *err)
 {
     static const char *const places[] = {"sparse", "colmap/sparse"};
+    /* COLMAP's automatic reconstructor and image_undistorter; INRIA's convert.py; models written as text beside */
+    static const char *const later[] = {"dense/sparse", "distorted/sparse", "sparse_text", "colmap_text", "colmap/sparse_text"};
     char path[KILN_PATH_MAX];
     *found = false;
     for (size_t i = 0; !*found && i < sizeof places / sizeof *places; i++) {
@@ -343,5 +354,10 @@ kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, ch
         *found = kiln_may_look_into(path, avoid) && model_at(path, avoid, 1, folder);
     }
     if (!*found) *found = model_at(dir, avoid, 2, folder);
+    if (!*found) *found = best_dense(dir, avoid, folder);
+    for (size_t i = 0; !*found && i < sizeof later / sizeof *later; i++) {
+        KILN_TRY(kiln_path_join(path, sizeof path, dir, later[i], err));
+        *found = kiln_may_look_into(path, avoid) && model_at(path, avoid, 1, folder);
+    }
     return KILN_OK;
 }

@@ -58,7 +58,7 @@ static void read_path(const char *text, const char *key, char *out, size_t room)
 
 static void interpret(kiln_dataset *d, const char *text)
 {
-    bool white;
+    bool white, yes;
     const char *degree = value_of(text, "sh_degree");
     const bool has_name = read_name(text, "images", d->images, sizeof d->images);
     d->has_eval = read_bool(text, "eval", &d->eval);
@@ -74,6 +74,8 @@ static void interpret(kiln_dataset *d, const char *text)
     if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, room - (size_t)n, "\"sh_degree\":%c,", *degree);
     if (d->has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->eval ? "true" : "false");
     if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->images);
+    d->trained_left = read_bool(text, "train_test_exp", &yes) && yes;
+    if (d->trained_left) n += snprintf(out + n, room - (size_t)n, "\"train_test_exp\":true,");
     if (out[n - 1] == ',') n--;
     snprintf(out + n, room - (size_t)n, "}");
 }

@@ -11,6 +11,7 @@
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
+#include "stages/import/dataset/exposures.h"
 #include "stages/import/packing.h"
 
 #include <errno.h>
@@ -47,9 +48,33 @@ static const kiln_candidate *unpacked_twin(const kiln_search *s, const kiln_cand
     return NULL;
 }
 
-static bool competes(const kiln_search *s, const kiln_candidate *c)
+bool kiln_search_competes(const kiln_search *s, const kiln_candidate *c)
 {
     return is_splats(c) && !(c->is_unknown && unpacked_twin(s, c));
+}
+
+/* Is b a later state than a? Of equal steps the newer file, then the last by name. */
+static bool is_later(const kiln_candidate *b, const kiln_candidate *a)
+{
+    if (b->state.step != a->state.step) return b->state.step > a->state.step;
+    if (b->mtime_ns != a->mtime_ns) return b->mtime_ns > a->mtime_ns;
+    return strcmp(b->path, a->path) > 0;
+}
+
+const kiln_candidate *kiln_search_later_state(const kiln_search *s, const kiln_candidate *c)
+{
+    const kiln_candidate *last = c;
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const kiln_candidate *b = &s->files[i];
+        const bool same = b->state.has_step == c->state.has_step && strcmp(b->state.pattern, c->state.pattern) == 0;
+        if (b != c && same && !b->iteration && !c->iteration && kiln_search_competes(s, b) && is_later(b, last)) last = b;
+    }
+    return last != c ? last : NULL;
+}
+
+static bool is_choice(const kiln_search *s, const kiln_candidate *c)
+{
+    return kiln_search_competes(s, c) && !kiln_search_later_state(s, c);
 }
 
 /* Several files, and of one or more nobody knows how large they are. */
@@ -59,7 +84,7 @@ static kiln_status refuse_to_guess(const kiln_search *s, kiln_error *err)
     size_t used = 0;
     for (uint32_t i = 0; i < s->n_files && used < sizeof names; i++) {
         const kiln_candidate *c = &s->files[i];
-        if (!competes(s, c)) continue;
+        if (!is_choice(s, c)) continue;
         used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.100s'", used ? ", " : "", kiln_path_base(c->path));
         if (c->is_unknown && !packed[0]) snprintf(packed, sizeof packed, "%s", kiln_path_base(c->path));
     }
@@ -77,7 +102,7 @@ static kiln_status best_splats(const kiln_search *s, const kiln_candidate **best
     if (*best) return KILN_OK;
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
-        if (!competes(s, c)) continue;
+        if (!is_choice(s, c)) continue;
         n++;
         n_unknown += c->is_unknown;
         if (!*best || c->n_rows > (*best)->n_rows) *best = c;
@@ -127,11 +152,28 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "--parts: there is no splat or point file in '%s'", s->d->root);
 }
 
+/* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not change a bake in silence. */
+static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *best)
+{
+    const size_t root = strlen(s->d->root);
+    if (!s->stays || !s->stays[0] || strcmp(best->path, s->stays) == 0 || best->iteration) return best;
+    const bool is_ours = strncmp(s->stays, s->d->root, root) == 0 && s->stays[root] == '/' && kiln_is_file(s->stays);
+    const kiln_candidate *stays = NULL;
+    for (uint32_t i = 0; i < s->n_files && is_ours; i++)
+        if (kiln_search_competes(s, &s->files[i]) && strcmp(s->files[i].path, s->stays) == 0) stays = &s->files[i];
+    if (!stays && !(is_ours && best->below)) return best; /* gone, or points before there were Gaussians */
+    kiln_dataset_note(s->d, "'%s' stays, as the bake was made of it; '%s' would be chosen now (--reset chooses anew)",
+                      s->stays + root + 1, best->path + root + 1);
+    return stays;
+}
+
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 {
     const kiln_candidate *best;
     KILN_TRY(best_splats(s, &best, err));
     if (best) {
+        best = keep_choice(s, best);
+        if (!best) return KILN_OK; /* the points that stay follow the cameras */
         use_rows(s->d, best->path, best->reader);
         return KILN_OK;
     }
@@ -166,8 +208,16 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
     const kiln_candidate *used = NULL;
     for (uint32_t i = 0; i < s->n_files; i++)
         if (strcmp(s->files[i].path, s->d->rows_path) == 0) used = &s->files[i];
+    const kiln_candidate *later = kiln_search_competes(s, c) ? kiln_search_later_state(s, c) : NULL;
+    const size_t root = strlen(s->d->root) + 1;
     const char *name = kiln_path_base(s->d->rows_path);
-    if (!used)
+    if (later && later->state.step > c->state.step)
+        snprintf(out, room, "%.120s is a later step", later->path + root);
+    else if (later)
+        snprintf(out, room, "%.120s is newer", later->path + root);
+    else if (s->stays && s->stays[0] && strcmp(s->stays, s->d->rows_path) == 0)
+        snprintf(out, room, "the bake was made of %.80s, which stays until --reset", name);
+    else if (!used)
         snprintf(out, room, "another file takes precedence");
     else if (used->kind != c->kind)
         snprintf(out, room, "%.80s holds Gaussians", name);
@@ -317,6 +367,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
                      .avoid = wishes->avoid,
                      .options = &wishes->read,
                      .add = wishes->add,
+                     .stays = wishes->stays,
                      .parts = wishes->parts,
                      .rows_alone = wishes->rows_alone};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
@@ -334,6 +385,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     if (st == KILN_OK && out->photos[0] && out->photos_sought == 0 && !wishes->rows_alone)
         kiln_dataset_note(out, "--photos '%s' is not looked into: no camera names a photo", out->photos);
     free(s.files);
+    if (st == KILN_OK) st = kiln_exposures_find(out, wishes->cameras, err);
     if (st == KILN_OK) st = kiln_dataparser_apply(out, wishes->no_dataparser, err);
     if (st != KILN_OK) kiln_dataset_release(out);
     return st;

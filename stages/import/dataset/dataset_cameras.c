@@ -214,8 +214,8 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
                          (unsigned long long)s->d->frames_read, s->d->frames_read == 1 ? "" : "s", s->d->root);
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
         return kiln_fail(err, KILN_E_INPUT,
-                         "none of the %llu frames in '%s' has its photo (%llu cannot be read); are the images beside the camera "
-                         "file, or where --photos says? "
+                         "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file has no size to draw them "
+                         "in (w and h); are the images beside the camera file, or where --photos says? "
                          "The first missing, '%s', was sought in %s",
                          (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
                          kiln_missing_next(s->d, NULL), s->d->sought);

@@ -1,7 +1,8 @@
 /* dataset_files -- the splat and point files of a directory, probed by content.
  *
- * Only two places are looked into: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
- * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more.
+ * Two places are looked into first: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
+ * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more. Folders below
+ * are looked into where these hold no Gaussians (dataset_below.c).
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
@@ -19,7 +20,7 @@ enum { FILES_MAX = 64, PARTS_MAX = 1024, ENTRIES_MAX = 100000 };
 
 /* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model;
  * a .json may be anything, too. */
-static bool is_candidate(const char *name)
+bool kiln_search_is_candidate(const char *name)
 {
     char plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
@@ -68,12 +69,18 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
     return KILN_OK;
 }
 
-static kiln_status add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err)
+kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err)
 {
+    const size_t root = strlen(s->d->root);
+    kiln_file_info info = {0};
+    kiln_error unread;
     KILN_TRY(kiln_grow((void **)&s->files, s->n_files, sizeof *s->files, "splat files", err));
     kiln_candidate *c = &s->files[s->n_files++];
     *c = (kiln_candidate){.iteration = iteration};
     snprintf(c->path, sizeof c->path, "%s", path);
+    const bool inside = strncmp(path, s->d->root, root) == 0 && path[root] == '/';
+    kiln_step_of(inside ? path + root + 1 : path, &c->state);
+    if (kiln_file_stat(path, &info, &unread) == KILN_OK) c->mtime_ns = info.mtime_ns;
     return KILN_OK;
 }
 
@@ -103,7 +110,7 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
     for (const struct dirent *e; st == KILN_OK && (e = readdir(d));) {
         const int length = snprintf(path, sizeof path, "%s/%s/point_cloud.ply", dir, e->d_name);
         if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path))
-            st = add_file(s, path, n, err);
+            st = kiln_search_add_file(s, path, n, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
     return st;
@@ -134,6 +141,24 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path);
 }
 
+/* Of more files than are opened, those of which a later step is there by name: the last one must be among those that are opened. */
+static void drop_earlier_steps(kiln_search *s, uint32_t first)
+{
+    uint32_t n = first;
+    for (uint32_t i = first; i < s->n_files; i++) {
+        const kiln_step *mine = &s->files[i].state;
+        bool later = false;
+        for (uint32_t k = first; k < s->n_files && mine->has_step && !later; k++) {
+            const kiln_step *other = &s->files[k].state;
+            later = k != i && other->has_step && other->step > mine->step && strcmp(other->pattern, mine->pattern) == 0;
+        }
+        if (!later && n++ != i) s->files[n - 1] = s->files[i];
+    }
+    kiln_dataset_note(s->d, "'%s' holds %u splat and point files; %u of them are earlier steps of others and are not looked at",
+                      s->d->root, s->n_files - first, s->n_files - n);
+    s->n_files = n;
+}
+
 static kiln_status list_directory(kiln_search *s, kiln_error *err)
 {
     const uint32_t first = s->n_files;
@@ -144,10 +169,10 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     const struct dirent *e = readdir(d);
     for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX; e = readdir(d), n_entries++) {
         const bool is_json = may_be_scene_json(e->d_name);
-        if (!is_json && !is_candidate(e->d_name)) continue;
+        if (!is_json && !kiln_search_is_candidate(e->d_name)) continue;
         st = kiln_path_join(path, sizeof path, s->d->root, e->d_name, err);
         if (st != KILN_OK || !kiln_is_file(path) || (is_json && kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT)) continue;
-        st = add_file(s, path, 0, err);
+        st = kiln_search_add_file(s, path, 0, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
     if (st == KILN_OK) st = kiln_search_drop_parts(s, first, err);
@@ -156,6 +181,7 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     if (s->parts && s->n_files > PARTS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->root, s->n_files,
                          PARTS_MAX);
+    if (s->n_files - first > FILES_MAX && !s->parts) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX && !s->parts) {
         kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
                           s->d->root, s->n_files - first, FILES_MAX);
@@ -164,11 +190,32 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* What lies below and holds anything else than Gaussians is not the directory's. */
+static kiln_status look_below(kiln_search *s, kiln_error *err)
+{
+    const uint32_t first = s->n_files;
+    KILN_TRY(kiln_search_below(s, err));
+    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
+    if (s->n_files - first > FILES_MAX) drop_earlier_steps(s, first);
+    if (s->n_files - first > FILES_MAX) s->n_files = first + FILES_MAX;
+    KILN_TRY(look_at_files(s, first, err));
+    uint32_t n = first;
+    for (uint32_t i = first; i < s->n_files; i++) {
+        s->files[i].below = true;
+        if (s->files[i].reader && s->files[i].kind == KILN_SCENE_SPLATS && n++ != i) s->files[n - 1] = s->files[i];
+    }
+    s->n_files = n;
+    return KILN_OK;
+}
+
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err)
 {
     if (!s->parts) KILN_TRY(find_iteration(s, err));
     KILN_TRY(list_directory(s, err));
-    return look_at_files(s, 0, err);
+    KILN_TRY(look_at_files(s, 0, err));
+    for (uint32_t i = 0; i < s->n_files; i++)
+        if (s->files[i].reader && s->files[i].kind == KILN_SCENE_SPLATS) return KILN_OK;
+    return s->parts ? KILN_OK : look_below(s, err);
 }
 
 kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err)
@@ -176,7 +223,7 @@ kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candid
     uint32_t i = 0;
     while (i < s->n_files && strcmp(s->files[i].path, path) != 0) i++;
     if (i == s->n_files) {
-        KILN_TRY(add_file(s, path, 0, err));
+        KILN_TRY(kiln_search_add_file(s, path, 0, err));
         KILN_TRY(look_at_files(s, i, err));
     }
     *out = &s->files[i];

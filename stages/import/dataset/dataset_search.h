@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "stages/import/dataset/dataset.h"
+#include "stages/import/dataset/steps.h"
 
 #include <stdbool.h>
 
@@ -16,6 +17,9 @@ typedef struct {
     uint64_t n_rows;
     bool is_unknown;    /* how many rows: it is packed, and only when it is unpacked that shows; n_rows is 0 */
     uint64_t iteration; /* of point_cloud/iteration_N, else 0 */
+    kiln_step state;    /* which of several states of a training it is, by its path in the data set's folder */
+    int64_t mtime_ns;
+    bool below; /* it lies in a folder of the directory, and not in point_cloud */
     kiln_error why;     /* when it cannot be read */
     char notes[1600];   /* of kiln_finding */
 } kiln_candidate;
@@ -25,11 +29,12 @@ typedef struct {
     const char *avoid;
     const kiln_read_options *options;
     const char *add;       /* --add */
+    const char *stays;     /* kiln_dataset_wishes */
     uint32_t first_added;  /* in d->more, of those files */
     bool parts;            /* --parts */
     bool rows_alone;       /* kiln_dataset_wishes */
     bool has_point_cloud;  /* there is a point_cloud folder, so that splats are expected in it */
-    kiln_candidate *files; /* owned: the last iteration first, then the directory's own by name */
+    kiln_candidate *files; /* owned: the last iteration first, then the directory's own by name, then those below */
     uint32_t n_files;
     bool trained; /* files[0] is that iteration */
     /* what the cameras bring along */
@@ -37,6 +42,16 @@ typedef struct {
     char points[KILN_PATH_MAX]; /* point file that belongs to the cameras, "" none */
 } kiln_search;
 
+/* dataset_below.c: appends the paths of files of Gaussians in folders of the directory, at most three down; those that hold other
+ * things are dropped later. */
+kiln_status kiln_search_below(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
+/* dataset_files.c: may a file of this name hold Gaussians or points? */
+bool kiln_search_is_candidate(const char *name);
+kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err) KILN_MUST_CHECK;
+/* A file of Gaussians that counts: it can be read and is not the packed copy of another. */
+bool kiln_search_competes(const kiln_search *s, const kiln_candidate *c);
+/* The last state of the training that c is an earlier state of; NULL: c is the last. */
+const kiln_candidate *kiln_search_later_state(const kiln_search *s, const kiln_candidate *c);
 /* dataset_files.c: probes the splat and point files of the directory; or one file, whatever it is called: *out is in
  * s->files, valid until the next search. */
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;

@@ -2,7 +2,7 @@
  *
  * Bases are --photos, the camera file's folder, for a COLMAP model the folders above it, the data set's folder, and where cfg_args
  * says that the training data were. A photo is sought under each base by its path as given, then in images, images_2, images_4,
- * images_8 of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
+ * images_8, input of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
  * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
  * camera without photo costs few looks.
  *
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8"};
+static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8", "input"}; /* the last: INRIA's convert.py */
 static const char *const read_extensions[] = {"",      ".png", ".jpg",  ".jpeg", ".PNG", ".JPG", ".JPEG",
                                               ".webp", ".tif", ".tiff", ".WEBP", ".TIF", ".TIFF"};
 
@@ -40,12 +40,13 @@ static void add_dir(kiln_camera_file *f, const char *dir, bool is_image_folder)
     snprintf(f->dirs[f->n_dirs++], KILN_PATH_MAX, "%s", dir);
 }
 
-/* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0. */
+/* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0, DATA/dense/0/sparse. */
 static bool up(char *dir)
 {
+    static const char *const parts[] = {"sparse", "colmap", "dense", "distorted", "sparse_text", "colmap_text"};
     const char *base = kiln_path_base(dir);
-    const bool part =
-        strcmp(base, "sparse") == 0 || strcmp(base, "colmap") == 0 || (*base && base[strspn(base, "0123456789")] == 0);
+    bool part = *base && base[strspn(base, "0123456789")] == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) part |= strcmp(base, parts[i]) == 0;
     if (!part || base <= dir + 1) return false;
     dir[base - dir - 1] = 0;
     return true;
@@ -149,8 +150,8 @@ void kiln_camera_file_end(kiln_camera_file *f)
     note_unreadable(f);
     if (f->n_dropped)
         kiln_dataset_note(f->d,
-                          "'%s': %llu of %llu frame%s dropped: %llu without a photo, %llu with a photo that cannot be read; the "
-                          "first: %s",
+                          "'%s': %llu of %llu frame%s dropped, as the file has no size of them (w and h): %llu without a photo, %llu "
+                          "with a photo that cannot be read; the first: %s",
                           f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames,
                           f->n_frames == 1 ? " is" : "s are", (unsigned long long)(f->n_dropped - f->n_dropped_unreadable),
                           (unsigned long long)f->n_dropped_unreadable, f->first_dropped);
@@ -162,6 +163,9 @@ void kiln_camera_file_end(kiln_camera_file *f)
         kiln_dataset_note(f->d, "'%s': %llu rotation%s had columns that are not of length 1 and %s normalised", f->path,
                           (unsigned long long)f->n_normalised, f->n_normalised == 1 ? "" : "s",
                           f->n_normalised == 1 ? "was" : "were");
+    if (f->n_absolute)
+        kiln_dataset_note(f->d, "'%s' has absolute paths of another machine; photos were sought by the last parts of %llu of them",
+                          f->path, (unsigned long long)f->n_absolute);
     note_orientation(f);
     kiln_masks_note(f);
     free(f->dirs);
@@ -257,13 +261,26 @@ kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err)
     return KILN_OK;
 }
 
+/* By an absolute path: its longest end that is there first, down to the one that names the camera. */
+static bool try_ends(kiln_camera_file *f, kiln_camera *c, const char *dir, const kiln_photo_path *p)
+{
+    const char *why;
+    const size_t full = strlen(p->full), least = strlen(p->path);
+    for (const char *at = strchr(p->full, '/'); at && full - (size_t)(++at - p->full) > least; at = strchr(at, '/')) {
+        if (!kiln_name_is_safe(at, &why)) continue;
+        if (try_names(f, c, dir, at, full - (size_t)(at - p->full) - (least - p->stem))) return true;
+    }
+    return false;
+}
+
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
     bool in_given = false;
     f->last_unreadable = false;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
-        const bool found = try_names(f, c, f->dirs[i], p->path + from, p->stem - from);
+        const bool found = (!f->is_image_folder[i] && p->full[0] && try_ends(f, c, f->dirs[i], p)) ||
+                           try_names(f, c, f->dirs[i], p->path + from, p->stem - from);
         if (i < f->n_given) in_given = found || f->last_unreadable;
         if (!found) continue;
         count_given(f, p, in_given, c->photo);
