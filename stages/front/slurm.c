@@ -9,16 +9,19 @@
 #include "stages/front/slurm_calls.h"
 #include "stages/front/slurm_job.h"
 #include "stages/front/slurm_job_words.h"
+#include "stages/front/slurm_last_job.h"
 #include "stages/front/slurm_recall.h"
 #include "stages/front/slurm_submit.h"
 #include "stages/front/slurm_watch.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -172,6 +175,43 @@ static kiln_status run_job(const kiln_slurm_bake *b, const kiln_slurm_job_words 
     return kiln_slurm_task(b, &share, code, err);
 }
 
+static const char *job_number(void)
+{
+    const char *id = getenv("SLURM_JOB_ID");
+    return id ? id : "-";
+}
+
+/* A log says where and when its job ran. The line begins as slurm_log.h wants it. */
+static void print_job_begin(void)
+{
+    char host[64] = "", when[32] = "";
+    cpu_set_t cpus;
+    struct tm utc;
+    const time_t now = time(NULL);
+    const char *memory = getenv("SLURM_MEM_PER_NODE"), *per_cpu = getenv("SLURM_MEM_PER_CPU");
+    if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
+    if (gmtime_r(&now, &utc)) (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    const int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 0;
+    kiln_print(KILN_SLURM_LOG_BEGIN "%.40s on %s, %s, %d CPUs%s%.20s%s", job_number(), host, when, n, memory || per_cpu ? ", " : "",
+               memory    ? memory
+               : per_cpu ? per_cpu
+                         : "",
+               memory    ? " MiB"
+               : per_cpu ? " MiB a CPU"
+                         : "");
+    (void)fflush(stdout);
+}
+
+static void print_job_end(uint64_t begin_ns, int code)
+{
+    struct rusage self = {0}, children = {0};
+    (void)getrusage(RUSAGE_SELF, &self); /* these cannot fail */
+    (void)getrusage(RUSAGE_CHILDREN, &children);
+    const long most = self.ru_maxrss > children.ru_maxrss ? self.ru_maxrss : children.ru_maxrss;
+    kiln_print(KILN_SLURM ": ends with %d after %.1f s; its largest process took %ld MiB", code,
+               (double)(kiln_now_ns() - begin_ns) / 1e9, most >> 10);
+}
+
 static kiln_status open_job(int argc, char **argv, kiln_slurm_job_words *w, kiln_slurm_bake *b, kiln_words *typed, kiln_error *err)
 {
     kiln_bake_guest g = guest;
@@ -199,9 +239,12 @@ static kiln_status be_job(int argc, char **argv, int *code, kiln_error *err)
     static kiln_slurm_bake b; /* too big for the stack */
     kiln_slurm_job_words w;
     kiln_words typed = {0};
+    const uint64_t begin = kiln_now_ns();
     b.folder = (kiln_slurm_folder){.fd = -1, .parts_fd = -1, .lock_fd = -1};
+    print_job_begin();
     kiln_status st = open_job(argc, argv, &w, &b, &typed, err);
     if (st == KILN_OK) st = run_job(&b, &w, code, err);
+    print_job_end(begin, st == KILN_OK ? *code : kiln_exit_code(st));
     kiln_slurm_folder_close(&b.folder);
     kiln_bake_commands_release(&b.commands);
     kiln_slurm_job_words_release(&w);
@@ -279,10 +322,23 @@ static void find_bake_folder(const kiln_slurm_bake *b, char out[KILN_PATH_MAX])
     (void)snprintf(out, KILN_PATH_MAX, "%.*s", (int)(strlen(b->folder.path) - strlen("/slurm")), b->folder.path);
 }
 
+/* A call that came before and has no end: what became of it may want other options now. */
+static kiln_status say_last_end(const kiln_slurm_bake *b, kiln_error *err)
+{
+    kiln_slurm_end end;
+    char why[KILN_SLURM_WHY_MAX] = "";
+    KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
+    if (!end.there && !kiln_slurm_note_there(&b->folder, "cancelled"))
+        KILN_TRY(kiln_slurm_last_job_text(&b->folder, NULL, why, err));
+    if (*why) kiln_say("the last call did not come to its end: %s", why);
+    return KILN_OK;
+}
+
 static kiln_status submit_first(kiln_slurm_bake *b, kiln_error *err)
 {
     char id[KILN_SLURM_ID_MAX], line[80];
     const char *first = b->commands.stage[0].stage;
+    KILN_TRY(say_last_end(b, err));
     KILN_TRY(kiln_slurm_notes_clear(&b->folder, err));
     KILN_TRY(make_chain(b, err));
     KILN_TRY(kiln_slurm_logs_make(&b->folder, b->chain, err));

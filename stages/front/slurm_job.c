@@ -7,6 +7,7 @@
 #include "stages/front/open_round.h"
 #include "stages/front/programs.h"
 #include "stages/front/slurm_calls.h"
+#include "stages/front/slurm_last_job.h"
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
@@ -40,6 +41,7 @@ typedef struct {
     kiln_open_round open;
     bool ended; /* nothing more is to be done by this job */
     int code;
+    uint64_t log_from; /* what its log held when the step in work began */
 } round_job;
 
 /* Nothing more is submitted. code 0: the bake is finished, and why is "". */
@@ -55,10 +57,29 @@ static kiln_status end_bake(round_job *j, int code, const char *stage, const cha
     return kiln_slurm_end_put(&j->b->folder, code, stage, sentence, err);
 }
 
+/* What the stage has said last, which this job's log has; "": it is no file, or the stage said nothing. */
+static kiln_status last_said(const round_job *j, char *out, kiln_error *err)
+{
+    char name[64];
+    kiln_buffer text = {0};
+    *out = '\0';
+    KILN_TRY(kiln_slurm_log_own(j->log_from, &text, err));
+    (void)snprintf(name, sizeof name, "kiln-%.50s", j->now->stage);
+    if (text.size) kiln_slurm_log_sentence((const char *)text.data, name, out);
+    kiln_buffer_release(&text);
+    return KILN_OK;
+}
+
+/* A stage that fails, or that Slurm ends: then Slurm has written why into this job's log. */
 static kiln_status end_stage(round_job *j, int code, kiln_error *err)
 {
-    char why[128];
-    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d", j->now->stage, code);
+    char why[KILN_SLURM_WHY_MAX], said[KILN_SLURM_SENTENCE_MAX] = "", cause[400] = "";
+    if (code == kiln_exit_code(KILN_E_TERMINATED))
+        KILN_TRY(kiln_slurm_own_cause_text(&j->b->folder, j->log_from, cause, sizeof cause, err));
+    else
+        KILN_TRY(last_said(j, said, err));
+    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s%s%s", j->now->stage, code, *said ? ": " : "", said,
+                   *cause ? ", because its job " : "", cause);
     return end_bake(j, code, j->now->stage, why, err);
 }
 
@@ -101,6 +122,7 @@ static kiln_status settle_step(round_job *j, const char *const *more, kiln_error
 {
     int code;
     bool stands;
+    j->log_from = kiln_slurm_log_own_size();
     KILN_TRY(run_step(j->now, more, &code, err));
     if (code == 0) return KILN_OK;
     if (code == busy) {
@@ -201,6 +223,25 @@ static kiln_status forget_partial(round_job *j, kiln_error *err)
     return kiln_slurm_note_drop(&j->b->folder, name, err);
 }
 
+/* Tasks were submitted and have left no part: says what became of them, here and to --status. */
+static kiln_status say_lost_tasks(const round_job *j, uint32_t n, kiln_error *err)
+{
+    char line[300];
+    uint32_t by_time, by_memory;
+    const kiln_slurm_folder *f = &j->b->folder;
+    const char *stage = j->open.stage;
+    KILN_TRY(kiln_slurm_log_count(f, j->b->chain, stage, KILN_SLURM_CAUSE_TIME, &by_time, err));
+    KILN_TRY(kiln_slurm_log_count(f, j->b->chain, stage, KILN_SLURM_CAUSE_MEMORY, &by_memory, err));
+    if (by_time + by_memory == 0) return KILN_OK;
+    (void)snprintf(line, sizeof line,
+                   "%u %s of %s %s left no part; of its jobs, %u %s killed at the time limit and %u for %s memory: give them more "
+                   "with --time and --mem among the options of sbatch\n",
+                   n, n == 1 ? "task" : "tasks", stage, n == 1 ? "has" : "have", by_time, by_time == 1 ? "was" : "were", by_memory,
+                   by_memory == 1 ? "its" : "their");
+    kiln_say("%.*s", (int)strlen(line) - 1, line);
+    return kiln_slurm_note_put(f, "lost", line, err);
+}
+
 /* What the open round wants: tasks, or a gather. *fresh: none of the plan's tasks was submitted. */
 static kiln_status advance_round(round_job *j, bool *fresh, kiln_error *err)
 {
@@ -210,14 +251,14 @@ static kiln_status advance_round(round_job *j, bool *fresh, kiln_error *err)
     if (j->ended) return KILN_OK;
     /* All parts may be there: those of a plan like this one that was given up, for example. */
     KILN_TRY(kiln_open_round_missing(&j->open, j->b->folder.parts_fd, j->b->folder.parts, &missing, err));
-    kiln_status st = KILN_OK;
-    if (missing.n && j->try < KILN_SLURM_TRIES) {
+    kiln_status st = missing.n && j->try ? say_lost_tasks(j, missing.n, err) : KILN_OK;
+    if (st == KILN_OK && missing.n && j->try < KILN_SLURM_TRIES) {
         /* Planned once more, a plan that stands stays as it is: options that are others are refused before tasks are submitted, and
          * what a killed gather has left in the manifest's log does not keep them from reading. */
         if (!*fresh) st = plan_stage(j, j->open.tasks, err);
         if (st == KILN_OK && !j->ended) st = look_for_round(j, &stands, err);
         if (st == KILN_OK && !j->ended && stands) st = submit_missing(j, &missing, err);
-    } else {
+    } else if (st == KILN_OK) {
         st = gather_stage(j, err);
         j->try = 0;
         *fresh = true;
@@ -319,6 +360,8 @@ kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsign
     *code = 0;
     kiln_status st = is_of_earlier_chain(b, &outdated, err);
     if (outdated) return KILN_OK;
+    if (st == KILN_OK) st = kiln_slurm_note_drop(&b->folder, "ended", err); /* of an earlier run of this job */
+    if (st == KILN_OK) st = kiln_slurm_begun_put(&b->folder, err);
     if (st == KILN_OK) st = advance_bake(&j, err);
     *code = j.code;
     if (st == KILN_OK || j.ended) return st;

@@ -13,10 +13,10 @@
 
 /* Each of these would make several jobs of one, keep a job from being the next of its chain, or replace what is set here. */
 static const char *const refused_options[] = {
-    "array",     "chdir",  "comment",  "dependency", "error",     "export", "hold", "job-name",
-    "open-mode", "output", "parsable", "signal",     "test-only", "wait",   "wrap",
+    "array",    "chdir",     "clusters", "comment",  "dependency", "error",     "export", "export-file", "hold",
+    "job-name", "open-mode", "output",   "parsable", "signal",     "test-only", "wait",   "wrap",
 };
-static const char refused_letters[] = "aDdeHJoW";
+static const char refused_letters[] = "aDdeHJMoW";
 static const char letters_alone[] = "hHIkOQRsuvVW"; /* those of sbatch without a value */
 
 static kiln_status refuse_option(const char *word, kiln_error *err)
@@ -58,7 +58,8 @@ kiln_status kiln_slurm_options_check(const kiln_words *sbatch, kiln_error *err)
         const char *word = sbatch->word[i];
         if (word[0] != '-' && (i == 0 || !wants_value(sbatch->word[i - 1]))) /* sbatch would take it for the script */
             return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is no option of sbatch", word);
-        if (!strcmp(word, "--")) return refuse_option(word, err); /* the next word would be the script */
+        /* Behind -- the next word would be the script, behind : the next component of a heterogeneous job. */
+        if (!strcmp(word, "--") || !strcmp(word, ":")) return refuse_option(word, err);
         if (word[0] != '-' || !word[1]) continue;
         if (word[1] == '-' ? is_refused_long(word + 2) : is_refused_short(word + 1)) return refuse_option(word, err);
     }

@@ -1,8 +1,8 @@
 # slurm_fake -- programs by the names of Slurm's, which keep what they are called with and run nothing: for tests of what is submitted.
 #
 #   slurm_fake DIR      makes DIR/bin, which the caller puts in front of its PATH. sbatch counts in DIR/ids and writes its words to
-#                       DIR/job.ID, a line each, and its environment to DIR/environment.ID; with DIR/refuse it fails. squeue prints DIR/queue
-#                       and writes its environment to DIR/environment.squeue. DIR/called has a line for each call of scancel and scontrol
+#                       DIR/job.ID, a line each, and its environment to DIR/environment.ID; with DIR/refuse it fails. squeue prints DIR/queue,
+#                       or DIR/limits where it is asked for a job's limits, and writes its environment to DIR/environment.squeue. DIR/called has a line for each call of scancel and scontrol
 #   slurm_fake_words    sets words=(...) to the script and arguments of the job that was submitted last
 slurm_fake() {
     slurm_fake=$1
@@ -18,6 +18,7 @@ echo \$id
 E1
     cat >"$1/bin/squeue" <<E2
 #!/bin/sh
+case " \$* " in *' --format=%l|%m '*) exec cat '$1/limits' ;; esac
 env >'$1/environment.squeue'
 cat '$1/queue' 2>/dev/null
 exit 0
