@@ -4,10 +4,12 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "stages/front/bake_report.h"
 #include "stages/front/open_round.h"
 #include "stages/front/programs.h"
 #include "stages/front/slurm_calls.h"
 #include "stages/front/slurm_last_job.h"
+#include "stages/front/slurm_state.h"
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
@@ -15,16 +17,27 @@
 
 static const int busy = 75, partial = 7, stale = 4; /* exit codes of stages, base/status.h */
 
-/* Runs the stage's program; NULL ends the words that are added to its own. */
-static kiln_status run_step(const kiln_stage_command *c, const char *const *more, int *code, kiln_error *err)
+static kiln_status run_stage_words(const char *stage, kiln_words *words, int *code, kiln_error *err)
+{
+    int signal;
+    char *const path = words->word[0];
+    const kiln_status st = kiln_program_run(stage, (const char **)words->word, false, code, &signal, err);
+    words->word[0] = path; /* which is set there */
+    return st;
+}
+
+/* Runs the stage's program, behind the words of --wrapper; NULL ends the words that are added to its own. */
+static kiln_status run_step(const kiln_slurm_bake *b, const kiln_stage_command *c, const char *const *more, int *code,
+                            kiln_error *err)
 {
     kiln_words words = {0};
-    int signal;
-    kiln_status st = kiln_words_add_all(&words, &c->words, err);
+    const kiln_words *wrapper = &b->settings->list[KILN_SLURM_WRAPPER];
+    kiln_status st = kiln_words_add_all(&words, wrapper, err);
+    if (st == KILN_OK) st = kiln_words_add_all(&words, &c->words, err);
     for (; *more && st == KILN_OK; more++) st = kiln_words_add(&words, *more, err);
-    char *const path = st == KILN_OK ? words.word[0] : NULL;
-    if (st == KILN_OK) st = kiln_program_run(c->stage, (const char **)words.word, false, code, &signal, err);
-    if (path) words.word[0] = path;             /* which is set there */
+    (void)fflush(stdout);
+    if (st == KILN_OK)
+        st = wrapper->n ? kiln_program_run_words(words.word, code, err) : run_stage_words(c->stage, &words, code, err);
     kiln_log_init(KILN_SLURM, KILN_LOG_NORMAL); /* a stage has one of its own */
     (void)fflush(stdout);
     kiln_words_release(&words);
@@ -44,7 +57,7 @@ typedef struct {
     uint64_t log_from; /* what its log held when the step in work began */
 } round_job;
 
-/* Nothing more is submitted. code 0: the bake is finished, and why is "". */
+/* Nothing more is submitted. code 0: the bake is finished, and why is "" or what it lacks. */
 static kiln_status end_bake(round_job *j, int code, const char *stage, const char *why, kiln_error *err)
 {
     char sentence[KILN_SLURM_WHY_MAX];
@@ -123,7 +136,7 @@ static kiln_status settle_step(round_job *j, const char *const *more, kiln_error
     int code;
     bool stands;
     j->log_from = kiln_slurm_log_own_size();
-    KILN_TRY(run_step(j->now, more, &code, err));
+    KILN_TRY(run_step(j->b, j->now, more, &code, err));
     if (code == 0) return KILN_OK;
     if (code == busy) {
         kiln_error why = {0};
@@ -212,7 +225,7 @@ static kiln_status plan_stage(round_job *j, uint32_t n, kiln_error *err)
 static kiln_status gather_stage(round_job *j, kiln_error *err)
 {
     char tasks[16];
-    (void)snprintf(tasks, sizeof tasks, "%u", j->b->tasks);
+    (void)snprintf(tasks, sizeof tasks, "%u", j->b->settings->tasks);
     return settle_step(j, (const char *const[]){"--gather", j->b->folder.parts, "--remove-parts", "--tasks", tasks, NULL}, err);
 }
 
@@ -281,7 +294,7 @@ static kiln_status advance_stage(round_job *j, const kiln_stage_command *stage, 
     }
     if (!stands) {
         KILN_TRY(forget_partial(j, err));
-        KILN_TRY(plan_stage(j, j->b->tasks, err));
+        KILN_TRY(plan_stage(j, j->b->settings->tasks, err));
         j->try = 0;
         fresh = true;
         if (!j->ended) KILN_TRY(look_for_round(j, &stands, err));
@@ -308,10 +321,32 @@ static kiln_status advance_open_round(round_job *j, kiln_error *err)
     return end_bake(j, busy, j->open.stage, why, err);
 }
 
+/* On a network file system this host alone writes, between two rounds. */
+static kiln_status make_report(const kiln_slurm_bake *b, kiln_error *err)
+{
+    kiln_words words = {0};
+    kiln_status st = kiln_words_add_all(&words, &b->commands.report, err);
+    if (st == KILN_OK && words.n) st = kiln_words_add(&words, "--allow-network-fs", err);
+    if (st == KILN_OK) st = kiln_bake_report_make(&words, b->folder.manifest, b->commands.out, err);
+    kiln_words_release(&words);
+    return st;
+}
+
+static kiln_status find_unmeasured(const kiln_slurm_bake *b, char *out, size_t size, kiln_error *err)
+{
+    json_t *info;
+    KILN_TRY(kiln_slurm_ask_info(b, &info, err));
+    kiln_slurm_unmeasured_text(info, out, size);
+    json_decref(info);
+    return KILN_OK;
+}
+
 static kiln_status end_all(round_job *j, kiln_error *err)
 {
-    char name[64], stages[256] = "", why[400];
+    char name[64], stages[256] = "", why[400], unmeasured[300];
     const char *first = NULL;
+    KILN_TRY(make_report(j->b, err));
+    KILN_TRY(find_unmeasured(j->b, unmeasured, sizeof unmeasured, err));
     for (size_t i = 0; i < j->b->commands.n; i++) {
         const char *stage = j->b->commands.stage[i].stage;
         kiln_slurm_partial_name(stage, name);
@@ -324,7 +359,9 @@ static kiln_status end_all(round_job *j, kiln_error *err)
         return end_bake(j, partial, first, why, err);
     }
     kiln_print(KILN_SLURM ": the bake is finished");
-    return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, "", err);
+    kiln_error unsent;
+    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK) kiln_warn("there is no mail about it: %s", unsent.msg);
+    return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, unmeasured, err);
 }
 
 static kiln_status advance_bake(round_job *j, kiln_error *err)
@@ -386,6 +423,6 @@ kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *sh
     const kiln_stage_command *stage = kiln_slurm_command_of(b, share->stage);
     if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is none of the stages of this bake", share->stage);
     (void)snprintf(shard, sizeof shard, "%u/%u", share->task, share->of);
-    KILN_TRY(run_step(stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
+    KILN_TRY(run_step(b, stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
     return *code == busy ? kiln_slurm_requeue(err) : KILN_OK;
 }

@@ -4,11 +4,11 @@
 
 #include "base/log.h"
 #include "base/quote.h"
-#include "stages/engine/json_text.h"
 #include "stages/front/open_round.h"
 #include "stages/front/programs.h"
 #include "stages/front/slurm_calls.h"
 #include "stages/front/slurm_last_job.h"
+#include "stages/front/slurm_state.h"
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
@@ -18,40 +18,6 @@
 enum { CANCEL_LOOKS = 10, COMPLETING_LOOKS = 60 };
 
 /* ---- --status --------------------------------------------------------------------------------------------------------- */
-
-/* What kiln-info says of the manifest; NULL: it says nothing, or there is no manifest. */
-static kiln_status ask_info(const kiln_slurm_bake *b, json_t **out, kiln_error *err)
-{
-    char path[KILN_PATH_MAX];
-    kiln_words words = {0};
-    kiln_command_answer a = {0};
-    kiln_status st;
-    *out = NULL;
-    if (!kiln_is_file(b->folder.manifest)) return KILN_OK;
-    KILN_TRY(kiln_program_path("info", path, err));
-    const char *const said[] = {path, b->folder.manifest, "--json", "--allow-network-fs"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) KILN_GO(kiln_words_add(&words, said[i], err));
-    KILN_GO(kiln_command_ask(&words, NULL, &a, err));
-    if (a.code == 0) KILN_GO(kiln_json_parse(kiln_command_text(&a.out), a.out.size, 0, "what kiln-info says", out, NULL, err));
-done:
-    kiln_command_release(&a);
-    kiln_words_release(&words);
-    return st;
-}
-
-/* "fresh" and so on; "not begun": the manifest does not have the stage. */
-static const char *stage_state_text(const json_t *info, const char *stage)
-{
-    const json_t *row;
-    size_t i;
-    json_array_foreach(json_object_get(info, "stages"), i, row)
-    {
-        const char *name = json_string_value(json_object_get(row, "name"));
-        const char *state = json_string_value(json_object_get(row, "state"));
-        if (name && state && !strcmp(name, stage)) return state;
-    }
-    return "not begun";
-}
 
 /* "8 of 8 parts are there, missing: 2,5-7" */
 static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_round *open, kiln_error *err)
@@ -74,14 +40,14 @@ static kiln_status print_stages(const kiln_slurm_bake *b, kiln_error *err)
     kiln_open_round open;
     json_t *info;
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
-    KILN_TRY(ask_info(b, &info, err));
+    KILN_TRY(kiln_slurm_ask_info(b, &info, err));
     kiln_status st = KILN_OK;
     for (size_t i = 0; i < b->commands.n && st == KILN_OK; i++) {
         const char *stage = b->commands.stage[i].stage;
         if (open.there && !strcmp(open.stage, stage))
             st = print_open_round(b, &open, err);
         else
-            kiln_print("%-8s %s", stage, stage_state_text(info, stage));
+            kiln_print("%-8s %s", stage, kiln_slurm_stage_state(info, stage));
     }
     if (st == KILN_OK && open.there && !kiln_slurm_command_of(b, open.stage)) st = print_open_round(b, &open, err);
     json_decref(info);
@@ -136,7 +102,7 @@ static kiln_status print_bake_end(const kiln_slurm_bake *b, const kiln_slurm_job
     if (!end.there)
         kiln_print("%s; see %s", why, b->folder.path);
     else if (end.code == 0)
-        kiln_print("finished");
+        kiln_print("finished%s%s", *end.why ? ": " : "", end.why);
     else
         kiln_print("no job is left: %s; see %s", end.why, b->folder.path);
     return KILN_OK;
@@ -272,6 +238,6 @@ kiln_status kiln_slurm_wait(const kiln_slurm_bake *b, int *code, kiln_error *err
     if (end.code)
         tell_end(b, &end);
     else
-        kiln_print(KILN_SLURM ": the bake is finished");
+        kiln_print(KILN_SLURM ": the bake is finished%s%s", *end.why ? ": " : "", end.why);
     return KILN_OK;
 }
