@@ -287,7 +287,7 @@ static void tasks_are_listed_as_arrays(void **state)
 
 static char folder[] = "/tmp/kiln-slurm-words.XXXXXX";
 
-static const char *due_of_claim = "0-4,9-200000";
+static const char *due_of_claim = "0-4\ndue 9-200000";
 
 static void write_claim(const char *stage, const char *tasks)
 {
@@ -334,12 +334,12 @@ static void a_round_has_no_more_tasks_than_units(void **state)
     kiln_open_round open;
     kiln_error err = {0};
     (void)state;
-    due_of_claim = "2-3,7";
+    due_of_claim = "2-3\ndue 7-7";
     assert_int_equal(read_round("prune", "8", &open, &err), KILN_OK);
     assert_int_equal(open.tasks, 3);
     assert_int_equal(read_round("prune", "2", &open, &err), KILN_OK);
     assert_int_equal(open.tasks, 2);
-    due_of_claim = "0-4,9-200000";
+    due_of_claim = "0-4\ndue 9-200000";
 }
 
 static void only_parts_of_the_round_count(void **state)
