@@ -13,7 +13,7 @@
 # What is evaluated is what kiln has just printed (--print-commands), never a file of the scene or of the bake: they may be somebody
 # else's. kiln claim checks what it reads there.
 #
-# Ends with 0, or with the exit code of the stage that failed; with 1 where tasks failed; with 7 at the end where --allow-partial let a
+# Two calls of one bake are not for one time: the second ends with 75. Ends with 0, or with the exit code of the stage that failed; with 1 where tasks failed; with 7 at the end where --allow-partial let a
 # stage give units up.
 set -eu
 [ $# -gt 0 ] || { echo "Usage: [TASKS=8] [GPUS=n] [PARALLEL='options of parallel'] $0 SCENE [options of kiln pipeline]" >&2; exit 2; }
@@ -27,6 +27,12 @@ for folder in "${parts%/*}" "$parts"; do
     [ ! -L "$folder" ] || { echo "$0: '$folder' is a link, and what is written there would land elsewhere: remove it" >&2; exit 3; }
 done
 mkdir -p "$parts"
+# Held by tasks on this host, too: those of a call that was killed go on, and what they write is not for two.
+exec 9<"${parts%/*}"
+flock -n -E 75 9 || {
+    [ $? -ne 75 ] || { echo "$0: another call, or tasks of one that was killed, are at work on this bake: wait for them" >&2; exit 75; }
+    echo "$0: this file system has no locks, so nothing keeps a second call out" >&2
+}
 quote() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 
 read_claim() { # the round that is open, if one is: its stage and its number of tasks
@@ -51,6 +57,10 @@ run() { # the line of a stage
     line=$1
     eval "set -- $line"
     stage=${1##*/kiln-}
+    if [ "$stage" = report ]; then # the bake is whole without it
+        eval "$line --allow-network-fs" >/dev/null || echo "$0: there is no report; $KILN report $manifest tries again" >&2
+        return 0
+    fi
     if ! "$1" --help-json | grep -q '"name": "plan"'; then
         step "$line --allow-network-fs" # only this host writes
         return

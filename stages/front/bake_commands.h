@@ -22,6 +22,7 @@ typedef struct {
     char scene[KILN_PATH_MAX];                        /* "": none was given, and none is needed */
     kiln_stage_command stage[KILN_STAGES_MAX];        /* those that run, in their order */
     size_t n;                                         /* at least 1 */
+    kiln_words report;                                /* the command of the report behind them; empty: none is asked for */
 } kiln_bake_commands;
 
 /* Who asks. */

@@ -29,9 +29,9 @@ static kiln_status copy_claim(const char *manifest, const kiln_claim *c, kiln_op
                          manifest, c->tasks, KILN_ROUND_TASKS_MAX, stage->name);
     out->there = true;
     out->stage = stage->name;
-    out->tasks = c->tasks;
     out->units = c->n_units;
     for (uint64_t i = 0; i < c->n_due; i++) out->due += c->due[i].last - c->due[i].first + 1;
+    out->tasks = out->due < c->tasks ? (uint32_t)out->due : c->tasks; /* others would start and find nothing to do */
     kiln_hash_hex(c->plan, out->key);
     (void)snprintf(out->what, sizeof out->what, "%s", c->what);
     return KILN_OK;

@@ -14,7 +14,7 @@ typedef struct {
     bool there;        /* a round is open; else all else is empty */
     const char *stage; /* of the stage graph; "" */
     char key[33];      /* of the plan, in hexadecimal digits */
-    uint32_t tasks;    /* 1 .. KILN_ROUND_TASKS_MAX */
+    uint32_t tasks;    /* 1 .. KILN_ROUND_TASKS_MAX: what was asked for, or one for each due unit */
     uint64_t units, due;
     char what[96];
 } kiln_open_round;

@@ -11,6 +11,7 @@
 #include "stages/engine/stage_graph.h"
 #include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"
+#include "stages/front/bake_report.h"
 #include "stages/front/bake_stored.h"
 #include "stages/front/bake_targets.h"
 #include "stages/front/call_checks.h"
@@ -41,7 +42,7 @@ static kiln_bake_options o;
     {"report", 0, KILN_OPT_BOOL, &o.report, NULL, "yes", NULL,                                                                 \
      "write report.html, the bake as one page to look at, when all stages are done", 0},                                       \
     {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \
-     "print the command of each stage, quoted for a shell, and run none of them", 0}
+     "print the command of each stage and of the report, quoted for a shell, and run none of them", 0}
 /* clang-format on */
 
 static const kiln_opt own_rows[] = {OWN_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
@@ -171,6 +172,8 @@ static void say_end(const char *program, int code, int signal)
         (void)fprintf(stderr, KILN_PIPELINE ": kiln-%s ended with exit code %d%s\n", program, code, meaning_of(code, meaning));
 }
 
+static bool wants_report(void) { return o.report && !o.stages; }
+
 static bool is_yes(const char *name)
 {
     char text[KILN_PATH_MAX];
@@ -240,7 +243,7 @@ static void plan_time(kiln_bake *b)
         runs[n] = b->runs[n];
     }
     names[n] = "report";
-    runs[n++] = o.report && !o.stages;
+    runs[n++] = wants_report();
     kiln_time_left_init(&b->left, n, names, runs, b->manifest);
 }
 
@@ -334,32 +337,41 @@ static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
 
 /* ---- the report ---------------------------------------------------------------------------------------------------- */
 
-/* A bake in which nothing has changed since its report was written needs no other. */
-static bool has_report(const kiln_bake *b, const char *path)
-{
-    kiln_file_info manifest, report;
-    return kiln_is_file(path) && kiln_file_stat(path, &report, NULL) == KILN_OK &&
-           kiln_file_stat(b->manifest, &manifest, NULL) == KILN_OK && report.mtime_ns >= manifest.mtime_ns;
-}
-
-/* The bake is whole without it: a failure is told, and changes no exit code. */
-static kiln_status make_report(const kiln_bake *b, kiln_error *err)
+/* The command of the report, its program first. */
+static kiln_status add_report_words(const kiln_bake *b, kiln_words *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    const char *argv[] = {NULL, b->manifest, "--quiet", NULL, NULL, NULL};
-    size_t n = 3;
-    int code = 0;
-    if (is_yes("allow-network-fs")) argv[n++] = "--allow-network-fs";
-    if (is_yes("overwrite")) argv[n++] = "--overwrite";
-    if (!o.report || o.stages || !kiln_is_file(b->manifest)) return KILN_OK;
-    KILN_TRY(kiln_path_join(path, sizeof path, b->out, "report.html", err));
-    if (has_report(b, path)) return KILN_OK;
-    KILN_TRY(kiln_program_stopped(err));
-    const kiln_status st = run_program("report", argv, true, &code, err);
-    if (st != KILN_OK) kiln_warn("%s", err->msg);
-    if (st != KILN_OK || code)
-        kiln_warn("the bake is whole, but there is no report of it; kiln report %s tries again", b->manifest);
-    return kiln_program_stopped(err);
+    KILN_TRY(kiln_program_path("report", path, err));
+    KILN_TRY(kiln_words_add(out, path, err));
+    KILN_TRY(kiln_words_add(out, b->manifest, err));
+    KILN_TRY(kiln_words_add(out, "--quiet", err));
+    if (is_yes("allow-network-fs")) KILN_TRY(kiln_words_add(out, "--allow-network-fs", err));
+    return is_yes("overwrite") ? kiln_words_add(out, "--overwrite", err) : KILN_OK;
+}
+
+static kiln_status make_report(const kiln_bake *b, kiln_error *err)
+{
+    kiln_words words = {0};
+    kiln_status st = wants_report() ? add_report_words(b, &words, err) : KILN_OK;
+    if (st == KILN_OK) st = kiln_bake_report_make(&words, b->manifest, b->out, err);
+    kiln_words_release(&words);
+    return st;
+}
+
+/* Behind the commands of the stages. */
+static kiln_status print_report_command(const kiln_bake *b, kiln_error *err)
+{
+    kiln_words words = {0};
+    kiln_buffer line = {0};
+    kiln_status st = wants_report() ? add_report_words(b, &words, err) : KILN_OK;
+    for (size_t i = 0; i < words.n && st == KILN_OK; i++) {
+        if (i) st = kiln_buffer_put(&line, " ", 1, err);
+        if (st == KILN_OK) st = kiln_word_quote(&line, words.word[i], err);
+    }
+    if (st == KILN_OK && line.size) (void)printf("%.*s\n", (int)line.size, (const char *)line.data);
+    kiln_buffer_release(&line);
+    kiln_words_release(&words);
+    return st;
 }
 
 /* Said at the end, where what the bake is of is looked for; each stage has said it before it began, too. */
@@ -398,7 +410,7 @@ static void say_places(const kiln_bake *b)
 {
     if (is_yes("json") || is_yes("quiet")) return;
     say_place(b, "baked:", "", "manifest.db");
-    if (!o.stages && o.report) say_place(b, "report:", "", "report.html");
+    if (wants_report()) say_place(b, "report:", "", "report.html");
     say_place(b, "pictures:", "render", "renders");
     say_place(b, "export:", "export", "export");
 }
@@ -428,7 +440,10 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
 {
     KILN_TRY(prepare_bake(parsed, b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
-    if (*code == 0 && o.print_commands) return kiln_stage_calls_print(b, err);
+    if (*code == 0 && o.print_commands) {
+        KILN_TRY(kiln_stage_calls_print(b, err));
+        return print_report_command(b, err);
+    }
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
     if (*code == 0) say_stale_products(b);
@@ -530,6 +545,7 @@ static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv
     out->printed = parsed.done;
     if (parsed.done) return KILN_OK;
     KILN_TRY(g->check(&cli, err));
+    const bool reports = wants_report();
     if (g->stages) o.stages = g->stages;
     b.words = argv + 1;
     o.print_commands = true; /* another host may run them: what this machine has and lacks says nothing */
@@ -537,6 +553,7 @@ static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv
     if (st == KILN_OK && o.demo && g->makes_demo()) st = make_demo(b.scene, &code, err);
     if (st == KILN_OK && code) st = kiln_fail(err, KILN_E_IO, "the demo scene was not made");
     if (st == KILN_OK) st = copy_commands(&b, out, err);
+    if (st == KILN_OK && reports) st = add_report_words(&b, &out->report, err);
     kiln_stage_calls_release(&b);
     return st;
 }
@@ -552,5 +569,6 @@ kiln_status kiln_bake_commands_make(const kiln_bake_guest *g, int argc, char **a
 void kiln_bake_commands_release(kiln_bake_commands *c)
 {
     for (size_t s = 0; s < c->n; s++) kiln_words_release(&c->stage[s].words);
+    kiln_words_release(&c->report);
     c->n = 0;
 }

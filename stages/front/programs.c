@@ -105,7 +105,7 @@ static void become_child(const char *path, char **argv, int stdout_fd, const sig
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     if (stdout_fd >= 0 && dup2(stdout_fd, STDOUT_FILENO) < 0) _exit(EXEC_FAILED);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
-    execv(path, argv);
+    execvp(path, argv); /* which is safe there in glibc and musl, too */
     const char *const parts[] = {"kiln: cannot run '", path, "'\n"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
@@ -118,17 +118,22 @@ static kiln_status check_there(const char *path, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation whole?", path, strerror(errno));
 }
 
+static kiln_status start_words(char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
+{
+    const pid_t parent = getpid();
+    *pid = fork();
+    if (*pid < 0) return kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", argv[0], strerror(errno));
+    if (*pid == 0) become_child(argv[0], argv, stdout_fd, mask, parent);
+    return KILN_OK;
+}
+
 static kiln_status start(const char *name, char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    const pid_t parent = getpid();
     KILN_TRY(kiln_program_path(name, path, err));
     KILN_TRY(check_there(path, err));
     argv[0] = path;
-    *pid = fork();
-    if (*pid < 0) return kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", path, strerror(errno));
-    if (*pid == 0) become_child(path, argv, stdout_fd, mask, parent);
-    return KILN_OK;
+    return start_words(argv, stdout_fd, mask, pid, err);
 }
 
 static int wait_for(pid_t pid)
@@ -144,7 +149,7 @@ kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err)
     KILN_TRY(kiln_program_path(name, path, err));
     KILN_TRY(check_there(path, err));
     argv[0] = path;
-    execv(path, argv);
+    execvp(path, argv); /* which is safe there in glibc and musl, too */
     return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s", path, strerror(errno));
 }
 
@@ -242,11 +247,30 @@ static int run_own(const kiln_stage_program *p, const char **argv)
     return code;
 }
 
+/* name NULL: argv[0] is the program. stdout_fd -1: this process's own. */
+static kiln_status run_child(const char *name, const char **argv, int stdout_fd, int *code, int *signal, kiln_error *err)
+{
+    sigset_t taken, before;
+    pid_t pid;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &taken, &before);
+    const kiln_status st = name ? start(name, (char **)argv, stdout_fd, &before, &pid, err)
+                                : start_words((char **)argv, stdout_fd, &before, &pid, err);
+    if (st == KILN_OK) {
+        const int status = wait_and_pass_on(pid, &taken);
+        *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        *code = *signal ? 128 + *signal : WEXITSTATUS(status);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return st;
+}
+
 kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal, kiln_error *err)
 {
     const kiln_stage_program *own = quiet ? NULL : kiln_program_own(name);
-    sigset_t taken, before;
-    pid_t pid;
     int null = -1;
     *code = *signal = 0;
     if (own) {
@@ -255,18 +279,14 @@ kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, in
     }
     if (quiet && (null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
         return kiln_fail(err, KILN_E_IO, "cannot open /dev/null: %s", strerror(errno));
-    sigemptyset(&taken);
-    sigaddset(&taken, SIGINT);
-    sigaddset(&taken, SIGTERM);
-    sigaddset(&taken, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &taken, &before);
-    const kiln_status st = start(name, (char **)argv, null, &before, &pid, err);
-    if (st == KILN_OK) {
-        const int status = wait_and_pass_on(pid, &taken);
-        *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        *code = *signal ? 128 + *signal : WEXITSTATUS(status);
-    }
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    const kiln_status st = run_child(name, argv, null, code, signal, err);
     if (null >= 0) close(null);
     return st;
+}
+
+kiln_status kiln_program_run_words(char **words, int *code, kiln_error *err)
+{
+    int signal;
+    *code = 0;
+    return run_child(NULL, (const char **)words, -1, code, &signal, err);
 }

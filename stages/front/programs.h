@@ -45,6 +45,9 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err) KI
  * *code is its exit code, 128 + N after signal N; then *signal is N, else 0. KILN_E_IO when it could not be started. */
 kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal,
                              kiln_error *err) KILN_MUST_CHECK;
+/* The same with any program: words[0], sought in the PATH where it has no slash; NULL ends the words. A program that is not there
+ * ends with 127 and has said so. */
+kiln_status kiln_program_run_words(char **words, int *code, kiln_error *err) KILN_MUST_CHECK;
 /* Becomes kiln-NAME with these arguments; returns only when that failed. */
 kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err) KILN_MUST_CHECK;
 

@@ -9,16 +9,20 @@
 #include "stages/front/slurm_calls.h"
 #include "stages/front/slurm_job.h"
 #include "stages/front/slurm_job_words.h"
+#include "stages/front/slurm_last_job.h"
 #include "stages/front/slurm_recall.h"
+#include "stages/front/slurm_status_json.h"
 #include "stages/front/slurm_submit.h"
 #include "stages/front/slurm_watch.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,19 +30,33 @@
 enum { TASKS_DEFAULT = 8, COMPLETING_LOOKS = 30 };
 
 static struct {
-    uint32_t tasks;
-    const char *sbatch;
+    uint32_t tasks, concurrent;
+    const char *list[KILN_SLURM_LISTS]; /* NULL: not given */
     bool status, cancel, wait;
+    bool concurrent_given, json; /* found in check_slurm_options */
 } o;
 
 static const kiln_opt rows[] = {
     {"tasks", 0, KILN_OPT_U32, &o.tasks, "N", NULL, "1..100000",
      "cut the work of a stage into N tasks; where not given, as in the last call, or 8", 0},
-    {"sbatch", 0, KILN_OPT_TEXT, &o.sbatch, "OPTIONS", NULL, NULL,
-     "options of sbatch for all jobs, in one word: --sbatch='--partition=gpu --gres=gpu:1 --time=2:00:00'; where not given, those "
-     "of the last call; ' ': none",
+    {"concurrent", 0, KILN_OPT_U32, &o.concurrent, "N", NULL, "0..100000",
+     "let at most N tasks run at a time; 0: all; where not given, as in the last call", 0},
+    {"sbatch", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_SBATCH], "OPTIONS", NULL, NULL,
+     "options of sbatch for all jobs, in one word: --sbatch='--partition=gpu --time=2:00:00'; where not given, those of the last "
+     "call; ' ': none",
      0},
-    {"status", 0, KILN_OPT_BOOL, &o.status, NULL, NULL, NULL, "say what is done, what runs and what is missing", 0},
+    {"sbatch-task", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_SBATCH_TASK], "OPTIONS", NULL, NULL,
+     "more of them for the jobs that compute, such as '--gres=gpu:1'", 0},
+    {"sbatch-round", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_SBATCH_ROUND], "OPTIONS", NULL, NULL,
+     "more of them for the jobs between, which plan and gather, such as '--partition=cpu'", 0},
+    {"wrapper", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_WRAPPER], "WORDS", NULL, NULL,
+     "run each stage behind these words: 'apptainer exec --nv x.sif'; its path is the same in the container", 0},
+    {"setup", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_SETUP], "FILE", NULL, NULL,
+     "a file for sh that each job sources first, such as one with 'module load cuda'", 0},
+    {"mail", 0, KILN_OPT_TEXT, &o.list[KILN_SLURM_MAIL], "ADDRESS", NULL, NULL,
+     "have Slurm send one mail when the bake has ended, well or badly", 0},
+    {"status", 0, KILN_OPT_BOOL, &o.status, NULL, NULL, NULL,
+     "say what is done, what runs and what is missing; with --json for programs", 0},
     {"cancel", 0, KILN_OPT_BOOL, &o.cancel, NULL, NULL, NULL, "cancel all jobs of this bake; nothing finished is lost", 0},
     {"wait", 0, KILN_OPT_BOOL, &o.wait, NULL, NULL, NULL,
      "wait until the bake has ended, and end with its exit code; jobs that wait for ever are waited for", 0},
@@ -50,7 +68,7 @@ static const char *const notes[] = {
     "missing; what was finished stays.",
     "Every other option goes to kiln pipeline (kiln pipeline --help). Name the devices (--devices cpu or cuda) where hosts differ: "
     "pictures of the CPU and of GPUs are not the same.",
-    "Logs are in OUT/slurm. Tasks and options of sbatch are remembered for the next call of the same user, in "
+    "Logs are in OUT/slurm. The options above but the last three are remembered for the next call of the same user, in "
     "~/.local/state/splatkiln/slurm ($XDG_STATE_HOME): nothing that lies in the folder of a scene or of a bake is run.",
     "Exit codes are those of the stages; 74 where Slurm refuses a job, 75 where jobs of this bake have not ended.", NULL};
 
@@ -76,7 +94,7 @@ const kiln_cli kiln_front_slurm_cli = {.program = "kiln slurm",
                                        .help = help};
 
 /* The work is shared out already, and what is computed by force would be computed in each round. */
-static const char *const refused[] = {"force", "shard", "units", "json", "print-commands"};
+static const char *const refused[] = {"force", "shard", "units", "print-commands"};
 enum { N_REFUSED = sizeof refused / sizeof *refused };
 
 bool kiln_front_slurm_passes(const char *name)
@@ -110,11 +128,27 @@ static kiln_status check_job_options(const kiln_cli *cli, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check_sbatch(kiln_error *err)
+/* Appends the words that an option gives its list: those of a text, or the text as one. ' ': none. */
+static kiln_status split_list(kiln_slurm_list list, const char *text, kiln_words *out, kiln_error *err)
+{
+    char real[PATH_MAX], name[32];
+    (void)snprintf(name, sizeof name, "--%s", kiln_slurm_list_name(list));
+    if (list != KILN_SLURM_SETUP && list != KILN_SLURM_MAIL) return kiln_words_split(text, name, out, err);
+    if (!text[strspn(text, " ")]) return KILN_OK;
+    if (list == KILN_SLURM_MAIL && (strpbrk(text, " \t\n,") || *text == '-'))
+        return kiln_fail(err, KILN_E_USAGE, "--mail: '%.80s' is no address", text);
+    if (list == KILN_SLURM_MAIL) return kiln_words_add(out, text, err);
+    if (!realpath(text, real)) return kiln_fail(err, KILN_E_INPUT, "--setup: cannot find '%s': %s", text, strerror(errno));
+    return kiln_words_add(out, real, err);
+}
+
+static bool is_of_sbatch(kiln_slurm_list list) { return list <= KILN_SLURM_SBATCH_ROUND; }
+
+static kiln_status check_list(kiln_slurm_list list, kiln_error *err)
 {
     kiln_words words = {0};
-    kiln_status st = o.sbatch ? kiln_words_split(o.sbatch, "--sbatch", &words, err) : KILN_OK;
-    if (st == KILN_OK) st = kiln_slurm_options_check(&words, err);
+    kiln_status st = o.list[list] ? split_list(list, o.list[list], &words, err) : KILN_OK;
+    if (st == KILN_OK && is_of_sbatch(list)) st = kiln_slurm_options_check(&words, kiln_slurm_list_name(list), err);
     kiln_words_release(&words);
     return st;
 }
@@ -122,9 +156,12 @@ static kiln_status check_sbatch(kiln_error *err)
 static kiln_status check_slurm_options(const kiln_cli *cli, kiln_error *err)
 {
     KILN_TRY(check_job_options(cli, err));
+    o.concurrent_given = kiln_opt_given(cli, "concurrent");
+    o.json = kiln_opt_given(cli, "json");
+    if (o.json && !o.status) return kiln_fail(err, KILN_E_USAGE, "--json is for --status");
     if (o.status + o.cancel + o.wait > 1)
         return kiln_fail(err, KILN_E_USAGE, "--status, --cancel and --wait do not go together; give one of them");
-    KILN_TRY(check_sbatch(err));
+    for (int i = 0; i < KILN_SLURM_LISTS; i++) KILN_TRY(check_list((kiln_slurm_list)i, err));
     return kiln_slurm_programs_check(err);
 }
 
@@ -172,6 +209,43 @@ static kiln_status run_job(const kiln_slurm_bake *b, const kiln_slurm_job_words 
     return kiln_slurm_task(b, &share, code, err);
 }
 
+static const char *job_number(void)
+{
+    const char *id = getenv("SLURM_JOB_ID");
+    return id ? id : "-";
+}
+
+/* A log says where and when its job ran. The line begins as slurm_log.h wants it. */
+static void print_job_begin(void)
+{
+    char host[64] = "", when[32] = "";
+    cpu_set_t cpus;
+    struct tm utc;
+    const time_t now = time(NULL);
+    const char *memory = getenv("SLURM_MEM_PER_NODE"), *per_cpu = getenv("SLURM_MEM_PER_CPU");
+    if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
+    if (gmtime_r(&now, &utc)) (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    const int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 0;
+    kiln_print(KILN_SLURM_LOG_BEGIN "%.40s on %s, %s, %d CPUs%s%.20s%s", job_number(), host, when, n, memory || per_cpu ? ", " : "",
+               memory    ? memory
+               : per_cpu ? per_cpu
+                         : "",
+               memory    ? " MiB"
+               : per_cpu ? " MiB a CPU"
+                         : "");
+    (void)fflush(stdout);
+}
+
+static void print_job_end(uint64_t begin_ns, int code)
+{
+    struct rusage self = {0}, children = {0};
+    (void)getrusage(RUSAGE_SELF, &self); /* these cannot fail */
+    (void)getrusage(RUSAGE_CHILDREN, &children);
+    const long most = self.ru_maxrss > children.ru_maxrss ? self.ru_maxrss : children.ru_maxrss;
+    kiln_print(KILN_SLURM ": ends with %d after %.1f s; its largest process took %ld MiB", code,
+               (double)(kiln_now_ns() - begin_ns) / 1e9, most >> 10);
+}
+
 static kiln_status open_job(int argc, char **argv, kiln_slurm_job_words *w, kiln_slurm_bake *b, kiln_words *typed, kiln_error *err)
 {
     kiln_bake_guest g = guest;
@@ -187,8 +261,7 @@ static kiln_status open_job(int argc, char **argv, kiln_slurm_job_words *w, kiln
     KILN_TRY(open_slurm_bake(&g, w->n_typed + 1, w->typed - 1, true, b, &there, err));
     if (!there) return kiln_fail(err, KILN_E_USAGE, "--job: the command line of kiln slurm is none");
     b->typed = typed;
-    b->tasks = w->tasks;
-    b->sbatch = &w->sbatch;
+    b->settings = &w->settings;
     b->tmpdir = w->tmpdir;
     (void)snprintf(b->chain, sizeof b->chain, "%s", w->chain);
     return check_job_place(b, w, err);
@@ -199,9 +272,12 @@ static kiln_status be_job(int argc, char **argv, int *code, kiln_error *err)
     static kiln_slurm_bake b; /* too big for the stack */
     kiln_slurm_job_words w;
     kiln_words typed = {0};
+    const uint64_t begin = kiln_now_ns();
     b.folder = (kiln_slurm_folder){.fd = -1, .parts_fd = -1, .lock_fd = -1};
+    print_job_begin();
     kiln_status st = open_job(argc, argv, &w, &b, &typed, err);
     if (st == KILN_OK) st = run_job(&b, &w, code, err);
+    print_job_end(begin, st == KILN_OK ? *code : kiln_exit_code(st));
     kiln_slurm_folder_close(&b.folder);
     kiln_bake_commands_release(&b.commands);
     kiln_slurm_job_words_release(&w);
@@ -253,24 +329,46 @@ static kiln_status make_chain(kiln_slurm_bake *b, kiln_error *err)
     return KILN_OK;
 }
 
-/* --tasks and --sbatch: what is given, else what the last call was given. */
-static kiln_status recall_options(kiln_slurm_bake *b, bool begun, const char *out, kiln_slurm_recall *recall, kiln_error *err)
+static bool gives_settings(void)
+{
+    bool given = o.tasks || o.concurrent_given;
+    for (int i = 0; i < KILN_SLURM_LISTS; i++) given |= o.list[i] != NULL;
+    return given;
+}
+
+/* A file that jobs will source is none that came with a scene or a bake. */
+static kiln_status check_setup_place(const kiln_slurm_bake *b, const char *out, const char *file, kiln_error *err)
+{
+    char scene[PATH_MAX];
+    const size_t n = strlen(out);
+    const bool in_bake = *file && !strncmp(file, out, n) && file[n] == '/';
+    const bool has_scene = *file && *b->commands.scene && realpath(b->commands.scene, scene);
+    if (!in_bake && !(has_scene && !strncmp(file, scene, strlen(scene)) && file[strlen(scene)] == '/')) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--setup: '%s' lies in the scene or in the bake, of which nothing is run", file);
+}
+
+/* The settings: what is given, else what the last call was given. */
+static kiln_status recall_options(kiln_slurm_bake *b, bool begun, const char *out, kiln_slurm_settings *recall, kiln_error *err)
 {
     char why[512];
     bool known;
     KILN_TRY(kiln_slurm_recall_read(out, b->commands.scene, recall, &known, why, err));
+    const bool has_sbatch = o.list[KILN_SLURM_SBATCH] != NULL;
     if (*why) kiln_warn("tasks and options of sbatch of an earlier call are not known: %s", why);
-    if (!known && begun && !*why && (!o.tasks || !o.sbatch))
+    if (!known && begun && !*why && (!o.tasks || !has_sbatch))
         kiln_say("no earlier call of yours for this bake is remembered: %s%s%s", o.tasks ? "" : "8 tasks a round",
-                 o.tasks || o.sbatch ? "" : ", ", o.sbatch ? "" : "no options of sbatch");
+                 o.tasks || has_sbatch ? "" : ", ", has_sbatch ? "" : "no options of sbatch");
     if (o.tasks || !known) recall->tasks = o.tasks ? o.tasks : TASKS_DEFAULT;
-    if (o.sbatch) {
-        kiln_words_release(&recall->sbatch);
-        KILN_TRY(kiln_words_split(o.sbatch, "--sbatch", &recall->sbatch, err));
+    if (o.concurrent_given) recall->concurrent = o.concurrent;
+    for (int i = 0; i < KILN_SLURM_LISTS; i++) {
+        kiln_words *const words = &recall->list[i];
+        if (o.list[i]) kiln_words_release(words);
+        if (o.list[i]) KILN_TRY(split_list((kiln_slurm_list)i, o.list[i], words, err));
+        if (is_of_sbatch((kiln_slurm_list)i))
+            KILN_TRY(kiln_slurm_options_check(words, kiln_slurm_list_name((kiln_slurm_list)i), err));
     }
-    b->tasks = recall->tasks;
-    b->sbatch = &recall->sbatch;
-    return kiln_slurm_options_check(&recall->sbatch, err);
+    b->settings = recall;
+    return check_setup_place(b, out, kiln_slurm_list_text(recall, KILN_SLURM_SETUP), err);
 }
 
 /* The folder that holds OUT/slurm, absolute and without links. */
@@ -279,10 +377,23 @@ static void find_bake_folder(const kiln_slurm_bake *b, char out[KILN_PATH_MAX])
     (void)snprintf(out, KILN_PATH_MAX, "%.*s", (int)(strlen(b->folder.path) - strlen("/slurm")), b->folder.path);
 }
 
+/* A call that came before and has no end: what became of it may want other options now. */
+static kiln_status say_last_end(const kiln_slurm_bake *b, kiln_error *err)
+{
+    kiln_slurm_end end;
+    char why[KILN_SLURM_WHY_MAX] = "";
+    KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
+    if (!end.there && !kiln_slurm_note_there(&b->folder, "cancelled"))
+        KILN_TRY(kiln_slurm_last_job_text(&b->folder, NULL, why, err));
+    if (*why) kiln_say("the last call did not come to its end: %s", why);
+    return KILN_OK;
+}
+
 static kiln_status submit_first(kiln_slurm_bake *b, kiln_error *err)
 {
     char id[KILN_SLURM_ID_MAX], line[80];
     const char *first = b->commands.stage[0].stage;
+    KILN_TRY(say_last_end(b, err));
     KILN_TRY(kiln_slurm_notes_clear(&b->folder, err));
     KILN_TRY(make_chain(b, err));
     KILN_TRY(kiln_slurm_logs_make(&b->folder, b->chain, err));
@@ -292,7 +403,7 @@ static kiln_status submit_first(kiln_slurm_bake *b, kiln_error *err)
         kiln_note(err, "Slurm refused the job");
         return err->status;
     }
-    kiln_print(KILN_SLURM ": job %s submitted, which submits the others; %u tasks a round", id, b->tasks);
+    kiln_print(KILN_SLURM ": job %s submitted, which submits the others; %u tasks a round", id, b->settings->tasks);
     kiln_print(KILN_SLURM ": watch it: kiln slurm ... --status; squeue --me; logs: %s/logs-%s", b->folder.path, b->chain);
     return KILN_OK;
 }
@@ -333,7 +444,7 @@ static kiln_status refuse_second(const kiln_slurm_bake *b, bool *running, kiln_e
     KILN_TRY(look_for_jobs(b, &jobs, err));
     *running = jobs.n > 0;
     kiln_status st = kiln_slurm_release_held(&jobs, &released, err);
-    if (st == KILN_OK && *running && !(o.wait && !o.tasks && !o.sbatch)) st = refuse_running(&jobs, err);
+    if (st == KILN_OK && *running && !(o.wait && !gives_settings())) st = refuse_running(&jobs, err);
     kiln_slurm_jobs_release(&jobs);
     return st;
 }
@@ -341,15 +452,15 @@ static kiln_status refuse_second(const kiln_slurm_bake *b, bool *running, kiln_e
 static kiln_status submit_bake(kiln_slurm_bake *b, bool begun, kiln_error *err)
 {
     char out[KILN_PATH_MAX];
-    kiln_slurm_recall recall = {0};
+    kiln_slurm_settings recall = {0};
     kiln_error lost;
     find_bake_folder(b, out);
     kiln_status st = recall_options(b, begun, out, &recall, err);
     if (st == KILN_OK && kiln_slurm_recall_write(out, b->commands.scene, &recall, &lost) != KILN_OK)
         kiln_warn("the next kiln slurm will not remember tasks and options of sbatch: %s", lost.msg);
     if (st == KILN_OK) st = submit_first(b, err);
-    kiln_words_release(&recall.sbatch);
-    b->sbatch = NULL;
+    kiln_slurm_settings_release(&recall);
+    b->settings = NULL;
     return st;
 }
 
@@ -373,7 +484,7 @@ static kiln_status act(kiln_slurm_bake *b, int argc, char **argv, int *code, kil
     if (b->commands.printed) return KILN_OK;
     if ((o.status || o.cancel) && !there)
         return kiln_fail(err, KILN_E_INPUT, "'%s' was not baked with kiln slurm", b->commands.out);
-    if (o.status) return kiln_slurm_status(b, err);
+    if (o.status) return o.json ? kiln_slurm_status_json(b, err) : kiln_slurm_status(b, err);
     if (o.cancel) return kiln_slurm_cancel(b, err);
     const bool begun = there;
     KILN_TRY(check_slurm_scene(b, err));

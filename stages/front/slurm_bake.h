@@ -6,6 +6,7 @@
 
 #include "stages/front/bake_commands.h"
 #include "stages/front/slurm_folder.h"
+#include "stages/front/slurm_settings.h"
 
 #define KILN_SLURM "kiln slurm"
 enum {
@@ -20,10 +21,9 @@ typedef struct {
     char kiln[KILN_PATH_MAX]; /* this program */
     char cwd[KILN_PATH_MAX];  /* where kiln slurm was called: paths of the command line are relative to it */
     const kiln_words *typed;  /* the command line of kiln slurm, for its jobs */
-    uint32_t tasks;           /* a round */
-    const kiln_words *sbatch; /* --sbatch */
-    const char *tmpdir;       /* TMPDIR where kiln slurm was called; "": none */
-    char chain[64];           /* of the call that began this: digits, letters and hyphens; unlike any other */
+    const kiln_slurm_settings *settings;
+    const char *tmpdir; /* TMPDIR where kiln slurm was called; "": none */
+    char chain[64];     /* of the call that began this: digits, letters and hyphens; unlike any other */
 } kiln_slurm_bake;
 
 /* The row of a stage in b->commands; NULL: it does not run in this bake. */

@@ -151,6 +151,21 @@ kiln_status kiln_slurm_jobs_now(const char *folder, kiln_slurm_jobs *out, kiln_e
     return st;
 }
 
+kiln_status kiln_slurm_job_limits(const char *id, char time_limit[32], char memory[32], kiln_error *err)
+{
+    kiln_command_answer a;
+    char jobs[64];
+    *time_limit = *memory = '\0';
+    (void)snprintf(jobs, sizeof jobs, "--jobs=%.40s", id);
+    const kiln_status st = call_words(&a, err, (const char *const[]){"squeue", "--noheader", jobs, "--format=%l|%m", NULL});
+    const char *text = st == KILN_OK ? kiln_command_text(&a.out) : "";
+    const size_t n = strcspn(text, "|\n");
+    (void)snprintf(time_limit, 32, "%.*s", (int)(n < 31 ? n : 31), text);
+    if (text[n] == '|') (void)snprintf(memory, 32, "%.*s", (int)strcspn(text + n + 1, "|\n"), text + n + 1);
+    kiln_command_release(&a);
+    return st;
+}
+
 kiln_status kiln_slurm_cancel_jobs(const kiln_words *ids, kiln_error *err)
 {
     kiln_command_answer a = {0};

@@ -18,6 +18,8 @@ kiln_status kiln_slurm_programs_check(kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_slurm_call(const kiln_words *words, const char *tmpdir, kiln_command_answer *out, kiln_error *err) KILN_MUST_CHECK;
 /* The jobs of the bake in this folder that have not ended. KILN_E_IO. */
 kiln_status kiln_slurm_jobs_now(const char *folder, kiln_slurm_jobs *out, kiln_error *err) KILN_MUST_CHECK;
+/* The time and the memory that this job may take, as Slurm writes them: "1:00:00", "4G". KILN_E_IO. */
+kiln_status kiln_slurm_job_limits(const char *id, char time_limit[32], char memory[32], kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_slurm_cancel_jobs(const kiln_words *ids, kiln_error *err) KILN_MUST_CHECK;
 /* Lets those jobs try again that Slurm could not start and holds, and says so. *n: how many. */
 kiln_status kiln_slurm_release_held(const kiln_slurm_jobs *jobs, size_t *n, kiln_error *err) KILN_MUST_CHECK;

@@ -227,6 +227,8 @@ void kiln_slurm_partial_name(const char *stage, char out[64]) { (void)snprintf(o
 kiln_status kiln_slurm_notes_clear(const kiln_slurm_folder *f, kiln_error *err)
 {
     char name[64];
+    KILN_TRY(kiln_slurm_note_drop(f, "begun", err));
+    KILN_TRY(kiln_slurm_note_drop(f, "lost", err));
     KILN_TRY(kiln_slurm_note_drop(f, ended, err));
     KILN_TRY(kiln_slurm_note_drop(f, cancelled, err));
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) {

@@ -9,7 +9,9 @@
  *                     that call, under a name that nobody knows beforehand
  *   lock              held by the kiln slurm that submits
  *   chain             the last call's CHAIN: jobs of an earlier one do nothing
+ *   begun             the round's job that has begun last (slurm_last_job.h)
  *   ended             "CODE STAGE WHY": how the bake has ended
+ *   lost              what has become of tasks that left no part
  *   cancelled         --cancel was given: nothing more is submitted
  *   partial-STAGE     the stage has given units up */
 #ifndef KILN_STAGES_FRONT_SLURM_FOLDER_H
@@ -64,7 +66,7 @@ kiln_status kiln_slurm_end_read(const kiln_slurm_folder *f, kiln_slurm_end *out,
 kiln_status kiln_slurm_end_put(const kiln_slurm_folder *f, int code, const char *stage, const char *why,
                                kiln_error *err) KILN_MUST_CHECK;
 
-/* Removes what an earlier call has left: ended, cancelled, partial-STAGE of every stage. */
+/* Removes what an earlier call has left: begun, lost, ended, cancelled, partial-STAGE of every stage. */
 kiln_status kiln_slurm_notes_clear(const kiln_slurm_folder *f, kiln_error *err) KILN_MUST_CHECK;
 /* The name of the note partial-STAGE, into out[64]. */
 void kiln_slurm_partial_name(const char *stage, char out[64]);

@@ -4,9 +4,12 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "stages/front/bake_report.h"
 #include "stages/front/open_round.h"
 #include "stages/front/programs.h"
 #include "stages/front/slurm_calls.h"
+#include "stages/front/slurm_last_job.h"
+#include "stages/front/slurm_state.h"
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
@@ -14,16 +17,27 @@
 
 static const int busy = 75, partial = 7, stale = 4; /* exit codes of stages, base/status.h */
 
-/* Runs the stage's program; NULL ends the words that are added to its own. */
-static kiln_status run_step(const kiln_stage_command *c, const char *const *more, int *code, kiln_error *err)
+static kiln_status run_stage_words(const char *stage, kiln_words *words, int *code, kiln_error *err)
+{
+    int signal;
+    char *const path = words->word[0];
+    const kiln_status st = kiln_program_run(stage, (const char **)words->word, false, code, &signal, err);
+    words->word[0] = path; /* which is set there */
+    return st;
+}
+
+/* Runs the stage's program, behind the words of --wrapper; NULL ends the words that are added to its own. */
+static kiln_status run_step(const kiln_slurm_bake *b, const kiln_stage_command *c, const char *const *more, int *code,
+                            kiln_error *err)
 {
     kiln_words words = {0};
-    int signal;
-    kiln_status st = kiln_words_add_all(&words, &c->words, err);
+    const kiln_words *wrapper = &b->settings->list[KILN_SLURM_WRAPPER];
+    kiln_status st = kiln_words_add_all(&words, wrapper, err);
+    if (st == KILN_OK) st = kiln_words_add_all(&words, &c->words, err);
     for (; *more && st == KILN_OK; more++) st = kiln_words_add(&words, *more, err);
-    char *const path = st == KILN_OK ? words.word[0] : NULL;
-    if (st == KILN_OK) st = kiln_program_run(c->stage, (const char **)words.word, false, code, &signal, err);
-    if (path) words.word[0] = path;             /* which is set there */
+    (void)fflush(stdout);
+    if (st == KILN_OK)
+        st = wrapper->n ? kiln_program_run_words(words.word, code, err) : run_stage_words(c->stage, &words, code, err);
     kiln_log_init(KILN_SLURM, KILN_LOG_NORMAL); /* a stage has one of its own */
     (void)fflush(stdout);
     kiln_words_release(&words);
@@ -40,9 +54,10 @@ typedef struct {
     kiln_open_round open;
     bool ended; /* nothing more is to be done by this job */
     int code;
+    uint64_t log_from; /* what its log held when the step in work began */
 } round_job;
 
-/* Nothing more is submitted. code 0: the bake is finished, and why is "". */
+/* Nothing more is submitted. code 0: the bake is finished, and why is "" or what it lacks. */
 static kiln_status end_bake(round_job *j, int code, const char *stage, const char *why, kiln_error *err)
 {
     char sentence[KILN_SLURM_WHY_MAX];
@@ -55,10 +70,29 @@ static kiln_status end_bake(round_job *j, int code, const char *stage, const cha
     return kiln_slurm_end_put(&j->b->folder, code, stage, sentence, err);
 }
 
+/* What the stage has said last, which this job's log has; "": it is no file, or the stage said nothing. */
+static kiln_status last_said(const round_job *j, char *out, kiln_error *err)
+{
+    char name[64];
+    kiln_buffer text = {0};
+    *out = '\0';
+    KILN_TRY(kiln_slurm_log_own(j->log_from, &text, err));
+    (void)snprintf(name, sizeof name, "kiln-%.50s", j->now->stage);
+    if (text.size) kiln_slurm_log_sentence((const char *)text.data, name, out);
+    kiln_buffer_release(&text);
+    return KILN_OK;
+}
+
+/* A stage that fails, or that Slurm ends: then Slurm has written why into this job's log. */
 static kiln_status end_stage(round_job *j, int code, kiln_error *err)
 {
-    char why[128];
-    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d", j->now->stage, code);
+    char why[KILN_SLURM_WHY_MAX], said[KILN_SLURM_SENTENCE_MAX] = "", cause[400] = "";
+    if (code == kiln_exit_code(KILN_E_TERMINATED))
+        KILN_TRY(kiln_slurm_own_cause_text(&j->b->folder, j->log_from, cause, sizeof cause, err));
+    else
+        KILN_TRY(last_said(j, said, err));
+    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s%s%s", j->now->stage, code, *said ? ": " : "", said,
+                   *cause ? ", because its job " : "", cause);
     return end_bake(j, code, j->now->stage, why, err);
 }
 
@@ -101,7 +135,8 @@ static kiln_status settle_step(round_job *j, const char *const *more, kiln_error
 {
     int code;
     bool stands;
-    KILN_TRY(run_step(j->now, more, &code, err));
+    j->log_from = kiln_slurm_log_own_size();
+    KILN_TRY(run_step(j->b, j->now, more, &code, err));
     if (code == 0) return KILN_OK;
     if (code == busy) {
         kiln_error why = {0};
@@ -190,7 +225,7 @@ static kiln_status plan_stage(round_job *j, uint32_t n, kiln_error *err)
 static kiln_status gather_stage(round_job *j, kiln_error *err)
 {
     char tasks[16];
-    (void)snprintf(tasks, sizeof tasks, "%u", j->b->tasks);
+    (void)snprintf(tasks, sizeof tasks, "%u", j->b->settings->tasks);
     return settle_step(j, (const char *const[]){"--gather", j->b->folder.parts, "--remove-parts", "--tasks", tasks, NULL}, err);
 }
 
@@ -199,6 +234,25 @@ static kiln_status forget_partial(round_job *j, kiln_error *err)
     char name[64];
     kiln_slurm_partial_name(j->now->stage, name);
     return kiln_slurm_note_drop(&j->b->folder, name, err);
+}
+
+/* Tasks were submitted and have left no part: says what became of them, here and to --status. */
+static kiln_status say_lost_tasks(const round_job *j, uint32_t n, kiln_error *err)
+{
+    char line[300];
+    uint32_t by_time, by_memory;
+    const kiln_slurm_folder *f = &j->b->folder;
+    const char *stage = j->open.stage;
+    KILN_TRY(kiln_slurm_log_count(f, j->b->chain, stage, KILN_SLURM_CAUSE_TIME, &by_time, err));
+    KILN_TRY(kiln_slurm_log_count(f, j->b->chain, stage, KILN_SLURM_CAUSE_MEMORY, &by_memory, err));
+    if (by_time + by_memory == 0) return KILN_OK;
+    (void)snprintf(line, sizeof line,
+                   "%u %s of %s %s left no part; of its jobs, %u %s killed at the time limit and %u for %s memory: give them more "
+                   "with --time and --mem among the options of sbatch\n",
+                   n, n == 1 ? "task" : "tasks", stage, n == 1 ? "has" : "have", by_time, by_time == 1 ? "was" : "were", by_memory,
+                   by_memory == 1 ? "its" : "their");
+    kiln_say("%.*s", (int)strlen(line) - 1, line);
+    return kiln_slurm_note_put(f, "lost", line, err);
 }
 
 /* What the open round wants: tasks, or a gather. *fresh: none of the plan's tasks was submitted. */
@@ -210,14 +264,14 @@ static kiln_status advance_round(round_job *j, bool *fresh, kiln_error *err)
     if (j->ended) return KILN_OK;
     /* All parts may be there: those of a plan like this one that was given up, for example. */
     KILN_TRY(kiln_open_round_missing(&j->open, j->b->folder.parts_fd, j->b->folder.parts, &missing, err));
-    kiln_status st = KILN_OK;
-    if (missing.n && j->try < KILN_SLURM_TRIES) {
+    kiln_status st = missing.n && j->try ? say_lost_tasks(j, missing.n, err) : KILN_OK;
+    if (st == KILN_OK && missing.n && j->try < KILN_SLURM_TRIES) {
         /* Planned once more, a plan that stands stays as it is: options that are others are refused before tasks are submitted, and
          * what a killed gather has left in the manifest's log does not keep them from reading. */
         if (!*fresh) st = plan_stage(j, j->open.tasks, err);
         if (st == KILN_OK && !j->ended) st = look_for_round(j, &stands, err);
         if (st == KILN_OK && !j->ended && stands) st = submit_missing(j, &missing, err);
-    } else {
+    } else if (st == KILN_OK) {
         st = gather_stage(j, err);
         j->try = 0;
         *fresh = true;
@@ -240,7 +294,7 @@ static kiln_status advance_stage(round_job *j, const kiln_stage_command *stage, 
     }
     if (!stands) {
         KILN_TRY(forget_partial(j, err));
-        KILN_TRY(plan_stage(j, j->b->tasks, err));
+        KILN_TRY(plan_stage(j, j->b->settings->tasks, err));
         j->try = 0;
         fresh = true;
         if (!j->ended) KILN_TRY(look_for_round(j, &stands, err));
@@ -267,10 +321,32 @@ static kiln_status advance_open_round(round_job *j, kiln_error *err)
     return end_bake(j, busy, j->open.stage, why, err);
 }
 
+/* On a network file system this host alone writes, between two rounds. */
+static kiln_status make_report(const kiln_slurm_bake *b, kiln_error *err)
+{
+    kiln_words words = {0};
+    kiln_status st = kiln_words_add_all(&words, &b->commands.report, err);
+    if (st == KILN_OK && words.n) st = kiln_words_add(&words, "--allow-network-fs", err);
+    if (st == KILN_OK) st = kiln_bake_report_make(&words, b->folder.manifest, b->commands.out, err);
+    kiln_words_release(&words);
+    return st;
+}
+
+static kiln_status find_unmeasured(const kiln_slurm_bake *b, char *out, size_t size, kiln_error *err)
+{
+    json_t *info;
+    KILN_TRY(kiln_slurm_ask_info(b, &info, err));
+    kiln_slurm_unmeasured_text(info, out, size);
+    json_decref(info);
+    return KILN_OK;
+}
+
 static kiln_status end_all(round_job *j, kiln_error *err)
 {
-    char name[64], stages[256] = "", why[400];
+    char name[64], stages[256] = "", why[400], unmeasured[300];
     const char *first = NULL;
+    KILN_TRY(make_report(j->b, err));
+    KILN_TRY(find_unmeasured(j->b, unmeasured, sizeof unmeasured, err));
     for (size_t i = 0; i < j->b->commands.n; i++) {
         const char *stage = j->b->commands.stage[i].stage;
         kiln_slurm_partial_name(stage, name);
@@ -283,7 +359,9 @@ static kiln_status end_all(round_job *j, kiln_error *err)
         return end_bake(j, partial, first, why, err);
     }
     kiln_print(KILN_SLURM ": the bake is finished");
-    return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, "", err);
+    kiln_error unsent;
+    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK) kiln_warn("there is no mail about it: %s", unsent.msg);
+    return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, unmeasured, err);
 }
 
 static kiln_status advance_bake(round_job *j, kiln_error *err)
@@ -319,6 +397,8 @@ kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsign
     *code = 0;
     kiln_status st = is_of_earlier_chain(b, &outdated, err);
     if (outdated) return KILN_OK;
+    if (st == KILN_OK) st = kiln_slurm_note_drop(&b->folder, "ended", err); /* of an earlier run of this job */
+    if (st == KILN_OK) st = kiln_slurm_begun_put(&b->folder, err);
     if (st == KILN_OK) st = advance_bake(&j, err);
     *code = j.code;
     if (st == KILN_OK || j.ended) return st;
@@ -343,6 +423,6 @@ kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *sh
     const kiln_stage_command *stage = kiln_slurm_command_of(b, share->stage);
     if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is none of the stages of this bake", share->stage);
     (void)snprintf(shard, sizeof shard, "%u/%u", share->task, share->of);
-    KILN_TRY(run_step(stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
+    KILN_TRY(run_step(b, stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
     return *code == busy ? kiln_slurm_requeue(err) : KILN_OK;
 }

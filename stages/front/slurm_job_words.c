@@ -30,7 +30,7 @@ static bool read_absolute_path(const char *text, const char **out)
 static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t length, const char *value)
 {
     static const char *const names[] = {"folder", "cwd", "chain", "stages", "tmpdir", "tasks",
-                                        "first",  "try", "plan",  "of",     "offset"};
+                                        "first",  "try", "plan",  "of",     "offset", "concurrent"};
     size_t i = 0;
     while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], name, length) != 0)) i++;
     switch (i) {
@@ -47,7 +47,7 @@ static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t leng
         w->tmpdir = value;
         return true;
     case 5:
-        return read_count_word(value, 1, KILN_ROUND_TASKS_MAX, &w->tasks);
+        return read_count_word(value, 1, KILN_ROUND_TASKS_MAX, &w->settings.tasks);
     case 6:
         w->first = value;
         return kiln_stage_find(value) != NULL;
@@ -59,6 +59,8 @@ static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t leng
         return read_count_word(value, 1, KILN_ROUND_TASKS_MAX, &w->of);
     case 10:
         return read_count_word(value, 0, KILN_ROUND_TASKS_MAX, &w->offset);
+    case 11:
+        return read_count_word(value, 0, KILN_ROUND_TASKS_MAX, &w->settings.concurrent);
     default:
         return false;
     }
@@ -66,23 +68,24 @@ static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t leng
 
 kiln_status kiln_slurm_job_words_read(int argc, char **argv, kiln_slurm_job_words *w, kiln_error *err)
 {
-    static const char sbatch[] = "sbatch=";
+    kiln_slurm_list list;
+    const char *word;
     int i = 1;
     *w = (kiln_slurm_job_words){.tmpdir = "", .is_task = argc > 0 && !strcmp(argv[0], "task")};
     if (argc == 0 || (!w->is_task && strcmp(argv[0], "round") != 0))
         return kiln_fail(err, KILN_E_USAGE, "--job is for the jobs that kiln slurm submits");
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const size_t n = strcspn(argv[i], "=");
-        if (!strncmp(argv[i], sbatch, strlen(sbatch)))
-            KILN_TRY(kiln_words_add(&w->sbatch, argv[i] + strlen(sbatch), err));
+        if (kiln_slurm_list_find(argv[i], '=', &list, &word))
+            KILN_TRY(kiln_words_add(&w->settings.list[list], word, err));
         else if (!argv[i][n] || !read_job_word(w, argv[i], n, argv[i] + n + 1))
             return kiln_fail(err, KILN_E_USAGE, "--job: the word '%.80s' is not understood", argv[i]);
     }
-    const bool whole = i < argc && w->folder && w->cwd && w->chain && w->stages && w->tasks && w->first;
+    const bool whole = i < argc && w->folder && w->cwd && w->chain && w->stages && w->settings.tasks && w->first;
     if (!whole || (w->is_task && (!w->plan || !w->of))) return kiln_fail(err, KILN_E_USAGE, "--job: a word is missing");
     w->typed = argv + i + 1;
     w->n_typed = argc - i - 1;
     return KILN_OK;
 }
 
-void kiln_slurm_job_words_release(kiln_slurm_job_words *w) { kiln_words_release(&w->sbatch); }
+void kiln_slurm_job_words_release(kiln_slurm_job_words *w) { kiln_slurm_settings_release(&w->settings); }

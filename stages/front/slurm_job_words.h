@@ -2,17 +2,14 @@
 #ifndef KILN_STAGES_FRONT_SLURM_JOB_WORDS_H
 #define KILN_STAGES_FRONT_SLURM_JOB_WORDS_H
 
-#include "stages/front/words.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "stages/front/slurm_settings.h"
 
 typedef struct {
     bool is_task;
     const char *folder, *cwd, *chain, *stages, *tmpdir; /* these and those below are borrowed from argv */
     const char *first, *plan;                           /* plan: of a task */
-    uint32_t tasks, try, of, offset;
-    kiln_words sbatch;
+    uint32_t try, of, offset;
+    kiln_slurm_settings settings;
     char **typed; /* the words behind -- */
     int n_typed;
 } kiln_slurm_job_words;

@@ -50,13 +50,12 @@ static bool parse_comment(const char *at, const char *end, const char *folder, k
     return (size_t)(end - at) == length && !memcmp(at, folder, length);
 }
 
-/* *ours false: it is another job's, or has ended. */
+/* *ours false: it is another job's. */
 static kiln_status parse_job(const char *at, const char *end, const char *folder, kiln_slurm_job *job, bool *ours, kiln_error *err)
 {
     *job = (kiln_slurm_job){0};
     *ours = take_field(&at, end, '|', job->id, sizeof job->id) && take_field(&at, end, '|', job->state, sizeof job->state) &&
-            take_field(&at, end, '|', job->reason, sizeof job->reason) && parse_comment(at, end, folder, job) &&
-            !is_end_state(job->state);
+            take_field(&at, end, '|', job->reason, sizeof job->reason) && parse_comment(at, end, folder, job);
     if (!*ours || is_job_id(job->id)) return KILN_OK;
     return kiln_fail(err, KILN_E_IO, "squeue has a job of this bake whose id '%s' is not understood", job->id);
 }
@@ -76,6 +75,11 @@ static kiln_status append_slurm_job(kiln_slurm_jobs *jobs, const kiln_slurm_job 
     return KILN_OK;
 }
 
+static void note_ended(kiln_slurm_jobs *jobs, const kiln_slurm_job *job)
+{
+    if (!job->is_task && strtoull(job->id, NULL, 10) >= strtoull(jobs->ended.id, NULL, 10)) jobs->ended = *job;
+}
+
 kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slurm_jobs *out, kiln_error *err)
 {
     *out = (kiln_slurm_jobs){0};
@@ -85,7 +89,10 @@ kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slu
         bool ours;
         const char *end = strchrnul(text, '\n');
         st = parse_job(text, end, folder, &job, &ours, err);
-        if (st == KILN_OK && ours) st = append_slurm_job(out, &job, err);
+        if (st == KILN_OK && ours && is_end_state(job.state))
+            note_ended(out, &job);
+        else if (st == KILN_OK && ours)
+            st = append_slurm_job(out, &job, err);
         text = end + (*end == '\n');
     }
     if (st != KILN_OK) kiln_slurm_jobs_release(out);

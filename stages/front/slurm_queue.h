@@ -26,11 +26,12 @@ typedef struct {
 typedef struct {
     kiln_slurm_job *job; /* owned */
     size_t n;
+    kiln_slurm_job ended; /* the round's job that has ended last, as far as Slurm still knows it; id "": none */
 } kiln_slurm_jobs;
 
-/* Reads squeue's answer, in which ended jobs may stand, and jobs of others: only those of this folder that have not ended are kept.
- * A job that is put back into the queue is first COMPLETING, then PENDING, so both count. KILN_E_IO: a job of this bake has an id
- * that is none. */
+/* Reads squeue's answer, in which ended jobs may stand, and jobs of others: only those of this folder that have not ended are kept,
+ * and the last round's job that has. A job that is put back into the queue is first COMPLETING, then PENDING, so both count.
+ * KILN_E_IO: a job of this bake has an id that is none. */
 kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slurm_jobs *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_slurm_jobs_release(kiln_slurm_jobs *jobs);
 

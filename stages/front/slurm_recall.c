@@ -3,7 +3,8 @@
  *   splatkiln-slurm 1
  *   bake /shared/city/bake
  *   tasks 64
- *   sbatch --gres=gpu:1       a line for each word
+ *   concurrent 16
+ *   sbatch --gres=gpu:1       a line for each word of each list of slurm_settings.h
  *   end
  */
 #include "stages/front/slurm_recall.h"
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECALL_MAX = 65536, SBATCH_WORDS_MAX = 1024 };
+enum { RECALL_MAX = 65536, LIST_WORDS_MAX = 1024 };
 static const char first_line[] = "splatkiln-slurm 1";
 
 /* ---- the folder ------------------------------------------------------------------------------------------------------- */
@@ -94,26 +95,29 @@ static void recall_name(const char *out, char name[33]) { kiln_hash_hex(kiln_has
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */
 
-static bool read_tasks(const char *text, uint32_t *out)
+static bool read_tasks(const char *text, uint32_t least, uint32_t *out)
 {
     const size_t n = strspn(text, "0123456789");
     if (n == 0 || n > 6 || text[n]) return false;
     *out = (uint32_t)strtoul(text, NULL, 10);
-    return *out >= 1 && *out <= KILN_ROUND_TASKS_MAX;
+    return *out >= least && *out <= KILN_ROUND_TASKS_MAX;
 }
 
-static kiln_status read_recall_line(const char *line, const char *out, kiln_slurm_recall *recall, bool *sound, kiln_error *err)
+static kiln_status read_recall_line(const char *line, const char *out, kiln_slurm_settings *recall, bool *sound, kiln_error *err)
 {
-    static const char bake[] = "bake ", tasks[] = "tasks ", sbatch[] = "sbatch ";
+    static const char bake[] = "bake ", tasks[] = "tasks ", concurrent[] = "concurrent ";
+    kiln_slurm_list list;
+    const char *word;
     *sound = true;
-    if (!strncmp(line, sbatch, strlen(sbatch)) && recall->sbatch.n < SBATCH_WORDS_MAX)
-        return kiln_words_add(&recall->sbatch, line + strlen(sbatch), err);
+    if (kiln_slurm_list_find(line, ' ', &list, &word) && recall->list[list].n < LIST_WORDS_MAX)
+        return kiln_words_add(&recall->list[list], word, err);
     *sound = (!strncmp(line, bake, strlen(bake)) && !strcmp(line + strlen(bake), out)) ||
-             (!strncmp(line, tasks, strlen(tasks)) && read_tasks(line + strlen(tasks), &recall->tasks));
+             (!strncmp(line, tasks, strlen(tasks)) && read_tasks(line + strlen(tasks), 1, &recall->tasks)) ||
+             (!strncmp(line, concurrent, strlen(concurrent)) && read_tasks(line + strlen(concurrent), 0, &recall->concurrent));
     return KILN_OK;
 }
 
-static kiln_status parse_recall(char *text, const char *out, kiln_slurm_recall *recall, bool *sound, kiln_error *err)
+static kiln_status parse_recall(char *text, const char *out, kiln_slurm_settings *recall, bool *sound, kiln_error *err)
 {
     char *at = text;
     *sound = true;
@@ -151,7 +155,7 @@ static kiln_status read_own_file(int in, const char *name, char **text, kiln_err
     return st;
 }
 
-static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_recall *recall, bool *known, kiln_error *err)
+static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_settings *recall, bool *known, kiln_error *err)
 {
     char name[33], *text = NULL;
     int fd;
@@ -169,17 +173,16 @@ static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_re
     return st;
 }
 
-kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slurm_recall *recall, bool *known, char *why,
+kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slurm_settings *recall, bool *known, char *why,
                                    kiln_error *err)
 {
     kiln_error reason = {0};
-    *recall = (kiln_slurm_recall){0};
+    *recall = (kiln_slurm_settings){0};
     *known = false;
     *why = '\0';
     const kiln_status st = read_recall(out, scene, recall, known, &reason);
     if (st == KILN_OK) return KILN_OK;
-    kiln_words_release(&recall->sbatch);
-    *recall = (kiln_slurm_recall){0};
+    kiln_slurm_settings_release(recall);
     *known = false;
     if (st == KILN_E_NOMEM) return kiln_fail(err, st, "%s", reason.msg);
     (void)snprintf(why, 512, "%.500s", reason.msg);
@@ -188,16 +191,24 @@ kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slur
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------- */
 
-static kiln_status print_recall(const char *out, const kiln_slurm_recall *recall, kiln_buffer *b, kiln_error *err)
+static kiln_status print_recall_list(kiln_slurm_list list, const kiln_words *words, kiln_buffer *b, kiln_error *err)
+{
+    const char *name = kiln_slurm_list_name(list);
+    if (words->n > LIST_WORDS_MAX) return kiln_fail(err, KILN_E_INPUT, "--%s has too many words", name);
+    for (size_t i = 0; i < words->n; i++) {
+        if (strchr(words->word[i], '\n')) return kiln_fail(err, KILN_E_INPUT, "a word of --%s has a line break", name);
+        KILN_TRY(kiln_buffer_printf(b, err, "%s %s\n", name, words->word[i]));
+    }
+    return KILN_OK;
+}
+
+static kiln_status print_recall(const char *out, const kiln_slurm_settings *recall, kiln_buffer *b, kiln_error *err)
 {
     KILN_TRY(kiln_buffer_printf(b, err, "%s\nbake %s\ntasks %u\n", first_line, out, recall->tasks));
-    for (size_t i = 0; i < recall->sbatch.n; i++) {
-        if (strchr(recall->sbatch.word[i], '\n')) return kiln_fail(err, KILN_E_INPUT, "an option of sbatch has a line break");
-        KILN_TRY(kiln_buffer_printf(b, err, "sbatch %s\n", recall->sbatch.word[i]));
-    }
+    if (recall->concurrent) KILN_TRY(kiln_buffer_printf(b, err, "concurrent %u\n", recall->concurrent));
+    for (int i = 0; i < KILN_SLURM_LISTS; i++) KILN_TRY(print_recall_list((kiln_slurm_list)i, &recall->list[i], b, err));
     KILN_TRY(kiln_buffer_printf(b, err, "end\n"));
-    if (b->size < RECALL_MAX && recall->sbatch.n <= SBATCH_WORDS_MAX) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the options of sbatch are too long");
+    return b->size < RECALL_MAX ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "the settings of the jobs are too long");
 }
 
 static kiln_status write_own_file(int in, const char *name, const kiln_buffer *b, kiln_error *err)
@@ -215,7 +226,7 @@ static kiln_status write_own_file(int in, const char *name, const kiln_buffer *b
     return kiln_fail(err, KILN_E_IO, "cannot write the file '%s': %s", name, strerror(error));
 }
 
-kiln_status kiln_slurm_recall_write(const char *out, const char *scene, const kiln_slurm_recall *recall, kiln_error *err)
+kiln_status kiln_slurm_recall_write(const char *out, const char *scene, const kiln_slurm_settings *recall, kiln_error *err)
 {
     char name[33];
     kiln_buffer b = {0};

@@ -13,16 +13,16 @@
 
 /* Each of these would make several jobs of one, keep a job from being the next of its chain, or replace what is set here. */
 static const char *const refused_options[] = {
-    "array",     "chdir",  "comment",  "dependency", "error",     "export", "hold", "job-name",
-    "open-mode", "output", "parsable", "signal",     "test-only", "wait",   "wrap",
+    "array",    "chdir",     "clusters", "comment",  "dependency", "error",     "export", "export-file", "hold",
+    "job-name", "open-mode", "output",   "parsable", "signal",     "test-only", "wait",   "wrap",
 };
-static const char refused_letters[] = "aDdeHJoW";
+static const char refused_letters[] = "aDdeHJMoW";
 static const char letters_alone[] = "hHIkOQRsuvVW"; /* those of sbatch without a value */
 
-static kiln_status refuse_option(const char *word, kiln_error *err)
+static kiln_status refuse_option(const char *name, const char *word, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is not for the jobs of a bake, which set it themselves or need it unset",
-                     word);
+    return kiln_fail(err, KILN_E_USAGE, "--%s: '%.60s' is not for the jobs of a bake, which set it themselves or need it unset",
+                     name, word);
 }
 
 /* sbatch takes any beginning of a long name that is no beginning of another. */
@@ -52,20 +52,28 @@ static bool wants_value(const char *word)
     return *word && !word[1];
 }
 
-kiln_status kiln_slurm_options_check(const kiln_words *sbatch, kiln_error *err)
+kiln_status kiln_slurm_options_check(const kiln_words *sbatch, const char *name, kiln_error *err)
 {
     for (size_t i = 0; i < sbatch->n; i++) {
         const char *word = sbatch->word[i];
         if (word[0] != '-' && (i == 0 || !wants_value(sbatch->word[i - 1]))) /* sbatch would take it for the script */
-            return kiln_fail(err, KILN_E_USAGE, "--sbatch: '%.60s' is no option of sbatch", word);
-        if (!strcmp(word, "--")) return refuse_option(word, err); /* the next word would be the script */
+            return kiln_fail(err, KILN_E_USAGE, "--%s: '%.60s' is no option of sbatch", name, word);
+        /* Behind -- the next word would be the script, behind : the next component of a heterogeneous job. */
+        if (!strcmp(word, "--") || !strcmp(word, ":")) return refuse_option(name, word, err);
         if (word[0] != '-' || !word[1]) continue;
-        if (word[1] == '-' ? is_refused_long(word + 2) : is_refused_short(word + 1)) return refuse_option(word, err);
+        if (word[1] == '-' ? is_refused_long(word + 2) : is_refused_short(word + 1)) return refuse_option(name, word, err);
     }
     return KILN_OK;
 }
 
 /* ---- one job ---------------------------------------------------------------------------------------------------------- */
+
+static kiln_status add_site_options(const kiln_slurm_bake *b, kiln_slurm_list kind, kiln_words *w, kiln_error *err)
+{
+    KILN_TRY(kiln_words_add(w, "sbatch", err));
+    KILN_TRY(kiln_words_add_all(w, &b->settings->list[KILN_SLURM_SBATCH], err));
+    return kiln_words_add_all(w, &b->settings->list[kind], err);
+}
 
 /* In front of what kind of job it is. What the user gave comes first, so that it cannot replace what these jobs need. */
 static kiln_status add_sbatch_options(const kiln_slurm_bake *b, const char *kind, const char *stage, const char *key, kiln_words *w,
@@ -75,9 +83,12 @@ static kiln_status add_sbatch_options(const kiln_slurm_bake *b, const char *kind
     for (const char *c = b->folder.path; *c; *to++ = *c++)
         if (*c == '%') *to++ = '%';
     *to = '\0';
-    const char *const number = strcmp(kind, "task") ? "round-%j" : "tasks-%A_%a";
-    KILN_TRY(kiln_words_add(w, "sbatch", err));
-    KILN_TRY(kiln_words_add_all(w, b->sbatch, err));
+    const bool is_task = !strcmp(kind, "task");
+    const char *const number = is_task ? "tasks-%A_%a" : "round-%j", *mail = kiln_slurm_list_text(b->settings, KILN_SLURM_MAIL);
+    KILN_TRY(add_site_options(b, is_task ? KILN_SLURM_SBATCH_TASK : KILN_SLURM_SBATCH_ROUND, w, err));
+    /* A bake that does not come to its end has a round's job that failed or was killed. */
+    if (*mail && !is_task) KILN_TRY(kiln_words_addf(w, err, "--mail-type=FAIL"));
+    if (*mail && !is_task) KILN_TRY(kiln_words_addf(w, err, "--mail-user=%s", mail));
     KILN_TRY(kiln_words_add(w, "--parsable", err));
     KILN_TRY(kiln_words_add(w, "--requeue", err));
     KILN_TRY(kiln_words_add(w, "--open-mode=append", err));
@@ -107,6 +118,7 @@ static kiln_status add_job_words(const kiln_slurm_bake *b, const char *kind, kil
     KILN_TRY(kiln_words_addf(w, err, "%s/../share/splatkiln/slurm/job.sh", folder));
     (void)snprintf(script, sizeof script, "%s", w->word[w->n - 1]);
     if (access(script, R_OK) != 0) return kiln_fail(err, KILN_E_IO, "cannot find '%s'; is the installation whole?", script);
+    KILN_TRY(kiln_words_add(w, kiln_slurm_list_text(b->settings, KILN_SLURM_SETUP), err));
     KILN_TRY(kiln_words_add(w, b->kiln, err));
     KILN_TRY(kiln_words_add(w, "slurm", err));
     KILN_TRY(kiln_words_add(w, "--job", err));
@@ -114,20 +126,18 @@ static kiln_status add_job_words(const kiln_slurm_bake *b, const char *kind, kil
     KILN_TRY(kiln_words_addf(w, err, "folder=%s", b->folder.path));
     KILN_TRY(kiln_words_addf(w, err, "cwd=%s", b->cwd));
     KILN_TRY(kiln_words_addf(w, err, "chain=%s", b->chain));
-    KILN_TRY(kiln_words_addf(w, err, "tasks=%u", b->tasks));
+    KILN_TRY(kiln_words_addf(w, err, "tasks=%u", b->settings->tasks));
+    KILN_TRY(kiln_words_addf(w, err, "concurrent=%u", b->settings->concurrent));
     KILN_TRY(kiln_words_addf(w, err, "tmpdir=%s", b->tmpdir));
-    for (size_t i = 0; i < b->sbatch->n; i++) KILN_TRY(kiln_words_addf(w, err, "sbatch=%s", b->sbatch->word[i]));
+    KILN_TRY(kiln_slurm_settings_words(b->settings, w, err));
     return add_stages(b, w, err);
 }
 
-/* The last words, then sbatch. id: "17" of "17;cluster". */
-static kiln_status submit_job(const kiln_slurm_bake *b, kiln_words *w, char id[KILN_SLURM_ID_MAX], kiln_error *err)
+/* id: "17" of "17;cluster". */
+static kiln_status call_sbatch(const kiln_slurm_bake *b, const kiln_words *w, char id[KILN_SLURM_ID_MAX], kiln_error *err)
 {
     kiln_command_answer a = {0};
     kiln_status st;
-    KILN_GO(kiln_words_add(w, "--", err));
-    KILN_GO(kiln_words_add_all(w, b->typed, err));
-    KILN_GO(kiln_slurm_logs_check(&b->folder, b->chain, err));
     KILN_GO(kiln_slurm_call(w, b->tmpdir, &a, err));
     const char *text = kiln_command_text(&a.out);
     const size_t n = strspn(text, "0123456789");
@@ -137,6 +147,15 @@ static kiln_status submit_job(const kiln_slurm_bake *b, kiln_words *w, char id[K
 done:
     kiln_command_release(&a);
     return st;
+}
+
+/* The last words, then sbatch. */
+static kiln_status submit_job(const kiln_slurm_bake *b, kiln_words *w, char id[KILN_SLURM_ID_MAX], kiln_error *err)
+{
+    KILN_TRY(kiln_words_add(w, "--", err));
+    KILN_TRY(kiln_words_add_all(w, b->typed, err));
+    KILN_TRY(kiln_slurm_logs_check(&b->folder, b->chain, err));
+    return call_sbatch(b, w, id, err);
 }
 
 static kiln_status add_dependency(const kiln_words *behind, kiln_words *w, kiln_error *err)
@@ -190,7 +209,12 @@ static kiln_status submit_array(const kiln_slurm_bake *b, const kiln_open_round 
     kiln_words w = {0};
     kiln_status st;
     KILN_GO(add_sbatch_options(b, "task", round->stage, round->key, &w, err));
-    KILN_GO(kiln_words_addf(&w, err, "--array=%s", list));
+    if (b->settings->concurrent)
+        KILN_GO(kiln_words_addf(&w, err, "--array=%s%%%u", list, b->settings->concurrent));
+    else
+        KILN_GO(kiln_words_addf(&w, err, "--array=%s", list));
+    /* Each array has a limit of its own: of two that are long enough to need it, one is behind the other. */
+    if (b->settings->concurrent && ids->n) KILN_GO(add_dependency(ids, &w, err));
     KILN_GO(add_job_words(b, "task", &w, err));
     KILN_GO(kiln_words_addf(&w, err, "first=%s", round->stage));
     KILN_GO(kiln_words_addf(&w, err, "plan=%s", round->key));
@@ -219,5 +243,31 @@ kiln_status kiln_slurm_submit_tasks(const kiln_slurm_bake *b, const kiln_open_ro
     }
 done:
     kiln_buffer_release(&list);
+    return st;
+}
+
+/* ---- the mail at the end ----------------------------------------------------------------------------------------------- */
+
+/* Slurm sends mails, about jobs, and which round's job is the last one it is not told. So the mail is about a job of its own, which
+ * does nothing: the folder's name is in its subject. */
+kiln_status kiln_slurm_submit_mail(const kiln_slurm_bake *b, kiln_error *err)
+{
+    char id[KILN_SLURM_ID_MAX], out[KILN_PATH_MAX];
+    const char *mail = kiln_slurm_list_text(b->settings, KILN_SLURM_MAIL);
+    kiln_words w = {0};
+    kiln_status st = KILN_OK;
+    if (!*mail) return KILN_OK;
+    (void)snprintf(out, sizeof out, "%.*s", (int)(strlen(b->folder.path) - strlen("/slurm")), b->folder.path);
+    KILN_GO(add_site_options(b, KILN_SLURM_SBATCH_ROUND, &w, err));
+    KILN_GO(kiln_words_add(&w, "--parsable", err));
+    KILN_GO(kiln_words_add(&w, "--time=1", err));
+    KILN_GO(kiln_words_add(&w, "--output=/dev/null", err));
+    KILN_GO(kiln_words_addf(&w, err, "--job-name=kiln: %s is finished", out));
+    KILN_GO(kiln_words_add(&w, "--mail-type=END", err));
+    KILN_GO(kiln_words_addf(&w, err, "--mail-user=%s", mail));
+    KILN_GO(kiln_words_add(&w, "--wrap=true", err));
+    KILN_GO(call_sbatch(b, &w, id, err));
+done:
+    kiln_words_release(&w);
     return st;
 }

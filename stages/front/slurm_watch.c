@@ -4,10 +4,11 @@
 
 #include "base/log.h"
 #include "base/quote.h"
-#include "stages/engine/json_text.h"
 #include "stages/front/open_round.h"
 #include "stages/front/programs.h"
 #include "stages/front/slurm_calls.h"
+#include "stages/front/slurm_last_job.h"
+#include "stages/front/slurm_state.h"
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
@@ -17,40 +18,6 @@
 enum { CANCEL_LOOKS = 10, COMPLETING_LOOKS = 60 };
 
 /* ---- --status --------------------------------------------------------------------------------------------------------- */
-
-/* What kiln-info says of the manifest; NULL: it says nothing, or there is no manifest. */
-static kiln_status ask_info(const kiln_slurm_bake *b, json_t **out, kiln_error *err)
-{
-    char path[KILN_PATH_MAX];
-    kiln_words words = {0};
-    kiln_command_answer a = {0};
-    kiln_status st;
-    *out = NULL;
-    if (!kiln_is_file(b->folder.manifest)) return KILN_OK;
-    KILN_TRY(kiln_program_path("info", path, err));
-    const char *const said[] = {path, b->folder.manifest, "--json", "--allow-network-fs"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) KILN_GO(kiln_words_add(&words, said[i], err));
-    KILN_GO(kiln_command_ask(&words, NULL, &a, err));
-    if (a.code == 0) KILN_GO(kiln_json_parse(kiln_command_text(&a.out), a.out.size, 0, "what kiln-info says", out, NULL, err));
-done:
-    kiln_command_release(&a);
-    kiln_words_release(&words);
-    return st;
-}
-
-/* "fresh" and so on; "not begun": the manifest does not have the stage. */
-static const char *stage_state_text(const json_t *info, const char *stage)
-{
-    const json_t *row;
-    size_t i;
-    json_array_foreach(json_object_get(info, "stages"), i, row)
-    {
-        const char *name = json_string_value(json_object_get(row, "name"));
-        const char *state = json_string_value(json_object_get(row, "state"));
-        if (name && state && !strcmp(name, stage)) return state;
-    }
-    return "not begun";
-}
 
 /* "8 of 8 parts are there, missing: 2,5-7" */
 static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_round *open, kiln_error *err)
@@ -73,18 +40,27 @@ static kiln_status print_stages(const kiln_slurm_bake *b, kiln_error *err)
     kiln_open_round open;
     json_t *info;
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
-    KILN_TRY(ask_info(b, &info, err));
+    KILN_TRY(kiln_slurm_ask_info(b, &info, err));
     kiln_status st = KILN_OK;
     for (size_t i = 0; i < b->commands.n && st == KILN_OK; i++) {
         const char *stage = b->commands.stage[i].stage;
         if (open.there && !strcmp(open.stage, stage))
             st = print_open_round(b, &open, err);
         else
-            kiln_print("%-8s %s", stage, stage_state_text(info, stage));
+            kiln_print("%-8s %s", stage, kiln_slurm_stage_state(info, stage));
     }
     if (st == KILN_OK && open.there && !kiln_slurm_command_of(b, open.stage)) st = print_open_round(b, &open, err);
     json_decref(info);
     return st;
+}
+
+static kiln_status print_lost_tasks(const kiln_slurm_bake *b, kiln_error *err)
+{
+    char line[300];
+    bool there;
+    KILN_TRY(kiln_slurm_note_read(&b->folder, "lost", line, sizeof line, &there, err));
+    if (there) kiln_print("%s", line);
+    return KILN_OK;
 }
 
 static bool is_held(const kiln_slurm_job *job, const void *context)
@@ -107,14 +83,26 @@ static void print_slurm_jobs(const kiln_slurm_jobs *jobs)
     if (held) kiln_print("Slurm holds jobs that it could not start: the same kiln slurm releases them");
 }
 
-static kiln_status print_bake_end(const kiln_slurm_bake *b, kiln_error *err)
+/* The sentence for a bake that has no job and no end. */
+static kiln_status say_not_finished(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs, char *out, kiln_error *err)
+{
+    char why[KILN_SLURM_WHY_MAX];
+    KILN_TRY(kiln_slurm_last_job_text(&b->folder, jobs, why, err));
+    (void)snprintf(out, KILN_SLURM_WHY_MAX, "no job is left, and the bake is not finished: %.840s",
+                   *why ? why : "the same kiln slurm goes on");
+    return KILN_OK;
+}
+
+static kiln_status print_bake_end(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs, kiln_error *err)
 {
     kiln_slurm_end end;
+    char why[KILN_SLURM_WHY_MAX];
     KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
+    if (!end.there) KILN_TRY(say_not_finished(b, jobs, why, err));
     if (!end.there)
-        kiln_print("no job is left, and the bake is not finished: the same kiln slurm goes on");
+        kiln_print("%s; see %s", why, b->folder.path);
     else if (end.code == 0)
-        kiln_print("finished");
+        kiln_print("finished%s%s", *end.why ? ": " : "", end.why);
     else
         kiln_print("no job is left: %s; see %s", end.why, b->folder.path);
     return KILN_OK;
@@ -123,12 +111,15 @@ static kiln_status print_bake_end(const kiln_slurm_bake *b, kiln_error *err)
 kiln_status kiln_slurm_status(const kiln_slurm_bake *b, kiln_error *err)
 {
     kiln_slurm_jobs jobs;
+    KILN_TRY(print_stages(b, err));
+    KILN_TRY(print_lost_tasks(b, err));
+    (void)fflush(stdout); /* Slurm may take its time, and its part comes last */
     KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
-    kiln_status st = print_stages(b, err);
-    if (st == KILN_OK && jobs.n)
+    kiln_status st = KILN_OK;
+    if (jobs.n)
         print_slurm_jobs(&jobs);
-    else if (st == KILN_OK)
-        st = print_bake_end(b, err);
+    else
+        st = print_bake_end(b, &jobs, err);
     kiln_slurm_jobs_release(&jobs);
     return st;
 }
@@ -207,12 +198,13 @@ static kiln_status refuse_held(const kiln_slurm_jobs *jobs, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "Slurm cannot start jobs of this bake (%s), see --status", list);
 }
 
-/* One look; *n: how many jobs there are. */
-static kiln_status look_and_release(const kiln_slurm_bake *b, unsigned *releases, size_t *n, kiln_error *err)
+/* One look; *n: how many jobs there are. why: what became of the last one where the bake has not ended. */
+static kiln_status look_and_release(const kiln_slurm_bake *b, unsigned *releases, size_t *n, char *why, kiln_error *err)
 {
     kiln_slurm_jobs jobs;
     size_t released;
     KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
+    if (jobs.n == 0) KILN_TRY(say_not_finished(b, &jobs, why, err));
     kiln_status st = kiln_slurm_release_held(&jobs, &released, err);
     if (st == KILN_OK && released && ++*releases == KILN_SLURM_RELEASES) st = refuse_held(&jobs, err);
     *n = jobs.n;
@@ -231,20 +223,21 @@ static void tell_end(const kiln_slurm_bake *b, const kiln_slurm_end *end)
 kiln_status kiln_slurm_wait(const kiln_slurm_bake *b, int *code, kiln_error *err)
 {
     kiln_slurm_end end;
+    char why[KILN_SLURM_WHY_MAX] = "";
     unsigned releases = 0;
     size_t n;
     (void)fflush(stdout);
     /* A job that submits another one is there until the other is: two looks without a job are an end. */
     for (unsigned misses = 0; misses < 2; (void)sleep(1)) {
-        KILN_TRY(look_and_release(b, &releases, &n, err));
+        KILN_TRY(look_and_release(b, &releases, &n, why, err));
         misses = n ? 0 : misses + 1;
     }
     KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
-    if (!end.there) return kiln_fail(err, KILN_E_IO, "no job is left, and the bake is not finished; see %s", b->folder.path);
+    if (!end.there) return kiln_fail(err, KILN_E_IO, "%s; see %s", why, b->folder.path);
     *code = end.code;
     if (end.code)
         tell_end(b, &end);
     else
-        kiln_print(KILN_SLURM ": the bake is finished");
+        kiln_print(KILN_SLURM ": the bake is finished%s%s", *end.why ? ": " : "", end.why);
     return KILN_OK;
 }

@@ -62,9 +62,10 @@ rm -r "$KILN_TMP/told"
 # ---- the commands of the stages, for scripts: quoted, checked, none run; run by a shell they are the bake ----
 must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/it's by hand" --min_opacity 0.02 --chunk-max 512 --threads 2 --print-commands
 [ ! -e "$KILN_TMP/it's by hand" ] || fail "--print-commands made something"
-[ "$(sed "s/.*kiln-\([a-z]*\)'.*/\1/" "$KILN_TMP/out" | paste -sd ' ')" = "import $STAGES" ] || fail "commands: $(cat "$KILN_TMP/out")"
+[ "$(sed "s/.*kiln-\([a-z]*\)'.*/\1/" "$KILN_TMP/out" | paste -sd ' ')" = "import $STAGES report" ] || fail "commands: $(cat "$KILN_TMP/out")"
 sh -e "$KILN_TMP/out" >/dev/null 2>"$KILN_TMP/err" || fail "the commands: $(cat "$KILN_TMP/err")"
 same "$db" "$KILN_TMP/it's by hand/manifest.db"
+[ -s "$KILN_TMP/it's by hand/report.html" ] || fail "the commands make no report"
 must 2 front pipeline "$KILN_TMP/s" --print-commands --min-opacty 1
 must 2 front pipeline "$KILN_TMP/s" --print-commands --out 'a
 b'; says 'has a line break'

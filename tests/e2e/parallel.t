@@ -20,6 +20,23 @@ cat >bin/kiln <<E2
 E2
 chmod +x bin/*
 export TASKS=3 GPUS=2 KILN=$KILN_TMP/bin/kiln
+# A second call beside the first, and right after it was killed, while a task of it still works, does not run.
+cat >slow <<E3
+#!/bin/sh
+case " \$* " in *' --shard 1/3 '*) touch '$KILN_TMP/begun'; sleep 1000 ;; esac
+E3
+sed '1r slow' bin/kiln-tiles | sed '2d' >bin/once && mv bin/kiln-tiles fast && mv bin/once bin/kiln-tiles && chmod +x bin/kiln-tiles
+setsid "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles >/dev/null 2>&1 &
+first=$!
+for _ in $(seq 600); do [ -e begun ] && break; sleep 0.1; done
+must 75 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
+kill -KILL "$first"; wait "$first" 2>/dev/null
+must 75 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
+grep -q 'tasks of one that was killed, are at work' err || fail "$(cat err)"
+kill -KILL -- "-$first" 2>/dev/null
+for _ in $(seq 100); do flock -n hosts/parallel true && break; sleep 0.1; done
+mv fast bin/kiln-tiles
+rm -rf hosts gpus
 touch deadly
 must 1 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
 grep -q 'tasks of tiles failed' err || fail "$(cat err)"
@@ -39,4 +56,7 @@ must 0 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,til
 KILN_FAULT='unit=pairs*cam2*:exit' must 7 "$example" "it's a scene" --out part --stages import,knn,prune,chunk,tiles,export --allow-partial
 [ -n "$(ls part/export)" ] || fail "--allow-partial did not go on: $(cat err)"
 [ ! -e part/manifest.db.claim ] || fail "a claim is left"
+# All stages: with the report that a bake ends with.
+must 0 "$example" "it's a scene" --out whole
+[ -s whole/report.html ] || fail "no report: $(cat err)"
 exit 0

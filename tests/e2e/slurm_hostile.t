@@ -115,7 +115,7 @@ if begin settings-appear-later; then # somebody writes them while jobs wait
     job 'any' 1
     end
 fi
-for name in lock settings settings.new commands commands.new ended ended.new cancelled partial-import arrays chain; do
+for name in lock settings settings.new commands commands.new begun ended ended.new cancelled partial-import arrays chain; do
     begin "link-$name" || continue
     rm -f "$out/slurm/$name"
     ln -s "$victims/one" "$out/slurm/$name"
@@ -127,7 +127,7 @@ for name in lock settings settings.new commands commands.new ended ended.new can
     slurm 'any' --wait
     end
 done
-for name in lock ended cancelled settings commands chain; do
+for name in lock begun ended cancelled settings commands chain; do
     begin "pipe-$name" || continue
     rm -f "$out/slurm/$name"
     mkfifo "$out/slurm/$name"

@@ -2,21 +2,25 @@
 # Sourced from the repository's root after lib.sh and slurm_cluster.sh.
 #
 #   jobs_start [LINE...]  starts a cluster (slurm_start) for the stand-in, and goes into KILN_TMP
+#   jobs_place            makes a kiln with these stages alone, and goes into KILN_TMP
 #   new NAME              the next bake is OUT=KILN_TMP/NAME
 #   on_hosts WORD...      kiln slurm with these options, of that bake
 #   says PATTERN          the last command says so
 #   finished [N]          the bake is whole: each unit was computed once, N of them by a round's own job
 #   wait_for COMMAND      until it succeeds
 # kiln itself is the real one, which finds its stages beside itself.
-jobs_start() {
+jobs_place() {
     mkdir -p "$KILN_TMP/bin" "$KILN_TMP/share/splatkiln"
     cp "$KILN_BIN/kiln" "$KILN_TMP/bin/kiln"
     ln -s "$PWD/pipelines/slurm" "$KILN_TMP/share/splatkiln/slurm"
     for name in info import $STAGES lod; do ln -s "$PWD/tests/e2e/slurm_stand_in.sh" "$KILN_TMP/bin/kiln-$name"; done
     export KILN_BIN XDG_STATE_HOME=$KILN_TMP/state
-    slurm_start "$KILN_TMP/cluster" "$@"
     cd "$KILN_TMP" || fail "cd"
     mkdir "a scene"
+}
+jobs_start() {
+    slurm_start "$KILN_TMP/cluster" "$@"
+    jobs_place
 }
 on_hosts() {
     "$KILN_TMP/bin/kiln" slurm "a scene" --out "$out" --stages import,tiles,export --allow-partial --scratch-dir "it's here" "$@"

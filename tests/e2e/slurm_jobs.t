@@ -31,7 +31,10 @@ must 0 on_hosts --status; says 'no job is left: baked in part: units of import'
 [ "$(find "$out/slurm/parts" -name '*.bad' | wc -l)" = 1 ] || fail "the torn part was not put aside"
 for gpu in 0 1; do grep -q "gpu=$gpu\$" "$out/computed" || fail "no task had GPU $gpu: $(cat "$out/computed")"; done
 [ "$(grep -c 'gpu=[01]$' "$out/computed")" = 18 ] || fail "a task had no GPU or both: $(cat "$out/computed")"
-find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task that did its work says something"
+for log in $(cd "$out/slurm" && find . -name 'tiles-tasks-*_1.log' | tr -d ' '); do
+    [ "$(sed -E 's/^kiln slurm: job [0-9]+ on [^ ]+, 20[^ ]+Z, 2 CPUs, 100 MiB a CPU$/begin/; s/^kiln slurm: ends with 0 after [0-9.]+ s; its largest process took [0-9]+ MiB$/end/' \
+        "$out/slurm/$log" | paste -sd ' ')" = 'begin end' ] || fail "the log of a task that did its work: $(cat "$out/slurm/$log")"
+done
 
 # ---- a plan stands: what to do is said ----
 claim import 1 4 >"$out/manifest.db.claim"

@@ -62,7 +62,7 @@ plan() {
     [ -n "$round" ] || { finish; exit 0; }
     what=$(fault "$round-0")
     [ "$what" != hang ] || { sleep 1000; exit 70; }
-    [ -z "$what" ] || exit "$what"
+    [ -z "$what" ] || { echo "kiln-$stage: $stage is told to fail" >&2; exit "$what"; }
     printf 'splatkiln-claim 1\nstage %s\nplan %s\nhost here\nstart now\ntasks %d\nunits 10\ndue 0-9\nwhat units\nend\n' \
         "$stage" "$(key "$round")" "$1" >"$claim.new"
     mv "$claim.new" "$claim"

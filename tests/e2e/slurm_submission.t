@@ -41,7 +41,7 @@ submitted 'a stage that has no rounds' env KILN_NETWORK_FS="$KILN_TMP" "$KILN_BI
 
 # ---- options of sbatch -----------------------------------------------------------------------------------------------------
 for word in --array=0-3 '-a 0-3' --wait -W --wrap=true --hold --test-only --chdir=/ --parsable --signal=B:1 --export=NONE --output=x --error=x \
-    --job-name=x --dependency=1 --arr=1 script; do
+    --job-name=x --dependency=1 --arr=1 --clusters=all -Mall --export-file=x '--exclusive : --mem=1' script; do
     refused "--sbatch='$word'" 2 '--sbatch: ' "$KILN_BIN/kiln" slurm s --sbatch="--time=1 $word"
 done 2>/dev/null
 refused 'a command in --sbatch' 2 'is not expanded' "$KILN_BIN/kiln" slurm s --sbatch='--comment=$(touch PWNED)'

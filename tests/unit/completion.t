@@ -57,7 +57,7 @@ is '<a.db><scene dir>' kiln knn --neighbors 4 --force --json=yes ''
 is '<a.db><scene dir>' kiln knn --neighbors = 4 --sync = yes ''
 is '<scene dir>' kiln pipeline --out s
 is '<demo>' kiln generate d
-is '<--sbatch>' kiln slurm --sb
+is '<--sbatch><--sbatch-task><--sbatch-round>' kiln slurm --sb
 is '<--tasks>' kiln slurm --tasks
 is '<inria>' kiln slurm s --profile in
 is '<>' kiln slurm --pri

@@ -100,7 +100,7 @@ static kiln_status check_options_of(const char *text)
     kiln_words w = {0};
     kiln_error err = {0};
     assert_int_equal(kiln_words_split(text, "--sbatch", &w, &err), KILN_OK);
-    const kiln_status st = kiln_slurm_options_check(&w, &err);
+    const kiln_status st = kiln_slurm_options_check(&w, "sbatch", &err);
     kiln_words_release(&w);
     return st;
 }
@@ -287,6 +287,8 @@ static void tasks_are_listed_as_arrays(void **state)
 
 static char folder[] = "/tmp/kiln-slurm-words.XXXXXX";
 
+static const char *due_of_claim = "0-4\ndue 9-200000";
+
 static void write_claim(const char *stage, const char *tasks)
 {
     char path[sizeof folder + 32];
@@ -295,9 +297,9 @@ static void write_claim(const char *stage, const char *tasks)
     assert_non_null(f);
     (void)fprintf(
         f,
-        "splatkiln-claim 1\nstage %s\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks %s\nunits 5\n"
-        "due 0-2\nwhat units\nend\n",
-        stage, tasks);
+        "splatkiln-claim 1\nstage %s\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks %s\nunits 500000\n"
+        "due %s\nwhat units\nend\n",
+        stage, tasks, due_of_claim);
     assert_int_equal(fclose(f), 0);
 }
 
@@ -318,12 +320,26 @@ static void a_claim_that_is_none_is_refused(void **state)
     kiln_error err = {0};
     (void)state;
     assert_int_equal(read_round("prune", "100000", &open, &err), KILN_OK);
-    assert_true(open.there && open.tasks == 100000 && open.units == 5 && open.due == 3);
+    assert_true(open.there && open.tasks == 100000 && open.units == 500000 && open.due == 199997);
     assert_string_equal(open.key, "0123456789abcdef0123456789abcdef");
     for (size_t i = 0; i < COUNT(stages); i++)
         if (read_round(stages[i], "2", &open, &err) != KILN_E_INPUT || open.there) fail_msg("the stage '%s' is taken", stages[i]);
     for (size_t i = 0; i < COUNT(tasks); i++)
         if (read_round("prune", tasks[i], &open, &err) != KILN_E_INPUT || open.there) fail_msg("'%s' tasks are taken", tasks[i]);
+}
+
+/* A task without a unit would wait in a queue, start, and find nothing to do. */
+static void a_round_has_no_more_tasks_than_units(void **state)
+{
+    kiln_open_round open;
+    kiln_error err = {0};
+    (void)state;
+    due_of_claim = "2-3\ndue 7-7";
+    assert_int_equal(read_round("prune", "8", &open, &err), KILN_OK);
+    assert_int_equal(open.tasks, 3);
+    assert_int_equal(read_round("prune", "2", &open, &err), KILN_OK);
+    assert_int_equal(open.tasks, 2);
+    due_of_claim = "0-4\ndue 9-200000";
 }
 
 static void only_parts_of_the_round_count(void **state)
@@ -385,9 +401,9 @@ static void words_of_a_job_are_a_closed_list(void **state)
     const char *const words[] = {TASK, "sbatch=--a b", "sbatch=-c", "--", "scene", "--wait", NULL};
     (void)state;
     assert_int_equal(read_job(words, &w), KILN_OK);
-    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.tasks == 4 && w.n_typed == 2 && w.sbatch.n == 2);
+    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.settings.tasks == 4 && w.n_typed == 2 && w.settings.list[KILN_SLURM_SBATCH].n == 2);
     assert_string_equal(w.typed[0], "scene");
-    assert_string_equal(w.sbatch.word[0], "--a b");
+    assert_string_equal(w.settings.list[KILN_SLURM_SBATCH].word[0], "--a b");
     kiln_slurm_job_words_release(&w);
     ASSERT_JOB(KILN_OK, ROUND, "--", "scene");
     ASSERT_JOB(KILN_E_USAGE, "other", JOB, "first=prune", "--");
@@ -430,6 +446,7 @@ int main(void)
         cmocka_unit_test(an_id_that_is_none_is_refused),
         cmocka_unit_test(tasks_are_listed_as_arrays),
         cmocka_unit_test(a_claim_that_is_none_is_refused),
+        cmocka_unit_test(a_round_has_no_more_tasks_than_units),
         cmocka_unit_test(only_parts_of_the_round_count),
         cmocka_unit_test(words_of_a_job_are_a_closed_list),
     };
