@@ -97,7 +97,7 @@ static const struct kiln_foreign kinds[] = {
      {{.begins = "ply", .words = {" f_anchor_feat_0"}}, {.begins = "ply", .words = {" f_offset_0"}}}},
     {"codebook-ply", KILN_FOREIGN_SCENE, "a PLY with codebooks (INRIA's reduced form)",
      "import the full point_cloud.ply of the same training", "", "", false, NULL,
-     {{.begins = "ply", .words = {"element codebook_centers"}}}},
+     {{.begins = "ply", .words = {"element codebook_centers"}, .without = "element chunk "}}},
     {"las", KILN_FOREIGN_SCENE, "a LAS or LAZ point cloud", "PDAL converts it: pdal translate FILE.las points.ply",
      "*.las *.laz", "las laz", false, NULL, {{.begins = "LASF"}}},
     {"e57", KILN_FOREIGN_SCENE, "an E57 point cloud", "PDAL converts it: pdal translate FILE.e57 points.ply", "*.e57", "e57", false,
@@ -293,5 +293,5 @@ kiln_status kiln_foreign_refuse_named(const char *path, const char *name, kiln_e
 void kiln_foreign_list(void)
 {
     for (size_t k = 0; k < N_KINDS; k++)
-        kiln_print("%-22s %-26s %s; %s", kinds[k].name, *kinds[k].files ? kinds[k].files : "-", kinds[k].what, kinds[k].help);
+        kiln_print("%-14s %-12s %s; %s", "(not read)", *kinds[k].files ? kinds[k].files : "-", kinds[k].what, kinds[k].help);
 }

@@ -42,7 +42,7 @@ kiln_foreign_role kiln_foreign_role_of(const kiln_foreign *f);
 kiln_status kiln_foreign_refuse(const char *path, const kiln_foreign *f, kiln_error *err) KILN_MUST_CHECK;
 /* The same of a file whose reader found out what it is: name is that of a row. */
 kiln_status kiln_foreign_refuse_named(const char *path, const char *name, kiln_error *err) KILN_MUST_CHECK;
-/* Prints the kinds, one a line: name, names of files, what it is and what helps. */
+/* Prints the kinds, one a line: "(not read)", names of files, what it is and what helps. */
 void kiln_foreign_list(void);
 
 #endif

@@ -38,7 +38,6 @@ void kiln_readers_list(void)
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         kiln_print("%-14s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
     kiln_packings_list(packed);
-    kiln_print("not read, but known:");
     kiln_foreign_list();
 }
 
