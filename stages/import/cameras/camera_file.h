@@ -114,6 +114,8 @@ kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_
 kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
 /* One sentence more; what does not fit is left out. */
 void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
+/* The same of one that changes the meaning of results. */
+void kiln_dataset_note_meaning(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Sorts the cameras, refuses equal names, gives each its split (camera_split.h). */
 kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 

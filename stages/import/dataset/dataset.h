@@ -142,7 +142,8 @@ typedef struct kiln_dataset {
     char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; "" unknown */
     kiln_finding *findings; /* owned */
     uint32_t n_findings;
-    char notes[4096]; /* sentences for the user, newline-separated */
+    char notes[4096];   /* sentences for the user, newline-separated */
+    char meaning[2048]; /* those of them that change the meaning of results (engine/meaning.h), newline-separated */
 } kiln_dataset;
 
 /* What the user says about finding; all may be NULL or 0. */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/dataset_search.h"
 
@@ -92,7 +93,10 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
                   "model", kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
     const int failed = !all || json_object_update(report, all) != 0;
     json_decref(all);
-    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
+    if (failed) return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
+    for (const char *line = d->meaning; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
+        KILN_TRY(kiln_meaning_put(report, err, "%.*s", (int)strcspn(line, "\n"), line));
+    return KILN_OK;
 }
 
 /* ---- as talk ------------------------------------------------------------------------------------------------------------- */

@@ -174,7 +174,7 @@ void kiln_camera_file_end(kiln_camera_file *f)
                           (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are", f->n_folded == 1 ? "a name" : "names",
                           f->first_folded);
     if (f->n_stretched)
-        kiln_dataset_note(f->d, "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
+        kiln_dataset_note_meaning(f->d, "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
                           "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
                           (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
     note_orientation(f);
