@@ -61,6 +61,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
     }
+    if (i->data.antialiased) kiln_key_u64(h, "antialiased", 1);
     if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1); /* was not looked at once */
     if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
     if (i->data.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
@@ -294,6 +295,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     if (kiln_run_manifest(r)) expect_work(r, i);
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
     KILN_GO(kiln_import_scan(r, i, &sources, &offsets, err));
+    i->scan.info.antialiased |= i->data.antialiased;
     kiln_join_say(i->parts, i->n_parts);
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     kiln_join_say_moves(i->parts, i->n_parts, &i->move);

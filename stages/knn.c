@@ -14,6 +14,7 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
 #include "stages/knn/spacing.h"
@@ -292,10 +293,11 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
                   (unsigned long long)m->fallbacks,
                   KILN_COUNT(k->source->count, k->points ? "point has|points have" : "Gaussian has|Gaussians have"),
                   KILN_COUNT(o.neighbors, "neighbour"), fallback_spacing(&k->scene));
+    if (k->points) KILN_TRY(kiln_meaning_put(out, err, "the Gaussians are made of points, " KILN_UNTRAINED));
     if (!kiln_run_prints(r)) return KILN_OK;
     kiln_print("spacing of %s: min %.4g, median %.4g, max %.4g", KILN_COUNT(k->source->count, k->points ? "point" : "Gaussian"),
                min, median, max);
-    if (k->points) kiln_print("made %s of the points", KILN_COUNT(k->source->count, "Gaussian"));
+    if (k->points) kiln_print("made %s of the points, " KILN_UNTRAINED, KILN_COUNT(k->source->count, "Gaussian"));
     return KILN_OK;
 }
 

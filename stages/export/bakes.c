@@ -2,6 +2,7 @@
 #include "stages/export/bakes.h"
 
 #include "stages/export/chunk_choice.h"
+#include "stages/engine/json_text.h"
 #include "stages/import/join.h"
 
 #include <errno.h>
@@ -228,6 +229,17 @@ void kiln_export_up_axis(const kiln_export *e, char *out, size_t size)
     kiln_similarity_identity(&turn);
     (void)snprintf(out, size, "%s", kiln_export_scene(e)->up_axis);
     if (e->edited && memcmp(e->edits.move.r, turn.r, sizeof turn.r) != 0) kiln_turn_axis(&e->edits.move, out, size);
+}
+
+kiln_status kiln_export_is_2dgs(const kiln_export *e, bool *yes, kiln_error *err)
+{
+    json_t *notes; /* NULL: they are no JSON */
+    const char *text = kiln_export_scene(e)->notes;
+    KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the scene's notes", &notes, NULL, err));
+    const char *dialect = json_string_value(json_object_get(notes, "dialect"));
+    *yes = dialect && strcmp(dialect, "2dgs") == 0;
+    json_decref(notes);
+    return KILN_OK;
 }
 
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name)

@@ -378,7 +378,8 @@ kiln_status kiln_lod_set_write(kiln_export_worker *x, uint64_t unit, kiln_error 
     s->n = s->file->rows;
     s->d = kiln_sog_d(x->e);
     s->k.text = (kiln_sog_text){.n = s->n, .degree = degree_of(x->e), .antialiased = kiln_export_scene(x->e)->antialiased};
-    const kiln_status st = make_set(s, err);
+    kiln_status st = kiln_export_is_2dgs(x->e, &s->k.text.is_2dgs, err);
+    if (st == KILN_OK) st = make_set(s, err);
     release(s);
     return st;
 }

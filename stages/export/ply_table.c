@@ -424,7 +424,10 @@ kiln_status kiln_ply_put_comments(const kiln_export *e, kiln_buffer *h, kiln_err
     kiln_export_up_axis(e, up, sizeof up);
     KILN_TRY(check_line(up, strlen(up), err));
     if (up[0]) KILN_TRY(kiln_buffer_printf(h, err, "comment Vertical axis: %s\n", up));
-    return s->antialiased && e->splats ? put_comment(h, "comment", "SplatRenderMode: mip", err) : KILN_OK;
+    bool surfels;
+    KILN_TRY(kiln_export_is_2dgs(e, &surfels, err));
+    if (!e->splats || !(s->antialiased || surfels)) return KILN_OK;
+    return put_comment(h, "comment", surfels ? "SplatRenderMode: 2dgs" : "SplatRenderMode: mip", err);
 }
 
 kiln_status kiln_ply_put_origin(const kiln_export *e, kiln_buffer *h, kiln_error *err)

@@ -40,7 +40,7 @@ typedef struct {
     double mins[3], maxs[3];
     float log_scales[256], sh0[256], shN[256];
     uint32_t degree, palette; /* palette: entries, where degree is not 0 */
-    bool antialiased;
+    bool antialiased, is_2dgs;
 } kiln_sog_text;
 /* Are meta.json and the images that it names in this folder? Looks at sizes only. */
 bool kiln_sog_complete(const char *folder);

@@ -65,6 +65,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     kiln_sog_plan k = {
         .text = {.n = p->e->n_rows, .degree = kiln_sog_degree(p->e), .antialiased = kiln_export_scene(p->e)->antialiased}};
+    KILN_TRY(kiln_export_is_2dgs(p->e, &k.text.is_2dgs, err));
     KILN_TRY(check_sizes(p->e, err));
     KILN_TRY(take_bounds(p->e, &k.text, err));
     if (p->e->sh_degree > KILN_SOG_DEGREE_MAX)

@@ -116,6 +116,8 @@ static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { retur
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name);
 /* The axis of the first bake's scene that points up, as the moves turn it: "y", "-z", "0 0.5 1"; "" unknown. */
 void kiln_export_up_axis(const kiln_export *e, char *out, size_t size);
+/* Are the Gaussians 2DGS surfels, as the file said that they were imported from? KILN_E_NOMEM. */
+kiln_status kiln_export_is_2dgs(const kiln_export *e, bool *yes, kiln_error *err) KILN_MUST_CHECK;
 /* Are all chunks that are written just what a layer holds? */
 static inline bool kiln_export_is_as_stored(const kiln_export *e)
 {

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"
@@ -397,6 +399,33 @@ static void say_stale_products(const kiln_bake *b)
     kiln_manifest_close(m);
 }
 
+/* What a stage said when it made its output, which may be long ago, and which a reader of the last lines alone would miss. */
+static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
+{
+    kiln_run_row row;
+    bool found;
+    json_t *report = NULL;
+    const char *sentence;
+    if (kiln_run_row_last(m, stage, &found, &row, NULL) != KILN_OK || !found) return;
+    if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &report, NULL, NULL) == KILN_OK)
+        for (size_t i = 0; (sentence = kiln_meaning_get(report, i)); i++) {
+            if (!*headed) kiln_warn("what changes the meaning of these results:");
+            *headed = true;
+            kiln_warn("  %s: %s", stage, sentence);
+        }
+    json_decref(report);
+    kiln_run_row_release(&row);
+}
+
+static void say_meaning(const kiln_bake *b)
+{
+    kiln_manifest *m;
+    bool headed = false;
+    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK) return;
+    for (size_t s = 0; s < b->table->n_stages; s++) say_meaning_of(m, b->table->stage[s].stage, &headed);
+    kiln_manifest_close(m);
+}
+
 static void say_place(const kiln_bake *b, const char *what, const char *stage, const char *folder)
 {
     char path[KILN_PATH_MAX];
@@ -448,6 +477,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     if (*code == 0 || b->partial[0]) KILN_TRY(make_report(b, err));
     if (*code == 0) say_stale_products(b);
     if (*code == 0) say_places(b);
+    if (*code == 0 || b->partial[0]) say_meaning(b);
     if (*code == 0 || b->partial[0]) say_stored(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,

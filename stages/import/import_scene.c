@@ -226,6 +226,8 @@ static void say_counts(const kiln_import_result *i)
         if (i->counts.clamped[c])
             kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
                      kiln_clamp_text((kiln_clamp)c));
+    if (i->scan.info.dialect == KILN_DIALECT_2DGS)
+        kiln_say("2DGS: its surfels are drawn as flat 3D Gaussians, which is close to what its trainer drew and not the same");
     if (i->scan.info.remarks[0]) kiln_say("%s", i->scan.info.remarks);
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/import/scan.h"
 
 #include <stdio.h>
@@ -97,6 +98,12 @@ void kiln_render_exposure_key(kiln_hasher *h, const kiln_render_plan *s, const k
     kiln_key_hash(h, "exposures", s->exposure_file->hash);
 }
 
+static kiln_status tell(json_t *out, const char *sentence, kiln_error *err)
+{
+    kiln_say("%s", sentence);
+    return kiln_meaning_put(out, err, "%s", sentence);
+}
+
 kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out, kiln_error *err)
 {
     uint32_t n = 0, n_measured = 0, n_half = 0;
@@ -107,17 +114,23 @@ kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out,
         n_measured += exposure_of(s, j) && measured;
         n_half += s->trained_left && is_test(j) && measured;
     }
+    char sentence[400] = "";
     if (n > 0 && s->o->exposure == KILN_EXPOSURE_ON)
-        kiln_say("%u of %u pictures are drawn as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as they are)",
-                 n, s->n_jobs);
+        (void)snprintf(sentence, sizeof sentence,
+                       "%u of %u pictures are drawn as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as they "
+                       "are)",
+                       n, s->n_jobs);
     else if (n_measured > 0)
-        kiln_say("%u of %u pictures are compared as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as they "
-                 "are; --exposure on: draw them so)",
-                 n_measured, s->n_jobs);
-    if (n_half > 0)
-        kiln_say("%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
-                 "the left half was trained on",
-                 n_half, n_half == 1 ? " is" : "s are");
+        (void)snprintf(sentence, sizeof sentence,
+                       "%u of %u pictures are compared as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as "
+                       "they are; --exposure on: draw them so)",
+                       n_measured, s->n_jobs);
+    if (sentence[0]) KILN_TRY(tell(out, sentence, err));
+    (void)snprintf(sentence, sizeof sentence,
+                   "%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
+                   "the left half was trained on",
+                   n_half, n_half == 1 ? " is" : "s are");
+    if (n_half > 0) KILN_TRY(tell(out, sentence, err));
     if (n + n_half == 0) return KILN_OK;
     json_t *v = json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn",
                           (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0), "compared", (int)n_measured, "right_halves", (int)n_half);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/frame/view_detail.h"
 #include "stages/render/distance.h"
 #include "stages/render/exposure.h"
@@ -345,13 +346,16 @@ static kiln_status report_totals(const kiln_render_plan *s, const totals *t, jso
 static kiln_status report_background(const kiln_render_plan *s, const kiln_outside *outside, json_t *out, kiln_error *err)
 {
     double colour[3];
-    char photos[16], drawn[16];
+    char photos[16], drawn[16], sentence[256];
     if (!kiln_outside_differs(outside, s->n_jobs, s->background, colour)) return KILN_OK;
     kiln_colour_text(colour, photos);
     kiln_colour_text(s->background, drawn);
-    kiln_warn("where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
-              "--background %s fits the photos",
-              photos, drawn, photos);
+    (void)snprintf(sentence, sizeof sentence,
+                   "where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
+                   "--background %s fits the photos",
+                   photos, drawn, photos);
+    kiln_warn("%s", sentence);
+    KILN_TRY(kiln_meaning_put(out, err, "%s", sentence));
     return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory(err);
 }
 
@@ -365,6 +369,9 @@ static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, ki
     KILN_GO(report_views(r, s, t, outside, err));
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
+    if (t->n_damaged > 0)
+        KILN_GO(kiln_meaning_put(out, err, "%s not measured: damaged, gone or changed",
+                                 KILN_COUNT(t->n_damaged, "photo is|photos are")));
     KILN_GO(kiln_render_exposures_report(s, out, err));
 done:
     free(outside);
@@ -379,6 +386,9 @@ static void print_split(const char *name, const split_sums *s, const char *profi
     if (s->n > 1) kiln_print("  psnr from %.3f dB (%s) to %.3f dB", s->least, s->worst, s->most);
 }
 
+/* What knn made of points gives 5 to 13 dB, which is nobody's mistake. */
+static bool is_untrained(const kiln_render_plan *s) { return s->scene.kind == KILN_SCENE_POINTS; }
+
 static void print_totals(const kiln_render_plan *s, const totals *t)
 {
     if (t->n_encoded)
@@ -392,6 +402,7 @@ static void print_totals(const kiln_render_plan *s, const totals *t)
         kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)", t->n_measured, s->n_jobs,
                    t->least_db, t->least_camera);
     if (!s->against) kiln_detail_print(&t->detail, t->n_detail, s->level_text);
+    if (is_untrained(s)) kiln_print("the Gaussians are made of points, " KILN_UNTRAINED);
     if (s->n_jobs == 1) return; /* its line says it */
     print_split("test split", &t->splits[TEST], s->profile);
     print_split("other cameras", &t->splits[OTHERS], s->profile);
@@ -407,6 +418,7 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
     if (t.n_in_slabs)
         kiln_say("the Gaussians of %u of %s did not fit into memory at once: drawn in slabs of depth, the same bits", t.n_in_slabs,
                  KILN_COUNT(t.n_drawn, "picture"));
+    if (is_untrained(s) && json_object_set_new(kiln_run_report(r), "untrained", json_true()) != 0) return no_memory(err);
     if (kiln_run_prints(r)) print_totals(s, &t);
     if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;

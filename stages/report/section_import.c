@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/report/report_table.h"
 
 #include <math.h>
@@ -250,8 +251,27 @@ static void write_lenses(kiln_html *h, const kiln_report *r)
     kiln_table_end(h);
 }
 
+/* Of all stages, as it is the first that is to be read. */
+static void write_meaning(kiln_html *h, const kiln_report *r)
+{
+    bool begun = false;
+    const char *sentence;
+    for (int s = 0; s < KILN_STAGE_COUNT; s++)
+        for (size_t i = 0; (sentence = kiln_meaning_get(r->bake->stages[s].counters, i)); i++) {
+            if (!begun) KILN_HTML(h, "<h3>What changes the meaning of the results</h3><ul class=\"plain\">");
+            begun = true;
+            KILN_HTML(h, "<li>");
+            kiln_html_text(h, r->bake->stages[s].name);
+            KILN_HTML(h, ": ");
+            kiln_html_text(h, sentence);
+            KILN_HTML(h, "</li>");
+        }
+    if (begun) KILN_HTML(h, "</ul>");
+}
+
 static void write(kiln_html *h, const kiln_report *r)
 {
+    write_meaning(h, r);
     write_source(h, r);
     write_files(h, r);
     write_left_out(h, r);

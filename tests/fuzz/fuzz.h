@@ -62,6 +62,7 @@ kiln_fuzz_fn kiln_fuzz_blob, kiln_fuzz_ranks, kiln_fuzz_table, kiln_fuzz_manifes
     kiln_fuzz_manifest_rows;                                                      /* fuzz_blob.c, tables.c, manifest.c */
 kiln_fuzz_fn kiln_fuzz_camera_file, kiln_fuzz_colmap, kiln_fuzz_cfg_args;         /* fuzz_cameras.c */
 kiln_fuzz_fn kiln_fuzz_split_names, kiln_fuzz_dataparser;                         /* fuzz_cameras.c */
+kiln_fuzz_fn kiln_fuzz_exposure, kiln_fuzz_training_marks, kiln_fuzz_name;        /* fuzz_training.c */
 kiln_fuzz_fn kiln_fuzz_foreign;                                                   /* fuzz_foreign.c */
 kiln_fuzz_fn kiln_fuzz_json, kiln_fuzz_option, kiln_fuzz_size, kiln_fuzz_picture; /* json.c, fuzz_option.c, fuzz_picture.c */
 kiln_fuzz_fn kiln_fuzz_words, kiln_fuzz_jobs; /* fuzz_slurm.c */

@@ -698,6 +698,61 @@ static void absolute_paths_are_never_opened(void **state)
     find_refused("'/etc/passwd', is refused: it is absolute and no photo");
 }
 
+static void names_that_differ_in_case_are_matched(void **state)
+{
+    const char *const images[] = {"V0.PNG", "left/CAF\xc3\x89.JPG", "two.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_photo("images/v0.png", 40, 30);
+    put_photo("images/Left/cafe\xcc\x81.png", 40, 30); /* the accent apart, another extension */
+    put_photo("images/Two.png", 40, 30);
+    put_photo("images/TWO.png", 40, 30);
+    put_photo("masks/v0.png.png", 40, 30);
+    find();
+    assert_string_equal(data.cameras[0].name, "V0");
+    assert_string_equal(data.cameras[0].photo, at("images/v0.png"));
+    assert_string_equal(data.cameras[0].mask, at("masks/v0.png.png"));
+    assert_string_equal(data.cameras[1].photo, at("images/Left/cafe\xcc\x81.png"));
+    assert_string_equal(data.cameras[2].photo, ""); /* two could be meant */
+    assert_non_null(strstr(data.notes, "2 photos are found by names that differ in case or in Unicode normalisation; the first: 'V0.PNG' is 'v0.png'"));
+}
+
+static void photos_of_another_shape_are_named(void **state)
+{
+    const char *const images[] = {"a.png", "b.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_photo("images/a.png", 40, 24);
+    put_photo("images/b.png", 21, 15); /* half the size but for rounding */
+    find();
+    assert_non_null(strstr(data.notes, "1 photo was cropped or stretched since its camera was made"));
+    assert_non_null(strstr(data.notes, "images/a.png' is 40 x 24 pixels, its camera 40 x 30"));
+}
+
+static void masks_of_realityscan_are_found(void **state)
+{
+    const char *const images[] = {"a.jpg", "b.jpg", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_photo("images/a.jpg", 40, 30);
+    put_photo("images/b.jpg", 40, 30);
+    put_photo("masks/a.jpg.mask.png", 40, 30);
+    put_photo("masks/b.mask.png", 40, 30);
+    find();
+    assert_int_equal(data.n_masks, 2);
+    assert_string_equal(data.cameras[0].mask, at("masks/a.jpg.mask.png"));
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("masks/a.jpg.mask.png")) | unlink(at("masks/b.mask.png")), 0);
+    find();
+    assert_null(strstr(data.notes, "none is the mask")); /* an empty folder */
+    kiln_dataset_release(&data);
+    put_photo("masks/mask_of_b.png", 40, 30);
+    put("masks/readme.txt", "x");
+    find();
+    assert_int_equal(data.n_masks, 0);
+    assert_non_null(strstr(data.notes, "masks' holds 1 picture, and none is the mask of a photo; the first is 'mask_of_b.png'"));
+}
+
 static void every_source_is_listed(void **state)
 {
     const char *const images[] = {"a.png", NULL};
@@ -1556,6 +1611,9 @@ int main(void)
         IN_SCRATCH(frames_without_photo_are_drawn_in_the_size_of_the_file),
         IN_SCRATCH(absolute_paths_count_by_their_last_parts),
         IN_SCRATCH(absolute_paths_are_never_opened),
+        IN_SCRATCH(names_that_differ_in_case_are_matched),
+        IN_SCRATCH(photos_of_another_shape_are_named),
+        IN_SCRATCH(masks_of_realityscan_are_found),
         IN_SCRATCH(every_source_is_listed),
         IN_SCRATCH(every_8th_name_is_test_when_nothing_says_so),
         IN_SCRATCH(explicit_splits_win),

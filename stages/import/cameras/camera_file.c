@@ -46,16 +46,33 @@ kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const cha
     return KILN_OK;
 }
 
+static void append_line(char *lines, size_t room, const char *sentence)
+{
+    const size_t used = strlen(lines);
+    if (used + strlen(sentence) + 2 > room) return;
+    snprintf(lines + used, room - used, "%s%s", used ? "\n" : "", sentence);
+}
+
 void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...)
 {
     char sentence[1024];
-    const size_t used = strlen(d->notes);
     va_list args;
     va_start(args, fmt);
     const int n = vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
-    if (n < 0 || used + strlen(sentence) + 2 > sizeof d->notes) return;
-    snprintf(d->notes + used, sizeof d->notes - used, "%s%s", used ? "\n" : "", sentence);
+    if (n >= 0) append_line(d->notes, sizeof d->notes, sentence);
+}
+
+void kiln_dataset_note_meaning(kiln_dataset *d, const char *fmt, ...)
+{
+    char sentence[1024];
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    if (n < 0) return;
+    append_line(d->notes, sizeof d->notes, sentence);
+    append_line(d->meaning, sizeof d->meaning, sentence);
 }
 
 /* "images", "images_2", or what the file itself calls its image folder. */

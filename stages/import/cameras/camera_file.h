@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "stages/import/cameras/camera_models.h"
 #include "stages/import/dataset/dataset.h"
+#include "stages/import/dataset/name_fold.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -42,6 +43,12 @@ typedef struct {
     uint64_t n_replaced;           /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
     char unreadable[512];          /* why the first unreadable photo is that */
     uint8_t orientation;           /* EXIF's, of the photo that was found last */
+    kiln_folded_names folded;      /* of the folders where photos that are not there by name were sought */
+    uint64_t n_folded;             /* photos whose names differ from the file's in case or normalisation */
+    char first_folded[512];        /* the first of them: what is named, and what is there */
+    uint64_t n_stretched;          /* photos whose width and height differ in scale from those of their cameras */
+    char first_stretched[512];     /* how the first of them differs */
+    char unfit_masks[KILN_PATH_MAX]; /* a folder of masks that was looked into, "" none */
     uint64_t n_turned, n_untilted; /* photos with an orientation: those that follow it, and those that are taken as stored */
     char photo[KILN_PATH_MAX], mask[KILN_PATH_MAX]; /* of the camera that is read now, which points to them */
     bool last_unreadable;                           /* the photo that was sought last is there and cannot be read */
@@ -107,6 +114,8 @@ kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_
 kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
 /* One sentence more; what does not fit is left out. */
 void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
+/* The same of one that changes the meaning of results. */
+void kiln_dataset_note_meaning(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Sorts the cameras, refuses equal names, gives each its split (camera_split.h). */
 kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 

@@ -75,6 +75,8 @@ static void interpret(kiln_dataset *d, const char *text)
     if (d->has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->eval ? "true" : "false");
     if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->images);
     d->trained_left = read_bool(text, "train_test_exp", &yes) && yes;
+    d->antialiased = read_bool(text, "antialiasing", &yes) && yes;
+    if (d->antialiased) n += snprintf(out + n, room - (size_t)n, "\"antialiasing\":true,");
     if (d->trained_left) n += snprintf(out + n, room - (size_t)n, "\"train_test_exp\":true,");
     if (out[n - 1] == ',') n--;
     snprintf(out + n, room - (size_t)n, "}");
@@ -85,12 +87,14 @@ static kiln_status tell(kiln_dataset *d, const char *path, kiln_error *err)
 {
     char what[160];
     const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
-    const bool used = d->has_background || d->images[0];
-    snprintf(what, sizeof what, "%s%s%s%.100s%s", background, *background && d->images[0] ? ", " : "",
+    const bool named = d->has_background || d->images[0], used = named || d->antialiased || d->trained_left;
+    snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background, *background && d->images[0] ? ", " : "",
              d->images[0] ? "image folder '" : "", d->images,
              d->images[0] ? "'"
              : used       ? ""
-                          : "nothing that matters here");
+                          : "nothing that matters here",
+             d->antialiased ? (named ? ", antialiasing" : "antialiasing") : "",
+             d->trained_left && (named || d->antialiased) ? ", " : "", d->trained_left ? "train_test_exp" : "");
     return kiln_dataset_add_finding(d, path, "settings", used, what, used ? "" : "it says neither background nor image folder",
                                     err);
 }

@@ -12,6 +12,7 @@
 #include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
 #include "stages/import/dataset/exposures.h"
+#include "stages/import/dataset/training_marks.h"
 #include "stages/import/packing.h"
 
 #include <errno.h>
@@ -386,6 +387,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
         kiln_dataset_note(out, "--photos '%s' is not looked into: no camera names a photo", out->photos);
     free(s.files);
     if (st == KILN_OK) st = kiln_exposures_find(out, wishes->cameras, err);
+    if (st == KILN_OK) st = kiln_training_marks_read(out, err);
     if (st == KILN_OK) st = kiln_dataparser_apply(out, wishes->no_dataparser, err);
     if (st != KILN_OK) kiln_dataset_release(out);
     return st;

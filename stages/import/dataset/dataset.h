@@ -136,13 +136,15 @@ typedef struct kiln_dataset {
     double applied[12], applied_scale;
     bool has_dataparser;    /* a dataparser_transforms.json is about the Gaussians, used or not */
     bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
+    bool antialiased;       /* the settings of the training say so (training_marks.h), whatever the file of rows says */
     bool trained_left;      /* cfg_args says train_test_exp=True: test views were trained on, with their left halves */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
     char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; "" unknown */
     kiln_finding *findings; /* owned */
     uint32_t n_findings;
-    char notes[4096]; /* sentences for the user, newline-separated */
+    char notes[4096];   /* sentences for the user, newline-separated */
+    char meaning[2048]; /* those of them that change the meaning of results (engine/meaning.h), newline-separated */
 } kiln_dataset;
 
 /* What the user says about finding; all may be NULL or 0. */

@@ -165,7 +165,7 @@ static void note_missing(kiln_dataset *d)
     char others[600];
     if (!d->photos_missing) return;
     name_others(d, others, sizeof others);
-    kiln_dataset_note(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
+    kiln_dataset_note_meaning(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
                       (unsigned long long)d->photos_missing, kiln_missing_next(d, NULL), d->sought, others);
     if (d->source_path[0]) kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data", d->source_path);
     if (!d->photos[0]) kiln_dataset_note(d, "--photos DIR says where photos are");
@@ -190,7 +190,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->d->n_cameras; i++)
         if (s->d->cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->cameras[i], folder);
     if (n < s->d->n_cameras)
-        kiln_dataset_note(s->d, "%u of %u camera%s no photo; what has none is drawn, not measured", s->d->n_cameras - n,
+        kiln_dataset_note_meaning(s->d, "%u of %u camera%s no photo; what has none is drawn, not measured", s->d->n_cameras - n,
                           s->d->n_cameras, s->d->n_cameras == 1 ? " has" : "s have");
     note_missing(s->d);
     if (n == 0) return KILN_OK;

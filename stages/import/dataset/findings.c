@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/dataset_search.h"
 
@@ -95,7 +96,10 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     if (d->frames_without_camera)
         failed |= json_object_set_new(dropped, "camera_not_a_number", json_integer((json_int_t)d->frames_without_camera));
     json_decref(all);
-    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
+    if (failed) return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
+    for (const char *line = d->meaning; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
+        KILN_TRY(kiln_meaning_put(report, err, "%.*s", (int)strcspn(line, "\n"), line));
+    return KILN_OK;
 }
 
 /* ---- as talk ------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* masks -- which mask belongs to a camera's photo: a picture that is black where the photo is to be left out.
  *
  * Two conventions. COLMAP's (doc/faq.rst, ImageReader.mask_path): beside the image folder lies masks, and the mask of IMG.jpg is
- * masks/IMG.jpg.png; masks/IMG.png counts too. nerfstudio's: a frame names its mask_path; for one that
+ * masks/IMG.jpg.png; masks/IMG.png counts too, and RealityScan's masks/IMG.jpg.mask.png and masks/IMG.mask.png. nerfstudio's: a frame names its mask_path; for one that
  * names none COLMAP's holds. Photos of a folder images_4 have their masks in masks_4 first. A mask of the photo's size is
  * preferred; one of the same shape is resampled when it is used, as masks are often made for the full size only. Any other is left
  * out with a note, because nobody can say which pixels it means.
@@ -9,6 +9,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/image/image.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,13 +81,21 @@ static bool try_name(search *s, const char *folder, const char *name, size_t len
 static bool try_folder(search *s, const char *base, const char *suffix, const kiln_photo_path *p)
 {
     char folder[KILN_PATH_MAX], end[32];
-    const char *name = p->path + p->after_folder, *extension = kiln_path_suffix(s->c->photo);
-    const size_t stem = p->stem - p->after_folder;
+    const char *name = p->path + p->after_folder, *extension = kiln_path_suffix(s->c->photo), *file = kiln_path_base(s->c->photo);
+    const size_t stem = p->stem - p->after_folder, above = (size_t)(kiln_path_base(name) - name);
+    char found[KILN_PATH_MAX]; /* as the photo's file is called, which may differ in case */
     const int n = snprintf(folder, sizeof folder, "%s/masks%s", base, suffix);
     if (n < 0 || (size_t)n >= sizeof folder || !kiln_may_look_into(folder, s->f->avoid)) return false;
+    snprintf(s->f->unfit_masks, sizeof s->f->unfit_masks, "%s", folder);
     snprintf(end, sizeof end, ".%.16s.png", extension);
-    return try_name(s, folder, name, strlen(name), ".png") || try_name(s, folder, name, stem, end) ||
-           try_name(s, folder, name, stem, ".png");
+    if (try_name(s, folder, name, strlen(name), ".png") || try_name(s, folder, name, stem, end) || try_name(s, folder, name, stem, ".png"))
+        return true;
+    const int length = snprintf(found, sizeof found, "%.*s%s", (int)above, name, file);
+    if (length < 0 || (size_t)length >= sizeof found) return false;
+    const size_t found_stem = kiln_photo_stem(found);
+    return try_name(s, folder, found, (size_t)length, ".png") || try_name(s, folder, found, found_stem, ".png") ||
+           try_name(s, folder, found, (size_t)length, ".mask.png") || try_name(s, folder, name, strlen(name), ".mask.png") ||
+           try_name(s, folder, found, found_stem, ".mask.png") || try_name(s, folder, name, stem, ".mask.png");
 }
 
 /* nerfstudio's: masks/IMG.png is masks_4/IMG.png for a photo of images_4. */
@@ -132,8 +141,27 @@ kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo
     return KILN_OK;
 }
 
+/* Pictures in a folder masks of which none is a mask of a photo: their names follow another rule. */
+static void note_unfit(const kiln_camera_file *f)
+{
+    char first[256] = "";
+    uint64_t n = 0;
+    if (!f->unfit_masks[0] || f->d->n_masks || f->n_masks_left || f->n_masks_unreadable) return;
+    DIR *d = opendir(f->unfit_masks);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.' || kiln_photo_stem(e->d_name) == strlen(e->d_name)) continue;
+        if (n++ == 0 || strcmp(e->d_name, first) < 0) snprintf(first, sizeof first, "%s", e->d_name);
+    }
+    if (d) closedir(d); /* opened for reading: nothing to lose */
+    if (n)
+        kiln_dataset_note(f->d, "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
+                          "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
+                          f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
+}
+
 void kiln_masks_note(const kiln_camera_file *f)
 {
+    note_unfit(f);
     const char *one = "mask is not of its photo's size, but of its shape";
     const char *more = "masks are not of their photos' sizes, but of their shapes";
     if (f->n_masks_resampled)

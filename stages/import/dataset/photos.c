@@ -6,6 +6,9 @@
  * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
  * camera without photo costs few looks.
  *
+ * A photo that is nowhere by name is sought once more by what its name folds to (name_fold.h), in the same order, where just one file is
+ * meant.
+ *
  * Who gives --photos means that folder: if none of the photos is there, that is an error, and each that is elsewhere is told.
  */
 #include "base/count.h"
@@ -166,8 +169,17 @@ void kiln_camera_file_end(kiln_camera_file *f)
     if (f->n_absolute)
         kiln_dataset_note(f->d, "'%s' has absolute paths of another machine; photos were sought by the last parts of %llu of them",
                           f->path, (unsigned long long)f->n_absolute);
+    if (f->n_folded)
+        kiln_dataset_note(f->d, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
+                          (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are", f->n_folded == 1 ? "a name" : "names",
+                          f->first_folded);
+    if (f->n_stretched)
+        kiln_dataset_note_meaning(f->d, "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
+                          "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
+                          (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
     note_orientation(f);
     kiln_masks_note(f);
+    kiln_folded_names_release(&f->folded);
     free(f->dirs);
     f->dirs = NULL;
 }
@@ -273,6 +285,24 @@ static bool try_ends(kiln_camera_file *f, kiln_camera *c, const char *dir, const
     return false;
 }
 
+/* Where names differ in case or normalisation. *dir: of f->dirs. */
+static kiln_status find_folded(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, uint32_t *dir, kiln_error *err)
+{
+    static const char *const small[] = {".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", NULL};
+    char path[KILN_PATH_MAX];
+    for (uint32_t i = 0; i < f->n_dirs; i++) {
+        const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
+        bool found;
+        KILN_TRY(kiln_folded_find(&f->folded, f->dirs[i], p->path + from, p->stem - from, small, path, &found, err));
+        if (!found || !try_photo(f, c, path)) continue;
+        if (f->n_folded++ == 0)
+            snprintf(f->first_folded, sizeof f->first_folded, "'%.200s' is '%.200s'", p->path, path + strlen(f->dirs[i]) + 1);
+        *dir = i;
+        break;
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
     bool in_given = false;
@@ -286,6 +316,13 @@ kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_phot
         count_given(f, p, in_given, c->photo);
         f->n_photos++;
         f->n_replaced += f->last_unreadable;
+        return kiln_dataset_add_source(f->d, c->photo, "photo", err);
+    }
+    uint32_t dir = 0;
+    if (!f->last_unreadable) KILN_TRY(find_folded(f, c, p, &dir, err));
+    if (c->photo[0]) {
+        count_given(f, p, dir < f->n_given, c->photo);
+        f->n_photos++;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);
     }
     count_given(f, p, in_given, "");
@@ -317,6 +354,9 @@ void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double he
 {
     kiln_photo_orient(f, c, width, height);
     if (!c->photo[0] || (c->photo_width == width && c->photo_height == height)) return;
+    if (!same_shape(width, height, c->photo_width, c->photo_height) && f->n_stretched++ == 0)
+        snprintf(f->first_stretched, sizeof f->first_stretched, "'%.300s' is %u x %u pixels, its camera %.0f x %.0f", c->photo,
+                 c->photo_width, c->photo_height, width, height);
     kiln_camera_scale(c, c->photo_width / width, c->photo_height / height, c->photo_width, c->photo_height);
     f->n_scaled++;
 }
