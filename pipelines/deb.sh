@@ -73,10 +73,13 @@ for package in splatkiln "$lib" libsplatkiln-dev; do
 done
 install -m 644 README.md schema/SCHEMA.md "$work/splatkiln/usr/share/doc/splatkiln"
 hosts=$work/splatkiln/usr/share/doc/splatkiln/examples # of baking over hosts
-install -d "$doc/examples/python" "$hosts/kubernetes"
+install -d "$doc/examples/python" "$hosts/kubernetes" "$hosts/aws-batch" "$hosts/openjd"
 install -m 755 examples/*.sh "$hosts"
 install -m 644 examples/kubernetes/*.yaml "$hosts/kubernetes"
 install -m 755 examples/kubernetes/*.sh "$hosts/kubernetes"
+install -m 644 examples/aws-batch/*.json "$hosts/aws-batch"
+install -m 755 examples/aws-batch/*.sh "$hosts/aws-batch"
+install -m 644 examples/openjd/*.json "$hosts/openjd"
 install -m 644 examples/*.c "$doc/examples"
 install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"

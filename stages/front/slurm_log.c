@@ -101,7 +101,7 @@ kiln_status kiln_slurm_log_own(uint64_t from, kiln_buffer *out, kiln_error *err)
 
 /* ---- what it says ----------------------------------------------------------------------------------------------------- */
 
-/* Of "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***" and the like. */
+/* Of "slurmstepd-n1: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***" and the like. */
 static kiln_slurm_cause cause_of_line(const char *line, size_t length)
 {
     static const struct {
@@ -122,7 +122,7 @@ static kiln_slurm_cause cause_of_line(const char *line, size_t length)
 
 kiln_slurm_cause kiln_slurm_log_cause(const char *text)
 {
-    static const char daemon[] = "slurmstepd:";
+    static const char daemon[] = "slurmstepd"; /* "slurmstepd: error: ", "slurmstepd-n1: error: " */
     kiln_slurm_cause found = KILN_SLURM_CAUSE_NONE;
     while (*text) {
         const size_t n = strcspn(text, "\n");

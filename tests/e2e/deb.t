@@ -44,6 +44,7 @@ have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
 have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
 have splatkiln.d/usr/share/splatkiln/slurm/job.sh
 have splatkiln.d/usr/share/doc/splatkiln/examples/kubernetes/job.yaml
+for file in object-store.sh aws-batch/job-definition.json aws-batch/submit.sh openjd/bake.json; do have "splatkiln.d/usr/share/doc/splatkiln/examples/$file"; done
 have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
 have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
 have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/splatkiln.py

@@ -61,7 +61,7 @@ status '1 .* ended as FAILED, nothing says why; the same kiln slurm goes on'
 
 # ---- it has time to say it itself ----
 begin_job asked
-echo 'slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***' >>"$log"
+echo 'slurmstepd-n1: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***' >>"$log"
 kill -TERM "$job"
 wait "$job"
 [ $? = 143 ] || fail "a job that is asked to end: $(cat "$log")"
