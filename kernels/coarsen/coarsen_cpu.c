@@ -9,6 +9,7 @@
 #include "kernels/math/real.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Flatness that the cost sees: this share of the sum of the variances is added to each of them. */
@@ -39,7 +40,15 @@ static double gate_of(double weight, bool antialiased)
     return antialiased ? half * quarter : quarter * eighth * sqrt(eighth);
 }
 
-/* What follows from covar and weight. */
+/* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends on
+ * how near the cameras are. */
+static double closeness_of(const coarsen_node *g, bool antialiased)
+{
+    const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass); /* W v^1/2, both ways */
+    return g->prominence > 0 ? log_of(g->prominence) - log_of(surface) : 0;
+}
+
+/* What follows from covar, weight, mass and prominence. */
 static void derive(coarsen_node *g, bool antialiased)
 {
     g->floor = floor_share * (g->covar[0] + g->covar[3] + g->covar[5]);
@@ -47,6 +56,7 @@ static void derive(coarsen_node *g, bool antialiased)
                          g->covar[3] + g->floor, g->covar[4], g->covar[5] + g->floor};
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
+    g->closeness = closeness_of(g, antialiased);
     g->gate = g->prominence > 0 ? g->prominence : gate_of(g->weight, antialiased);
 }
 
@@ -91,12 +101,20 @@ static double colour_share(bool antialiased)
 
 static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (float)cost : FLT_MAX; }
 
+/* Two rows at distances from the cameras that differ much: their mixture would reach from one to the other, and be drawn over all
+ * that stands beside. Distances that differ by the root of two or less cost nothing. */
+static inline double apart_in_depth(const coarsen_node *a, const coarsen_node *b)
+{
+    const double apart = fabs(a->closeness - b->closeness) - 0.7;
+    return apart > 0 ? apart * apart : 0;
+}
+
 /* The cost of merging i and j; `enough` or more where it is at least that. */
 static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, float enough)
 {
     const coarsen_node *a = &s->nodes[i], *b = &s->nodes[j];
     const double gate = a->gate < b->gate ? a->gate : b->gate, shape = distance_of(a, b);
-    const double away = s->prominent ? shape + 0.5 * shape * shape : shape;
+    const double away = s->prominent ? shape + 0.5 * shape * shape + apart_in_depth(a, b) : shape;
     const float least = finite_cost(away * gate);
     if (least > enough) return least;
     const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
@@ -250,12 +268,12 @@ static void merge_colours(float *a, const float *b, uint32_t stride, float p, fl
 
 static double sum_of_weights(double a, double b) { return a + b < 3e38 ? (double)(float)(a + b) : 3e38; }
 
-/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.09th power of
+/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.12th power of
  * the ratio of their visibilities (antialiased: weight has the root of them). */
 static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool antialiased)
 {
     const double v = g->weight / g->mass, above = other->weight / other->mass;
-    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.18 : 0.09) * kiln_log_f64(v / above)) : g->mass;
+    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.24 : 0.12) * kiln_log_f64(v / above)) : g->mass;
 }
 
 /* b goes into a. */

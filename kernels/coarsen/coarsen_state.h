@@ -23,6 +23,7 @@ typedef struct {
     double weight;        /* w: shares of a merge */
     double mass;          /* W */
     double prominence;    /* 0: rows have none */
+    double closeness;     /* ln of the pixels that a surface of 1 has where it stands, unoccluded; 0 without prominence */
     double gate;          /* what the cost is multiplied by: prominence, or a power of weight */
     uint32_t first, last; /* rows of the bake */
     uint32_t count;       /* that many of them */

@@ -10,31 +10,48 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */ };
+enum { LEAST_ROWS = 64, SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */ };
+
+/* The longest axes of the farthest tenth of the rows by those of the nearest quarter, medians: objects have 0.6 to 1.3, captures and
+ * parts of them 2.8 to 10. */
+static const double coarser = 0.69314718; /* ln 2 */
+
+typedef struct {
+    double away, size; /* from the middle; the largest log scale */
+} placed;
 
 typedef struct {
     uint64_t n;
     double *at[3]; /* [n] */
+    double *size;  /* [n] the largest log scale */
     double *away;  /* [n] scratch, then distances */
 } sample;
 
 static void sample_release(sample *s)
 {
     for (int a = 0; a < 3; a++) free(s->at[a]);
+    free(s->size);
     free(s->away);
 }
 
 /* Every stride-th row of the layer, counted through all chunks. */
 static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t before, uint64_t stride, sample *s, kiln_error *err)
 {
-    float *means;
+    float *means = NULL, *log_scales = NULL;
+    kiln_status st;
     const uint64_t first = (stride - before % stride) % stride;
     if (first >= c->count) return KILN_OK;
-    KILN_TRY(KILN_ALLOC_UNSET(&means, 3 * c->count, "the means of a chunk", err));
-    const kiln_status st = kiln_plane_read(m, c, "means", means, 3 * c->count * sizeof *means, err);
-    for (uint64_t i = first; st == KILN_OK && i < c->count; i += stride, s->n++)
+    KILN_GO(KILN_ALLOC_UNSET(&means, 3 * c->count, "the means of a chunk", err));
+    KILN_GO(KILN_ALLOC_UNSET(&log_scales, 3 * c->count, "the scales of a chunk", err));
+    KILN_GO(kiln_plane_read(m, c, "means", means, 3 * c->count * sizeof *means, err));
+    KILN_GO(kiln_plane_read(m, c, "log_scales", log_scales, 3 * c->count * sizeof *log_scales, err));
+    for (uint64_t i = first; i < c->count; i += stride, s->n++) {
         for (uint64_t a = 0; a < 3; a++) s->at[a][s->n] = (double)means[a * c->count + i];
+        s->size[s->n] = (double)fmaxf(log_scales[i], fmaxf(log_scales[c->count + i], log_scales[2 * c->count + i]));
+    }
+done:
     free(means);
+    free(log_scales);
     return st;
 }
 
@@ -43,6 +60,7 @@ static kiln_status take_sample(kiln_manifest *m, const kiln_layer *baked, sample
     const uint64_t stride = baked->count / SAMPLED + 1;
     uint64_t before = 0;
     for (int a = 0; a < 3; a++) KILN_TRY(KILN_ALLOC_UNSET(&s->at[a], baked->count / stride + 1, "a sample of the scene", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->size, baked->count / stride + 1, "a sample of the scene", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->away, baked->count / stride + 1, "a sample of the scene", err));
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
         KILN_TRY(take_chunk(m, &baked->chunks[i], before, stride, s, err));
@@ -63,6 +81,14 @@ static double median_of(double *v, uint64_t n)
     return v[n / 2];
 }
 
+static void measure_away(sample *s, const double middle[3])
+{
+    for (uint64_t i = 0; i < s->n; i++) {
+        const double d[3] = {s->at[0][i] - middle[0], s->at[1][i] - middle[1], s->at[2][i] - middle[2]};
+        s->away[i] = kiln_vec3_length(d);
+    }
+}
+
 /* Rounded to one of two steps for each power of two, and the middle to an eighth of that. */
 static void measure_middle(sample *s, kiln_distance_prior *out)
 {
@@ -72,13 +98,33 @@ static void measure_middle(sample *s, kiln_distance_prior *out)
         for (uint64_t i = 0; i < s->n; i++) s->away[i] = s->at[a][i];
         middle[a] = median_of(s->away, s->n);
     }
-    for (uint64_t i = 0; i < s->n; i++) {
-        const double d[3] = {s->at[0][i] - middle[0], s->at[1][i] - middle[1], s->at[2][i] - middle[2]};
-        s->away[i] = kiln_vec3_length(d);
-    }
+    measure_away(s, middle);
     const double part = frexp(median_of(s->away, s->n), &power);
     out->radius = part > 0 ? ldexp(part < 0.75 ? 0.625 : 0.875, power) : 0;
     for (int a = 0; a < 3; a++) out->middle[a] = part > 0 ? floor(8 * middle[a] / out->radius + 0.5) * out->radius / 8 : middle[a];
+}
+
+static int by_away(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    const int order = (x->away > y->away) - (x->away < y->away);
+    return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Whether rows are coarser the farther out they stand, as training makes them of what cameras in the middle see. */
+static kiln_status is_coarser_outside(sample *s, const double middle[3], bool *yes, kiln_error *err)
+{
+    placed *rows;
+    KILN_TRY(KILN_ALLOC_UNSET(&rows, s->n, "a sample of the scene", err));
+    measure_away(s, middle);
+    for (uint64_t i = 0; i < s->n; i++) rows[i] = (placed){s->away[i], s->size[i]};
+    qsort(rows, s->n, sizeof *rows, by_away);
+    for (uint64_t i = 0; i < s->n; i++) s->away[i] = rows[i].size;
+    const uint64_t inner = s->n / 4 + 1 < s->n ? s->n / 4 + 1 : s->n, outer = s->n / 10 + 1;
+    const double near = median_of(s->away, inner), far = median_of(s->away + s->n - outer, outer);
+    *yes = s->n >= LEAST_ROWS && far - near >= coarser;
+    free(rows);
+    return KILN_OK;
 }
 
 /* How far the nearest camera is from the middle. */
@@ -101,11 +147,14 @@ kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene, 
     if (n_cameras == 0 || baked->count == 0) return KILN_OK;
     for (uint32_t i = 0; i < n_cameras; i++)
         if (!cameras[i].synthetic) return KILN_OK;
-    const kiln_status st = take_sample(m, baked, &s, err);
-    if (st == KILN_OK) {
-        measure_middle(&s, out);
-        if (orbit_away(scene, cameras, n_cameras, out->middle) < FAR * out->radius) *out = (kiln_distance_prior){.radius = 0};
-    }
+    bool interior = false;
+    kiln_status st;
+    KILN_GO(take_sample(m, baked, &s, err));
+    measure_middle(&s, out);
+    KILN_GO(is_coarser_outside(&s, out->middle, &interior, err));
+    interior |= orbit_away(scene, cameras, n_cameras, out->middle) >= FAR * out->radius;
+done:
+    if (!interior) *out = (kiln_distance_prior){.radius = 0};
     sample_release(&s);
     return st;
 }

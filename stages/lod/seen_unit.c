@@ -84,8 +84,9 @@ static kiln_status sum_areas(kiln_worker *w, const kiln_view_request *v, const r
                                  .n_visible = &visible};
     KILN_TRY(KILN_WORK(w, project, &a, err));
     for (uint64_t i = 0; i < visible; i++) {
-        r->areas[r->splats[i].row] += kiln_seen_area(&r->splats[i]);
-        r->bare_areas[r->splats[i].row] += kiln_seen_bare_area(&r->splats[i]);
+        const kiln_splat2d *s = &r->splats[i];
+        r->areas[s->row] += kiln_seen_area(s) * kiln_seen_inside(s, v->view.width, v->view.height);
+        r->bare_areas[s->row] += kiln_seen_bare_area(s); /* of all of it: another camera sees what this one's border cuts off */
     }
     return KILN_OK;
 }

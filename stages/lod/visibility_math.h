@@ -1,8 +1,9 @@
 /* visibility_math -- how much cameras see of a Gaussian and how much it matters in their pictures, from its shares of these, and
- * the steps in which both are stored. Pinned: only + - * / and square roots in double, so that all machines agree. */
+ * the steps in which both are stored. Pinned: only + - * /, square roots and our own exp in double, so that all machines agree. */
 #ifndef KILN_STAGES_LOD_VISIBILITY_MATH_H
 #define KILN_STAGES_LOD_VISIBILITY_MATH_H
 
+#include "kernels/math/real64.h"
 #include "kernels/project/project.h"
 
 #include <math.h>
@@ -19,7 +20,26 @@ static inline double kiln_seen_area(const kiln_splat2d *s)
     return det > 0 && area > 0 && area < 0x1p100 ? area : 0;
 }
 
-/* The same with a third of the blur (0.3 pixels squared) taken off: at twice the size, at which levels are looked at too, blur is
+/* The part of a normal distribution that lies below t standard deviations, within 2e-4 (Bowling et al. 2009); past 4: none or all. */
+static inline double kiln_normal_below(double t)
+{
+    if (!(t > -4 && t < 4)) return t > 0;
+    return 1 / (1 + kiln_exp_f64(-t * (1.5976 + 0.07056 * t * t)));
+}
+
+/* The part of a projected Gaussian that falls into the picture, its extents along both sides taken as independent. What lies beyond
+ * the border no camera could see: a large row of the background would else count as hidden. */
+static inline double kiln_seen_inside(const kiln_splat2d *s, uint32_t width, uint32_t height)
+{
+    const double a = (double)s->conic[0], b = (double)s->conic[1], c = (double)s->conic[2], det = a * c - b * b;
+    if (!(det > 0 && a > 0 && c > 0)) return 0;
+    const double x = (double)s->x, y = (double)s->y, per_x = sqrt(det / c), per_y = sqrt(det / a); /* 1 / deviation */
+    const double across = kiln_normal_below((width - x) * per_x) - kiln_normal_below(-x * per_x);
+    const double down = kiln_normal_below((height - y) * per_y) - kiln_normal_below(-y * per_y);
+    return across > 0 && down > 0 ? across * down : 0;
+}
+
+/* kiln_seen_area with a third of the blur (0.3 pixels squared) taken off: at twice the size, at which levels are looked at too, blur is
  * less of what is drawn. */
 static inline double kiln_seen_bare_area(const kiln_splat2d *s)
 {

@@ -133,6 +133,16 @@ def bake(build, source, manifest):
     return manifest
 
 
+def rows_alone(source):
+    """The file of a folder that has the Gaussians: imported alone it brings no cameras."""
+    if not source.is_dir():
+        return source
+    files = [f for f in source.resolve().rglob("*.ply") if f.name != "points3D.ply"]
+    if not files:
+        sys.exit("'%s' has no PLY to bake without cameras" % source)
+    return max(files, key=lambda f: f.stat().st_size)
+
+
 def views(manifest, scale, file):
     db = sqlite3.connect("file:%s?mode=ro" % manifest, uri=True)
     db.row_factory = sqlite3.Row
@@ -209,7 +219,7 @@ def one(name):
     for build, folder in builds.items():
         manifest = scratch / scene / ("levels_%d.db" % os.getpid())
         if o.bare:
-            bare = bake(any_build, source / "scene.ply" if (source / "scene.ply").exists() else source, scratch / scene / ("bare_%d.db" % o.max))
+            bare = bake(any_build, rows_alone(source), scratch / scene / ("bare_%d.db" % o.max))
             shutil.copy(bare, manifest)
         else:
             shutil.copy(with_cameras, manifest)

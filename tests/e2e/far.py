@@ -1,5 +1,6 @@
 """far -- a small scene as captures are: an object of one unit with cameras around it, and an opaque background from 25 to 120 units.
-Arguments: FOLDER [near] [FLOATER]. Writes scene.ply and cameras.json, ten cameras for training and three for tests. near: without background. FLOATER: one more row, at this x."""
+Arguments: FOLDER [near|room] [FLOATER]. Writes scene.ply and cameras.json, ten cameras for training and three for tests. near: without background; room: with
+walls at 3 to 6 units for it. FLOATER: one more row, at this x."""
 import json
 import math
 import random
@@ -24,11 +25,11 @@ for _ in range(3000):
     colour = [(light * k + draw.uniform(-0.05, 0.05) - 0.5) / 0.28209479 for k in (1, 0.7, 0.4)]
     rows.append(d + colour + [draw.gauss(2, 1)] + [math.log(0.03) + draw.gauss(0, 0.3) for _ in range(3)] + [1, 0, 0, 0])
 for _ in range(0 if "near" in sys.argv else 2000):
-    d, away = direction(), draw.uniform(25, 120)
+    d, away = direction(), draw.uniform(*((3, 6) if "room" in sys.argv else (25, 120)))
     colour = [(0.5 + 0.3 * math.sin(9 * d[i] + 4 * d[(i + 1) % 3]) - 0.5) / 0.28209479 for i in range(3)]
     rows.append([away * c for c in d] + colour + [draw.gauss(2, 1)] + [math.log(0.05 * away) + draw.gauss(0, 0.3) for _ in range(3)] + [1, 0, 0, 0])
 for x in sys.argv[2:]:
-    if x != "near":
+    if x not in ("near", "room"):
         rows.append([float(x)] + rows[0][1:])
 names = ["x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"]
 with open(sys.argv[1] + "/scene.ply", "wb") as f:

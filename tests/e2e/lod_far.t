@@ -33,14 +33,15 @@ for v in json.load(open("out"))["views"]: assert v["detail"]["rows"] * 2 <= v["d
     python3 -c 'import json, sys; p = [v["psnr"] or 99 for v in json.load(open("out"))["pictures"]]; assert sum(p) / len(p) >= 24 and min(p) >= 22, p' || fail "dB:25 at $size of the size"
 done
 
-# A row far out does not decide how coarse a tile may be.
+# A row far out does not decide how coarse a tile may be: the same as with this row beside the object.
 root_error() { kiln export "$1" --format 3dtiles -o tiles --force -w >/dev/null 2>&1 || fail "export of $1"; python3 -c 'import json; print(json.load(open("tiles/tileset.json"))["root"]["geometricError"])'; }
-plain=$(root_error far.db)
-for x in 3000 5e8; do
+beside=
+for x in 2.5 3000 5e8; do
     mkdir out$x && python3 "$TESTS/far.py" out$x $x || fail "scene"
     kiln import out$x out$x.db >/dev/null && kiln knn out$x.db >/dev/null && kiln chunk out$x.db --layer source >/dev/null && kiln lod out$x.db --levels 4 --antialiased off >/dev/null || fail "bake"
     error=$(root_error out$x.db)
-    python3 -c 'import sys; sys.exit(abs(float(sys.argv[1]) / float(sys.argv[2]) - 1) > 0.1)' "$error" "$plain" || fail "the root's error is $error with a row at $x, $plain without"
+    beside=${beside:-$error}
+    python3 -c 'import sys; sys.exit(abs(float(sys.argv[1]) / float(sys.argv[2]) - 1) > 0.1)' "$error" "$beside" || fail "the root's error is $error with a row at $x, $beside with it at 2.5"
 done
 
 # Without cameras: the orbit of a scene with an interior is no judge of it, which kiln-lod says; that of an object is.
@@ -60,6 +61,10 @@ python3 -c 'import json, sys; p = [v["psnr"] for v in json.load(sys.stdin)["pict
     fail "level 1 without cameras: $(grep -o '"psnr": *[0-9.]*' out | tr '\n' ' ')"
 must 0 kiln lod bare.db --levels 1 --visibility off --json
 [ "$(weighed out)" = None ] || fail "--visibility off is weighed by $(weighed out)"
+mkdir room && python3 "$TESTS/far.py" room room || fail "room"
+import_bare room/scene.ply room.db
+must 0 kiln lod room.db --levels 1 --json
+[ "$(weighed out)" = distance ] || fail "a room, coarser outside, is weighed by $(weighed out)"
 mkdir object && python3 "$TESTS/far.py" object near || fail "object"
 import_bare object/scene.ply object.db
 must 0 kiln lod object.db --levels 1 --json

@@ -59,6 +59,24 @@ static void what_covers_less_than_its_blur_has_little_area_of_its_own(void **sta
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_bare_area(&bad[i]) == 0);
 }
 
+/* Beside erf, for Gaussians in and beside a picture of 400 x 100, along its axes. */
+static void what_lies_beyond_the_border_is_left_out(void **state)
+{
+    (void)state;
+    static const float at[][2] = {{200, 50}, {0, 50}, {400, 100}, {-30, 20}, {440, 50}, {200, -1000}, {3e5f, 3e5f}};
+    static const float deviations[][2] = {{1, 1}, {30, 8}, {500, 40}, {4000, 4000}, {0.6f, 9000}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        for (size_t d = 0; d < sizeof deviations / sizeof *deviations; d++) {
+            const double sx = (double)deviations[d][0], sy = (double)deviations[d][1], x = (double)at[i][0], y = (double)at[i][1];
+            const kiln_splat2d s = {.x = at[i][0], .y = at[i][1], .conic = {(float)(1 / sx / sx), 0, (float)(1 / sy / sy)}};
+            const double across = 0.5 * (erf((400 - x) / sx / sqrt(2)) - erf(-x / sx / sqrt(2)));
+            const double down = 0.5 * (erf((100 - y) / sy / sqrt(2)) - erf(-y / sy / sqrt(2)));
+            assert_true(fabs(kiln_seen_inside(&s, 400, 100) - across * down) < 5e-4);
+        }
+    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}}, {.conic = {NAN, 0, 1}}, {.x = NAN, .conic = {1, 0, 1}}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_inside(&bad[i], 400, 100) == 0);
+}
+
 static void prominence_is_what_is_seen_and_could_be(void **state)
 {
     (void)state;
@@ -164,6 +182,7 @@ int main(void)
         cmocka_unit_test(steps_are_the_nearest_in_logarithms),
         cmocka_unit_test(what_no_camera_has_has_the_least),
         cmocka_unit_test(what_covers_less_than_its_blur_has_little_area_of_its_own),
+        cmocka_unit_test(what_lies_beyond_the_border_is_left_out),
         cmocka_unit_test(prominence_is_what_is_seen_and_could_be),
         cmocka_unit_test(an_area_is_that_of_the_covariance),
         cmocka_unit_test(cameras_are_spread_over_those_of_training),
