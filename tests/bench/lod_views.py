@@ -283,9 +283,10 @@ def one(name):
 
 everything = {}
 if o.auto:
+    whole = o.max
     print("%-10s %6s %-9s %4s %s" % ("scene", "chunk", "build", "X", "".join("%-22s" % ("size %g, distance %g" % c) for c in CELLS)))
     for name in o.scenes:
-        for max_rows in [o.max] + ([o.chunked] if o.chunked else []):
+        for max_rows in dict.fromkeys([whole, o.chunked or whole]):
             everything["%s %d" % (name, max_rows)] = auto_scene(name, max_rows)
     o.scenes = []
 else:
