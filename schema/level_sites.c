@@ -96,7 +96,8 @@ kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_lev
             away += off[a] * off[a];
         }
         for (int a = 0; a < 3; a++) at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] + eye->axes[3 * a + 2] * off[2];
-        const double part = (double)s->site[i].share * part_within(eye, at, least);
+        const double reach = (double)s->site[i].reach > least ? (double)s->site[i].reach : least;
+        const double part = (double)s->site[i].share * part_within(eye, at, reach);
         sum += part / (away > least * least ? away : least * least);
         within += part;
         shares += (double)s->site[i].share;

@@ -9,7 +9,7 @@
  * Pixels of what is seen go with 1 / distance^2. So the distance of a node from an eye is that of the mean of 1 / distance^2 over
  * sites, by share. A site is no nearer than the radius of a ball with the surface of all that its run has, nor than the near plane.
  * A picture has that part of a node whose sites stand in it: a camera among the rows has most of them beside or behind it. A site
- * counts by how far its ball is on this side of the picture's edges.
+ * counts by how much of its run is on this side of the picture's edges.
  *
  * Pure functions of the layers: only + - * / and sqrt of doubles. Memory: 650 bytes a node. */
 #ifndef KILN_SCHEMA_LEVEL_SITES_H

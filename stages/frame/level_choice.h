@@ -22,7 +22,8 @@
  * the budget is then filled by the next steps that fit.
  *
  * All arithmetic is of doubles, by + - * / and sqrt, in an order that depends on the tree alone: the same cut on every machine.
- * Time: O(n log n) for n nodes of bounded depth. Memory: 200 bytes for each node, 7 KiB for each leaf. Threads: none; a tree may be shared.
+ * Time: O(n log n) for n nodes of bounded depth. Memory: 200 bytes for each node, 4 KiB for each leaf, 4 more for one in the
+ * picture. Threads: none; a tree may be shared.
  */
 #ifndef KILN_STAGES_LEVEL_CHOICE_H
 #define KILN_STAGES_LEVEL_CHOICE_H

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DEEP 1.5  /* of a run's reach: what is nearer than that may be the same surface */
-#define ALIKE 0.7 /* share of an error that is not seen before the rest of the scene, because what shows instead looks like it */
+#define ALIKE 0.6 /* share of an error that is not seen from within a scene that fills the picture, because what shows instead is alike */
 #define BLUR 0.94 /* pixels that a Gaussian covers at least, at half opacity: 2 pi 0.3 / 2 (the blur of classic pictures) */
 
 enum { SIDE = KILN_HIDING_SIDE, CELLS = SIDE * SIDE };
@@ -46,7 +46,7 @@ static bool lay(const kiln_level_eye *e, const kiln_level_sites *s, uint32_t i, 
     if (!(x + half / wide >= 0 && x - half / wide <= 1 && y + half / high >= 0 && y - half / high <= 1)) return false; /* or no number */
     const double depth2 = off[0] * off[0] + off[1] * off[1] + off[2] * off[2];
     out->depth = sqrt(depth2);
-    out->deep = DEEP * reach;
+    out->deep = DEEP * (reach > least ? reach : least);
     out->heavy = (double)s->site[i].share / depth2;
     /* half a surface is what a Gaussian covers in the mean, its sides counted as far as it fades */
     const double covers = 6.283185307179586 * least * least / depth2 + widened;
@@ -102,61 +102,76 @@ static double filled(const double *all)
     return sum / CELLS;
 }
 
-static uint64_t list_spots(const kiln_level_tree *t, const kiln_view_request *s, spot *spots)
+/* How much of the scene is not in the picture: to a camera within, which has some of it behind whatever it sees. */
+static double around(const kiln_level_tree *t, const kiln_view_request *s)
+{
+    const kiln_level_sites *all = t->nodes[t->n_nodes - 1].sites;
+    const kiln_level_eye eye = kiln_level_eye_of(&s->view);
+    return all ? 1 - kiln_level_sites_seen(all, &eye).share : 0;
+}
+
+/* Of all sites in the picture. Leaves are counted that have some. */
+static uint64_t list_spots(const kiln_level_tree *t, const kiln_view_request *s, spot *spots, uint32_t *n_leaves)
 {
     const kiln_view *v = &s->view;
     const kiln_level_eye eye = kiln_level_eye_of(v);
     const double blur = s->antialiased ? 0 : BLUR / ((double)v->fx * (double)v->fy);
     uint64_t n = 0;
-    uint32_t leaf = 0;
+    *n_leaves = 0;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *node = &t->nodes[i];
-        if (!node->chunk) continue;
-        for (uint32_t k = 0; node->sites && k < node->sites->n; k++) {
+        const uint64_t before = n;
+        if (!node->chunk || !node->sites) continue;
+        for (uint32_t k = 0; k < node->sites->n; k++) {
             spot *at = &spots[n];
             if (!lay(&eye, node->sites, k, blur * (double)node->rows / node->sites->n, at)) continue;
             at->node = i;
-            at->leaf = leaf;
+            at->leaf = *n_leaves;
             at->heavy *= (double)node->rows;
             n++;
         }
-        leaf++;
+        *n_leaves += n > before;
     }
     return n;
 }
 
-kiln_status kiln_level_hiding(const kiln_level_tree *t, const kiln_view_request *s, double *open, kiln_error *err)
+static void list_events(const spot *spots, uint64_t n, event *events)
 {
-    double all[CELLS] = {0}, *heavy = NULL;
-    spot *spots = NULL;
-    event *events = NULL;
-    float *own = NULL;
-    kiln_status st = KILN_OK;
-    uint64_t leaves = 0;
-    for (uint32_t i = 0; i < t->n_nodes; i++) leaves += t->nodes[i].chunk != NULL;
-    KILN_GO(KILN_ALLOC(&heavy, t->n_nodes, "what hides nodes", err));
-    KILN_GO(KILN_ALLOC(&spots, leaves * KILN_LEVEL_SITES, "what hides nodes", err));
-    KILN_GO(KILN_ALLOC(&events, leaves * KILN_LEVEL_SITES * 2, "what hides nodes", err));
-    KILN_GO(KILN_ALLOC(&own, leaves * CELLS, "what hides nodes", err));
-    memset(open, 0, t->n_nodes * sizeof *open);
-    const uint64_t n = list_spots(t, s, spots);
     for (uint64_t i = 0; i < n; i++)
         for (uint32_t ends = 0; ends < 2; ends++)
             events[2 * i + ends] = (event){spots[i].depth + (ends ? spots[i].deep : -spots[i].deep), (uint32_t)i, ends};
     qsort(events, 2 * n, sizeof *events, nearest_first);
+}
+
+/* Sums of leaves, in the order of spots; all: the thickness of each cell in the end. */
+static kiln_status look_through(spot *spots, uint64_t n, uint32_t n_leaves, double all[CELLS], kiln_error *err)
+{
+    event *events = NULL;
+    float *own = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&events, 2 * n, "what hides nodes", err));
+    KILN_GO(KILN_ALLOC(&own, (uint64_t)n_leaves * CELLS, "what hides nodes", err));
+    list_events(spots, n, events);
     for (uint64_t i = 0; i < 2 * n; i++) {
-        const spot *at = &spots[events[i].spot];
+        spot *at = &spots[events[i].spot];
         float *const its = own + (uint64_t)at->leaf * CELLS;
-        if (events[i].ends) {
+        if (events[i].ends)
             end_spot(at, all, its);
-            continue;
-        }
-        spots[events[i].spot].seen = seen_of(at, all, its);
+        else
+            at->seen = seen_of(at, all, its);
     }
+done:
+    free(events);
+    free(own);
+    return st;
+}
+
+static void sum_nodes(const kiln_level_tree *t, const spot *spots, uint64_t n, double *open, double *heavy)
+{
+    memset(open, 0, t->n_nodes * sizeof *open);
     for (uint64_t i = 0; i < n; i++) {
-        const spot *at = &spots[i];
-        open[at->node] += at->heavy * at->seen;
-        heavy[at->node] += at->heavy;
+        open[spots[i].node] += spots[i].heavy * spots[i].seen;
+        heavy[spots[i].node] += spots[i].heavy;
     }
     for (uint32_t i = 0; i < t->n_nodes; i++) { /* children stand before their parents */
         const uint32_t up = t->nodes[i].parent;
@@ -164,7 +179,26 @@ kiln_status kiln_level_hiding(const kiln_level_tree *t, const kiln_view_request 
         open[up] += open[i];
         heavy[up] += heavy[i];
     }
-    const double cover = filled(all), alike = ALIKE * cover * cover, whole = t->n_nodes > 0 ? heavy[t->n_nodes - 1] : 0;
+}
+
+kiln_status kiln_level_hiding(const kiln_level_tree *t, const kiln_view_request *s, double *open, kiln_error *err)
+{
+    double all[CELLS] = {0}, *heavy = NULL;
+    spot *spots = NULL;
+    kiln_status st = KILN_OK;
+    uint64_t sites = 0;
+    uint32_t n_leaves;
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        open[i] = 1;
+        if (t->nodes[i].chunk && t->nodes[i].sites) sites += t->nodes[i].sites->n;
+    }
+    if (sites == 0) return KILN_OK;
+    KILN_GO(KILN_ALLOC(&heavy, t->n_nodes, "what hides nodes", err));
+    KILN_GO(KILN_ALLOC(&spots, sites, "what hides nodes", err));
+    const uint64_t n = list_spots(t, s, spots, &n_leaves);
+    KILN_GO(look_through(spots, n, n_leaves, all, err));
+    sum_nodes(t, spots, n, open, heavy);
+    const double cover = filled(all), alike = ALIKE * cover * cover * around(t, s), whole = heavy[t->n_nodes - 1];
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const double others = whole > 0 ? 1 - heavy[i] / whole : 0;
         const double seen = heavy[i] > 0 ? open[i] / heavy[i] : 1;
@@ -174,7 +208,5 @@ kiln_status kiln_level_hiding(const kiln_level_tree *t, const kiln_view_request 
 done:
     free(heavy);
     free(spots);
-    free(events);
-    free(own);
     return st;
 }

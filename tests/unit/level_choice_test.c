@@ -505,7 +505,7 @@ static void a_picture_has_a_part_of_a_node(void **state)
     for (int i = 0; i < 4; i++) {
         memcpy(s.site[i].at, at[i], sizeof at[i]);
         s.site[i].share = 0.25f;
-        s.site[i].least = 0.01f;
+        s.site[i].least = s.site[i].reach = 0.01f;
     }
     const kiln_level_sight seen = kiln_level_sites_seen(&s, &eye);
     assert_true(fabs(seen.share - 0.5) < 1e-6);
