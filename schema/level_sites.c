@@ -14,6 +14,22 @@ static double weight_of(const float *weights, const float *visibility, uint64_t 
     return w > (double)FLT_MIN ? w : (double)FLT_MIN; /* a stranger's weights may all be 0 */
 }
 
+/* Of rows [begin, end): the sum of weight times distance from a place. */
+static double reach_of(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t begin, uint64_t end,
+                       const float at[3])
+{
+    double sum = 0;
+    for (uint64_t i = begin; i < end; i++) {
+        double square = 0;
+        for (uint64_t a = 0; a < 3; a++) {
+            const double d = (double)means[a * n + i] - (double)at[a];
+            square += d * d;
+        }
+        sum += weight_of(weights, visibility, i) * sqrt(square);
+    }
+    return sum;
+}
+
 void kiln_level_sites_make(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t first,
                            uint64_t count, kiln_level_sites *out)
 {
@@ -35,6 +51,7 @@ void kiln_level_sites_make(const float *means, const float *weights, const float
         for (uint64_t a = 0; a < 3; a++) out->site[s].at[a] = means[a * n + middle];
         out->site[s].share = (float)(run / all);
         out->site[s].least = (float)sqrt(surface / 12.566370614359172);
+        out->site[s].reach = (float)(reach_of(means, weights, visibility, n, begin, end, out->site[s].at) / run);
     }
 }
 
@@ -53,6 +70,42 @@ double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3],
     }
     const double distance = sqrt(shares / sum);
     return distance > near_m ? distance : near_m; /* sums of rounded shares */
+}
+
+/* How much of a ball around a place in the camera's axes is in its picture: as the nearest edge divides its diameter. */
+static double part_within(const kiln_level_eye *e, const double at[3], double radius)
+{
+    const double beyond[4] = {at[0] - e->left * at[2], e->right * at[2] - at[0], at[1] - e->top * at[2], e->bottom * at[2] - at[1]};
+    const double slant[4] = {e->left, e->right, e->top, e->bottom};
+    double part[4];
+    for (int i = 0; i < 4; i++) {
+        const double within = 0.5 + 0.5 * beyond[i] / sqrt(1 + slant[i] * slant[i]) / radius;
+        part[i] = within < 0 ? 0 : within > 1 ? 1 : within;
+    }
+    return (part[0] < part[1] ? part[0] : part[1]) * (part[2] < part[3] ? part[2] : part[3]);
+}
+
+kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye)
+{
+    double sum = 0, within = 0, shares = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const double least = (double)s->site[i].least > eye->near_m ? (double)s->site[i].least : eye->near_m;
+        double off[3], at[3], away = 0;
+        for (int a = 0; a < 3; a++) {
+            off[a] = (double)s->site[i].at[a] - eye->at[a];
+            away += off[a] * off[a];
+        }
+        for (int a = 0; a < 3; a++) at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] + eye->axes[3 * a + 2] * off[2];
+        const double reach = (double)s->site[i].reach > least ? (double)s->site[i].reach : least;
+        const double part = (double)s->site[i].share * part_within(eye, at, reach);
+        sum += part / (away > least * least ? away : least * least);
+        within += part;
+        shares += (double)s->site[i].share;
+    }
+    if (!(within > 0)) return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_LEAST};
+    const double distance = sqrt(within / sum), share = within / shares;
+    return (kiln_level_sight){distance > eye->near_m ? distance : eye->near_m,
+                              share > KILN_LEVEL_SHARE_LEAST ? share : KILN_LEVEL_SHARE_LEAST};
 }
 
 static int ascending(const void *a, const void *b)

@@ -8,6 +8,8 @@
  *
  * Pixels of what is seen go with 1 / distance^2. So the distance of a node from an eye is that of the mean of 1 / distance^2 over
  * sites, by share. A site is no nearer than the radius of a ball with the surface of all that its run has, nor than the near plane.
+ * A picture has that part of a node whose sites stand in it: a camera among the rows has most of them beside or behind it. A site
+ * counts by how much of its run is on this side of the picture's edges.
  *
  * Pure functions of the layers: only + - * / and sqrt of doubles. Memory: 650 bytes a node. */
 #ifndef KILN_SCHEMA_LEVEL_SITES_H
@@ -23,7 +25,9 @@ enum { KILN_LEVEL_SITES = 32 };
 struct kiln_level_sites {
     uint32_t n; /* 0: nothing is known */
     struct {
-        float at[3], share, least; /* least: distance below which it is not seen */
+        float at[3], share;
+        float least; /* distance below which it is not seen: the radius of that ball */
+        float reach; /* mean distance of the run's rows from it */
     } site[KILN_LEVEL_SITES];
 };
 
@@ -32,6 +36,17 @@ void kiln_level_sites_make(const float *means, const float *weights, const float
                            uint64_t count, kiln_level_sites *out);
 /* The distance of all sites from an eye; eye as the means: the scene's origin subtracted. At least near_m. n is not 0. */
 double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3], double near_m);
+/* A camera: where it stands, its axes (right, down, forward), and the edges of its picture at distance 1. */
+typedef struct {
+    double at[3], axes[9], left, right, top, bottom, near_m;
+} kiln_level_eye;
+/* Of the sites in its picture: their distance, and their share of all, at least KILN_LEVEL_SHARE_LEAST: what reaches into a picture
+ * may have its sites beside it. */
+typedef struct {
+    double distance, share;
+} kiln_level_sight;
+#define KILN_LEVEL_SHARE_LEAST (1.0 / 64)
+kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye);
 /* The box of the sites without a sixteenth of them at each end of each axis: where nearly all rows are, whatever lies far out. */
 void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3]);
 /* Reads the sites of all nodes with levels, for nodes[].sites. After a failure the tree has none. KILN_E_NOMEM, KILN_E_IO,

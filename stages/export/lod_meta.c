@@ -2,6 +2,7 @@
 #include "stages/export/lod_meta.h"
 
 #include "stages/export/lod_set.h"
+#include "stages/export/tileset.h"
 
 #include "base/option.h"
 
@@ -49,12 +50,15 @@ static kiln_status put_bound(const text *t, uint32_t first, uint32_t end, kiln_e
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------------- */
 
-/* A convex body's mean shadow is a quarter of its surface (Cauchy). */
-static double mean_area(const kiln_lod_leaf *leaf)
+/* The shadow of what counts of the leaf, as it is moved. */
+static double mean_area(const text *t, const kiln_lod_leaf *leaf)
 {
-    double side[3];
-    for (int c = 0; c < 3; c++) side[c] = (double)leaf->hi[c] - (double)leaf->lo[c];
-    return (side[0] * side[1] + side[1] * side[2] + side[2] * side[0]) / 2;
+    float lo[3], hi[3];
+    const double scale = t->e->edits.moves ? t->e->edits.move.scale : 1;
+    const kiln_level_node *n = &t->e->tree->nodes[leaf->node];
+    if (n->sites == NULL) return kiln_tile_shadow(leaf->lo, leaf->hi);
+    kiln_tile_core_box(n, lo, hi);
+    return kiln_tile_shadow(lo, hi) * scale * scale;
 }
 
 /* Of the node above the leaf that has the level; 0: none has, or it is level 0. */
@@ -70,7 +74,7 @@ static double energy_of(const kiln_level_tree *t, uint32_t leaf, uint32_t level)
 
 static kiln_status put_errors(const text *t, const kiln_lod_leaf *leaf, kiln_error *err)
 {
-    const double scale = t->e->edits.moves ? t->e->edits.move.scale : 1, area = mean_area(leaf);
+    const double scale = t->e->edits.moves ? t->e->edits.move.scale : 1, area = mean_area(t, leaf);
     double before = 0;
     KILN_TRY(kiln_buffer_printf(t->out, err, ",\"errors\":["));
     for (uint32_t k = 0; k < t->h->n_levels; k++) {

@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/harmonics.h"
+#include "base/vec3.h"
 #include "kernels/math/real64.h"
 #include "stages/engine/json_text.h"
 #include "stages/import/cameras/orbit.h"
@@ -229,6 +230,15 @@ static void place(const kiln_export *e, kiln_tileset *t)
     kiln_tileset_place(e->geo[0], e->geo[1], e->geo[2], up, t->transform);
 }
 
+static double extent_of(const kiln_export *e)
+{
+    float lo[3], hi[3];
+    double side[3];
+    kiln_tile_core_box(&e->tree->nodes[e->tree->n_nodes - 1], lo, hi);
+    for (int c = 0; c < 3; c++) side[c] = (double)hi[c] - (double)lo[c];
+    return kiln_vec3_length(side) * (e->edits.moves ? e->edits.move.scale : 1);
+}
+
 static kiln_status finish(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
@@ -241,7 +251,7 @@ static kiln_status finish(kiln_export_parent *p, kiln_error *err)
     const uint32_t n = e->n_chunks + (n_parts ? n_parts + 1 : 0);
     KILN_GO(KILN_ALLOC(&tiles, n, "tiles", err));
     KILN_GO(make_tiles(e, written, n_parts, tiles, err));
-    kiln_tileset t = {.tiles = tiles, .n = n};
+    kiln_tileset t = {.tiles = tiles, .n = n, .extent = extent_of(e)};
     place(e, &t);
     KILN_GO(kiln_tileset_json(&t, &text, err));
     KILN_GO(kiln_path_join(path, sizeof path, e->temporary, KILN_TILESET_FILE, err));

@@ -111,12 +111,20 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
-/* Of where nearly all of its rows are, if that is known: a few far out would take all of the picture. */
+void kiln_tile_core_box(const kiln_level_node *n, float lo[3], float hi[3])
+{
+    if (n->sites) {
+        kiln_level_sites_core(n->sites, lo, hi);
+        return;
+    }
+    memcpy(lo, n->reach_min, sizeof n->reach_min);
+    memcpy(hi, n->reach_max, sizeof n->reach_max);
+}
+
 static double shadow_of(const kiln_level_node *n)
 {
     float lo[3], hi[3];
-    if (!n->sites) return kiln_tile_shadow(n->reach_min, n->reach_max);
-    kiln_level_sites_core(n->sites, lo, hi);
+    kiln_tile_core_box(n, lo, hi);
     return kiln_tile_shadow(lo, hi);
 }
 
@@ -264,14 +272,6 @@ static kiln_status put_tiles(const kiln_tileset *t, const uint32_t *first, const
     }
 }
 
-/* What is lost where not even the root is drawn: all of it. */
-static double error_of_nothing(const kiln_tile *root)
-{
-    double square = 0;
-    for (int c = 0; c < 3; c++) square += (root->hi[c] - root->lo[c]) * (root->hi[c] - root->lo[c]);
-    return fmax(sqrt(square), 2 * root->error);
-}
-
 kiln_status kiln_tileset_json(const kiln_tileset *t, kiln_buffer *out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -285,7 +285,7 @@ kiln_status kiln_tileset_json(const kiln_tileset *t, kiln_buffer *out, kiln_erro
                                "\"extensionsUsed\":[\"3DTILES_content_gltf\"],\"extensions\":{\"3DTILES_content_gltf\":"
                                "{\"extensionsUsed\":[\"" SPLATS "\",\"" PACKED "\"],\"extensionsRequired\":[\"" SPLATS
                                "\",\"" PACKED "\"]}},\"root\":",
-                               kiln_version, error_of_nothing(&t->tiles[0])));
+                               kiln_version, fmax(t->extent, 2 * t->tiles[0].error)));
     KILN_GO(put_tiles(t, first, list, next, out, err));
     KILN_GO(kiln_buffer_printf(out, err, "}\n"));
 done:

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     const kiln_tile *tiles; /* [n], parents first, at least one */
     uint32_t n;
+    double extent;        /* across the scene, without what lies far out: what is lost where not even the root is drawn */
     bool placed;          /* transform is written */
     double transform[16]; /* column-major, from the tileset's axes to earth-centred, earth-fixed metres */
 } kiln_tileset;
@@ -55,6 +56,9 @@ void kiln_tile_axes(const double v[3], double out[3]);
 
 /* The shadow of a box in the mean of all directions: a quarter of its surface (Cauchy), scene units squared. */
 double kiln_tile_shadow(const float lo[3], const float hi[3]);
+/* The box of a node that counts: of where nearly all of its rows are, if that is known (kiln_level_tree_read_sites), since a few
+ * far out would take all of a picture; else of where they reach. */
+void kiln_tile_core_box(const kiln_level_node *n, float lo[3], float hi[3]);
 
 /* The geometricError of a level of a node: 16 times the pixel, in scene units, from which on the level's measured error
  * (kiln_chunk.errors) is 35 dB below the node in the picture. The node has its part of the picture: so many pixels as its shadow

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "kernels/math/real64.h"
 #include "stages/frame/level_cost.h"
+#include "stages/frame/level_hiding.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -135,7 +136,7 @@ static double cost_here(const kiln_view_request *s, const kiln_level_node *n, bo
     return kiln_level_cost(&s->view, n, level);
 }
 
-static void fill_costs(chooser *c, const kiln_view_request *s)
+static void fill_costs(chooser *c, const kiln_view_request *s, const double *open)
 {
     const kiln_level_tree *t = c->t;
     size_t used = 0;
@@ -145,7 +146,7 @@ static void fill_costs(chooser *c, const kiln_view_request *s)
         p->seen = n->chunk && kiln_view_request_may_see(s, n->chunk);
         for (uint32_t k = 0; k < n->n_children; k++) p->seen |= c->places[t->children[n->first_child + k]].seen;
         p->costs = used;
-        for (uint32_t k = 0; k < n->n_levels; k++) c->costs[used++] = cost_here(s, n, p->seen, n->levels[k]);
+        for (uint32_t k = 0; k < n->n_levels; k++) c->costs[used++] = open[i] * cost_here(s, n, p->seen, n->levels[k]);
     }
 }
 
@@ -158,8 +159,12 @@ static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, double bud
     KILN_TRY(KILN_ALLOC(&c->costs, levels, "a cut through the levels", err));
     KILN_TRY(KILN_ALLOC(&c->heap, t->n_nodes, "a cut through the levels", err));
     KILN_TRY(KILN_ALLOC(&c->stack, t->n_nodes, "a cut through the levels", err));
-    fill_costs(c, s);
-    return KILN_OK;
+    double *open;
+    KILN_TRY(KILN_ALLOC(&open, t->n_nodes, "a cut through the levels", err));
+    const kiln_status st = kiln_level_hiding(t, s, open, err);
+    if (st == KILN_OK) fill_costs(c, s, open);
+    free(open);
+    return st;
 }
 
 /* ---- the heap: least slope first, then lowest node ----------------------------------------------------------------------------

@@ -13,7 +13,8 @@
  * dB:X. Errors of nodes are energies: squared differences, summed over pixels, as mean of three colours. They are stored in scene
  * units squared for a row of footprints (the width of a pixel where the node is, in scene units). What a node costs in this view is
  * its error at its footprint here divided by the footprint squared, in pixels. Costs of nodes are added; the budget is
- * 10^(-X/10) times the number of pixels. A node that the view cannot see costs nothing. Nodes without measured errors (kiln-lod had
+ * 10^(-X/10) times the number of pixels. A node costs what the others let through of it (level_hiding.h), and as much of it as
+ * the picture has; one that the view cannot see costs nothing. Nodes without measured errors (kiln-lod had
  * no cameras) are drawn at the coarsest level whose largest Gaussian is below a pixel across.
  *
  * From the full scene on, the step that costs least for each row that it saves is taken, as long as the sum stays within the
@@ -21,7 +22,8 @@
  * the budget is then filled by the next steps that fit.
  *
  * All arithmetic is of doubles, by + - * / and sqrt, in an order that depends on the tree alone: the same cut on every machine.
- * Time: O(n log n) for n nodes of bounded depth. Memory: about 200 bytes for each node. Threads: none; a tree may be shared.
+ * Time: O(n log n) for n nodes of bounded depth. Memory: 200 bytes for each node, 4 KiB for each leaf, 4 more for one in the
+ * picture. Threads: none; a tree may be shared.
  */
 #ifndef KILN_STAGES_LEVEL_CHOICE_H
 #define KILN_STAGES_LEVEL_CHOICE_H

@@ -19,14 +19,29 @@ double kiln_level_footprint(const kiln_view *v, const float box_min[3], const fl
     return sqrt(nearest) * sqrt(farthest) / focal;
 }
 
-double kiln_level_node_footprint(const kiln_view *v, const kiln_level_node *node)
+kiln_level_eye kiln_level_eye_of(const kiln_view *v)
 {
-    double eye[3] = {0, 0, 0};
-    if (!node->sites) return kiln_level_footprint(v, node->box_min, node->box_max);
+    const double fx = (double)v->fx, fy = (double)v->fy, cx = (double)v->cx, cy = (double)v->cy;
+    kiln_level_eye e = {.left = -cx / fx,
+                        .right = (v->width - cx) / fx,
+                        .top = -cy / fy,
+                        .bottom = (v->height - cy) / fy,
+                        .near_m = (double)v->near_m};
+    for (int i = 0; i < 9; i++) e.axes[i] = (double)v->r[i];
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) eye[i] -= (double)v->r[3 * j + i] * (double)v->t[j];
+        for (int j = 0; j < 3; j++) e.at[i] -= e.axes[3 * j + i] * (double)v->t[j];
+    return e;
+}
+
+double kiln_level_node_footprint(const kiln_view *v, const kiln_level_node *node, double *share)
+{
+    const kiln_level_eye eye = kiln_level_eye_of(v);
     const double focal = v->fx > v->fy ? v->fx : v->fy;
-    return kiln_level_sites_distance(node->sites, eye, v->near_m) / focal;
+    *share = 1;
+    if (!node->sites) return kiln_level_footprint(v, node->box_min, node->box_max);
+    const kiln_level_sight seen = kiln_level_sites_seen(node->sites, &eye);
+    *share = seen.share;
+    return seen.distance / focal;
 }
 
 double kiln_level_error_at(const kiln_chunk *c, double footprint)
@@ -46,12 +61,13 @@ double kiln_level_error_at(const kiln_chunk *c, double footprint)
 
 double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const kiln_chunk *c)
 {
-    const double s = kiln_level_node_footprint(v, node);
+    double share;
+    const double s = kiln_level_node_footprint(v, node, &share);
     if (c->n_errors == 0) {
         const double across = 2.0 * kiln_exp_f64(c->max_log_scale); /* 2 sigma */
         return across < s ? 0.0 : KILN_LEVEL_TOO_COSTLY;
     }
-    const double cost = kiln_level_error_at(c, s) / s / s;
+    const double cost = share * kiln_level_error_at(c, s) / s / s;
     const double all = (double)v->width * v->height; /* colours are between 0 and 1: a pixel cannot differ by more */
     return cost < all ? cost : all;
 }

@@ -16,7 +16,7 @@
 
 #define SIGMAS 2.5f               /* how far the window holds a Gaussian */
 #define FARTHEST 1e30f            /* scene units: where a window ends at the latest */
-#define HIDDEN 0.1f               /* visibility below which a row counts less */
+#define HIDDEN 0.1f               /* visibility below which a row counts less to a camera among the rows */
 #define MOST_DIFFERENCE 1e4       /* of a colour */
 #define MOST_ERROR 3.40282347e38f /* the largest float32 */
 
@@ -31,6 +31,7 @@ enum {
 typedef struct {
     const kiln_lod_error_request *q;
     kiln_coarsen_rows reference, levels[KILN_LEVELS_MAX];
+    kiln_coarsen_rows dim_reference, dim_levels[KILN_LEVELS_MAX]; /* for cameras among the rows */
     uint32_t n_levels;
     double middle[3], half[3]; /* of the window's box */
     kiln_level_sites sites;    /* of the coarsest level */
@@ -108,7 +109,8 @@ typedef struct {
     double distance;     /* of the middle */
     double tan_x, tan_y; /* half the window's size at distance 1 */
     bool among;          /* the camera stands among the rows */
-    double eye[3];
+    double share;        /* of the node's rows that the picture has */
+    kiln_level_eye eye;  /* the camera */
 } aim;
 
 static double axis_reach(const gauge *g, const double axis[3])
@@ -116,15 +118,25 @@ static double axis_reach(const gauge *g, const double axis[3])
     return fabs(axis[0]) * g->half[0] + fabs(axis[1]) * g->half[1] + fabs(axis[2]) * g->half[2];
 }
 
+static kiln_level_eye eye_of(const kiln_lod_error_view *v, double near_m)
+{
+    kiln_level_eye e = {.left = -v->tan_x, .right = v->tan_x, .top = -v->tan_y, .bottom = v->tan_y, .near_m = near_m};
+    memcpy(e.at, v->centre, sizeof e.at);
+    memcpy(e.axes, v->right, sizeof v->right);
+    memcpy(e.axes + 6, v->forward, sizeof v->forward);
+    kiln_vec3_cross(e.axes + 6, e.axes, e.axes + 3);
+    return e;
+}
+
 /* A camera among the rows, as it is. */
 static void keep_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
 {
     a->among = true;
-    memcpy(a->r, v->right, sizeof v->right);
-    memcpy(a->r + 6, v->forward, sizeof v->forward);
-    kiln_vec3_cross(a->r + 6, a->r, a->r + 3);
+    memcpy(a->r, a->eye.axes, sizeof a->r);
     for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
-    a->distance = kiln_level_sites_distance(&g->sites, v->centre, g->q->near_m);
+    const kiln_level_sight seen = kiln_level_sites_seen(&g->sites, &a->eye);
+    a->distance = seen.distance;
+    a->share = seen.share;
     a->tan_x = v->tan_x;
     a->tan_y = v->tan_y;
 }
@@ -136,7 +148,8 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
     const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
     a->among = false;
-    memcpy(a->eye, v->centre, sizeof a->eye);
+    a->share = 1;
+    a->eye = eye_of(v, g->q->near_m);
     if (g->sites.n > 0 && away < radius) {
         keep_view(g, v, a);
         return;
@@ -238,9 +251,9 @@ static kiln_status measure_view(const gauge *g, const easel *e, const aim *a, do
     const double intrinsics[4] = {focal, focal, 0.5 * width, 0.5 * height};
     kiln_view view;
     kiln_view_init(&view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
-    KILN_TRY(draw(g, e, &view, &g->reference, e->reference, err));
+    KILN_TRY(draw(g, e, &view, a->among ? &g->dim_reference : &g->reference, e->reference, err));
     for (uint32_t k = 0; k < g->n_levels; k++) {
-        KILN_TRY(draw(g, e, &view, &g->levels[k], e->level, err));
+        KILN_TRY(draw(g, e, &view, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
         by[k] = difference(e, (uint64_t)width * height) * footprint * footprint;
     }
     return KILN_OK;
@@ -363,10 +376,20 @@ static void make_monotone(kiln_lod_errors *e)
         }
 }
 
+/* How many pictures of the whole node the views are together. */
+static double shares_of(const aim *aims, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t v = 0; v < n; v++) sum += aims[v].share;
+    return sum;
+}
+
 /* Sums of doubles in the order of views, whichever thread drew them. */
-static void add_up(const gauge *g, const double by[SIGHTS][KILN_LEVELS_MAX], const double *below, kiln_lod_errors *out)
+static void add_up(const gauge *g, const aim *aims, const double by[SIGHTS][KILN_LEVELS_MAX], const double *below,
+                   kiln_lod_errors *out)
 {
     const uint32_t views = g->q->n_views;
+    const double shares = shares_of(aims, views);
     double sums[KILN_LOD_STEPS][KILN_LEVELS_MAX] = {{0}};
     for (uint32_t i = 0; i < KILN_LOD_STEPS; i += 2)
         for (uint32_t v = 0; v < views; v++)
@@ -374,17 +397,19 @@ static void add_up(const gauge *g, const double by[SIGHTS][KILN_LEVELS_MAX], con
     for (uint32_t i = 1; i < KILN_LOD_STEPS; i += 2)
         for (uint32_t k = 0; k < g->n_levels; k++) sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
     for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
-        for (uint32_t k = 0; k < g->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / views, (double)MOST_ERROR);
+        for (uint32_t k = 0; k < g->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / shares, (double)MOST_ERROR);
 }
 
 /* What a child has lost at a footprint of the node, in its scene units squared, as a camera among the rows sees it. */
-static double lost_below(const gauge *g, const kiln_lod_child_errors *child, const aim *a, double footprint)
+static double lost_below(const kiln_lod_child_errors *child, const aim *a, double footprint)
 {
     const kiln_lod_errors *e = &child->errors;
     kiln_chunk c = {.n_errors = KILN_LOD_STEPS, .error_step = e->first_step};
     memcpy(c.errors, e->at[e->n_levels - 1], KILN_LOD_STEPS * sizeof *c.errors);
-    const double nearer = child->sites.n > 0 ? kiln_level_sites_distance(&child->sites, a->eye, g->q->near_m) / a->distance : 1;
-    return kiln_level_error_at(&c, nearer * footprint) / (nearer * nearer);
+    if (child->sites.n == 0 || !a->among) return kiln_level_error_at(&c, footprint);
+    const kiln_level_sight seen = kiln_level_sites_seen(&child->sites, &a->eye);
+    const double nearer = seen.distance / a->distance;
+    return seen.share * kiln_level_error_at(&c, nearer * footprint) / (nearer * nearer);
 }
 
 /* Of all children: below[step]. */
@@ -392,6 +417,7 @@ static void add_children(const gauge *g, const kiln_lod_child_errors *children, 
                          double below[KILN_LOD_STEPS])
 {
     const uint32_t views = g->q->n_views;
+    const double shares = shares_of(aims, views);
     bool among = false;
     for (uint32_t v = 0; v < views; v++) among = among || aims[v].among;
     for (uint32_t c = 0; c < n; c++) {
@@ -399,7 +425,7 @@ static void add_children(const gauge *g, const kiln_lod_child_errors *children, 
         if (!among) kiln_lod_errors_add(&children[c].errors, first_step, below);
         for (int i = 0; among && i < KILN_LOD_STEPS; i++)
             for (uint32_t v = 0; v < views; v++)
-                below[i] += lost_below(g, &children[c], &aims[v], ldexp(1.0, first_step + i)) / views;
+                below[i] += lost_below(&children[c], &aims[v], ldexp(1.0, first_step + i)) / shares;
     }
 }
 
@@ -416,7 +442,7 @@ static kiln_status measure(gauge *g, const kiln_lod_child_errors *children, uint
     out->first_step = first_step_of(g, aims, g->q->n_views);
     add_children(g, children, n_children, aims, out->first_step, below);
     KILN_TRY(measure_views(g, aims, out->first_step, threads, by, err));
-    add_up(g, by, below, out);
+    add_up(g, aims, by, below, out);
     make_monotone(out);
     return KILN_OK;
 }
@@ -425,15 +451,16 @@ kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_
                                     const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_child_errors *children,
                                     uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err)
 {
-    gauge g = {.q = q, .n_levels = n_levels};
+    gauge g = {.q = q, .n_levels = n_levels, .reference = *reference};
     dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}}; /* the last one is of the reference */
     memset(out, 0, sizeof *out);                                 /* it is stored as it is */
     if (q->n_views == 0 || reference->n == 0 || n_levels == 0) return KILN_OK;
     kiln_status st = dimmed_make(reference, &dimmed[KILN_LEVELS_MAX], err);
-    g.reference = dimmed[KILN_LEVELS_MAX].rows;
+    g.dim_reference = dimmed[KILN_LEVELS_MAX].rows;
     for (uint32_t k = 0; k < n_levels && st == KILN_OK; k++) {
         st = dimmed_make(&levels[k], &dimmed[k], err);
-        g.levels[k] = dimmed[k].rows;
+        g.levels[k] = levels[k];
+        g.dim_levels[k] = dimmed[k].rows;
     }
     if (st == KILN_OK) st = measure(&g, children, n_children, threads, out, err);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) free(dimmed[k].store);

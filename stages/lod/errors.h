@@ -4,9 +4,9 @@
  * sum over pixels, and mean over red, green and blue, of (level - reference)^2: an energy in scene units squared. Both pictures
  * show the node alone, over black, under the profile and antialiasing of the request.
  *
- * Visibility. Where rows have it (v, the share of a row that reaches the pictures of the scene's cameras), a difference counts in
- * proportion to v below 0.1 and fully above: colours are multiplied by sqrt(v / 0.1). So what is hidden by other nodes costs
- * little, although a node is drawn alone.
+ * Visibility. To a camera among the rows a difference counts in proportion to v below 0.1 and fully above (v: the share of a row
+ * that reaches the pictures of the scene's cameras): colours are multiplied by sqrt(v / 0.1). A node that is seen from outside
+ * counts in full: what hides it there depends on where a camera stands, and is asked for each view (stages/frame/level_hiding.h).
  *
  * Views. The parent picks up to KILN_LOD_VIEWS of the cameras that have the middle of the node's box in their pictures, evenly
  * spread in their order; of all cameras if none has. A view stands where the camera stands and looks at the middle of the node.

@@ -9,6 +9,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/frame/level_choice.h"
 #include "stages/frame/level_cost.h"
+#include "stages/frame/level_hiding.h"
 #include "stages/frame/camera_path.h"
 
 #include <math.h>
@@ -26,6 +27,7 @@ typedef struct {
     kiln_view_request request;
     double footprint; /* that it has on the whole scene */
     const char *camera;
+    double *open; /* [n_nodes] what errors of nodes count in it */
 } figure;
 
 typedef struct {
@@ -42,6 +44,7 @@ typedef struct {
 
 static void survey_release(survey *s)
 {
+    for (uint32_t i = 0; i < FIGURES; i++) free(s->figures[i].open);
     free(s->cameras);
     kiln_level_tree_release(&s->tree);
     kiln_layer_free(s->levels);
@@ -115,7 +118,8 @@ static kiln_status look_through(const survey *s, const kiln_scene *scene, uint32
     const kiln_status st = kiln_view_request_init(&out->request, &options, scene, smaller, err);
     free(smaller);
     out->camera = s->cameras[camera].name;
-    if (st == KILN_OK) out->footprint = kiln_level_node_footprint(&out->request.view, root);
+    double share;
+    if (st == KILN_OK) out->footprint = kiln_level_node_footprint(&out->request.view, root, &share);
     return st;
 }
 
@@ -175,8 +179,12 @@ static kiln_status choose_figures(kiln_manifest *m, survey *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&scene, 1, "the scene", err));
     kiln_status st = kiln_scene_get(m, scene, err);
     if (st == KILN_OK) st = choose_cameras(s, scene, at, err);
-    for (uint32_t i = 0; i < FIGURES && st == KILN_OK; i++)
-        st = look_through(s, scene, at[i % PLACES], sizes[i / PLACES], &s->figures[i], err);
+    for (uint32_t i = 0; i < FIGURES && st == KILN_OK; i++) {
+        figure *f = &s->figures[i];
+        st = look_through(s, scene, at[i % PLACES], sizes[i / PLACES], f, err);
+        if (st == KILN_OK) st = KILN_ALLOC(&f->open, s->tree.n_nodes, "what hides nodes", err);
+        if (st == KILN_OK) st = kiln_level_hiding(&s->tree, &f->request, f->open, err);
+    }
     if (st == KILN_OK) s->n_figures = FIGURES;
     free(scene);
     return st;
@@ -192,7 +200,9 @@ static json_t *decibels(const survey *s, const kiln_level_cut *cut)
         for (uint32_t i = 0; i < cut->n; i++) {
             if (cut->picks[i].level == 0) continue;
             const kiln_chunk *c = &s->levels->chunks[cut->picks[i].chunk - s->baked->n_chunks];
-            if (kiln_view_request_may_see(r, c)) sum += kiln_level_cost(&r->view, &s->tree.nodes[cut->picks[i].node], c);
+            const uint32_t node = cut->picks[i].node;
+            if (kiln_view_request_may_see(r, c))
+                sum += s->figures[f].open[node] * kiln_level_cost(&r->view, &s->tree.nodes[node], c);
         }
         (void)json_array_append_new(list, kiln_json_real(10 * log10((double)r->view.width * r->view.height / sum)));
     }

@@ -2,6 +2,7 @@
 #include "stages/serve/bake_state.h"
 
 #include "base/memory.h"
+#include "schema/level_sites.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -211,6 +212,8 @@ kiln_status kiln_bake_state_tree(kiln_bake_state *s, kiln_error *err)
         KILN_TRY(kiln_level_tree_make(s->drawn, s->levels, &s->tree, err));
     else
         KILN_TRY(kiln_level_tree_plan(s->drawn, &s->tree, err));
-    s->tree_known = true;
-    return KILN_OK;
+    const kiln_status st = s->levels ? kiln_level_tree_read_sites(s->m, &s->tree, err) : KILN_OK; /* as in exported tiles */
+    if (st != KILN_OK) forget_tree(s);
+    s->tree_known = st == KILN_OK;
+    return st;
 }

@@ -9,6 +9,9 @@ own gets 40 on three rings about it, every eighth for tests. --bare bakes withou
   --build NAME=FOLDER   a build's folder of programs, build/bin by default; several: columns side by side, the last minus the first
   --lod 'OPTIONS'       for kiln-lod            --max N    Gaussians of a chunk (65536)
   --levels '1 2 3 4'    --antialiased           --shrink F pictures of this share of the cameras' size (for trials)
+  --auto 'X ...'        instead of levels: what --level dB:X draws at 1, 1/2, 1/4, 1/8 of the size and from 2, 4, 8 times the
+                        distance: share of the rows, mean (least) dB; * where the mean is out of X - 1 .. X + 4 or a view below X - 3
+  --chunked N           the scenes again in chunks of N (with --auto)
   --background B        black
   --peer                splat-transform 3.7 beside, both of its ways, same counts (MODULES=build/viewers/node_modules: make viewers)
   --dir FOLDER          scratch that is kept: bakes and pictures of the full scene are not made again
@@ -24,6 +27,8 @@ parser.add_argument("--build", action="append", metavar="NAME=FOLDER")
 parser.add_argument("--lod", default="", metavar="OPTIONS")
 parser.add_argument("--max", type=int, default=65536)
 parser.add_argument("--levels", default="1 2 3 4")
+parser.add_argument("--auto", default="")
+parser.add_argument("--chunked", type=int, default=0)
 parser.add_argument("--antialiased", action="store_true")
 parser.add_argument("--bare", action="store_true")
 parser.add_argument("--background", default="black")
@@ -143,15 +148,25 @@ def rows_alone(source):
     return max(files, key=lambda f: f.stat().st_size)
 
 
-def views(manifest, scale, file):
+def middle_of(manifest):
+    """The median of the positions: outliers and a far background do not move it."""
+    ply = manifest.with_suffix(".ply")
+    if not ply.exists():
+        kiln(list(builds.values())[0], "export", manifest, "--layer", "source", "--format", "ply", "-o", ply)
+    return [sorted(v)[len(v) // 2] for v in zip(*rows_of(ply))]
+
+
+def views(manifest, scale, file, distance=1):
+    middle = middle_of(manifest) if distance != 1 else (0, 0, 0)
     db = sqlite3.connect("file:%s?mode=ro" % manifest, uri=True)
     db.row_factory = sqlite3.Row
     made = []
     for c in db.execute("SELECT * FROM camera WHERE split = 'test' AND distorted = 0 ORDER BY name"):
         r = [[c["r%d%d" % (i, j)] for j in range(3)] for i in range(3)]
         w, h = max(1, round(c["width"] * scale)), max(1, round(c["height"] * scale))
+        at = [-sum(r[i][j] * c["t%d" % i] for i in range(3)) for j in range(3)]
         made.append(camera(c["name"].replace("/", "_"), w, h, c["fx"] * w / c["width"], c["fy"] * h / c["height"],
-                           [-sum(r[i][j] * c["t%d" % i] for i in range(3)) for j in range(3)], r))
+                           [m + distance * (a - m) for m, a in zip(middle, at)], r))
     if not made:
         sys.exit("'%s' has no cameras for tests" % manifest)
     file.write_text(json.dumps(made))
@@ -159,8 +174,8 @@ def views(manifest, scale, file):
 
 def draw(build, manifest, cameras, level, folder):
     shutil.rmtree(folder, ignore_errors=True)
-    kiln(build, "render", manifest, "--cameras", cameras, "--profile", "inria", "--antialiased", "on" if o.antialiased else "off",
-         "--background", o.background, "--format", "npy", "--level", level, "-o", str(folder) + "/")
+    return kiln(build, "render", manifest, "--cameras", cameras, "--profile", "inria", "--antialiased", "on" if o.antialiased else "off",
+                "--background", o.background, "--format", "npy", "--level", level, "-o", str(folder) + "/", "--json")
 
 
 def compare(build, full, part):
@@ -211,6 +226,49 @@ def peers(scene, manifest, into):
             measure(scene, build, made, k, 0, figures)
 
 
+CELLS = [(1, 1), (0.5, 1), (0.25, 1), (0.125, 1), (1, 2), (1, 4), (1, 8)]  # size, distance
+
+
+def auto_cell(scene, build, manifest, size, distance, max_rows):
+    """For each X: share of the rows drawn, mean and least dB, whether level 0 of a chunk is drawn."""
+    folder = scratch / scene
+    mark = "%s_%s_%.4f_%g_%s" % ("aa" if o.antialiased else "plain", o.background, o.shrink * size, distance, max_rows)
+    cameras, full, part = folder / ("views_%s.json" % mark), folder / ("full_" + mark), folder / ("part_%d" % os.getpid())
+    views(manifest, o.shrink * size, cameras, distance)
+    if not full.exists():
+        draw(build, manifest, cameras, 0, str(full) + ".new")
+        pathlib.Path(str(full) + ".new").rename(full)
+    made = []
+    for x in o.auto.split():
+        shown = [v["detail"] for v in json.loads(draw(build, manifest, cameras, "dB:" + x, part))["views"]]
+        mean, least = compare(build, full, part)
+        shutil.rmtree(part)
+        made.append(dict(x=float(x), drawn=sum(d["rows"] for d in shown) / max(1, sum(d["full"] for d in shown)), mean=mean, least=least,
+                         finest=min(min([l["level"] for l in d["levels"]], default=0) for d in shown)))
+    return made
+
+
+def fits(cell):
+    return cell["x"] - 1 <= cell["mean"] <= cell["x"] + 4 and cell["least"] >= cell["x"] - 3
+
+
+def auto_scene(name, max_rows):
+    scene, o.max = pathlib.Path(name).name, max_rows
+    source, any_build = scene_folder(name), list(builds.values())[0]
+    with_cameras, figures = bake(any_build, source, scratch / scene / ("cameras_%d.db" % max_rows)), {}
+    for build, folder in builds.items():
+        manifest = scratch / scene / ("levels_%d.db" % os.getpid())
+        shutil.copy(with_cameras, manifest)
+        kiln(folder, "lod", manifest, "--antialiased", "on" if o.antialiased else "off", "--profile", "inria", *shlex.split(o.lod))
+        figures[build] = [auto_cell(scene, folder, manifest, size, distance, max_rows) for size, distance in CELLS]
+        for i, x in enumerate(o.auto.split()):
+            cells = [c[i] for c in figures[build]]
+            line = ["%.1f%% %.1f (%.1f)%s" % (100 * c["drawn"], c["mean"], c["least"], "" if fits(c) else "*") for c in cells]
+            print("%-10s %6d %-9s %4s %s" % (scene[:10], max_rows, build, x, "".join("%-22s" % cell for cell in line).rstrip()), flush=True)
+        manifest.unlink()
+    return figures
+
+
 def one(name):
     scene = pathlib.Path(name).name
     source, figures = scene_folder(name), {}
@@ -234,7 +292,15 @@ def one(name):
 
 
 everything = {}
-print("%-10s %-9s %s" % ("scene", "build", "".join("%-18s" % ("%s k = %d" % (s, k)) for s in ("full", "small") for k in levels)))
+if o.auto:
+    whole = o.max
+    print("%-10s %6s %-9s %4s %s" % ("scene", "chunk", "build", "X", "".join("%-22s" % ("size %g, distance %g" % c) for c in CELLS)))
+    for name in o.scenes:
+        for max_rows in dict.fromkeys([whole, o.chunked or whole]):
+            everything["%s %d" % (name, max_rows)] = auto_scene(name, max_rows)
+    o.scenes = []
+else:
+    print("%-10s %-9s %s" % ("scene", "build", "".join("%-18s" % ("%s k = %d" % (s, k)) for s in ("full", "small") for k in levels)))
 for name in o.scenes:
     everything[name] = one(name)
     first = None

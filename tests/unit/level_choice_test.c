@@ -2,6 +2,7 @@
 #include "stages/frame/level_choice.h"
 #include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
+#include "stages/frame/level_hiding.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -477,11 +478,12 @@ static void sites_tell_how_far_a_camera_sees(void **state)
     assert_true(fabs(kiln_level_sites_distance(&sites, within, 0.2) - 4) < 1e-4);
     assert_true(fabs(kiln_level_sites_distance(&sites, outside, 0.2) / 40 - 1) < 0.02);
     assert_true(fabs(kiln_level_sites_distance(&sites, outside, 50) - 50) < 1e-4); /* no nearer than the near plane */
+    double share;
     const kiln_view_request s = look(0, 0, 500);
     const kiln_level_node node = {.box_min = {-4, -4, -4}, .box_max = {4, 4, 4}, .sites = &sites},
                           bare = {.box_min = {-4, -4, -4}, .box_max = {4, 4, 4}};
-    assert_true(fabs(kiln_level_node_footprint(&s.view, &node) - 4.0 / 500) < 1e-6);
-    assert_true(kiln_level_node_footprint(&s.view, &bare) < 0.7 / 500);
+    assert_true(fabs(kiln_level_node_footprint(&s.view, &node, &share) - 4.0 / 500) < 1e-6);
+    assert_true(kiln_level_node_footprint(&s.view, &bare, &share) < 0.7 / 500);
     means[2 * N + 100] = 5e8f;
     kiln_level_sites_make(means, weights, NULL, N, 0, N, &less);
     assert_true(fabs(kiln_level_sites_distance(&less, within, 0.2) / 4 - 1) < 0.05);
@@ -490,6 +492,74 @@ static void sites_tell_how_far_a_camera_sees(void **state)
     kiln_level_sites_make(means, weights, weights, N, 7, 2, &less);
     assert_int_equal(less.n, 2);
     assert_true(fabs(kiln_level_sites_distance(&less, within, 0.2) - 4) < 1e-4);
+}
+
+/* A picture has that part of a node whose sites stand in it. */
+static void a_picture_has_a_part_of_a_node(void **state)
+{
+    kiln_level_sites s = {.n = 4};
+    static const float at[4][3] = {{0, 0, 10}, {0, 0, -10}, {50, 0, 10}, {0, 1, 20}}; /* in it, behind, beside, in it */
+    const kiln_level_eye eye = {
+        .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .left = -0.5, .right = 0.5, .top = -0.5, .bottom = 0.5, .near_m = 0.2};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        memcpy(s.site[i].at, at[i], sizeof at[i]);
+        s.site[i].share = 0.25f;
+        s.site[i].least = s.site[i].reach = 0.01f;
+    }
+    const kiln_level_sight seen = kiln_level_sites_seen(&s, &eye);
+    assert_true(fabs(seen.share - 0.5) < 1e-6);
+    assert_true(fabs(1 / (seen.distance * seen.distance) - (1 / 100.0 + 1 / 401.0) / 2) < 1e-6);
+    s.n = 3;
+    memcpy(s.site[0].at, at[1], sizeof at[1]); /* none is in it: it may reach in all the same */
+    assert_true(kiln_level_sites_seen(&s, &eye).share == KILN_LEVEL_SHARE_LEAST);
+}
+
+/* Two walls, a leaf each, and a cell above: what stands behind the other counts little, whichever side the camera is on; not where
+ * it stands beside the other, nor what is one surface. */
+static void what_others_hide_costs_little(void **state)
+{
+    (void)state;
+    forest *f = forest_new(1);
+    static kiln_level_sites sites[2];
+    const float centre[3] = {0, 0, 0};
+    uint32_t leaves[2];
+    kiln_error err = {0};
+    double open[3];
+    for (int i = 0; i < 2; i++) leaves[i] = add_leaf(f, 1024, centre, 1e-3);
+    add_cell(f, leaves, 2, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        sites[i].n = 16;
+        for (int k = 0; k < 16; k++) {
+            sites[i].site[k].at[0] = (float)(k % 4) - 1.5f;
+            sites[i].site[k].at[1] = (float)(k / 4) - 1.5f;
+            sites[i].site[k].at[2] = i ? 5.0f : -5.0f;
+            sites[i].site[k].share = 1 / 16.0f;
+            sites[i].site[k].least = sites[i].site[k].reach = 0.8f;
+        }
+        f->t.nodes[i].sites = &sites[i];
+    }
+    const kiln_view_request before = look(0, -40, 500);
+    assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
+    assert_true(open[0] > 0.9 && open[1] < 0.4);
+    assert_true(open[2] > 0.99); /* the root is all of the picture */
+    const kiln_view_request behind = look(0, 0, 500); /* between both: one is in the picture alone */
+    assert_int_equal(kiln_level_hiding(&f->t, &behind, open, &err), KILN_OK);
+    assert_true(open[1] > 0.9);
+    for (int k = 0; k < 16; k++) sites[1].site[k].at[0] += 20;
+    assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
+    assert_true(open[0] > 0.9 && open[1] > 0.9);
+    for (int k = 0; k < 16; k++) { /* one surface */
+        sites[1].site[k].at[0] -= 19.5f;
+        sites[1].site[k].at[2] = -4.5f;
+    }
+    assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
+    assert_true(open[0] > 0.9 && open[1] > 0.9);
+    for (int k = 0; k < 16; k++) sites[1].site[k].at[0] = k % 2 ? NAN : INFINITY; /* a stranger's */
+    assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
+    for (int i = 0; i < 3; i++) assert_true(open[i] >= KILN_HIDING_LEAST && open[i] <= 1);
+    f->t.nodes[0].sites = f->t.nodes[1].sites = NULL;
+    forest_free(f);
 }
 
 /* ---- time
@@ -563,6 +633,8 @@ int main(void)
         cmocka_unit_test(errors_are_taken_between_steps),
         cmocka_unit_test(footprints_stay_in_front_of_the_camera),
         cmocka_unit_test(sites_tell_how_far_a_camera_sees),
+        cmocka_unit_test(a_picture_has_a_part_of_a_node),
+        cmocka_unit_test(what_others_hide_costs_little),
         cmocka_unit_test(a_thousand_nodes_are_chosen_from_quickly),
         cmocka_unit_test(a_deep_tree_is_no_harm),
         cmocka_unit_test(nothing_is_chosen_of_nothing),

@@ -255,15 +255,22 @@ static void threads_do_not_show(void **state)
 }
 
 /* ---- visibility ------------------------------------------------------------------------------ */
-static void what_is_hidden_counts_less(void **state)
+static void what_is_hidden_counts_less_among_rows(void **state)
 {
     static float shown[400], hidden[400];
-    const kiln_camera camera = camera_at(0, 0, -5, "train");
+    const kiln_camera camera = camera_at(0, 0, -5, "train"), inside = camera_at(0, 0, 0, "train");
     node_rows *a = random_rows(400, 1, 8), *b = thinned(a, 2);
     (void)state;
-    const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
+    kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
+    const kiln_lod_errors outside = measure(&q, &a->rows, &b->rows, 1);
+    for (int i = 0; i < 400; i++) hidden[i] = 0.02f;
+    a->rows.visibility = b->rows.visibility = hidden; /* what hides it is asked for each view */
+    const kiln_lod_errors same_outside = measure(&q, &a->rows, &b->rows, 1);
+    assert_memory_equal(&outside, &same_outside, sizeof outside);
+    a->rows.visibility = b->rows.visibility = NULL;
+    q = request_of(&inside, 1, &a->rows);
     const kiln_lod_errors plain = measure(&q, &a->rows, &b->rows, 1);
-    for (int i = 0; i < 400; i++) shown[i] = 0.1f + 0.9f * (float)i / 400, hidden[i] = 0.02f;
+    for (int i = 0; i < 400; i++) shown[i] = 0.5f;
     a->rows.visibility = b->rows.visibility = shown;
     const kiln_lod_errors same = measure(&q, &a->rows, &b->rows, 1);
     a->rows.visibility = b->rows.visibility = hidden;
@@ -556,7 +563,7 @@ int main(void)
         cmocka_unit_test(an_error_is_of_a_footprint_not_of_a_camera),
         cmocka_unit_test(errors_grow_with_the_level_and_fall_in_pixels),
         cmocka_unit_test(threads_do_not_show),
-        cmocka_unit_test(what_is_hidden_counts_less),
+        cmocka_unit_test(what_is_hidden_counts_less_among_rows),
         cmocka_unit_test(children_are_added_at_the_same_footprint),
         cmocka_unit_test(what_children_lost_is_lost),
         cmocka_unit_test(memory_is_as_predicted),

@@ -139,7 +139,7 @@ static void the_text_nests_the_tiles(void **state)
         tiles[i] = (kiln_tile){.parent = parents[i], .error = i ? 0 : 8, .hi = {2, 4, 6}};
         (void)snprintf(tiles[i].uri, sizeof tiles[i].uri, "%d_L0.glb", i);
     }
-    const kiln_tileset t = {.tiles = tiles, .n = 5};
+    const kiln_tileset t = {.tiles = tiles, .n = 5, .extent = 3};
     assert_int_equal(kiln_tileset_json(&t, &text, &err), KILN_OK);
     assert_int_equal(kiln_json_parse((const char *)text.data, text.size, 0, "text", &all, NULL, &err), KILN_OK);
     assert_non_null(all);
