@@ -171,8 +171,8 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s);
 void kiln_run_on_cpu(kiln_run *r, bool on);
 /* Says whether a GPU is worth it for work that takes so many seconds on one thread of the CPU (work.h). */
 bool kiln_run_gpu_pays(double cpu_s);
-/* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that changes
- * the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
+/* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that
+ * changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
 void kiln_run_computes(kiln_run *r, bool on);
 /* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
 void kiln_run_serial(kiln_run *r, bool on);

@@ -267,8 +267,8 @@ struct kiln_run {
     bool computes, serial;        /* kiln_run_computes, kiln_run_serial */
     const kiln_unit_taker *taker; /* kiln_run_takes */
     kiln_worker_process
-        workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
-    unsigned n_workers;          /* slots that have been used so far */
+        workers[KILN_SLOTS_MAX];              /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
+    unsigned n_workers;                       /* slots that have been used so far */
     kiln_worker_process away[KILN_SLOTS_MAX]; /* slots of the other kind of devices, without processes, for a run that has lists */
     unsigned n_away;                          /* of both (kiln_run_computes, kiln_run_on_cpu) */
     json_t *report;

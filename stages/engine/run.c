@@ -152,8 +152,8 @@ static bool has_gpu(void)
     return gpu;
 }
 
-/* Call it when what decides about the next lists has changed. Workers on the CPU keep what they have decoded where it stays the CPU's
- * turn, or there is no GPU to take their place. */
+/* Call it when what decides about the next lists has changed. Workers on the CPU keep what they have decoded where it stays the
+ * CPU's turn, or there is no GPU to take their place. */
 static void change_home(kiln_run *r)
 {
     const bool to_cpu = why_cpu(r) != NO_REASON;

@@ -119,8 +119,8 @@ static kiln_status put_lists(const kiln_pruning *p, kiln_buffer *b, kiln_error *
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 
-/* Is counting long enough for a GPU that nobody has named? A thread of the CPU counts a row of a view in 0.13 microseconds (DESIGN.md). The worker of the
- * GPU decodes the planes once more, which takes about as long as the GPU does to be ready. */
+/* Is counting long enough for a GPU that nobody has named? A thread of the CPU counts a row of a view in 0.13 microseconds
+ * (DESIGN.md). The worker of the GPU decodes the planes once more, which takes about as long as the GPU does to be ready. */
 static bool is_long(const kiln_pruning *p)
 {
     const double cpu_s = 0.13e-6 * (double)p->input->count * p->n_views;
