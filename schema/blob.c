@@ -58,6 +58,12 @@ static kiln_status find_blob(kiln_manifest *m, kiln_hash hash, kiln_query *q, ki
     return st;
 }
 
+static kiln_unpacker *unpacker_of(kiln_manifest *m)
+{
+    if (!m->unpacker) m->unpacker = kiln_unpacker_new();
+    return m->unpacker;
+}
+
 kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes, kiln_error *err)
 {
     char hex[33];
@@ -70,7 +76,7 @@ kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, 
                        kiln_hash_hex(hash, hex), b.raw_bytes, raw_bytes);
         goto done;
     }
-    KILN_GO(kiln_blob_unpack(&b, dst, err));
+    KILN_GO(kiln_blob_unpack_by(unpacker_of(m), &b, dst, err));
 done:
     kiln_query_close(&q);
     if (st != KILN_OK) kiln_note(err, "'%s'", m->path);
@@ -86,7 +92,7 @@ kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **dat
     *raw_bytes = 0;
     KILN_GO(find_blob(m, hash, &q, &b, err));
     KILN_GO(kiln_alloc(data, b.raw_bytes, 1, "a blob", err));
-    KILN_GO(kiln_blob_unpack(&b, *data, err));
+    KILN_GO(kiln_blob_unpack_by(unpacker_of(m), &b, *data, err));
     *raw_bytes = b.raw_bytes;
 done:
     kiln_query_close(&q);

@@ -156,14 +156,24 @@ static const char *frame_fault(const kiln_blob *b)
     return NULL;
 }
 
-kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
+kiln_unpacker *kiln_unpacker_new(void) { return (kiln_unpacker *)ZSTD_createDCtx(); }
+void kiln_unpacker_free(kiln_unpacker *u) { (void)ZSTD_freeDCtx((ZSTD_DCtx *)u); }
+
+static size_t decompress(kiln_unpacker *u, const kiln_blob *b, void *dst)
+{
+    const size_t bytes = (size_t)b->raw_bytes;
+    return u ? ZSTD_decompressDCtx((ZSTD_DCtx *)u, dst, bytes, b->packed, b->packed_bytes)
+             : ZSTD_decompress(dst, bytes, b->packed, b->packed_bytes);
+}
+
+static kiln_status unpack(kiln_unpacker *u, const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
 {
     char hex[33];
     const char *damage = frame_fault(b);
     size_t bytes = (size_t)b->raw_bytes;
     bool direct = b->elem == 1;
     if (!damage) {
-        size_t z = ZSTD_decompress(direct ? dst : shuffled, bytes, b->packed, b->packed_bytes);
+        size_t z = decompress(u, b, direct ? dst : shuffled);
         if (ZSTD_isError(z))
             damage = ZSTD_getErrorName(z);
         else if (z != bytes)
@@ -175,12 +185,19 @@ kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst,
     return KILN_OK;
 }
 
-kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
+kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
+{
+    return unpack(NULL, b, shuffled, dst, err);
+}
+
+kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) { return kiln_blob_unpack_by(NULL, b, dst, err); }
+
+kiln_status kiln_blob_unpack_by(kiln_unpacker *u, const kiln_blob *b, void *dst, kiln_error *err)
 {
     void *shuffled = NULL;
     /* a size that the frame belies is refused before it is used */
     if (b->elem != 1 && !frame_fault(b)) KILN_TRY(kiln_alloc_unset(&shuffled, b->raw_bytes, 1, "a blob", err));
-    const kiln_status st = kiln_blob_unpack_with(b, shuffled, dst, err);
+    const kiln_status st = unpack(u, b, shuffled, dst, err);
     free(shuffled);
     return st;
 }

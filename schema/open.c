@@ -344,6 +344,7 @@ static void let_go(kiln_manifest *m, bool discard)
     if (is_copy(m) && m->lock.fd >= 0) remove_files(m->file); /* else it is of the one that has the lock */
     kiln_lock_release(&m->lock);
     remove_empty_folder(m);
+    kiln_unpacker_free(m->unpacker);
     free(m->path);
     free(m->file);
     free(m);

@@ -1,14 +1,15 @@
 /* kiln-chunk -- cuts a layer of Gaussians into spatial chunks: the layer `baked` that tables, renders and exports read.
  *
- * One unit plans (it needs the order of all rows), then each chunk is a unit of its own, keyed by the rows that it takes and
- * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+ * One unit plans (it needs the order of all rows), a unit for each block sums up what its rows give to each chunk, then each chunk
+ * is a unit of its own, keyed by the rows that it takes and what they hold. So a chunk of which nothing has changed is not made
+ * again, and neither is anything made from it. */
 #include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "base/quote.h"
-#include "stages/chunk/block_bits.h"
 #include "stages/chunk/chunk_units.h"
+#include "stages/chunk/contents.h"
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
@@ -159,7 +160,7 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     if (k->spacing) u->spacing = k->spacing->digest;
     KILN_KEY_LISTS(kiln_chunk_unit, 320);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
-    kiln_key_text(h, "blocks", "bits"); /* plans of earlier versions have lists of blocks, and another key */
+    kiln_key_text(h, "blocks", "none"); /* plans of earlier versions say which blocks a chunk reads, and have another key */
     kiln_key_u64(h, "max", u->max);
     kiln_key_u64(h, "min", u->min);
     kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
@@ -198,54 +199,39 @@ static kiln_status key_blocks(cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-/* blocks: the bits of the blocks that the chunk reads. */
-static kiln_hash chunk_key(kiln_run *r, const cutting *k, const kiln_planned_chunk *c, const unsigned char *blocks)
+/* Names and types of the planes: the contents are of bytes. */
+static kiln_hash key_planes(const cutting *k)
+{
+    const kiln_chunk *model = kiln_layer_model(k->input);
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t p = 0; model && p < model->n_planes; p++) {
+        kiln_key_text(h, "plane", model->planes[p].name);
+        kiln_key_text(h, "type", kiln_type_name(model->planes[p].type));
+        kiln_key_u64(h, "components", model->planes[p].components);
+    }
+    kiln_key_text(h, "spacing", k->spacing ? "apart" : "of the layer");
+    return kiln_hasher_end(h);
+}
+
+static kiln_hash chunk_key(kiln_run *r, kiln_hash planes, const kiln_planned_chunk *c, const kiln_row_sum *content)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "chunk");
     kiln_key_hash(h, "rows", c->rows);
-    for (uint32_t b = 0; b < k->input->n_chunks; b++) {
-        if (!kiln_bits_has(blocks, b)) continue;
-        kiln_key_u64(h, "block", b);
-        kiln_key_hash(h, "planes", k->block_keys[b]);
-    }
+    kiln_key_hash(h, "planes", planes);
+    kiln_key_u64(h, "content", content->low);
+    kiln_key_u64(h, "high", content->high);
     return kiln_key_end(h);
-}
-
-/* Keys the chunks of a piece of the plan's bits: n of them from `first` on. */
-static kiln_status key_piece(kiln_run *r, cutting *k, uint64_t piece, uint64_t first, uint64_t n, kiln_error *err)
-{
-    const uint32_t n_blocks = k->input->n_chunks;
-    const uint64_t each = kiln_bits_bytes(n_blocks);
-    char name[KILN_BITS_NAME];
-    unsigned char *bits = NULL;
-    uint64_t bytes = 0;
-    kiln_status st = KILN_OK;
-    kiln_bits_name(piece, name);
-    KILN_TRY(kiln_unit_data(r, &k->plan, name, (void **)&bits, &bytes, err));
-    if (bytes != n * each)
-        KILN_GO(kiln_unit_refuse(r, &k->plan,
-                                 kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes for %llu chunks and %u blocks", name,
-                                           (unsigned long long)bytes, (unsigned long long)n, n_blocks),
-                                 err));
-    if (!kiln_bits_are_sound(bits, n, n_blocks))
-        KILN_GO(kiln_unit_refuse(
-            r, &k->plan, kiln_fail(err, KILN_E_IO, "its '%s' names a block that the layer with %u does not have", name, n_blocks),
-            err));
-    for (uint64_t i = 0; i < n; i++) {
-        KILN_GO(kiln_run_interrupted(r, err)); /* 3 billion rows without order: two minutes */
-        k->units[first + i].key = chunk_key(r, k, &k->chunks[first + i], bits + i * each);
-    }
-done:
-    free(bits);
-    return st;
 }
 
 static kiln_status key_chunks(kiln_run *r, cutting *k, kiln_error *err)
 {
-    const uint64_t most = kiln_bits_chunks(k->input->n_chunks);
-    for (uint64_t first = 0, piece = 0; first < k->n_chunks; first += most, piece++)
-        KILN_TRY(key_piece(r, k, piece, first, kiln_min_u64(k->n_chunks - first, most), err));
-    return KILN_OK;
+    const kiln_hash planes = key_planes(k);
+    kiln_row_sum *content;
+    KILN_TRY(KILN_ALLOC(&content, k->n_chunks, "the contents of the chunks", err));
+    const kiln_status st = kiln_chunk_contents(r, &k->spill, k->block_keys, k->n_chunks, content, err);
+    for (uint64_t i = 0; st == KILN_OK && i < k->n_chunks; i++) k->units[i].key = chunk_key(r, planes, &k->chunks[i], &content[i]);
+    free(content);
+    return st;
 }
 
 /* Keys first: what is due decides how the others are made. */
@@ -291,7 +277,6 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
     KILN_TRY(list_chunks(r, k, err));
     KILN_TRY(prepare_chunks(r, k, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {
-        k->payloads[i].ram = k->spill.cache_bytes;
         k->payloads[i].group_rows = k->spill.group_rows;
         k->payloads[i].memory = k->spill.memory;
         k->units[i].ram = kiln_chunk_spill_ram(&k->spill, k->units[i].cost);

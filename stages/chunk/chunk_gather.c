@@ -1,4 +1,6 @@
-/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane after plane.
+/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane after plane. Where nothing is
+ * scattered, few chunks are due: each decodes plane after plane of each block into one array, so that the layer is neither held nor
+ * are its pages faulted in.
  *
  * The planes are lent to the worker's outputs from an array that it keeps: no plane is copied to wait for its turn, and no page is
  * taken anew for the next chunk. A component is filled from all pieces before the next one, so that the rows that are written, in
@@ -17,7 +19,7 @@ typedef struct {
     kiln_worker *w;
     kiln_chunk_kept *k;
     kiln_row_list rows;
-    unsigned char *slices; /* of the groups; NULL: planes come from the cache */
+    unsigned char *slices; /* of the groups; NULL: planes come from the blocks */
 } gathering;
 
 /* Planes lie part after part, each at a multiple of a cache line. */
@@ -51,18 +53,19 @@ static kiln_status take(unsigned char **array, uint64_t *room, uint64_t bytes, k
     return KILN_OK;
 }
 
-static kiln_status fill_from_cache(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
+static kiln_status fill_from_blocks(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
 {
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(g->w, &m, err));
     for (uint32_t b = 0; b < p->layer->n_chunks; b++) {
         const uint64_t first = g->rows.starts[b], n = g->rows.starts[b + 1] - first;
         const kiln_chunk *block = &p->layer->chunks[b];
-        const void *data;
+        const uint64_t bytes = block->count * p->plane->components * p->size;
         if (n == 0) continue;
         KILN_TRY(kiln_row_part_check(p, block, err));
-        KILN_TRY(kiln_plane_cache_get(g->k->cache, m, block, p->plane->name, &data, err));
-        const kiln_row_copy copy = {.from = data,
+        KILN_TRY(take(&g->k->slices, &g->k->slices_bytes, bytes, err));
+        KILN_TRY(kiln_plane_read(m, block, p->plane->name, g->k->slices, bytes, err));
+        const kiln_row_copy copy = {.from = g->k->slices,
                                     .to = out,
                                     .from_rows = block->count,
                                     .to_rows = g->rows.n,
@@ -100,7 +103,7 @@ static kiln_status gather_part(const gathering *g, const kiln_row_part *p, unsig
     if (g->slices)
         fill_from_slices(g, p, out);
     else
-        KILN_TRY(fill_from_cache(g, p, out, err));
+        KILN_TRY(fill_from_blocks(g, p, out, err));
     return kiln_worker_lend(g->w, p->plane->name, out, g->rows.n * p->plane->components * p->size, p->size, err);
 }
 
@@ -183,7 +186,7 @@ kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
 {
     gathering g = {.w = w, .k = k};
     kiln_status st = KILN_OK;
-    if (!u->group_rows && !k->cache) KILN_GO(kiln_plane_cache_new(u->ram, &k->cache, err));
+    if (!u->group_rows) kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
     KILN_GO(kiln_chunk_blame_plan(u, list_rows(&g, u, err), err));
     if (u->group_rows) KILN_GO(kiln_chunk_blame_plan(u, read_slices(&g, u, err), err));
     KILN_GO(take(&k->planes, &k->planes_bytes, planes_bytes(&k->parts, g.rows.n), err));

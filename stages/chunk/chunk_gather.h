@@ -1,5 +1,4 @@
-/* chunk_gather -- the unit that puts the planes of a chunk together, from decoded planes of the blocks or from slices of the
- * groups. */
+/* chunk_gather -- the unit that puts the planes of a chunk together, from planes of the blocks or from slices of the groups. */
 #ifndef KILN_STAGES_CHUNK_GATHER_H
 #define KILN_STAGES_CHUNK_GATHER_H
 
@@ -15,7 +14,6 @@ typedef struct {
     char folder[4096];        /* scratch */
     kiln_spatial_file order;  /* open once it is asked for */
     kiln_scratch_file places; /* likewise, by a scatter */
-    kiln_plane_cache *cache;  /* NULL until something is gathered with it */
     kiln_hash plan;           /* of which these are; zero: of none yet */
     uint64_t group_rows;
     kiln_block_groups groups;
@@ -31,7 +29,7 @@ typedef struct {
     unsigned n_readers;
 } kiln_chunk_kept;
 
-/* Outputs as chunk_units.h says. The order is open, and the groups where u has them; the cache is made here. */
+/* Outputs as chunk_units.h says. The order is open, and the groups where u has them. */
 kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err) KILN_MUST_CHECK;
 
 /* Adds to the sentence of a failed read of the scratch folder, in a task, that the plan has left it. Returns st. */

@@ -1,5 +1,4 @@
-/* The worker's half of kiln-chunk. Between units it keeps the layers' rows, the order and what a gather needs: decoded planes
- * where the layer fits into memory, else how blocks were grouped on the disk. */
+/* The worker's half of kiln-chunk. Between units it keeps the layers' rows, the order and how blocks were grouped. */
 #include "stages/chunk/chunk_units.h"
 
 #include "base/memory.h"
@@ -42,7 +41,6 @@ static void kept_free(void *state)
     kiln_scratch_drop(&k->places);
     free(k->chunks);
     kiln_block_groups_release(&k->groups);
-    kiln_plane_cache_free(k->cache);
     kiln_spatial_close(&k->order);
     kiln_row_parts_release(&k->parts);
     free(k->starts);
@@ -213,19 +211,44 @@ static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *
     return kiln_group_keep_sound(&k->store, (uint32_t)u->index, &kept, err);
 }
 
+static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_scatter *s, kiln_error *err)
+{
+    *s = (kiln_scatter){.store = &k->store,
+                        .readers = k->readers,
+                        .threads = kiln_worker_threads(w),
+                        .parts = &k->parts,
+                        .chunks = k->chunks,
+                        .places = &k->places,
+                        .room = &k->room};
+    if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
+    KILN_TRY(open_readers(w, k, &s->n_readers, err));
+    kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
+    return KILN_OK;
+}
+
 static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    kiln_scatter s = {.store = &k->store,
-                      .readers = k->readers,
-                      .threads = kiln_worker_threads(w),
-                      .parts = &k->parts,
-                      .chunks = k->chunks,
-                      .places = &k->places,
-                      .room = &k->room};
-    if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
-    KILN_TRY(open_readers(w, k, &s.n_readers, err));
-    kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
+    kiln_scatter s;
+    KILN_TRY(open_scatter(w, k, &s, err));
     return kiln_group_scatter(&s, (uint32_t)u->index, err);
+}
+
+static kiln_status sum_rows(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+{
+    kiln_scatter s;
+    kiln_row_sum *sums;
+    KILN_TRY(KILN_ALLOC_UNSET(&sums, k->n_chunks + 1, "the sums of a block", err));
+    kiln_status st = KILN_OK;
+    if (u->group_rows) {
+        KILN_GO(kiln_group_sums(&k->store, (uint32_t)u->index, sums, err));
+    } else {
+        KILN_GO(open_scatter(w, k, &s, err));
+        KILN_GO(kiln_block_sums(&s, (uint32_t)u->index, sums, err));
+    }
+    KILN_GO(kiln_worker_put(w, "sums", sums, k->n_chunks * sizeof *sums, sizeof sums->low, err));
+done:
+    free(sums);
+    return st;
 }
 
 /* What scatter units leave is not for chunks, which take that memory for themselves. */
@@ -247,7 +270,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     KILN_TRY(keep(w, &u, &k, err));
     if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(kiln_chunk_blame_plan(&u, open_order(k, err), err));
     if (u.unit == KILN_CHUNK_PLAN || u.unit == KILN_CHUNK_GATHER) close_readers(k, 1);
-    if (u.group_rows) KILN_TRY(open_groups(w, &u, k, err));
+    if (u.group_rows || u.unit == KILN_CHUNK_SUMS) KILN_TRY(open_groups(w, &u, k, err));
     switch (u.unit) {
     case KILN_CHUNK_ORDER:
         return make_order(w, k, &u, err);
@@ -257,6 +280,8 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
         return check_group(k, &u, err);
     case KILN_CHUNK_SCATTER:
         return scatter(w, k, &u, err);
+    case KILN_CHUNK_SUMS:
+        return sum_rows(w, k, &u, err);
     case KILN_CHUNK_GATHER:
         return gather(w, k, &u, err);
     }

@@ -5,7 +5,8 @@
  * check    volatile; removes the file of a group that an earlier run has left, if it is not sound
  * scatter  volatile; leaves the planes of a group of blocks, in the order of the chunks, in memory that the workers share or,
  *          where the layer's planes do not fit into memory or tasks on other hosts read them, in the scratch folder (groups.h)
- * gather   the planes of a chunk
+ * sums     what the rows of a block add to each chunk (row_sums.h): read from its group, or from the block where nothing is
+ * scattered gather   the planes of a chunk
  */
 #ifndef KILN_STAGES_CHUNK_UNITS_H
 #define KILN_STAGES_CHUNK_UNITS_H
@@ -13,7 +14,14 @@
 #include "stages/chunk/cells.h"
 #include "stages/engine/engine.h"
 
-typedef enum { KILN_CHUNK_ORDER, KILN_CHUNK_PLAN, KILN_CHUNK_CHECK, KILN_CHUNK_SCATTER, KILN_CHUNK_GATHER } kiln_chunk_unit_kind;
+typedef enum {
+    KILN_CHUNK_ORDER,
+    KILN_CHUNK_PLAN,
+    KILN_CHUNK_CHECK,
+    KILN_CHUNK_SCATTER,
+    KILN_CHUNK_SUMS,
+    KILN_CHUNK_GATHER
+} kiln_chunk_unit_kind;
 
 /* Payload of all kinds. */
 typedef struct {
@@ -25,12 +33,12 @@ typedef struct {
     kiln_hash layer;                  /* its digest */
     kiln_hash spacing;                /* digest of the layer whose spacing2 goes along; zero: the layer has its own */
     kiln_hash plan;                   /* key of the plan and of the scratch folder */
-    uint64_t ram;                     /* order: memory of the partition; gather: of the cache of planes */
+    uint64_t ram;                     /* order: memory of the partition */
     uint64_t begin, end;              /* gather: places [begin, end) of the order */
     kiln_hash rows;                   /* gather: as in kiln_planned_chunk; the order must still say so */
-    uint64_t group_rows;              /* check, scatter, gather: how the groups of blocks are cut; 0: there are none */
-    uint64_t index;                   /* check, scatter: of the group; gather: of the chunk in the plan */
-    kiln_shared_memory memory;        /* scatter, gather: where the groups are; none: in the scratch folder */
+    uint64_t group_rows;              /* check, scatter, sums, gather: how the groups of blocks are cut; 0: there are none */
+    uint64_t index;                   /* check, scatter: of the group; sums: of the block; gather: of the chunk in the plan */
+    kiln_shared_memory memory;        /* scatter, sums, gather: where the groups are; none: in the scratch folder */
 } kiln_chunk_unit;
 
 /* One record of the plan's output `chunks`. */
@@ -43,8 +51,8 @@ typedef struct {
 /* Is this record, read from a manifest, a chunk that begins at a row and has at most `max` of them? Names end with NUL. */
 bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, uint32_t max);
 
-/* Outputs of the plan: chunks (kiln_planned_chunk); "blocks 0", "blocks 1" ...: the blocks that each chunk reads (block_bits.h). Of
- * a gather: every plane of the input, and bounds (a kiln_bounds). The others have none. */
+/* Outputs of the plan: chunks (kiln_planned_chunk). Of sums: sums (kiln_row_sum [chunks]). Of a gather: every plane
+ * of the input, and bounds (a kiln_bounds). The others have none. */
 kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 /* Host memory that a plan takes on one thread, and for each further one. */

@@ -71,7 +71,8 @@ void kiln_group_name(const kiln_block_group *g, char out[64])
 
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)
 {
-    return n_chunks * sizeof(kiln_slice) + g->n_rows * row_bytes;
+    return n_chunks * sizeof(kiln_slice) + g->n_rows * row_bytes +
+           (g->end_block - g->first_block) * kiln_block_sums_bytes(n_chunks);
 }
 
 uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64_t row_bytes)
@@ -135,7 +136,8 @@ static const kiln_scratch_file *memory_of(const kiln_group_store *s, uint32_t gr
 
 static uint64_t place_of(const kiln_group_store *s, uint32_t group)
 {
-    return group * s->n_chunks * sizeof(kiln_slice) + s->groups->starts[group] * s->row_bytes;
+    return group * s->n_chunks * sizeof(kiln_slice) + s->groups->starts[group] * s->row_bytes +
+           s->groups->items[group].first_block * kiln_block_sums_bytes(s->n_chunks);
 }
 
 kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at, kiln_error *err)
@@ -201,13 +203,18 @@ static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file
     return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
 }
 
-static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w, unsigned char *to, kiln_error *err)
+static kiln_status open_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f, kiln_error *err)
 {
-    const kiln_block_group *g = &s->groups->items[w->group];
-    kiln_scratch_file f;
+    const kiln_block_group *g = &s->groups->items[group];
     char name[64];
     kiln_group_name(g, name);
-    KILN_TRY(kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), &f, err));
+    return kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), f, err);
+}
+
+static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w, unsigned char *to, kiln_error *err)
+{
+    kiln_scratch_file f;
+    KILN_TRY(open_file(s, w->group, &f, err));
     const kiln_status st = read_slice(s, &f, 0, w, to, err);
     kiln_scratch_drop(&f);
     return st;
@@ -228,4 +235,41 @@ kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const k
             KILN_TRY(read_from_file(s, &w, to, err));
     }
     return KILN_OK;
+}
+
+/* ---- sums --------------------------------------------------------------------------------------------------------------- */
+kiln_row_sum kiln_sums_hash(const kiln_group_store *s, uint32_t group, const kiln_row_sum *sums)
+{
+    const kiln_hash *content = &s->groups->items[group].content;
+    kiln_hash all = kiln_hash_of(sums, s->n_chunks * sizeof *sums);
+    kiln_row_sum out;
+    for (unsigned i = 0; i < sizeof all.bytes; i++) all.bytes[i] ^= content->bytes[i] ^ s->plan.bytes[i];
+    _Static_assert(sizeof out == sizeof all.bytes, "a hash has the room of a sum");
+    memcpy(&out, all.bytes, sizeof out);
+    return out;
+}
+
+static kiln_status read_sums(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, uint32_t group, kiln_row_sum *sums,
+                             kiln_error *err)
+{
+    KILN_TRY(kiln_scratch_read(f, at, sums, kiln_block_sums_bytes(s->n_chunks), err));
+    const kiln_row_sum hash = kiln_sums_hash(s, group, sums);
+    if (memcmp(&hash, &sums[s->n_chunks], sizeof hash) == 0) return KILN_OK;
+    return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
+}
+
+kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
+{
+    uint32_t group = 0;
+    kiln_scratch_file f;
+    while (group < s->groups->n && s->groups->items[group].end_block <= block) group++;
+    if (group == s->groups->n) return kiln_fail(err, KILN_E_BUG, "block %u is in no group", block);
+    const kiln_block_group *g = &s->groups->items[group];
+    const uint64_t at =
+        s->n_chunks * sizeof(kiln_slice) + g->n_rows * s->row_bytes + (block - g->first_block) * kiln_block_sums_bytes(s->n_chunks);
+    if (s->memory) return read_sums(s, memory_of(s, group), place_of(s, group) + at, group, sums, err);
+    KILN_TRY(open_file(s, group, &f, err));
+    const kiln_status st = read_sums(s, &f, at, group, sums, err);
+    kiln_scratch_drop(&f);
+    return st;
 }

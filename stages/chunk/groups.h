@@ -2,11 +2,12 @@
  *
  * Chunks are near each other in space while blocks follow the source: a chunk has a few rows of nearly every block. If chunks took
  * them from decoded blocks, each worker would decode the whole layer, and nearly every 4 bytes would be a cache line of their own.
- * So blocks are read once, some at a time; these are a group. From a group two arrays are made,
+ * So blocks are read once, some at a time; these are a group. From a group three arrays are made,
  *
  *   slices  kiln_slice [n_chunks]  which of the group's rows, taken in the order of the chunks, are of chunk i, and their hash
- *   rows                           chunk after chunk; in each its rows of this group, plane after plane, component after
+ *   rows                        chunk after chunk; in each its rows of this group, plane after plane, component after
  *                               component
+ *   sums    kiln_row_sum           block after block: what it adds to each of the n_chunks chunks (row_sums.h), and a hash of that
  *
  * which are written once, in order, and a chunk reads one slice of each group. If memory has room, groups lie one behind the other
  * in memory that the workers share. Otherwise each is a file in the scratch folder. A file that has its name was whole, and its
@@ -27,6 +28,7 @@
 
 #include "stages/chunk/chunk_rows.h"
 #include "stages/chunk/chunk_units.h"
+#include "stages/chunk/row_sums.h"
 #include "stages/spatial/partition.h"
 
 typedef struct {
@@ -66,6 +68,8 @@ bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t
 /* Removes files of groups of other borders or other content. */
 void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g);
 uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64_t row_bytes);
+/* Of the sums of a block, with their hash. */
+static inline uint64_t kiln_block_sums_bytes(uint64_t n_chunks) { return (n_chunks + 1) * sizeof(kiln_row_sum); }
 
 /* Where the groups of a plan lie. Borrows all that it points to. */
 typedef struct {
@@ -87,8 +91,8 @@ kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint3
 /* Arrays that a worker keeps from group to group, because faulting their pages anew would cost as much as the work itself. All zero
  * at first. */
 typedef struct {
-    void *items[8]; /* owned */
-    uint64_t bytes[8];
+    void *items[9]; /* owned */
+    uint64_t bytes[9];
 } kiln_scatter_room;
 void kiln_scatter_room_release(kiln_scatter_room *r);
 
@@ -106,6 +110,13 @@ typedef struct {
 /* Returns the bytes that a scatter unit keeps for reading planes; a part of its memory. */
 uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
+
+/* What the rows of a block add to each chunk, sums[n_chunks]: decodes the block. s->store needs no groups. */
+kiln_status kiln_block_sums(const kiln_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err) KILN_MUST_CHECK;
+/* The same, read from its group: sums[n_chunks + 1], of which the last is not for the caller. KILN_E_IO as kiln_group_slices. */
+kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums, kiln_error *err) KILN_MUST_CHECK;
+/* The hash behind the sums of a block. */
+kiln_row_sum kiln_sums_hash(const kiln_group_store *s, uint32_t group, const kiln_row_sum *sums);
 
 /* Reads the slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]. `rows` lists the chunk's rows by group.
  * KILN_E_IO: they are of another plan, or damaged; then the group's file is removed, unless the store only reads, so that the next

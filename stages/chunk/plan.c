@@ -1,11 +1,9 @@
-/* The plan: the codes cut into chunks; for each chunk a hash of the rows that it takes and the blocks that they lie in,
- * so that the parent can key a chunk by what it reads and nothing else. Codes and rows are read from the order's files
- * as they are needed. */
+/* The plan: the codes cut into chunks; for each chunk a hash of the rows that it takes. Codes and rows are read from the order's
+ * files as they are needed. */
 #include "stages/chunk/plan.h"
 
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/chunk/block_bits.h"
 #include "stages/chunk/chunk_rows.h"
 
 #include <omp.h>
@@ -27,14 +25,12 @@ typedef struct {
     unsigned threads;
     kiln_cell_list cells;
     kiln_planned_chunk *chunks;
-    unsigned char *bits; /* of a piece: block_bits.h */
     chunk_rows *scratch; /* [threads] */
 } plan;
 
 static void plan_release(plan *p)
 {
     free(p->scratch);
-    free(p->bits);
     free(p->chunks);
     kiln_cell_list_release(&p->cells);
 }
@@ -45,10 +41,8 @@ uint64_t kiln_chunk_plan_ram(const kiln_layer *l, uint32_t max)
 {
     /* groups have a quarter of max at least, by and large; their list grows by doubling and is copied when put */
     const uint64_t likely = 8 * (l->count / max) + 64, n = kiln_min_u64(likely, l->count);
-    const uint64_t bits = kiln_bits_bytes(l->n_chunks), piece = kiln_min_u64(n, kiln_bits_chunks(l->n_chunks)) * bits;
     const uint64_t each = 3 * sizeof(kiln_cell_group) + sizeof(kiln_planned_chunk);
-    return WINDOW * sizeof(uint64_t) + sizeof(chunk_rows) + piece + n * each +
-           kiln_outputs_ram(n * (sizeof(kiln_planned_chunk) + bits));
+    return WINDOW * sizeof(uint64_t) + sizeof(chunk_rows) + n * each + kiln_outputs_ram(n * sizeof(kiln_planned_chunk));
 }
 
 static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_t *out, kiln_error *err)
@@ -56,8 +50,7 @@ static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_
     return kiln_spatial_codes(context, first, n, out, err);
 }
 
-/* Describes a chunk. bits: its own, all 0. */
-static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_rows *d, unsigned char *bits, kiln_error *err)
+static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_rows *d, kiln_error *err)
 {
     const uint64_t n = c->cells.end - c->cells.begin;
     KILN_TRY(kiln_spatial_rows(p->order, c->cells.begin, n, d->rows, err));
@@ -66,24 +59,21 @@ static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_ro
             return kiln_fail(err, KILN_E_IO, "scratch '%s' names row %u of %llu; run the same command again", p->order->rows.path,
                              d->rows[i], (unsigned long long)p->layer->count);
         kiln_row_pair(p->starts, p->layer->n_chunks, d->rows[i], d->pairs[i]);
-        kiln_bits_set(bits, d->pairs[i][0]);
     }
     c->rows = kiln_hash_of(d->pairs, n * sizeof *d->pairs);
     KILN_TRY(kiln_spatial_codes(p->order, c->cells.begin, 1, &c->hilbert_lo, err));
     return kiln_spatial_codes(p->order, c->cells.end - 1, 1, &c->hilbert_hi, err);
 }
 
-/* Describes chunks [first, first + n), a piece. If several fail, *err is that of one of them. */
-static kiln_status describe_piece(plan *p, uint64_t first, uint64_t n, kiln_error *err)
+/* If several fail, *err is that of one of them. */
+static kiln_status describe_chunks(plan *p, kiln_error *err)
 {
-    const uint64_t bytes = kiln_bits_bytes(p->layer->n_chunks);
+    const uint64_t n = p->cells.n;
     kiln_status st = KILN_OK;
-    memset(p->bits, 0, n * bytes);
 #pragma omp parallel for num_threads(p->threads) schedule(dynamic) if (n > 1)
     for (uint64_t i = 0; i < n; i++) {
         kiln_error why = {0};
-        kiln_planned_chunk *c = &p->chunks[first + i];
-        const kiln_status one = describe_chunk(p, c, &p->scratch[omp_get_thread_num()], p->bits + i * bytes, &why);
+        const kiln_status one = describe_chunk(p, &p->chunks[i], &p->scratch[omp_get_thread_num()], &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_chunk_plan)
         {
@@ -94,21 +84,6 @@ static kiln_status describe_piece(plan *p, uint64_t first, uint64_t n, kiln_erro
     return st;
 }
 
-static kiln_status put_pieces(kiln_worker *w, plan *p, kiln_error *err)
-{
-    const uint32_t n_blocks = p->layer->n_chunks;
-    const uint64_t most = kiln_min_u64(kiln_bits_chunks(n_blocks), p->cells.n);
-    char name[KILN_BITS_NAME];
-    KILN_TRY(KILN_ALLOC_UNSET(&p->bits, most * kiln_bits_bytes(n_blocks), "the blocks of chunks", err));
-    for (uint64_t first = 0, piece = 0; first < p->cells.n; first += most, piece++) {
-        const uint64_t n = kiln_min_u64(p->cells.n - first, most);
-        KILN_TRY(describe_piece(p, first, n, err));
-        kiln_bits_name(piece, name);
-        KILN_TRY(kiln_worker_put(w, name, p->bits, n * kiln_bits_bytes(n_blocks), 1, err));
-    }
-    return KILN_OK;
-}
-
 static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, kiln_error *err)
 {
     kiln_spatial_file order = *p->order; /* the source takes no const context */
@@ -117,7 +92,7 @@ static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, 
     KILN_TRY(KILN_ALLOC(&p->chunks, p->cells.n, "the plan of the chunks", err));
     KILN_TRY(KILN_ALLOC_UNSET(&p->scratch, p->threads, "the rows of a chunk", err));
     for (uint64_t i = 0; i < p->cells.n; i++) p->chunks[i].cells = p->cells.items[i];
-    KILN_TRY(put_pieces(w, p, err));
+    KILN_TRY(describe_chunks(p, err));
     return kiln_worker_put(w, "chunks", p->chunks, p->cells.n * sizeof *p->chunks, 1, err);
 }
 

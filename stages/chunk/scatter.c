@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Indices of the arrays in kiln_scatter_room. */
-enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, HEAD, ARRAYS };
+enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, HEAD, SUMS, ARRAYS };
 _Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
 
 typedef struct {
@@ -30,9 +30,10 @@ typedef struct {
     uint64_t block_bytes;
     bool is_one;        /* the group is a single block, whose planes are its own */
     uint32_t *list;     /* [n_rows] the group's rows in the order of the chunks */
-    uint64_t *keys;     /* [n_rows] their places */
+    uint64_t *keys;     /* [n_rows] their places; once the list is cut its memory has the chunk of each row, u32 */
     uint32_t *slices;   /* [n_chunks + 1] of the list */
     kiln_slice *head;   /* [n_chunks] as they are written */
+    kiln_row_sum *sums; /* [n_chunks + 1] of a block */
     unsigned char *out; /* [out_rows * row_bytes], at least block_bytes */
     uint64_t out_rows;
     kiln_scratch_file file;
@@ -71,7 +72,8 @@ uint64_t kiln_scatter_ram(const kiln_layer *l, const kiln_row_parts *parts, uint
 {
     enum { SORTED = 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) }; /* list, keys and the workspace of the sort */
     return rows * parts->row_bytes + buffer_bytes(l, parts, rows) + kiln_read_ram(largest_plane(l, parts, rows)) + rows * SORTED +
-           kiln_sort_bytes(1, 1) + (n_chunks + 1) * sizeof(uint32_t) + n_chunks * (sizeof(kiln_slice) + sizeof(kiln_planned_chunk));
+           kiln_sort_bytes(1, 1) + (n_chunks + 1) * sizeof(uint32_t) +
+           n_chunks * (sizeof(kiln_slice) + sizeof(kiln_planned_chunk)) + kiln_block_sums_bytes(n_chunks);
 }
 
 uint64_t kiln_scatter_ram_thread(const kiln_layer *l, const kiln_row_parts *parts)
@@ -256,6 +258,43 @@ static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, ki
     return kiln_scratch_write(&k->file, k->file_at + head + first * parts->row_bytes, k->out, n * parts->row_bytes, err);
 }
 
+static void list_chunks(const scatter *k)
+{
+    uint32_t *chunk = k->s->room->items[KEYS];
+    for (uint64_t c = 0; c < k->s->store->n_chunks; c++)
+        for (uint64_t i = k->slices[c]; i < k->slices[c + 1]; i++) chunk[k->list[i]] = (uint32_t)c;
+}
+
+/* Of the block whose first row is row `first` of the group. */
+static void sum_block(const scatter *k, uint32_t block, uint64_t first, kiln_row_sum *sums)
+{
+    const kiln_row_parts *parts = k->s->parts;
+    const kiln_block_rows rows = {.parts = parts,
+                                  .planes = k->planes,
+                                  .n_rows = k->g->n_rows,
+                                  .first = first,
+                                  .count = parts->items[0].layer->chunks[block].count,
+                                  .block = block,
+                                  .chunk = k->s->room->items[KEYS]};
+    memset(sums, 0, k->s->store->n_chunks * sizeof *sums);
+    kiln_row_sums_add(&rows, sums);
+}
+
+static kiln_status write_sums(scatter *k, kiln_error *err)
+{
+    const kiln_group_store *store = k->s->store;
+    const uint64_t bytes = kiln_block_sums_bytes(store->n_chunks);
+    uint64_t at = k->file_at + store->n_chunks * sizeof *k->head + k->g->n_rows * k->s->parts->row_bytes;
+    KILN_TRY(take(k, SUMS, store->n_chunks + 1, sizeof *k->sums, &k->sums, err));
+    list_chunks(k);
+    for (uint32_t b = k->g->first_block; b < k->g->end_block; b++, at += bytes) {
+        sum_block(k, b, row_of_block(k, b), k->sums);
+        k->sums[store->n_chunks] = kiln_sums_hash(store, k->group, k->sums);
+        KILN_TRY(kiln_scratch_write(&k->file, at, k->sums, bytes, err));
+    }
+    return KILN_OK;
+}
+
 static kiln_status write_group(scatter *k, kiln_error *err)
 {
     const kiln_scatter *s = k->s;
@@ -266,6 +305,7 @@ static kiln_status write_group(scatter *k, kiln_error *err)
         KILN_TRY(write_rows(k, begin, end, err));
     }
     KILN_TRY(kiln_scratch_write(&k->file, k->file_at, k->head, n_chunks * sizeof *k->head, err));
+    KILN_TRY(write_sums(k, err));
     return kiln_group_finish(s->store, &k->file, err);
 }
 
@@ -279,4 +319,19 @@ kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error
     if (st == KILN_OK) st = write_group(&k, err);
     kiln_group_drop(s->store, &k.file);
     return st;
+}
+
+kiln_status kiln_block_sums(const kiln_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
+{
+    const kiln_layer *l = s->parts->items[0].layer;
+    kiln_block_group g = {.first_block = block, .end_block = block + 1};
+    scatter k = {.s = s, .g = &g};
+    if (block >= l->n_chunks) return kiln_fail(err, KILN_E_BUG, "there is no block %u", block);
+    for (uint32_t b = 0; b < block; b++) g.first_row += l->chunks[b].count;
+    g.n_rows = l->chunks[block].count;
+    KILN_TRY(find_rows(&k, err));
+    KILN_TRY(read_planes(&k, err));
+    list_chunks(&k);
+    sum_block(&k, block, 0, sums);
+    return KILN_OK;
 }

@@ -14,7 +14,6 @@
 
 enum {
     FEW_CHUNKS = 2,         /* for so few, reading the layer once each is cheaper than writing it and reading it again */
-    CACHED_PLANE = 4096,    /* upper bound of what a plane in the cache takes in addition to its bytes */
     SLICE_ROWS = 64,        /* of a group in memory and a chunk: enough that a loop over them is worth its start */
     SLICE_BYTES = 64 << 10, /* on the disk: enough that reading them in any order costs no more than reading them in theirs */
     CACHED_SLICE_BYTES = 16 << 10, /* where the page cache has room for all groups: enough to be worth the system calls */
@@ -25,10 +24,7 @@ static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->m
 
 static uint64_t likely_chunks(const kiln_chunk_spill *y) { return 4 * (y->layer->count / y->model->max) + 1; }
 
-static uint64_t all_planes(const kiln_chunk_spill *y)
-{
-    return y->layer->count * y->parts.row_bytes + (uint64_t)y->layer->n_chunks * y->parts.n * CACHED_PLANE;
-}
+static uint64_t all_planes(const kiln_chunk_spill *y) { return y->layer->count * y->parts.row_bytes; }
 
 static uint64_t largest_block(const kiln_chunk_spill *y)
 {
@@ -48,20 +44,24 @@ static uint64_t rows_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 static uint64_t bytes_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
     const uint64_t n_groups = kiln_min_u64(y->layer->n_chunks, 2 * (y->layer->count / rows_in_memory(y, n_chunks)) + 2);
-    return y->layer->count * y->parts.row_bytes + n_groups * n_chunks * sizeof(kiln_slice);
+    return y->layer->count * y->parts.row_bytes + n_groups * n_chunks * sizeof(kiln_slice) +
+           y->layer->n_chunks * kiln_block_sums_bytes(n_chunks);
 }
 
-static uint64_t largest_plane(const kiln_chunk_spill *y) { return largest_block(y) * kiln_row_parts_largest(&y->parts); }
+/* What a chunk that reads the blocks itself has of them in memory. */
+static uint64_t read_plane(const kiln_chunk_spill *y)
+{
+    const uint64_t largest = largest_block(y) * kiln_row_parts_largest(&y->parts);
+    return largest + kiln_read_ram(largest);
+}
 
-/* Is there room for the layer beside one worker? Also for one that reads the blocks of few chunks itself. */
+/* Is there room for the layer beside one worker? */
 static bool fits_into_memory(const kiln_chunk_spill *y)
 {
     const uint64_t n_chunks = likely_chunks(y), groups = bytes_in_memory(y, n_chunks);
     const uint64_t slices = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), chunk_rows(y) * y->parts.row_bytes);
-    const uint64_t blocks = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y));
     const uint64_t scatter = kiln_scatter_ram(y->layer, &y->parts, rows_in_memory(y, n_chunks), n_chunks);
-    return kiln_max_u64(groups + kiln_max_u64(slices, scatter), blocks) + kiln_list_ram(n_chunks) <= y->unit_ram &&
-           kiln_shared_memory_fits(groups);
+    return groups + kiln_max_u64(slices, scatter) + kiln_list_ram(n_chunks) <= y->unit_ram && kiln_shared_memory_fits(groups);
 }
 
 /* What it can use, and what there is beside the connections of all threads; half of it if that is less. */
@@ -81,7 +81,6 @@ kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const ki
     y->fits = fits_into_memory(y);
     y->in_memory = y->fits && model->use == KILN_SCRATCH_OWN;
     y->is_cached = all_planes(y) <= kiln_ram_free("") / 2;
-    if (y->fits) y->cache_bytes = all_planes(y);
     y->order_ram = choose_order_ram(y);
     return KILN_OK;
 }
@@ -155,7 +154,7 @@ static uint64_t order_ram(const kiln_chunk_spill *y)
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = kiln_max_u64(block, y->layer->chunks[i].count);
     ram = kiln_max_u64(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
     return kiln_max_u64(
-        ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
+        ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(read_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err)
@@ -273,6 +272,8 @@ static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scatte
 
 kiln_status kiln_chunk_spill_decide(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
 {
+    if (y->is_decided) return KILN_OK;
+    y->is_decided = true;
     if (due > FEW_CHUNKS) y->group_rows = y->in_memory ? rows_in_memory(y, n_chunks) : rows_on_disk(y, n_chunks);
     return kiln_run_decide(y->run, "group-rows", &y->group_rows, err);
 }
@@ -280,15 +281,23 @@ kiln_status kiln_chunk_spill_decide(kiln_chunk_spill *y, uint64_t n_chunks, uint
 kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, kiln_error *err)
 {
     scattering s = {0};
-    if (!y->group_rows || y->model->use == KILN_SCRATCH_READ) return KILN_OK;
+    if (!y->group_rows || y->is_scattered || y->model->use == KILN_SCRATCH_READ) return KILN_OK;
     const kiln_status st = scatter_groups(y, n_chunks, &s, err);
     drop_list(&s);
     kiln_block_groups_release(&s.groups);
+    y->is_scattered = st == KILN_OK;
     return st;
+}
+
+uint64_t kiln_chunk_spill_sums_ram(const kiln_chunk_spill *y, uint64_t rows, uint64_t n_chunks)
+{
+    const uint64_t sums = kiln_block_sums_bytes(n_chunks), out = sums + kiln_outputs_ram(sums);
+    const uint64_t plan = n_chunks * sizeof(kiln_planned_chunk);
+    return out + (y->group_rows ? plan : kiln_scatter_ram(y->layer, &y->parts, rows, n_chunks));
 }
 
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows)
 {
     const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
-    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : y->fits ? all_planes(y) : largest_plane(y));
+    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : read_plane(y));
 }

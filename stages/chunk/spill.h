@@ -20,12 +20,12 @@ typedef struct {
     const kiln_layer *layer;
     const kiln_chunk_unit *model; /* payload of the planning unit: the fields that all units share */
     kiln_row_parts parts;
-    uint64_t unit_ram;    /* most bytes that a unit may take */
-    uint64_t cache_bytes; /* bytes of decoded planes that a worker keeps when it gathers from the layer; 0: none */
-    bool fits;            /* all planes fit into memory, once */
-    bool in_memory;       /* the groups are there: they fit, and no other host reads them */
-    bool is_cached;       /* all planes fit into the page cache */
-    uint64_t group_rows;  /* rows of a group; 0: nothing is scattered */
+    uint64_t unit_ram; /* most bytes that a unit may take */
+    bool fits;         /* all planes fit into memory, once */
+    bool in_memory;    /* the groups are there: they fit, and no other host reads them */
+    bool is_cached;    /* all planes fit into the page cache */
+    bool is_decided, is_scattered;
+    uint64_t group_rows; /* rows of a group; 0: nothing is scattered */
     kiln_run *run;
     kiln_shared_memory memory; /* of the groups, if they are in memory */
     uint64_t order_ram;
@@ -43,13 +43,14 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 /* Makes the scratch folder and stores the order of the rows in it. Call it before the plan or a gather is computed. Where the
  * folder is only read, finds it. KILN_E_CAP, KILN_E_IO. */
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err) KILN_MUST_CHECK;
-/* Decides, with the plan that stands, how blocks are grouped if `due` of n_chunks chunks are to be made. Call it once, on every
- * host. KILN_E_STALE. */
+/* Decides, with the plan that stands, how blocks are grouped if `due` of n_chunks chunks are to be made. The first call decides; it
+ * is made on every host. KILN_E_STALE. */
 kiln_status kiln_chunk_spill_decide(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err) KILN_MUST_CHECK;
-/* Scatters the blocks if that was decided. Call it behind kiln_chunk_spill_order, before chunks are gathered. Fails as
+/* Scatters the blocks if that was decided, once. Call it behind kiln_chunk_spill_order, before chunks are gathered. Fails as
  * kiln_run_units. */
 kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, kiln_error *err) KILN_MUST_CHECK;
-/* Returns kiln_unit.ram of a chunk of so many rows. */
+/* Return kiln_unit.ram of a chunk of so many rows, and of the sums of a block. */
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows);
+uint64_t kiln_chunk_spill_sums_ram(const kiln_chunk_spill *y, uint64_t rows, uint64_t n_chunks);
 
 #endif

@@ -119,17 +119,14 @@ static int add_units(json_t *summary, const kiln_run *r)
 static int add_workers(json_t *summary, const kiln_run *r)
 {
     char devices[KILN_DEVICES_TEXT];
-    const kiln_worker_use use = kiln_workers_use(r->workers, r->n_workers);
-    uint64_t open_ns = 0;
-    for (unsigned i = 0; i < r->n_workers; i++)
-        if (r->workers[i].open_ns > open_ns) open_ns = r->workers[i].open_ns;
-    kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
+    const kiln_worker_use use = kiln_workers_use(r);
+    kiln_workers_devices(r, devices, sizeof devices);
     json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
     if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
     if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
     if (*r->devices.note && json_object_set_new(summary, "device_why", kiln_json_string(r->devices.note)) != 0) return -1;
-    if (json_object_set_new(summary, "start_s", kiln_json_real((double)open_ns * 1e-9)) != 0) return -1;
-    if (json_object_set_new(summary, "workers", kiln_workers_json(r->workers, r->n_workers)) != 0) return -1;
+    if (json_object_set_new(summary, "start_s", kiln_json_real((double)kiln_workers_open_ns(r) * 1e-9)) != 0) return -1;
+    if (json_object_set_new(summary, "workers", kiln_workers_json(r)) != 0) return -1;
     return add_vram(summary, &use);
 }
 
@@ -185,7 +182,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     char program[64], devices[KILN_DEVICES_TEXT];
     kiln_status st;
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
-    kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
+    kiln_workers_devices(r, devices, sizeof devices);
     json_t *summary = kiln_run_summary(r, record_status(r, end, sentence));
     if (summary && kiln_report_rows_leave_out(&r->rows, summary) != 0) {
         json_decref(summary);

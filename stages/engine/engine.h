@@ -56,7 +56,8 @@ typedef struct {
     bool serial;           /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy. Where a list
                               has fewer units, such as one palette or one loss of kiln-export, each has several threads */
     bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
-    bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
+    bool packs;            /* units compress more than they compute: they are on the CPU, whatever --devices names, but for lists
+                              that compute (kiln_run_computes) */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
     bool rounds;           /* its lists can be shared out among hosts: it has --plan, --part and --gather (round.h) */
     bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them, but
@@ -171,10 +172,9 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s);
 void kiln_run_on_cpu(kiln_run *r, bool on);
 /* Says whether a GPU is worth it for work that takes so many seconds on one thread of the CPU (work.h). */
 bool kiln_run_gpu_pays(double cpu_s);
-/* For a program that `packs`. on: its next lists compute, so --devices auto takes a GPU if there is one; not on: they pack again.
- * If that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. Fails as
- * kiln_run_device_kind. */
-kiln_status kiln_run_computes(kiln_run *r, bool on, kiln_error *err) KILN_MUST_CHECK;
+/* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that
+ * changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
+void kiln_run_computes(kiln_run *r, bool on);
 /* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
 void kiln_run_serial(kiln_run *r, bool on);
 

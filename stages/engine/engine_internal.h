@@ -148,13 +148,15 @@ unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX]);
 const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size);
 /* Raises each field of `to` to the larger of the two; n_host is added. */
 void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more);
-/* Adds up what all processes of these slots took, in the same way. */
-kiln_worker_use kiln_workers_use(const kiln_worker_process *workers, unsigned n);
-/* Writes the devices of these workers, each once and with its UUID, "; " between them; "" if none was started. */
-enum { KILN_DEVICES_TEXT = KILN_DEVICES_MAX * sizeof(((kiln_worker_process *)0)->device_text) };
-void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *out, size_t size);
+/* Of all slots of a run, on both kinds of devices. The first adds up what their processes took, in the same way; the second returns
+ * the longest time until one had opened its device. */
+kiln_worker_use kiln_workers_use(const kiln_run *r);
+uint64_t kiln_workers_open_ns(const kiln_run *r);
+/* Writes their devices, each once and with its UUID, "; " between them; "" if none was started. */
+enum { KILN_DEVICES_TEXT = (KILN_DEVICES_MAX + 1) * sizeof(((kiln_worker_process *)0)->device_text) };
+void kiln_workers_devices(const kiln_run *r, char *out, size_t size);
 /* Returns a new array of {device, units, busy_s, start_s, retired}; NULL if there is no memory. */
-json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n);
+json_t *kiln_workers_json(const kiln_run *r);
 #define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker, followed by KIND:FD:UNIT_RAM, such as cuda:3:67108864 */
 #define KILN_WORKER_RESTS "rest"     /* in the place of UNIT_RAM: it waits for its stage */
 
@@ -260,12 +262,15 @@ struct kiln_run {
     kiln_manifest *manifest;
     kiln_device_list devices;     /* n == 0: not looked for yet */
     bool on_cpu;                  /* kiln_run_on_cpu */
+    bool found_named;             /* the GPUs that --devices names are there */
     double work_s, later_s;       /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
     bool computes, serial;        /* kiln_run_computes, kiln_run_serial */
     const kiln_unit_taker *taker; /* kiln_run_takes */
     kiln_worker_process
-        workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
-    unsigned n_workers;          /* slots that have been used so far */
+        workers[KILN_SLOTS_MAX];              /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
+    unsigned n_workers;                       /* slots that have been used so far */
+    kiln_worker_process away[KILN_SLOTS_MAX]; /* slots of the other kind of devices, without processes, for a run that has lists */
+    unsigned n_away;                          /* of both (kiln_run_computes, kiln_run_on_cpu) */
     json_t *report;
     kiln_report_rows rows; /* of its list of many rows */
     json_t *lists;         /* an entry for each list of units that had work, for the run's record; NULL: none had */

@@ -58,17 +58,17 @@ const char *kiln_run_named_kind(const kiln_run *r)
     return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
-/* Why --devices auto is the CPU. NO_REASON: it is a GPU if there is one. */
-typedef enum { NO_REASON, PACKS, LITTLE_WORK } cpu_reason;
+/* Why a list is on the CPU. NO_REASON: it is where --devices says. */
+typedef enum { NO_REASON, CPU_ALONE, PACKS, LITTLE_WORK } cpu_reason;
 
-/* A GPU has one worker, which compresses one unit after the other; with 8 threads or more the CPU has several workers. And opening
- * a GPU takes longer than a little work (work.h). */
-static cpu_reason why_auto_is_cpu(const kiln_run *r)
+/* --devices says which GPUs may be used, and takes nothing from the CPU: a GPU has one worker, so what packs is on the CPU, where
+ * every thread has one. What computes is on the GPUs that are named, whatever its size; `auto` opens none for a little work
+ * (work.h). */
+static cpu_reason why_cpu(const kiln_run *r)
 {
-    enum { THREADS_LEAST = 8 };
-    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    if (r->program->cpu_only || r->on_cpu) return CPU_ALONE;
+    if (r->program->packs && !r->computes) return PACKS;
     if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
-    if (r->program->packs && !r->computes && threads >= THREADS_LEAST) return PACKS;
     if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
     return r->work_s > 0 && !kiln_run_gpu_pays(r->work_s) ? LITTLE_WORK : NO_REASON;
 }
@@ -77,8 +77,6 @@ bool kiln_run_gpu_pays(double cpu_s)
 {
     return kiln_work_pays(cpu_s, kiln_devices_threads(kiln_common_values.threads), kiln_rest_has_gpu());
 }
-
-static bool auto_is_cpu(const kiln_run *r) { return why_auto_is_cpu(r) != NO_REASON; }
 
 void kiln_run_expect_work(kiln_run *r, double cpu_s) { r->work_s = cpu_s; }
 void kiln_run_expect_later(kiln_run *r, double cpu_s) { r->later_s = cpu_s; }
@@ -96,13 +94,27 @@ static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d
                    open ? "going on with" : "opening", kiln_work_gpu_s(open));
 }
 
+/* GPUs that are named must be there, although this list is on the CPU: a run whose later lists could not be computed ends before it
+ * has computed the first. */
+static kiln_status find_named(kiln_run *r, kiln_error *err)
+{
+    kiln_device_list *found;
+    const char *kind = kiln_run_named_kind(r);
+    if (r->found_named || !kind || strcmp(kind, "cuda") != 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&found, 1, "devices", err));
+    const kiln_status st = kiln_devices_resolve(kiln_common_values.devices, found, err);
+    r->found_named = st == KILN_OK;
+    free(found);
+    return st;
+}
+
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
     kiln_device_list *const d = &r->devices;
     if (d->n) return KILN_OK;
-    const cpu_reason reason = r->program->cpu_only || r->on_cpu ? NO_REASON : why_auto_is_cpu(r);
-    const bool cpu = r->program->cpu_only || r->on_cpu || reason != NO_REASON;
-    KILN_TRY(kiln_devices_resolve(cpu ? "cpu" : kiln_common_values.devices, d, err));
+    const cpu_reason reason = why_cpu(r);
+    if (reason == PACKS) KILN_TRY(find_named(r, err));
+    KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? kiln_common_values.devices : "cpu", d, err));
     say_choice(r, reason, d);
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
@@ -112,39 +124,59 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-/* Ends all workers. The next list looks for devices again, and its workers have yet to open theirs. */
+static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
+
+/* Ends all workers, or lets them rest for a later stage. The slots of the other kind of devices take the place of theirs, as their
+ * last list left them: what was retired stays so. The next list looks for devices again. */
 static void leave_devices(kiln_run *r)
 {
+    kiln_workers_dismiss(r->workers, r->n_workers);
+    kiln_rest_wait();
     kiln_workers_stop(r->workers, r->n_workers);
-    for (unsigned i = 0; i < r->n_workers; i++) {
-        r->workers[i].retired = false;
-        *r->workers[i].device_text = '\0';
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
+        const kiln_worker_process w = r->workers[i];
+        r->workers[i] = r->away[i];
+        r->away[i] = w;
+        r->workers[i].device = NULL; /* the next process is the first again, so that one that rests will do */
     }
+    const unsigned n = r->n_workers;
+    r->n_workers = r->n_away;
+    r->n_away = n;
     r->worker_greeted = false;
+    for (unsigned i = 0; i < r->n_workers; i++) r->worker_greeted |= r->workers[i].open_ns > 0;
     r->devices.n = 0;
 }
 
-static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
+static bool has_gpu(void)
+{
+    kiln_error none;
+    kiln_device_list *found;
+    if (KILN_ALLOC(&found, 1, "devices", &none) != KILN_OK) return true;
+    const kiln_status st = kiln_devices_resolve(kiln_common_values.devices, found, &none);
+    const bool gpu = st != KILN_OK || !is_cpu(found) || found->passed_over; /* what is wrong is said before the next list */
+    free(found);
+    return gpu;
+}
+
+/* Call it when what decides about the next lists has changed. Workers on the CPU keep what they have decoded where it stays the
+ * CPU's turn, or there is no GPU to take their place. */
+static void change_home(kiln_run *r)
+{
+    const bool to_cpu = why_cpu(r) != NO_REASON;
+    if (r->devices.n == 0 || is_cpu(&r->devices) == to_cpu) return;
+    if (to_cpu || has_gpu()) leave_devices(r);
+}
 
 void kiln_run_on_cpu(kiln_run *r, bool on)
 {
-    if (r->on_cpu == on) return;
     r->on_cpu = on;
-    if (r->devices.n > 0 && !(on && is_cpu(&r->devices))) leave_devices(r);
+    change_home(r);
 }
 
-/* Workers on the CPU keep what they have decoded if there is no GPU to take their place. */
-kiln_status kiln_run_computes(kiln_run *r, bool on, kiln_error *err)
+void kiln_run_computes(kiln_run *r, bool on)
 {
-    kiln_device_list *found;
-    const bool was_cpu = auto_is_cpu(r);
     r->computes = on;
-    if (r->devices.n == 0 || auto_is_cpu(r) == was_cpu || r->on_cpu) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(&found, 1, "devices", err));
-    const kiln_status st = on ? kiln_devices_resolve(kiln_common_values.devices, found, err) : KILN_OK;
-    if (st == KILN_OK && !(on && is_cpu(found) && !found->passed_over)) leave_devices(r);
-    free(found);
-    return st;
+    change_home(r);
 }
 
 void kiln_run_serial(kiln_run *r, bool on) { r->serial = on; }

@@ -138,14 +138,32 @@ void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more)
     to->n_host += more->n_host;
 }
 
-kiln_worker_use kiln_workers_use(const kiln_worker_process *workers, unsigned n)
+/* Slot i of all that the run has used: those of its present devices, then those of the others. NULL behind the last. */
+static const kiln_worker_process *slot_of(const kiln_run *r, unsigned i)
+{
+    if (i < r->n_workers) return &r->workers[i];
+    i -= r->n_workers;
+    return i < r->n_away ? &r->away[i] : NULL;
+}
+
+kiln_worker_use kiln_workers_use(const kiln_run *r)
 {
     kiln_worker_use all = {0};
-    for (unsigned i = 0; i < n; i++) {
-        kiln_worker_use_add(&all, &workers[i].past);
-        kiln_worker_use_add(&all, &workers[i].use);
+    const kiln_worker_process *w;
+    for (unsigned i = 0; (w = slot_of(r, i)); i++) {
+        kiln_worker_use_add(&all, &w->past);
+        kiln_worker_use_add(&all, &w->use);
     }
     return all;
+}
+
+uint64_t kiln_workers_open_ns(const kiln_run *r)
+{
+    uint64_t ns = 0;
+    const kiln_worker_process *w;
+    for (unsigned i = 0; (w = slot_of(r, i)); i++)
+        if (w->open_ns > ns) ns = w->open_ns;
+    return ns;
 }
 
 const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size)
@@ -161,30 +179,32 @@ const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, ch
 }
 
 /* Says whether an earlier worker has the same device: all on the CPU have. Also true for one that was never ready. */
-static bool is_listed(const kiln_worker_process *workers, unsigned i)
+static bool is_listed(const kiln_run *r, unsigned i)
 {
+    const char *text = slot_of(r, i)->device_text;
     for (unsigned k = 0; k < i; k++)
-        if (!strcmp(workers[k].device_text, workers[i].device_text)) return true;
-    return !*workers[i].device_text;
+        if (!strcmp(slot_of(r, k)->device_text, text)) return true;
+    return !*text;
 }
 
-void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *out, size_t size)
+void kiln_workers_devices(const kiln_run *r, char *out, size_t size)
 {
     size_t used = 0;
+    const kiln_worker_process *w;
     *out = '\0';
-    for (unsigned i = 0; i < n && used < size; i++) {
-        if (is_listed(workers, i)) continue;
-        const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", workers[i].device_text);
+    for (unsigned i = 0; (w = slot_of(r, i)) && used < size; i++) {
+        if (is_listed(r, i)) continue;
+        const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", w->device_text);
         used += more > 0 ? (size_t)more : 0;
     }
 }
 
-json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n)
+json_t *kiln_workers_json(const kiln_run *r)
 {
     json_t *list = json_array();
-    for (unsigned i = 0; list && i < n; i++) {
-        const kiln_worker_process *w = &workers[i];
-        if (!w->device) continue; /* never started */
+    const kiln_worker_process *w;
+    for (unsigned i = 0; list && (w = slot_of(r, i)); i++) {
+        if (!w->device && !w->start_ns) continue; /* never started */
         json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:b}", "device", w->device_text, "units", (json_int_t)w->n_units, "busy_s",
                                 kiln_json_real((double)w->busy_ns * 1e-9), "start_s", kiln_json_real((double)w->open_ns * 1e-9),
                                 "retired", w->retired);

@@ -119,8 +119,8 @@ static kiln_status put_lists(const kiln_pruning *p, kiln_buffer *b, kiln_error *
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 
-/* Is counting long enough for a GPU? A thread of the CPU counts a row of a view in 0.13 microseconds (DESIGN.md). The worker of the
- * GPU decodes the planes once more, which takes about as long as the GPU does to be ready. */
+/* Is counting long enough for a GPU that nobody has named? A thread of the CPU counts a row of a view in 0.13 microseconds
+ * (DESIGN.md). The worker of the GPU decodes the planes once more, which takes about as long as the GPU does to be ready. */
 static bool is_long(const kiln_pruning *p)
 {
     const double cpu_s = 0.13e-6 * (double)p->input->count * p->n_views;
@@ -143,7 +143,7 @@ kiln_status kiln_pruning_predict(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
     KILN_GO(put_lists(p, &shared, err));
     for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &shared, &units[i], err));
-    KILN_GO(kiln_run_computes(r, is_long(p), err));
+    kiln_run_computes(r, kiln_run_named_kind(r) || is_long(p));
     kiln_run_shares_planning(r, kiln_work_is_round(pairs_s(p)));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {

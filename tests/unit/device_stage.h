@@ -13,7 +13,7 @@
 enum { MIB = 1 << 20 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
-static kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
+static inline kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
 {
     r->devices = (kiln_device_list){.n = 1};
     r->devices.items[0] = (kiln_device){.kind = KILN_DEVICE_CUDA, .visible = "GPU-0"};
@@ -21,13 +21,13 @@ static kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
 }
 
 /* A worker adds what its device was given to a file. */
-static void tell_device(void)
+static inline void tell_device(void)
 {
     FILE *f = fopen(getenv("FAKE_LOG"), "a");
     if (!f || fprintf(f, "%llu\n", (unsigned long long)fake.bytes_in) < 0 || fclose(f) != 0) _exit(97);
 }
 
-static int be_the_stage(int argc, char **argv)
+static inline int be_the_stage(int argc, char **argv)
 {
     kiln_stage_program on_a_gpu = DEVICE_STAGE;
     const char *room = getenv("FAKE_ROOM");

@@ -258,6 +258,141 @@ static void groups_in_memory_are_those_on_the_disk(void **state)
     bench_release(&b);
 }
 
+/* The sums of all blocks, read from their groups or from the blocks themselves, added up. */
+static void sum_blocks(bench *b, const kiln_group_store *store, bool groups, kiln_row_sum *out)
+{
+    kiln_error err = {0};
+    kiln_row_sum sums[ROWS + 1];
+    const kiln_scatter s = scatter_of(b, store, 1);
+    memset(out, 0, b->n_chunks * sizeof *out);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        if (groups)
+            OK(kiln_group_sums(store, i, sums, &err));
+        else
+            OK(kiln_block_sums(&s, i, sums, &err));
+        for (uint64_t c = 0; c < b->n_chunks; c++) {
+            out[c].low += sums[c].low;
+            out[c].high += sums[c].high;
+        }
+    }
+}
+
+/* By the definition: a row at a time, from a plane of one row. */
+static void sum_rows(const bench *b, kiln_row_sum *out)
+{
+    memset(out, 0, b->n_chunks * sizeof *out);
+    for (uint64_t c = 0; c < b->n_chunks; c++)
+        for (uint64_t place = b->chunks[c].cells.begin; place < b->chunks[c].cells.end; place++) {
+            kiln_error err = {0};
+            uint32_t row;
+            static unsigned char bytes[BLOCK * 29];
+            static uint32_t chunk[BLOCK];
+            OK(kiln_spatial_rows(&b->order, place, 1, &row, &err));
+            const uint32_t block = row / BLOCK, n = row % BLOCK + 1; /* rows of the block up to this one, which alone is counted */
+            for (uint32_t p = 0; p < b->parts.n; p++) {
+                const kiln_row_part *part = &b->parts.items[p];
+                for (uint64_t k = 0; k < part->plane->components; k++)
+                    memcpy(bytes + n * part->at + (k * n + n - 1) * part->size,
+                           data_of(b, part->plane->name) + (k * ROWS + row) * part->size, part->size);
+            }
+            kiln_row_sum sums[2] = {{0}};
+            memset(chunk, 0, sizeof chunk);
+            chunk[n - 1] = 1;
+            const kiln_block_rows rows = {
+                .parts = &b->parts, .planes = bytes, .n_rows = n, .count = n, .block = block, .chunk = chunk};
+            kiln_row_sums_add(&rows, sums);
+            out[c].low += sums[1].low;
+            out[c].high += sums[1].high;
+        }
+}
+
+/* However blocks are grouped, and where nothing is scattered, a chunk has the same sum; another value gives another one. */
+static void sums_do_not_depend_on_groups(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    static kiln_row_sum want[ROWS], got[ROWS];
+    bench_init(state, &b);
+    sum_rows(&b, want);
+    for (uint64_t c = 1; c < b.n_chunks; c++) assert_memory_not_equal(&want[c], &want[c - 1], sizeof *want);
+    const uint64_t sizes[] = {1, 2 * BLOCK, ROWS};
+    for (int k = 0; k < 3; k++) {
+        kiln_block_groups g;
+        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], "this", &g, &err));
+        kiln_groups_drop_others(b.folder, &g);
+        const kiln_group_store store = store_of(&b, &g);
+        const kiln_scatter s = scatter_of(&b, &store, 2);
+        for (uint32_t i = 0; i < g.n; i++) OK(kiln_group_scatter(&s, i, &err));
+        sum_blocks(&b, &store, true, got);
+        assert_memory_equal(got, want, b.n_chunks * sizeof *want);
+        sum_blocks(&b, &store, false, got);
+        assert_memory_equal(got, want, b.n_chunks * sizeof *want);
+        kiln_block_groups_release(&g);
+    }
+    bench_release(&b);
+}
+
+/* Each single bit of a row counts, also in a plane whose components are not paired; a row that lies elsewhere is another. */
+static void each_bit_of_a_row_counts(void **state)
+{
+    (void)state;
+    kiln_plane two[] = {{.name = "a", .type = KILN_TYPE_F32, .components = 3},
+                        {.name = "b", .type = KILN_TYPE_U8, .components = 1}};
+    kiln_row_part items[] = {{.plane = &two[0], .size = 4}, {.plane = &two[1], .size = 1, .at = 12}};
+    const kiln_row_parts parts = {.items = items, .n = 2, .row_bytes = 13};
+    unsigned char row[13] = {1, 2, 3};
+    const uint32_t chunk[1] = {0};
+    kiln_block_rows rows = {.parts = &parts, .planes = row, .n_rows = 1, .count = 1, .block = 4, .chunk = chunk};
+    kiln_row_sum was = {0};
+    kiln_row_sums_add(&rows, &was);
+    for (unsigned bit = 0; bit < 8 * sizeof row; bit++) {
+        kiln_row_sum now = {0};
+        row[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        kiln_row_sums_add(&rows, &now);
+        row[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_true(now.low != was.low && now.high != was.high);
+    }
+    rows.block = 5;
+    kiln_row_sum other = {0};
+    kiln_row_sums_add(&rows, &other);
+    assert_true(other.low != was.low && other.high != was.high);
+}
+
+static void flip(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    const int was = fgetc(f);
+    assert_true(was != EOF);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fputc(was ^ 1, f), was ^ 1);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* What a disk has lost of the sums is not taken for them. */
+static void damaged_sums_are_refused(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g;
+    kiln_row_sum sums[ROWS + 1];
+    char name[64], path[700];
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, &b.parts, 1, "this", &g, &err));
+    const kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    OK(kiln_group_scatter(&s, 2, &err));
+    OK(kiln_group_sums(&store, 2, sums, &err));
+    kiln_group_name(&g.items[2], name);
+    snprintf(path, sizeof path, "%s/%s", b.folder, name);
+    flip(path, (long)(kiln_group_bytes(&g.items[2], b.n_chunks, b.parts.row_bytes) - kiln_block_sums_bytes(b.n_chunks)));
+    assert_int_equal(kiln_group_sums(&store, 2, sums, &err), KILN_E_IO);
+    assert_says(&err, "damaged");
+    kiln_block_groups_release(&g);
+    bench_release(&b);
+}
+
 static uint32_t place_at(const bench *b, uint64_t row)
 {
     kiln_error err = {0};
@@ -374,18 +509,6 @@ static void a_group_is_of_this_start_of_the_system(void **state)
     bench_release(&b);
 }
 
-static void flip(const char *path, long at)
-{
-    FILE *f = fopen(path, "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, at, SEEK_SET), 0);
-    const int was = fgetc(f);
-    assert_true(was != EOF);
-    assert_int_equal(fseek(f, at, SEEK_SET), 0);
-    assert_int_equal(fputc(was ^ 1, f), was ^ 1);
-    assert_int_equal(fclose(f), 0);
-}
-
 /* What the disk has lost is told by the chunk that reads it, and the next run makes the group anew. */
 static void a_damaged_group_is_refused_and_removed(void **state)
 {
@@ -405,7 +528,7 @@ static void a_damaged_group_is_refused_and_removed(void **state)
     snprintf(path, sizeof path, "%s/%s", b.folder, name);
     OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));
     OK(kiln_row_list_make(rows, n, g.starts, g.n, &list, &err));
-    const uint64_t first = bytes - ROWS * b.parts.row_bytes; /* of the rows */
+    const uint64_t first = bytes - BLOCKS * kiln_block_sums_bytes(b.n_chunks) - ROWS * b.parts.row_bytes; /* of the rows */
     const long at[] = {(long)first, (long)(first + n * b.parts.row_bytes - 1), 8};
     for (int k = 0; k < 3; k++) { /* the first byte of its slice, the last one, its hash */
         OK(kiln_group_scatter(&s, 0, &err));
@@ -474,6 +597,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(groups_in_memory_are_those_on_the_disk, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(sums_do_not_depend_on_groups, make_scratch, remove_scratch),
+        cmocka_unit_test(each_bit_of_a_row_counts),
+        cmocka_unit_test_setup_teardown(damaged_sums_are_refused, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_this_start_of_the_system, make_scratch, remove_scratch),
