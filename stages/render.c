@@ -152,7 +152,7 @@ static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, 
     return KILN_OK;
 }
 
-static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
+static kiln_status make_job(kiln_run *r, kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
     const kiln_render_made *made;
     j->plan = s;
@@ -161,7 +161,9 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
     KILN_TRY(choose_chunks(s, j, err));
     /* with a level, a stored table is of one of the two pictures at most */
     if (!j->level) j->table_key = kiln_view_request_table_key(&j->request, &s->keys, &j->chunks);
-    return kiln_render_make(j, &made, err); /* what is refused is refused before any work */
+    KILN_TRY(kiln_render_make(j, &made, err)); /* what is refused is refused before any work */
+    kiln_pictures_key_job(r, j);
+    return KILN_OK;
 }
 
 static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)
@@ -244,7 +246,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
-        KILN_TRY(make_job(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
+        KILN_TRY(make_job(r, s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
     return KILN_OK;
 }
 

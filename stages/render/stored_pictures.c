@@ -60,13 +60,15 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     return kiln_key_end(h);
 }
 
+void kiln_pictures_key_job(kiln_run *r, kiln_render_job *j) { j->any_key = unit_key(r, j->plan, j, ""); }
+
 kiln_hash kiln_pictures_key(kiln_run *r, const kiln_render_plan *s)
 {
     kiln_hasher *h = kiln_run_key(r);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_key_text(h, "camera", s->jobs[i].camera->name);
         kiln_key_text(h, "split", s->jobs[i].camera->split);
-        kiln_key_hash(h, "unit", unit_key(r, s, &s->jobs[i], ""));
+        kiln_key_hash(h, "unit", s->jobs[i].any_key);
     }
     return kiln_key_end(h);
 }

@@ -84,7 +84,8 @@ bench-units: $(UNITS_BENCH)
 	        $(UNITS_BENCH) "$$d/hosts.db" "$$@" --gather "$$d/parts"; \
 	    fi
 .PHONY: bench-scaling
-## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
+## bench-scaling: render, tiles, lod, refinement, SOG and knn on one, two and all GPUs of this machine, and a bake with auto, cpu and a GPU
+## bench-scaling: that is named (STEPS="scene render tiles lod sog refine knn homes"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
 	@O='$O' tests/bench/scaling $(STEPS)
 .PHONY: bench-bake

@@ -11,9 +11,9 @@ scene "$KILN_TMP/s" 3000 2 80x60
 db=$KILN_TMP/x.db
 must 0 loud import "$KILN_TMP/s" "$db"; looked || fail "import does not say why it computes on the CPU"
 cuda=1
-! grep -q 'this build has no CUDA' "$KILN_TMP/err" || cuda=
 for s in knn prune chunk tiles render; do
     must 0 loud "$s" "$db"; looked || fail "$s does not say why it computes on the CPU"
+    ! grep -q 'this build has no CUDA' "$KILN_TMP/err" || cuda=
     must 0 loud "$s" "$db"
     grep -q 'nothing to do' "$KILN_TMP/err" || fail "$s again: $(cat "$KILN_TMP/err")"
     ! looked || fail "$s had nothing to do and looked for a GPU"
@@ -50,10 +50,10 @@ if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     [ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = 7 ] || fail "a stage is run again where auto would choose otherwise: $(cat "$KILN_TMP/err")"
     must 6 kiln tiles "$db" --force --threads 7; one_sentence
     grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
-    # what packs more than it computes takes the CPU of itself, where it has threads enough
-    must 6 kiln chunk "$db" --force --threads 7
-    must 0 loud chunk "$db" --force --threads 8; looked || fail "chunk does not say that it takes the CPU"
-    must 6 kiln chunk "$db" --force --threads 8 --devices cuda
+    # what packs more than it computes is on the CPU, whatever is named; but what is named must be there
+    must 0 loud chunk "$db" --force --threads 2; looked || fail "chunk does not say that it takes the CPU"
+    must 0 kiln chunk "$db" --force --threads 2 --devices all
+    must 6 kiln chunk "$db" --force --devices 2; one_sentence
     must 6 kiln render "$db" --force --threads 8
     # a GPU that was opened ahead and cannot be used is worth no word until a stage wants it; what kiln pipeline says is that stage's
     # (of the scene, later pictures are worth 2 ms of 8 threads, knn and tiles are not)
