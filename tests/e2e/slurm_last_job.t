@@ -100,3 +100,12 @@ must 0 on_hosts
 printf '1 \033[2J$(touch PWNED) %%s%%n x y z\n' >"$out/slurm/begun"
 must 0 on_hosts --status
 ! grep -q "$(printf '\033')" "$KILN_TMP/out" "$KILN_TMP/err" && [ ! -e PWNED ] || fail "the note begun: $(cat "$KILN_TMP/out")"
+
+# ---- the controller is down: what the manifest and the parts say is there at once ----
+printf '#!/bin/sh\necho "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2\nexit 1\n' >"$fake/bin/squeue"
+out=$KILN_TMP/said
+claim tiles 1 4 >"$out/manifest.db.claim"
+: >"$out/manifest.db"
+must 124 timeout 4 "$KILN_TMP/bin/kiln" slurm "a scene" --out "$out" --stages import,tiles,export --status
+says '^tiles +a round is open: 0 of 4 parts are there, missing: 1-4$'
+says 'squeue tries again in'
