@@ -1,16 +1,20 @@
 #!/bin/sh
-# object-store.sh lead SCENE [options of kiln pipeline]       bakes a scene with hosts that share nothing but a bucket: this one has the bake
-# object-store.sh work I/N SCENE [the same options]            another host, the Ith of N: computes tasks until the bake has ended
-# object-store.sh task I SCENE [the same options]              computes task I of the open round and ends, for schedulers with array jobs
+# object-store.sh -- bakes a scene with hosts that share nothing but a bucket:
+#
+#   object-store.sh lead SCENE [options of kiln pipeline]   the host that has the scene and the bake
+#   object-store.sh work I/N SCENE [the same options]       another host, the Ith of N: computes tasks until the bake has ended
+#   object-store.sh task I SCENE [the same options]         computes task I of the open round and ends: for array jobs
 #
 # Scene and bake have the same paths on each host (a folder of each container, for example); import and render read the scene there,
-# so it travels, too, once to each host. A manifest travels to each host once a round, and each part once back. Hosts may come, go and
-# die at any time. What tasks have left out, the lead computes.
+# so it travels, too, once to each host. A manifest travels to each host once a round, and each part once back. Hosts may come, go
+# and die at any time. What tasks have left out, the lead computes. Where the bucket had a bake before, the lead begins first.
 #
 #   STORE=s3://bucket/city   where objects lie: with the AWS CLI, or a folder. Any other store by four commands for sh:
-#   PUT='...' GET='...' LIST='...' DELETE='...'    of file $1 to object $2; of object $2 to file $1; of the names in folder $1 ('' or KEY/), without
-#                            that, a line each, those of folders with or without a / behind; of object $1
-#   SUBMIT='...'             starts tasks 1 to $1 of the open round, each as `object-store.sh task I`; without it, hosts that `work` do
+#   PUT='...'                file $1 to object $2
+#   GET='...'                object $2 to file $1
+#   LIST='...'               the names in folder $1 ('' or KEY/), without that, a line each; those of folders with or without a /
+#   DELETE='...'             object $1
+#   SUBMIT='...'             starts tasks 1 to $1 of the open round, each as `object-store.sh task I`; else hosts that `work` do
 #   TASKS=8                  tasks a round
 #   PATIENCE=600             seconds without a new part after which the lead gathers, and hosts take tasks of others
 #   POLL=5                   seconds between two looks
@@ -26,7 +30,7 @@
 # lead ends as gnu-parallel.sh does: 0, the exit code of the stage that failed, or 7 with --allow-partial.
 set -u
 export LC_ALL=C # a-z are 26 letters
-usage() { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+usage() { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 role=${1:-} which=
 case $role in
 lead) shift ;;
@@ -117,7 +121,8 @@ read_round() {
 fetch_round() {
     if [ "$scene_sum" != - ] && [ ! -e "$place/scene-$scene_sum" ]; then
         fetch "scene-$scene_sum" "$scene_sum" "$place/scene.tar" || return 1
-        mkdir -p "$(dirname "$scene")" && tar -xf "$place/scene.tar" -C "$(dirname "$scene")" && : >"$place/scene-$scene_sum" || return 1
+        mkdir -p "$(dirname "$scene")" && tar -xf "$place/scene.tar" -C "$(dirname "$scene")" || return 1
+        : >"$place/scene-$scene_sum"
         rm -f "$place/scene.tar"
     fi
     [ "$(cat "$place/has" 2>/dev/null)" != "$key $manifest_sum $claim_sum" ] || return 0
@@ -170,11 +175,14 @@ fi
 # ---- the lead ----
 exec 9<"$place"
 flock -n -E 75 9 || { [ $? -ne 75 ] || fail "another call leads this bake" 75; }
+sh -c "$DELETE" sh round >/dev/null 2>&1 || true # the end of an earlier bake is not that of this one
 scene_sum=-
 store_scene() {
     [ -n "$scene" ] && [ "$scene_sum" = - ] || return 0
+    top=$(cd "$(dirname "$scene")" && pwd) || return 1
     bake=${manifest%/*}
-    tar -cf "$place/scene.tar" --exclude="${bake#"$(dirname "$scene")/"}" --sort=name -C "$(dirname "$scene")" "$(basename "$scene")" &&
+    # the bake may lie in the scene
+    tar -cf "$place/scene.tar" --sort=name -C "$top" --anchored --no-wildcards --exclude="${bake#"$top/"}" "$(basename "$scene")" &&
         scene_sum=$(sum "$place/scene.tar") || return 1
     is_there "scene-$scene_sum" || store_whole "$place/scene.tar" "scene-$scene_sum" "$scene_sum" || return 1
     rm -f "$place/scene.tar"

@@ -13,6 +13,7 @@
 #include "stages/front/slurm_submit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int busy = 75, partial = 7, stale = 4; /* exit codes of stages, base/status.h */
@@ -389,6 +390,26 @@ static kiln_status is_of_earlier_chain(const kiln_slurm_bake *b, bool *is, kiln_
     return KILN_OK;
 }
 
+/* Slurm may put a job back into the queue that has done its work and submitted the next one: of two, the one with the higher number
+ * goes on, however they run beside each other. One that is ending is no other: it may be the one that has submitted this. */
+static kiln_status is_followed(const kiln_slurm_bake *b, bool *is, kiln_error *err)
+{
+    const char *const id = getenv("SLURM_JOB_ID");
+    const unsigned long long own = id ? strtoull(id, NULL, 10) : 0;
+    kiln_slurm_jobs jobs;
+    *is = false;
+    if (own == 0) return KILN_OK;
+    KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
+    for (size_t i = 0; i < jobs.n && !*is; i++) {
+        const kiln_slurm_job *job = &jobs.job[i];
+        if (job->is_task || kiln_slurm_job_completing(job) || strcmp(job->chain, b->chain) != 0) continue;
+        *is = strtoull(job->id, NULL, 10) > own;
+        if (*is) kiln_print(KILN_SLURM ": job %s goes on with this bake, so this one does nothing", job->id);
+    }
+    kiln_slurm_jobs_release(&jobs);
+    return KILN_OK;
+}
+
 kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsigned try, int *code, kiln_error *err)
 {
     round_job j = {.b = b, .first = first, .try = try};
@@ -396,6 +417,7 @@ kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsign
     bool outdated = false;
     *code = 0;
     kiln_status st = is_of_earlier_chain(b, &outdated, err);
+    if (st == KILN_OK && !outdated) st = is_followed(b, &outdated, err);
     if (outdated) return KILN_OK;
     if (st == KILN_OK) st = kiln_slurm_note_drop(&b->folder, "ended", err); /* of an earlier run of this job */
     if (st == KILN_OK) st = kiln_slurm_begun_put(&b->folder, err);

@@ -17,6 +17,7 @@ check() { # LEAD'S FOLDER
     same alone/manifest.db "$1/manifest.db"
     diff -r alone/renders "$1/renders" || fail "pictures differ"
     [ "$(cat hosts.*.log | grep -c ': part [0-9]* of [0-9]*: [1-9]')" -ge 4 ] || fail "tasks did nothing: $(cat hosts.*.log)"
+    [ -z "$(tar -tf store/scene-* | grep bake)" ] || fail "the bake travels with the scene"
     rm -rf hosts hosts.*.log store/* "$1"
 }
 

@@ -83,6 +83,19 @@ SLURM_JOB_ID=3 must 0 sh "${words[@]}"
 says '2 tasks of import have left no part; of its jobs, 1 was killed at the time limit and 1 for its memory'
 must 0 on_hosts --status; says '^2 tasks of import have left no part; of its jobs, 1 was killed at the time limit'
 
+# ---- a job that is put back into the queue after it has submitted the next one ----
+new followed
+rm -f "$fake/ids" "$fake/queue"
+must 0 on_hosts --tasks 2
+slurm_fake_words
+for queue in "1|RUNNING|None|kiln round tiles - $(chain)" "3|COMPLETING|None|kiln round tiles - $(chain)" "3|PENDING|None|kiln task tiles - $(chain)" \
+    "3|PENDING|None|kiln round tiles - another" "4|PENDING|Dependency|kiln round tiles - $(chain)"; do
+    echo "$queue $out/slurm" >"$fake/queue"
+    SLURM_JOB_ID=2 must 0 sh "${words[@]}"
+    rm -f "$fake/queue"
+    case $queue in 4*) says 'job 4 goes on with this bake, so this one does nothing' ;; *) says 'import: 2 tasks, array' ;; esac
+done
+
 # ---- what a stage said last ----
 new said
 rm -f "$fake/ids" "$fake/queue"
@@ -100,3 +113,12 @@ must 0 on_hosts
 printf '1 \033[2J$(touch PWNED) %%s%%n x y z\n' >"$out/slurm/begun"
 must 0 on_hosts --status
 ! grep -q "$(printf '\033')" "$KILN_TMP/out" "$KILN_TMP/err" && [ ! -e PWNED ] || fail "the note begun: $(cat "$KILN_TMP/out")"
+
+# ---- the controller is down: what the manifest and the parts say is there at once ----
+printf '#!/bin/sh\necho "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2\nexit 1\n' >"$fake/bin/squeue"
+out=$KILN_TMP/said
+claim tiles 1 4 >"$out/manifest.db.claim"
+: >"$out/manifest.db"
+must 124 timeout 4 "$KILN_TMP/bin/kiln" slurm "a scene" --out "$out" --stages import,tiles,export --status
+says '^tiles +a round is open: 0 of 4 parts are there, missing: 1-4$'
+says 'squeue tries again in'

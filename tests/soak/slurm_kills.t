@@ -50,7 +50,9 @@ while [ "$(total)" -lt "$wanted" ]; do
     before=$again
     [ "$(sort "$out/manifest.db" | grep -vc fresh)" = 30 ] && [ "$(grep -c fresh "$out/manifest.db")" = 3 ] || fail "bake $bakes: $(cat "$out/manifest.db")"
     [ ! -e "$out/manifest.db.claim" ] && [ -z "$(find "$out/slurm/parts" -name '*.part')" ] || fail "left: $(ls "$out" "$out/slurm/parts")"
-    [ -z "$(squeue --noheader --states=all --format=%k | awk -v f="$out/slurm" '$NF == f { print $5 }' | sort | uniq | sed 1d)" ] || [ $again -gt 0 ] || fail "two chains"
+    for chain in "$out"/slurm/logs-*; do
+        [ "$(grep -l 'the bake is finished' "$chain"/*-round-*.log | wc -l)" -le 1 ] || fail "two chains: $chain"
+    done
 done
 echo "${events[kill]} kills, ${events[requeue]} requeues, ${events[preempt]} preemptions in $bakes bakes; $alone ended by themselves, $again times the same command went on"
 slurm_stop
