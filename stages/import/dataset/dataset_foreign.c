@@ -113,6 +113,7 @@ done:
 kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
 {
     walk w = {.s = s};
+    if (s->rows_alone && s->d->reader) return KILN_OK; /* cameras were not looked for, so nothing can be said of them */
     if (s->d->reader || s->d->n_cameras) return tell_own(&w, s->d, err);
     const kiln_status st = refuse_first(&w, s->d->root, 0, err);
     if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' is read", s->d->root);
