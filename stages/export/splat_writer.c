@@ -1,8 +1,8 @@
 /* splat_writer -- .splat of antimatter15's viewer: no header, a row of 32 bytes a Gaussian (splat_rows.h).
  *
  * Viewers show what has come of a file while the rest is loading, so its writers have the most important Gaussians first: by volume
- * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. Importance is that of the
- * codes: alphas have steps of 1/255. */
+ * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. Importance is that of
+ * the codes: alphas have steps of 1/255. */
 #include "stages/export/float_places.h"
 #include "stages/export/row_sort.h"
 #include "stages/export/rows.h"
@@ -81,12 +81,11 @@ static const kiln_export_round rounds[] = {
     KILN_ROW_SORT_ROUNDS,
 };
 
-const kiln_writer_functions kiln_writer_splat = {
-    .place = KILN_PLACE_FILE,
-    .scratch = true,
-    .counts = counts,
-    .plan = plan,
-    .begin = begin,
-    .rounds = rounds,
-    .n_rounds = 3,
-    .reader = "splat"};
+const kiln_writer_functions kiln_writer_splat = {.place = KILN_PLACE_FILE,
+                                                 .scratch = true,
+                                                 .counts = counts,
+                                                 .plan = plan,
+                                                 .begin = begin,
+                                                 .rounds = rounds,
+                                                 .n_rounds = 3,
+                                                 .reader = "splat"};

@@ -1,7 +1,7 @@
 /* dataset_foreign -- what lies in a directory that import does not read, named as what it is (foreign.h).
  *
- * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well, because
- * trainers leave their checkpoints a few folders down; the first file found then is the error.
+ * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well,
+ * because trainers leave their checkpoints a few folders down; the first file found then is the error.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
