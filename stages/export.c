@@ -72,7 +72,8 @@ static const kiln_opt options[] = {
     {"no-normals", 0, KILN_OPT_BOOL, &o.no_normals, NULL, NULL, NULL, "leave the columns nx, ny and nz out of a PLY",
      KILN_KEYED | KILN_LATER},
     {"columns", 0, KILN_OPT_ENUM, &o.columns, "WHICH", "source", "source|inria",
-     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, rot, all float, which "
+     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, rot, all float, "
+     "which "
      "strict readers want in this order (Unity, Unreal, Blender)",
      KILN_KEYED | KILN_LATER},
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,

@@ -88,8 +88,7 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     find_kept(p, &c);
     if (folds && !from_source) c.kept[0] = '\0';
     c.kept_always = folds && c.kept[0];
-    if (use.role == KILN_ROLE_MEAN && p->moved)
-        c.type = p->e->keep_origin || p->e->inria_columns ? KILN_TYPE_F32 : KILN_TYPE_F64;
+    if (use.role == KILN_ROLE_MEAN && p->moved) c.type = p->e->keep_origin || p->e->inria_columns ? KILN_TYPE_F32 : KILN_TYPE_F64;
     bool whole_number = c.type != KILN_TYPE_F32 && c.type != KILN_TYPE_F64;
     if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32; /* a stage may have changed it */
     if (use.role == KILN_ROLE_MEAN && c.type == KILN_TYPE_F32) c.kept[0] = '\0';
@@ -326,7 +325,8 @@ static kiln_status add_inria_columns(planner *p, kiln_error *err)
     enum { DEGREE = 3 };
     static const char *const xyz[] = {"x", "y", "z"};
     char name[32];
-    for (int i = 0; i < 3; i++) KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32, kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
+    for (int i = 0; i < 3; i++)
+        KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32, kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
     KILN_TRY(add_normals(p, err));
     KILN_TRY(add_numbered(p, "f_dc", 3, err));
     for (uint32_t i = 0; i < kiln_sh_components(DEGREE); i++) {

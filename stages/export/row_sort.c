@@ -135,7 +135,8 @@ static uint64_t largest_chunk(const kiln_export *e)
 
 uint64_t kiln_row_sort_count_foresee(const kiln_export *e)
 {
-    const uint64_t counts = (most_buckets(e) + 1) * sizeof(uint32_t), samples = kiln_div_up(e->n_rows, KILN_SORT_STEP) + e->n_chunks;
+    const uint64_t counts = (most_buckets(e) + 1) * sizeof(uint32_t),
+                   samples = kiln_div_up(e->n_rows, KILN_SORT_STEP) + e->n_chunks;
     return largest_chunk(e) * sizeof(uint64_t) + counts + kiln_outputs_ram(counts) +
            kiln_export_shared_ram(e, samples * sizeof(mark));
 }
@@ -213,9 +214,9 @@ uint64_t kiln_row_sort_bucket_foresee(const kiln_export *e)
 
 typedef struct {
     uint64_t n;
-    uint64_t *keys;              /* [n] piece after piece */
+    uint64_t *keys;               /* [n] piece after piece */
     unsigned char *rows, *sorted; /* [n][row_bytes] */
-    mark *marks;                 /* [n] place: in rows */
+    mark *marks;                  /* [n] place: in rows */
 } bucket;
 
 static void release(bucket *k)

@@ -34,15 +34,15 @@ uint64_t kiln_row_sort_buckets(const kiln_export *e);
 uint64_t kiln_row_sort_bucket_ram(const kiln_export *e, uint64_t unit);
 uint64_t kiln_row_sort_bucket_foresee(const kiln_export *e);
 kiln_status kiln_row_sort_bucket(kiln_export_worker *x, uint64_t unit, kiln_error *err) KILN_MUST_CHECK;
-#define KILN_ROW_SORT_ROUNDS                                                                                                      \
-    {.what = "counting",                                                                                                          \
-     .ram = kiln_row_sort_count_ram,                                                                                              \
-     .run = kiln_row_sort_count,                                                                                                  \
-     .gather = kiln_row_sort_count_gather,                                                                                        \
-     .foresee = kiln_row_sort_count_foresee},                                                                                     \
-    {                                                                                                                             \
-        .what = "ordering", .units = kiln_row_sort_buckets, .ram = kiln_row_sort_bucket_ram, .run = kiln_row_sort_bucket,         \
-        .foresee = kiln_row_sort_bucket_foresee                                                                                   \
+#define KILN_ROW_SORT_ROUNDS                                                                                              \
+    {.what = "counting",                                                                                                  \
+     .ram = kiln_row_sort_count_ram,                                                                                      \
+     .run = kiln_row_sort_count,                                                                                          \
+     .gather = kiln_row_sort_count_gather,                                                                                \
+     .foresee = kiln_row_sort_count_foresee},                                                                             \
+    {                                                                                                                     \
+        .what = "ordering", .units = kiln_row_sort_buckets, .ram = kiln_row_sort_bucket_ram, .run = kiln_row_sort_bucket, \
+        .foresee = kiln_row_sort_bucket_foresee                                                                           \
     }
 
 #endif

@@ -82,3 +82,10 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
         }
     }
 }
+
+double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES])
+{
+    float scale[3];
+    memcpy(scale, row + SCALE_AT, sizeof scale);
+    return (double)scale[0] * (double)scale[1] * (double)scale[2] * (double)row[ALPHA_AT];
+}

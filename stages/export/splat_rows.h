@@ -26,4 +26,7 @@ typedef struct {
 /* rows [n][32] = rows [first, first + n). *moved is added to. */
 void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, unsigned char *rows, kiln_splat_moved *moved);
 
+/* Volume times opacity of an encoded row; not negative, not NaN. */
+double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES]);
+
 #endif

@@ -1,8 +1,8 @@
 /* splat_writer -- .splat of antimatter15's viewer: no header, a row of 32 bytes a Gaussian (splat_rows.h).
  *
  * Viewers show what has come of a file while the rest is loading, so its writers have the most important Gaussians first: by volume
- * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. */
-#include "kernels/math/real64.h"
+ * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. Importance is that of
+ * the codes: alphas have steps of 1/255. */
 #include "stages/export/float_places.h"
 #include "stages/export/row_sort.h"
 #include "stages/export/rows.h"
@@ -38,18 +38,13 @@ static uint64_t ram(const kiln_export *e, uint64_t unit)
            kiln_row_sort_put_ram(e, unit, KILN_SPLAT_ROW_BYTES);
 }
 
-/* ln(1 / (1 + e^-x)); where e^-x has no room for a 1 beside it, x itself. */
-static double log_opacity(double logit) { return logit < -40 ? logit : -kiln_log_f64(1 + kiln_exp_f64(logit > 40 ? -40 : -logit)); }
-
-/* Least for the largest: the bits of its negative logarithm, in the order of numbers. */
-static uint64_t importance_key(const kiln_export_rows *rows, uint64_t i)
+/* Least for the largest. Of what is written, so that a file that is read and written again keeps its order. */
+static uint64_t importance_key(const unsigned char *row)
 {
-    const float *s = rows->log_scales;
-    const uint64_t n = rows->n, sign = 1ull << 63;
-    const double least = -((double)s[i] + (double)s[n + i] + (double)s[2 * n + i] + log_opacity((double)rows->opacity_logits[i]));
+    const double important = kiln_splat_importance(row); /* not negative: its bits are in the order of numbers */
     uint64_t bits;
-    memcpy(&bits, &least, sizeof bits);
-    return bits & sign ? ~bits : bits | sign;
+    memcpy(&bits, &important, sizeof bits);
+    return ~bits;
 }
 
 static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
@@ -72,7 +67,7 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     x->counts[COLOURS] += moved.colours;
     x->counts[SCALES] += moved.scales;
     KILN_GO(KILN_ALLOC_UNSET(&keys, rows.n, "the order of rows", err));
-    for (uint64_t i = 0; i < rows.n; i++) keys[i] = importance_key(&rows, i);
+    for (uint64_t i = 0; i < rows.n; i++) keys[i] = importance_key(out + i * KILN_SPLAT_ROW_BYTES);
     KILN_GO(kiln_row_sort_put(x, unit, keys, out, rows.n, err));
 done:
     free(keys);
@@ -86,12 +81,11 @@ static const kiln_export_round rounds[] = {
     KILN_ROW_SORT_ROUNDS,
 };
 
-const kiln_writer_functions kiln_writer_splat = {
-    .place = KILN_PLACE_FILE,
-    .scratch = true,
-    .counts = counts,
-    .plan = plan,
-    .begin = begin,
-    .rounds = rounds,
-    .n_rounds = 3,
-    .reader = "splat"};
+const kiln_writer_functions kiln_writer_splat = {.place = KILN_PLACE_FILE,
+                                                 .scratch = true,
+                                                 .counts = counts,
+                                                 .plan = plan,
+                                                 .begin = begin,
+                                                 .rounds = rounds,
+                                                 .n_rounds = 3,
+                                                 .reader = "splat"};

@@ -110,7 +110,8 @@ static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err
     plan.coding.first_three = oldest;
     plan.coding.sh_degree = kiln_export_degree(e, oldest ? OLDEST_DEGREE : UINT32_MAX);
     if (plan.coding.sh_degree < e->sh_degree)
-        KILN_TRY(kiln_export_note(p, err, "readers of version %d know spherical harmonics up to degree %d; those above are left out",
+        KILN_TRY(kiln_export_note(p, err,
+                                  "readers of version %d know spherical harmonics up to degree %d; those above are left out",
                                   KILN_SPZ_OLDEST, OLDEST_DEGREE));
     plan.coding.first_bits = KILN_SPZ_FIRST_BITS;
     plan.coding.other_bits = KILN_SPZ_OTHER_BITS;

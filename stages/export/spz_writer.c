@@ -159,8 +159,8 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     const kiln_spz_plan *plan = (const void *)p->plan->data;
     packed_chunk *chunks = (void *)(p->plan->data + sizeof *plan);
     uint64_t place = KILN_SPZ_FRONT;
-    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, plan->coding.first_three ? KILN_SPZ_OLDEST : 3, 0,
-                         header);
+    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased,
+                         plan->coding.first_three ? KILN_SPZ_OLDEST : 3, 0, header);
     kiln_spz_front(header, front);
     uint32_t crc = (uint32_t)crc32_z(crc32(0, NULL, 0), header, KILN_SPZ_HEADER);
     for (int k = 0; k < KILN_SPZ_PLANES; k++)

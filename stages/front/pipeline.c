@@ -278,7 +278,8 @@ static kiln_status keep_origin(kiln_bake *b, size_t s, kiln_error *err)
     bool said = false;
     kiln_status st = KILN_OK;
     if (strcmp(table.stage[s].stage, "export") != 0 || is_typed(b, s, "keep-origin")) return KILN_OK;
-    if (kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK) return KILN_OK; /* export says why */
+    if (kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+        return KILN_OK; /* export says why */
     KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
     KILN_GO(has_parameter(m, "export", "keep-origin", &said, err));
     KILN_GO(kiln_scene_get(m, scene, err));

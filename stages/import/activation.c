@@ -59,7 +59,8 @@ void kiln_activation_note(const kiln_activation *a, kiln_source_info *info)
     const size_t used = strlen(info->notes);
     if (!kiln_activation_is_likely(a)) return;
     snprintf(info->notes + used, sizeof info->notes - used,
-             "%sthe values look activated already: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s are %.3g "
+             "%sthe values look activated already: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s "
+             "are %.3g "
              "to %.3g; a PLY holds logits and logarithms, and as such these Gaussians are far too large: --activated takes them as "
              "opacities and lengths",
              used ? "; " : "", (unsigned long long)a->n, (double)a->opacity[LEAST], (double)a->opacity[LARGEST],

@@ -1,8 +1,8 @@
 /* activation -- do the rows of a file look as if their values were activated already: scales as lengths, opacities within 0..1?
  *
- * Trainers keep logarithms and logits, and a PLY is taken to hold those; a file of activated values is drawn with Gaussians of e^scale.
- * All opacities within 0..1 and all scales positive may be chance in a small scene, so a third sign is asked for: all quaternions of
- * length one, or all colours within 0..1. It is told and never acted on; --activated does that.
+ * Trainers keep logarithms and logits, and a PLY is taken to hold those; a file of activated values is drawn with Gaussians of
+ * e^scale. All opacities within 0..1 and all scales positive may be chance in a small scene, so a third sign is asked for: all
+ * quaternions of length one, or all colours within 0..1. It is told and never acted on; --activated does that.
  */
 #ifndef KILN_STAGES_IMPORT_ACTIVATION_H
 #define KILN_STAGES_IMPORT_ACTIVATION_H

@@ -50,7 +50,7 @@ typedef enum {
 /* What the user says about reading. */
 typedef struct {
     kiln_source_frame frame;
-    uint32_t lod; /* level of a scene in levels; 0: the finest that is there */
+    uint32_t lod;   /* level of a scene in levels; 0: the finest that is there */
     bool is_static; /* PLY: rows that are of many moments are read as one */
     bool activated; /* PLY: scales are lengths and opacities are 0..1; logarithms and logits are taken */
     bool no_extras; /* PLY: columns of unknown meaning are left out, but for normals */

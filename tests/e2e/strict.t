@@ -89,10 +89,16 @@ for name in ('plain', 'ties'):
     at = data.index(b'end_header\n') + 11
     n = [l.split()[2] for l in data[:at].decode().splitlines() if l.startswith('property')]
     rows = [dict(zip(n, r)) for r in struct.iter_unpack('<%df' % len(n), data[at:])]
-    weigh = lambda r: math.exp(sum(r[f'scale_{i}'] for i in range(3))) / (1 + math.exp(-r['opacity']))
-    best = sorted(rows, key=lambda r: -weigh(r))  # stable: ties in the order of the layer
-    got = [struct.unpack_from('<3f', r) for r in (lambda d: [d[i:i + 32] for i in range(0, len(d), 32)])(open(name + '.splat', 'rb').read())]
-    assert [(r['x'], r['y'], r['z']) for r in best] == got, name
+    data = open(name + '.splat', 'rb').read()
+    got, weight = [], {}
+    for i in range(0, len(data), 32):  # by what stands in the file
+        v = struct.unpack_from('<6f3xB', data, i)
+        got.append(v[:3])
+        weight[v[:3]] = v[3] * v[4] * v[5] * v[6]
+    best = sorted(((r['x'], r['y'], r['z']) for r in rows), key=lambda p: -weight[p])  # stable: ties in the order of the layer
+    assert len(weight) == len(rows) and best == got, name
+    true = {(r['x'], r['y'], r['z']): math.exp(sum(r[f'scale_{i}'] for i in range(3))) / (1 + math.exp(-r['opacity'])) for r in rows}
+    assert min(true[p] for p in got[:30]) > max(true[p] for p in got[-30:]), name
 P
 
 must 0 kiln export --list-formats

@@ -1,5 +1,5 @@
-/* fuzz_foreign -- files that are known and not read: bytes under each suffix. The same bytes are the same kind a second time, whatever
- * lies behind the head; each kind has a sentence that fits. */
+/* fuzz_foreign -- files that are known and not read: bytes under each suffix. The same bytes are the same kind a second time,
+ * whatever lies behind the head; each kind has a sentence that fits. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/foreign.h"

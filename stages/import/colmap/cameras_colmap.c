@@ -242,10 +242,11 @@ static kiln_status check_left_out(const kiln_colmap *m, const char *folder, cons
     const void_images *v = &m->without;
     if (v->n == 0) return KILN_OK;
     if ((uint64_t)v->n * 10 > m->images.n)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s/cameras.%s': %s; so it is with %u of %u images (%s), more than a tenth: align them again, or remove them "
-                         "from the model",
-                         folder, suffix, v->why, v->n, m->images.n, v->names);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s/cameras.%s': %s; so it is with %u of %u images (%s), more than a tenth: align them again, or remove them "
+            "from the model",
+            folder, suffix, v->why, v->n, m->images.n, v->names);
     kiln_dataset_note(m->f->d, "%u of %u images are left out: %s (%s)", v->n, m->images.n, v->why, v->names);
     return KILN_OK;
 }

@@ -129,7 +129,8 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
         KILN_TRY(take_number(t, w, "camera", id, &v));
         if (n < KILN_CAMERA_PARAMS) params[n] = v;
     }
-    if (n != model->n_params && strcmp(name, "SPHERICAL") == 0) { /* of COLMAP's forks, whose parameters differ: the picture decides */
+    if (n != model->n_params &&
+        strcmp(name, "SPHERICAL") == 0) { /* of COLMAP's forks, whose parameters differ: the picture decides */
         params[0] = (double)width;
         params[1] = (double)height;
         n = model->n_params;

@@ -1,7 +1,7 @@
 /* dataset_foreign -- what lies in a directory that import does not read, named as what it is (foreign.h).
  *
- * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well, because
- * trainers leave their checkpoints a few folders down; the first file found then is the error.
+ * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well,
+ * because trainers leave their checkpoints a few folders down; the first file found then is the error.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
@@ -113,6 +113,7 @@ done:
 kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
 {
     walk w = {.s = s};
+    if (s->rows_alone && s->d->reader) return KILN_OK; /* cameras were not looked for, so nothing can be said of them */
     if (s->d->reader || s->d->n_cameras) return tell_own(&w, s->d, err);
     const kiln_status st = refuse_first(&w, s->d->root, 0, err);
     if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' is read", s->d->root);

@@ -85,12 +85,12 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     const uint32_t test = count_test(d);
     json_t *cfg = NULL;
     if (d->cfg_args[0]) KILN_TRY(kiln_json_parse(d->cfg_args, strlen(d->cfg_args), 0, "cfg_args", &cfg, NULL, err));
-    json_t *all =
-        json_pack("{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule",
-                  kiln_json_string(d->split_rule), "test", (int)test, "train", (int)(d->n_cameras - test), "frames_dropped_by",
-                  "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable - d->frames_without_camera), "photo_unreadable",
-                  (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->n_distorted,
-                  "model", kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
+    json_t *all = json_pack(
+        "{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule", kiln_json_string(d->split_rule), "test",
+        (int)test, "train", (int)(d->n_cameras - test), "frames_dropped_by", "photo_not_there",
+        (json_int_t)(d->frames_dropped - d->frames_unreadable - d->frames_without_camera), "photo_unreadable",
+        (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->n_distorted, "model",
+        kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
     json_t *dropped = json_object_get(all, "frames_dropped_by");
     int failed = !all || json_object_update(report, all) != 0;
     if (d->frames_without_camera)

@@ -38,7 +38,7 @@ typedef struct {
     uint64_t piece_rows;
     kiln_ply_scales scales;
     bool activated; /* scales and opacities are as pictures need them, not as training has them */
-    float *filter; /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
+    float *filter;  /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
 } ply_source;
 
 static int probe(const unsigned char *head, size_t len, const char *path)
@@ -296,8 +296,8 @@ static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
     const uint64_t alphas = KILN_BLOCK_ROWS * sizeof(double);
-    const uint64_t open =
-        sizeof(ply_source) + alphas + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
+    const uint64_t open = sizeof(ply_source) + alphas + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES +
+                          (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
     return open + (pass == KILN_PASS_SPOOL ? KILN_TEXT_ROWS_RAM : 0);
 }

@@ -199,12 +199,15 @@ static kiln_status check_moments(const kiln_ply_header *h, const char *path, con
     }
     if (!n || !options) return KILN_OK;
     if (!options->is_static)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' holds Gaussians that come, move and go with time (%u columns: %s%s), and a bake is of one moment; write "
-                         "one moment as PLY with the program that trained it, or bake all moments as one with --static",
-                         path, n, names, n > 3 ? ", ..." : "");
-    snprintf(info->notes, sizeof info->notes, "--static: Gaussians of all moments are drawn at once; %u column%s of time (%s%s) %s kept "
-             "as %s", n, n == 1 ? "" : "s", names, n > 3 ? ", ..." : "", n == 1 ? "is" : "are", n == 1 ? "it is" : "they are");
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds Gaussians that come, move and go with time (%u columns: %s%s), and a bake is of one moment; write "
+            "one moment as PLY with the program that trained it, or bake all moments as one with --static",
+            path, n, names, n > 3 ? ", ..." : "");
+    snprintf(info->notes, sizeof info->notes,
+             "--static: Gaussians of all moments are drawn at once; %u column%s of time (%s%s) %s kept "
+             "as %s",
+             n, n == 1 ? "" : "s", names, n > 3 ? ", ..." : "", n == 1 ? "is" : "are", n == 1 ? "it is" : "they are");
     return KILN_OK;
 }
 
@@ -343,8 +346,10 @@ static kiln_status plan_extras(const kiln_ply_header *h, const char *path, const
             continue;
         }
         if (info->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d columns to be kept as they are; --extra none leaves those out whose meaning is not known",
-                             path, KILN_EXTRAS_MAX);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' has more than %d columns to be kept as they are; --extra none leaves those out whose meaning is not known",
+                path, KILN_EXTRAS_MAX);
         kiln_extra *e = &info->extras[info->n_extras];
         *e = (kiln_extra){.type = p->type,
                           .keep = keep,

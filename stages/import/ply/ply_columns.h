@@ -27,8 +27,9 @@ typedef struct {
     int extra;          /* index of the extra that takes the column as it is, -1 none */
 } kiln_ply_use;
 
-/* uses[h->n_columns]; options NULL: any file that was imported once, whatever with. Fills kind, dialect, degree, colours, extras, layout, axis and flags of info.
- * KILN_E_INPUT when a column is missing, numbered with gaps, or the file is of a dialect that is not read. */
+/* uses[h->n_columns]; options NULL: any file that was imported once, whatever with. Fills kind, dialect, degree, colours, extras,
+ * layout, axis and flags of info. KILN_E_INPUT when a column is missing, numbered with gaps, or the file is of a dialect that is
+ * not read. */
 kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
                           kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 
