@@ -55,6 +55,7 @@ typedef struct {
     double exposure_matrix[12];
     bool may_expose;    /* `ram` has room for a copy to compare */
     bool exposure_lost; /* the matrix is not known, so that the photo is not compared */
+    bool look_only;     /* only what the photo shows where nothing is drawn is wanted, and nothing where it has no white */
     bool right_half;    /* only this of the photo is compared */
     char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
     char depth[KILN_PATH_MAX];        /* the same for the depth */

@@ -5,7 +5,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/exposures.h"
 #include "stages/import/dataset/name_fold.h"
-#include "stages/import/dataset/steps.h"
+#include "stages/import/dataset/training_steps.h"
 #include "stages/import/dataset/training_marks.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  *   Gaussians: a file named on the command line; point_cloud/iteration_N/point_cloud.ply with the largest N; a splat
  *              file at the top of the directory; where it has none, one in its folders, at most three down (gsplat's results/ply,
  *              nerfstudio's exports/splat; hidden folders and those of bakes are passed over). Of several states of one training
- *              (steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a packed file
+ *              (training_steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a packed file
  *              whose count is not known stands back behind the same name unpacked, and beside any other file the user has to
  *              name one). The file that the bake was made of stays (kiln_dataset_wishes.stays)
  *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and test_cameras.json (forks of INRIA), read

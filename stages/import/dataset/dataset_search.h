@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "stages/import/dataset/dataset.h"
-#include "stages/import/dataset/steps.h"
+#include "stages/import/dataset/training_steps.h"
 
 #include <stdbool.h>
 

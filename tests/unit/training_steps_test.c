@@ -1,5 +1,5 @@
-/* steps_test -- which names are steps of one training. */
-#include "stages/import/dataset/steps.h"
+/* training_steps_test -- which names are steps of one training. */
+#include "stages/import/dataset/training_steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
