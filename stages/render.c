@@ -51,7 +51,8 @@ static const kiln_opt options[] = {
      "sharper",
      KILN_KEYED | KILN_LATER},
     {"exposure", 0, KILN_OPT_ENUM, &o.exposure, "WHEN", "compare", KILN_EXPOSURE_USES,
-     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; on: pictures are drawn "
+     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; on: pictures are "
+     "drawn "
      "so, too; off: not used",
      KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},

@@ -104,7 +104,8 @@ static kiln_status look(kiln_run *r, const looks *l, kiln_outside *views, kiln_e
     bool all;
     KILN_TRY(find_stored(r, l, views, &all, err));
     if (all && kiln_run_is_once(r)) return KILN_OK;
-    KILN_TRY(kiln_run_units(r, "looking for the background of the photos", l->units, l->n, err)); /* stored ones stay in use by that */
+    KILN_TRY(
+        kiln_run_units(r, "looking for the background of the photos", l->units, l->n, err)); /* stored ones stay in use by that */
     for (uint32_t i = 0; i < l->n && !all; i++) {
         json_t *c;
         views[i] = (kiln_outside){0};

@@ -59,8 +59,8 @@ typedef struct kiln_render_plan {
     kiln_render_job *jobs;
     kiln_unit *units; /* [n_jobs] */
     uint32_t n_jobs;
-    kiln_render_made *made;        /* of the job that was asked for last */
-    kiln_render_encoding encoding; /* of all units */
+    kiln_render_made *made;                /* of the job that was asked for last */
+    kiln_render_encoding encoding;         /* of all units */
     const kiln_source_file *exposure_file; /* of `sources`; NULL: none, or not used */
     kiln_exposures exposures;              /* what it holds */
     const kiln_exposure **exposure_of;     /* [n_cameras] owned; NULL without a file */
@@ -96,8 +96,8 @@ kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool
 /* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram
  * leaves for a unit, its Gaussians are counted first, by a list of units. Fails as kiln_run_units. */
 kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
-/* Sets cost and memory of a picture that is drawn before the list is made, by the upper bound; where there is too little for that, its
- * worker counts first. */
+/* Sets cost and memory of a picture that is drawn before the list is made, by the upper bound; where there is too little for that,
+ * its worker counts first. */
 void kiln_render_size_uncounted(kiln_run *r, kiln_render_job *j, kiln_unit *u);
 /* A kiln_commit_fn, whose context is the kiln_render_plan: stores the rows of the images. Cameras whose unit is quarantined get
  * none. */

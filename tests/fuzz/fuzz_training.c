@@ -1,5 +1,5 @@
-/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json, gsplat's cfg.yml, nerfstudio's config.yml; and
- * names as they are folded. What comes through is sound, and the same a second time. */
+/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json, gsplat's cfg.yml, nerfstudio's
+ * config.yml; and names as they are folded. What comes through is sound, and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/cameras/camera_file.h"
