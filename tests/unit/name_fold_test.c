@@ -37,6 +37,7 @@ static void other_names_do_not(void **state)
     assert_false(fold_alike("\xc3\x97", "\xc3\xb7")); /* times and divided by */
     assert_false(fold_alike("a\xff", "a\xfe"));       /* no UTF-8 */
     assert_true(fold_alike("A\xff", "a\xff"));
+    assert_false(fold_alike("\xce\xa2", "\xcf\x83")); /* no letter, beside the capital sigma */
     assert_false(kiln_name_fold("abcd", 4, small, sizeof small));
     assert_true(kiln_name_fold("abc", 3, small, sizeof small));
     assert_false(kiln_name_fold("a\xc3\xa9", 3, small, sizeof small)); /* longer when it is taken apart */
