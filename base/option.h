@@ -2,9 +2,9 @@
  * shell completion and the stored parameters come.
  *
  * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
- * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, --no-NAME for --NAME off of a KILN_OPT_ENUM, "--" ends options; options and positionals may mix. An underscore in a
- * typed name stands for a hyphen. Every value lives in the program's own struct; its canonical text (kiln_opt_text) is what is
- * stored, keyed and handed to workers.
+ * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, --no-NAME for --NAME off of a KILN_OPT_ENUM, "--" ends options; options and
+ * positionals may mix. An underscore in a typed name stands for a hyphen. Every value lives in the program's own struct; its
+ * canonical text (kiln_opt_text) is what is stored, keyed and handed to workers.
  */
 #ifndef KILN_BASE_OPTION_H
 #define KILN_BASE_OPTION_H

@@ -5,6 +5,7 @@
  * program draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/against.h"
 #include "stages/render/background.h"
+#include "stages/render/background_choice.h"
 #include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"
 #include "stages/render/render_plan.h"
@@ -34,7 +35,8 @@ static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
     KILN_LEVEL_OPTION_ROW(o.level),
     {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
-     "scene (the scene's own, else black), white, black or r,g,b", KILN_KEYED},
+     "scene (the scene's own; else white where the photos are white wherever nothing is drawn; else black), white, black or r,g,b",
+     KILN_KEYED},
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", formats + 1, format_help, KILN_KEYED},
     {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL,
      "write PNGs with straight alpha, without the background (.npy always has alpha, and colours over the background)", KILN_KEYED},
@@ -49,7 +51,8 @@ static const kiln_opt options[] = {
      "sharper",
      KILN_KEYED | KILN_LATER},
     {"exposure", 0, KILN_OPT_ENUM, &o.exposure, "WHEN", "compare", KILN_EXPOSURE_USES,
-     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; on: pictures are drawn "
+     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; on: pictures are "
+     "drawn "
      "so, too; off: not used",
      KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
@@ -152,7 +155,7 @@ static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, 
     return KILN_OK;
 }
 
-static kiln_status make_job(kiln_run *r, kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
+kiln_status kiln_render_job_make(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
     const kiln_render_made *made;
     j->plan = s;
@@ -161,9 +164,7 @@ static kiln_status make_job(kiln_run *r, kiln_render_plan *s, kiln_render_job *j
     KILN_TRY(choose_chunks(s, j, err));
     /* with a level, a stored table is of one of the two pictures at most */
     if (!j->level) j->table_key = kiln_view_request_table_key(&j->request, &s->keys, &j->chunks);
-    KILN_TRY(kiln_render_make(j, &made, err)); /* what is refused is refused before any work */
-    kiln_pictures_key_job(r, j);
-    return KILN_OK;
+    return kiln_render_make(j, &made, err); /* what is refused is refused before any work */
 }
 
 static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)
@@ -233,6 +234,7 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     KILN_TRY(kiln_render_exposures_match(s, err));
     KILN_TRY(get_folder(r, s, err));
     KILN_TRY(kiln_background_parse(o.background, &s->scene, s->background, err));
+    KILN_TRY(kiln_render_background_choose(r, s, err));
     s->n_jobs = n = s->n_cameras;
     if (o.camera) {
         KILN_TRY(kiln_camera_pick(s->cameras, s->n_cameras, o.camera, &first, err));
@@ -245,8 +247,10 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
-    for (uint32_t i = 0; i < s->n_jobs; i++)
-        KILN_TRY(make_job(r, s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        KILN_TRY(kiln_render_job_make(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
+        kiln_pictures_key_job(r, &s->jobs[i]); /* while the job's texts are in memory */
+    }
     return KILN_OK;
 }
 

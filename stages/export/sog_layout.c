@@ -71,9 +71,7 @@ static kiln_status put_bounds(const char *key, const double v[3], kiln_buffer *o
 kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out, kiln_error *err)
 {
     const kiln_sog_picture *const p = kiln_sog_pictures;
-    const char *model = t->is_2dgs       ? "\"model\":\"2dgs\","
-                        : t->antialiased ? "\"model\":\"antialiased\",\"antialias\":true,"
-                                         : "";
+    const char *model = t->is_2dgs ? "\"model\":\"2dgs\"," : t->antialiased ? "\"model\":\"antialiased\",\"antialias\":true," : "";
     KILN_TRY(kiln_buffer_printf(out, err, "{\"version\":2,\"asset\":{\"generator\":\"SplatKiln %s\"},\"count\":%llu,%s\"means\":{",
                                 kiln_version, (unsigned long long)t->n, model));
     KILN_TRY(put_bounds("mins", t->mins, out, err));

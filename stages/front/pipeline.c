@@ -422,7 +422,8 @@ static void say_meaning(const kiln_bake *b)
 {
     kiln_manifest *m;
     bool headed = false;
-    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK) return;
+    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+        return;
     for (size_t s = 0; s < b->table->n_stages; s++) say_meaning_of(m, b->table->stage[s].stage, &headed);
     kiln_manifest_close(m);
 }

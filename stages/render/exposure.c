@@ -86,7 +86,8 @@ kiln_status kiln_render_exposures_check(const kiln_render_plan *s, kiln_error *e
     if (s->o->exposure == KILN_EXPOSURE_ON)
         return kiln_fail(err, KILN_E_INPUT, "--exposure on has no exposures: %s; import again, or give --no-exposure",
                          s->exposures_lost);
-    kiln_warn("pictures are not measured, as photos need the exposures: %s; import again, or give --no-exposure", s->exposures_lost);
+    kiln_warn("pictures are not measured, as photos need the exposures: %s; import again, or give --no-exposure",
+              s->exposures_lost);
     return KILN_OK;
 }
 
@@ -117,23 +118,27 @@ kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out,
     char sentence[400] = "";
     if (n > 0 && s->o->exposure == KILN_EXPOSURE_ON)
         (void)snprintf(sentence, sizeof sentence,
-                       "%u of %u pictures are drawn as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as they "
+                       "%u of %u pictures are drawn as " KILN_EXPOSURE_FILE
+                       " says that their photos were exposed (--no-exposure: as they "
                        "are)",
                        n, s->n_jobs);
     else if (n_measured > 0)
         (void)snprintf(sentence, sizeof sentence,
-                       "%u of %u pictures are compared as " KILN_EXPOSURE_FILE " says that their photos were exposed (--no-exposure: as "
+                       "%u of %u pictures are compared as " KILN_EXPOSURE_FILE
+                       " says that their photos were exposed (--no-exposure: as "
                        "they are; --exposure on: draw them so)",
                        n_measured, s->n_jobs);
     if (sentence[0]) KILN_TRY(tell(out, sentence, err));
-    (void)snprintf(sentence, sizeof sentence,
-                   "%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
-                   "the left half was trained on",
-                   n_half, n_half == 1 ? " is" : "s are");
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
+        "the left half was trained on",
+        n_half, n_half == 1 ? " is" : "s are");
     if (n_half > 0) KILN_TRY(tell(out, sentence, err));
     if (n + n_half == 0) return KILN_OK;
-    json_t *v = json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn",
-                          (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0), "compared", (int)n_measured, "right_halves", (int)n_half);
+    json_t *v =
+        json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn", (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0),
+                  "compared", (int)n_measured, "right_halves", (int)n_half);
     if (!v || json_object_set_new(out, "exposure", v) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     return KILN_OK;
 }

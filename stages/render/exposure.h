@@ -1,6 +1,6 @@
 /* exposure -- INRIA's exposures (stages/import/dataset/exposures.h) where pictures are drawn and measured. A picture is compared as
- * the photo was exposed, because a trainer that learnt exposures compared so: without them photos measure the exposure's error. What
- * is written is the picture as drawn, unless --exposure on.
+ * the photo was exposed, because a trainer that learnt exposures compared so: without them photos measure the exposure's error.
+ * What is written is the picture as drawn, unless --exposure on.
  *
  * The matrices are not in the manifest. The file is a source, as photos are: if it is gone or another one, what needs it is not
  * measured, with a sentence. */
@@ -10,8 +10,8 @@
 #include "stages/import/dataset/exposures.h"
 #include "stages/render/render_plan.h"
 
-/* Reads the file of exposures and whether test views were trained on with their left halves, once scene and sources are known. A file
- * that is not what import hashed is `lost`. KILN_E_NOMEM. */
+/* Reads the file of exposures and whether test views were trained on with their left halves, once scene and sources are known. A
+ * file that is not what import hashed is `lost`. KILN_E_NOMEM. */
 kiln_status kiln_render_exposures_get(kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
 /* Gives each camera of the plan its exposure. KILN_E_NOMEM. */
 kiln_status kiln_render_exposures_match(kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;

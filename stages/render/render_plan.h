@@ -60,18 +60,21 @@ typedef struct kiln_render_plan {
     kiln_render_job *jobs;
     kiln_unit *units; /* [n_jobs] */
     uint32_t n_jobs;
-    kiln_render_made *made;        /* of the job that was asked for last */
-    kiln_render_encoding encoding; /* of all units */
+    kiln_render_made *made;                /* of the job that was asked for last */
+    kiln_render_encoding encoding;         /* of all units */
     const kiln_source_file *exposure_file; /* of `sources`; NULL: none, or not used */
     kiln_exposures exposures;              /* what it holds */
     const kiln_exposure **exposure_of;     /* [n_cameras] owned; NULL without a file */
     char exposures_lost[KILN_PATH_MAX];    /* why the file cannot be used; "": it can */
     bool trained_left;                     /* test views were trained on with their left halves */
     double background[3];
+    bool background_chosen; /* it is white because the photos are (background_choice.h) */
     const char *profile;
     char folder[KILN_PATH_MAX]; /* absolute path of the manifest's folder */
 } kiln_render_plan;
 
+/* Makes a job of a camera of the plan, without what the list of pictures adds. */
+kiln_status kiln_render_job_make(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err) KILN_MUST_CHECK;
 /* The levels that a picture is drawn of. */
 kiln_level_wish kiln_render_wish(const kiln_render_plan *s, const kiln_render_job *j);
 /* Makes what a worker is told of a picture, and what is not kept of it. Borrowed, until the next call for a job of the plan. The
@@ -94,6 +97,9 @@ kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool
 /* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram
  * leaves for a unit, its Gaussians are counted first, by a list of units. Fails as kiln_run_units. */
 kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
+/* Sets cost and memory of a picture that is drawn before the list is made, by the upper bound; where there is too little for that,
+ * its worker counts first. */
+void kiln_render_size_uncounted(kiln_run *r, kiln_render_job *j, kiln_unit *u);
 /* A kiln_commit_fn, whose context is the kiln_render_plan: stores the rows of the images. Cameras whose unit is quarantined get
  * none. */
 kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;

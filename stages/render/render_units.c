@@ -300,10 +300,40 @@ static void defer_encoding(kiln_worker *w, task *t)
     kiln_worker_defer(w, KILN_RENDER_ANSWERS * n, (threads + n - 1) / n, finish, task_free, t);
 }
 
+/* Where less than a hundredth of a photo is white, it is not white wherever nothing is drawn, or too little is empty to tell. */
+static kiln_status is_worth_a_look(const kiln_render_unit *u, bool *worth, kiln_error *err)
+{
+    enum { LEAST = 100 };
+    const float white = 240 / 255.0f;
+    kiln_photo photo = {0};
+    uint64_t n = 0;
+    kiln_status st = kiln_photo_read(u, &photo, err);
+    const uint64_t pixels = st == KILN_OK && !photo.damage[0] ? (uint64_t)photo.rgb.width * photo.rgb.height : 0;
+    for (uint64_t i = 0; i < pixels; i++) {
+        const float *p = photo.rgb.data + 3 * i;
+        n += p[0] >= white && p[1] >= white && p[2] >= white;
+    }
+    *worth = n > 0 && n * LEAST >= pixels;
+    kiln_photo_release(&photo);
+    return st;
+}
+
+/* The answer of a unit that has only counters is an output all the same. */
+static kiln_status hand_in_nothing(kiln_worker *w, kiln_error *err)
+{
+    static const unsigned char nothing = 0;
+    json_t *c = json_object();
+    kiln_status st = kiln_worker_put(w, "pixels", &nothing, sizeof nothing, 1, err);
+    if (st == KILN_OK) st = c ? kiln_worker_counters(w, c, err) : no_memory(err);
+    json_decref(c);
+    return st;
+}
+
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
     kiln_status st;
     task *t = NULL;
+    bool worth = true;
     kiln_frame_state *s;
     if (payload_bytes != sizeof t->unit)
         return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
@@ -315,6 +345,11 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
                                  kiln_unit_picture_canvases(u, t->picture.n_encoding), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->request, err);
+        goto done;
+    }
+    if (u->look_only) KILN_GO(is_worth_a_look(u, &worth, err));
+    if (!worth) {
+        st = hand_in_nothing(w, err);
         goto done;
     }
     KILN_GO(draw(w, s, u, &t->picture, err));

@@ -51,20 +51,21 @@ typedef struct {
     kiln_lens lens;                   /* of the photo; width 0: it is a pinhole's, compared as it is */
     kiln_pinhole pinhole;             /* the camera's: what the photo is undistorted to, if it has a lens */
     uint32_t undistort_filter;        /* kiln_undistort_filter */
-    uint32_t exposure;                /* kiln_exposure_use: the picture is compared, or is, as exposure_matrix has it (exposure.h) */
+    uint32_t exposure; /* kiln_exposure_use: the picture is compared, or is, as exposure_matrix has it (exposure.h) */
     double exposure_matrix[12];
-    bool may_expose;    /* `ram` has room for a copy to compare */
-    bool exposure_lost; /* the matrix is not known, so that the photo is not compared */
-    bool right_half;    /* only this of the photo is compared */
-    char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
-    char depth[KILN_PATH_MAX];        /* the same for the depth */
-    uint32_t format;                  /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
-    bool depth_colours;               /* the depth is a PNG in colours (depth.h) */
-    bool alpha;                       /* a PNG is RGBA instead of RGB */
-    bool fast;                        /* fast, as in raster.h */
-    bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
-    bool against_full;                /* the view is also drawn in full, to measure the distance between the two */
-    uint32_t full_at;                 /* its file is `picture` with "full" in the place of "level", which stands there */
+    bool may_expose;             /* `ram` has room for a copy to compare */
+    bool exposure_lost;          /* the matrix is not known, so that the photo is not compared */
+    bool look_only;              /* only what the photo shows where nothing is drawn is wanted, and nothing where it has no white */
+    bool right_half;             /* only this of the photo is compared */
+    char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "": none */
+    char depth[KILN_PATH_MAX];   /* the same for the depth */
+    uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
+    bool depth_colours;          /* the depth is a PNG in colours (depth.h) */
+    bool alpha;                  /* a PNG is RGBA instead of RGB */
+    bool fast;                   /* fast, as in raster.h */
+    bool measured;               /* a fast picture is also drawn exactly, to measure the distance between the two */
+    bool against_full;           /* the view is also drawn in full, to measure the distance between the two */
+    uint32_t full_at;            /* its file is `picture` with "full" in the place of "level", which stands there */
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;

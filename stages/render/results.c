@@ -347,13 +347,21 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
 {
     double colour[3];
     char photos[16], drawn[16], sentence[256];
+    if (s->background_chosen) {
+        static const char chosen[] =
+            "the background is white, as the photos are wherever nothing is drawn (--background says otherwise)";
+        kiln_say("%s", chosen);
+        KILN_TRY(kiln_meaning_put(out, err, "%s", chosen));
+        if (json_object_set_new(out, "background_chosen", json_string("white")) != 0) return no_memory(err);
+    }
     if (!kiln_outside_differs(outside, s->n_jobs, s->background, colour)) return KILN_OK;
     kiln_colour_text(colour, photos);
     kiln_colour_text(s->background, drawn);
-    (void)snprintf(sentence, sizeof sentence,
-                   "where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
-                   "--background %s fits the photos",
-                   photos, drawn, photos);
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
+        "--background %s fits the photos",
+        photos, drawn, photos);
     kiln_warn("%s", sentence);
     KILN_TRY(kiln_meaning_put(out, err, "%s", sentence));
     return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory(err);

@@ -222,6 +222,23 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
     return KILN_OK;
 }
 
+void kiln_render_size_uncounted(kiln_run *r, kiln_render_job *j, kiln_unit *u)
+{
+    const kiln_render_plan *s = j->plan;
+    const kiln_draw_size size = kiln_frame_bound(&j->request, s->layer, &j->chunks);
+    const uint64_t whole = kiln_frame_ram(s->layer, &size, true, kiln_render_beside_frame(kiln_render_unit_of(j), &size));
+    j->band_pairs = size.band_pairs;
+    j->ram = whole;
+    if (whole > kiln_run_unit_ram(r)) {
+        const kiln_render_unit *payload = kiln_render_unit_of(j);
+        const uint64_t counting = kiln_frame_count_ram(s->layer, &payload->request) + kiln_render_picture_bytes(payload);
+        j->ram = kiln_max_u64(counting, kiln_render_slabs_ram(s->layer, payload, &size, kiln_render_smallest_slab(&size)));
+        j->count_first = true;
+    }
+    u->ram = j->ram;
+    u->cost = cost_of(j, &size);
+}
+
 /* In a plan, which cameras are counted is decided by the memory of the plan's host, due or not: all hosts list the same. */
 static bool is_counted_by_plan(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t planned)
 {

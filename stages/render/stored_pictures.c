@@ -19,7 +19,7 @@ const kiln_source_file *kiln_render_source_at(const kiln_render_plan *s, const c
     return path[0] && s->n_sources ? bsearch(path, s->sources, s->n_sources, sizeof *s->sources, compare_path) : NULL;
 }
 
-static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c)
+void kiln_render_photo_key(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c)
 {
     const kiln_source_file *f = kiln_render_source_at(s, c->photo), *mask = kiln_render_source_at(s, c->mask);
     if (f) kiln_key_hash(h, "photo", f->hash);
@@ -50,7 +50,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     kiln_hasher *h = kiln_run_key_bare(
         r, "picture"); /* against_full, crop and frame are of runs that store nothing; what stood there decides no bit */
     kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->request, &s->keys, &j->chunks, s->background, device_kind));
-    key_photo(h, s, j->camera);
+    kiln_render_photo_key(h, s, j->camera);
     kiln_key_text(h, "file", made->relative);
     kiln_key_u64(h, "format", made->unit.format);
     kiln_key_u64(h, "alpha", alpha_kind(&made->unit));

@@ -7,6 +7,8 @@
 
 /* The source of a photo or mask; NULL: the bake has none of this path, as of "". Sources come in the order of their paths. */
 const kiln_source_file *kiln_render_source_at(const kiln_render_plan *s, const char *path);
+/* Adds what a comparison with the photo depends on to a key. */
+void kiln_render_photo_key(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c);
 /* The key of all pictures. Without the device: a picture of either kind is good unless --devices names one. */
 kiln_hash kiln_pictures_key(kiln_run *r, const kiln_render_plan *s);
 /* Sets any_key of a job, which is what the key of all pictures has of it. Call it while the texts of the job are there. */

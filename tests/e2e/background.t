@@ -1,6 +1,7 @@
 #!/bin/bash
 # Photos that have one colour where nothing is drawn, another than the background: one warning a run, with the option that fits. None for
-# photos with alpha, which are put over the background, nor for those with a natural background, nor where it fits.
+# photos with alpha, which are put over the background, nor for those with a natural background, nor where it fits. Of a bake whose photos
+# are white wherever nothing is drawn the background is white without being asked for: for one camera, all, any threads, and tasks.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 root=$PWD
@@ -50,7 +51,29 @@ photos '(1, 1, 1)'
 warns white
 [ "$(db_of)" -lt 10 ] || fail "over black these photos measure $(db_of) dB"
 warns white --camera cam2
-(bake_to_chunks s; STORED=1; warns white; warns '' --background white) || exit 1
+bake_to_chunks s
+cp -r m chosen && cp -r m tasks && cp -r m alone
+chosen() { grep -q 'the background is white, as the photos are wherever nothing is drawn' err || fail "not chosen: $(cat err)"; }
+images() { kiln verify "$1" --digest | grep '^image'; }
+STORED=1 warns '' && chosen
+grep -q '"background_chosen": "white"' out || fail 'the choice is not in the report'
+[ "$(db_of)" -gt 50 ] || fail "over the chosen background these photos measure $(db_of) dB"
+STORED=1 warns '' --background white
+STORED=1 warns white --background black
+must 0 "$KILN_BIN/kiln-render" chosen/m.db --threads 1
+chosen
+must 0 "$KILN_BIN/kiln-render" chosen/m.db && grep -q 'nothing to do' err || fail "not up to date: $(cat err)"
+must 0 "$KILN_BIN/kiln-render" alone/m.db --camera cam2 -o alone.png # before any other picture
+chosen
+must 0 "$KILN_BIN/kiln-render" chosen/m.db --camera cam2 -o later.png
+must 0 "$KILN_BIN/kiln-render" chosen/m.db --cameras s/cameras.json --camera cam2 -o others.png
+for png in alone later others; do cmp <(python3 -c "from picture import *; print(read_png('$png.png'))") <(python3 -c "from picture import *; print(read_png('chosen/renders/cam2.png'))") || fail "$png.png is over another background"; done
+must 0 kiln render tasks/m.db --plan --tasks 2
+for i in 1 2; do must 0 kiln render tasks/m.db --shard $i/2 --part parts; done
+must 0 kiln render tasks/m.db --gather parts
+[ "$(images tasks/m.db)" = "$(images chosen/m.db)" ] || fail 'tasks drew other pictures'
+must 0 kiln gc chosen/m.db
+must 0 "$KILN_BIN/kiln-render" chosen/m.db && grep -q 'nothing to do' err || fail "gc took what decides: $(cat err)"
 warns white --background 128,128,128
 warns '' --background white # fits
 [ "$(db_of)" -gt 50 ] || fail "over white these photos measure $(db_of) dB"
@@ -77,5 +100,5 @@ warns ''
 
 [ -n "$KILN_SHARED" ] && [ -d "$KILN_SHARED/scenes/chair" ] || exit 0
 bake_to_chunks "$KILN_SHARED/scenes/chair"
-STORED=1 warns white
-STORED=1 warns '' --background white
+STORED=1 warns '' && chosen
+STORED=1 warns white --background black

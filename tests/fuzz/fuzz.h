@@ -65,7 +65,7 @@ kiln_fuzz_fn kiln_fuzz_split_names, kiln_fuzz_dataparser;                       
 kiln_fuzz_fn kiln_fuzz_exposure, kiln_fuzz_training_marks, kiln_fuzz_name;        /* fuzz_training.c */
 kiln_fuzz_fn kiln_fuzz_foreign;                                                   /* fuzz_foreign.c */
 kiln_fuzz_fn kiln_fuzz_json, kiln_fuzz_option, kiln_fuzz_size, kiln_fuzz_picture; /* json.c, fuzz_option.c, fuzz_picture.c */
-kiln_fuzz_fn kiln_fuzz_words, kiln_fuzz_jobs; /* fuzz_slurm.c */
+kiln_fuzz_fn kiln_fuzz_words, kiln_fuzz_jobs;                                     /* fuzz_slurm.c */
 kiln_fuzz_fn kiln_fuzz_chunks_index;                                              /* fuzz_chunks.c */
 kiln_fuzz_fn kiln_fuzz_request;                                                   /* fuzz_request.c */
 kiln_fuzz_fn kiln_fuzz_part, kiln_fuzz_claim;                                     /* fuzz_part.c */

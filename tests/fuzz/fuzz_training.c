@@ -1,11 +1,11 @@
-/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json, gsplat's cfg.yml, nerfstudio's config.yml; and
- * names as they are folded. What comes through is sound, and the same a second time. */
+/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json, gsplat's cfg.yml, nerfstudio's
+ * config.yml; and names as they are folded. What comes through is sound, and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/exposures.h"
 #include "stages/import/dataset/name_fold.h"
-#include "stages/import/dataset/steps.h"
+#include "stages/import/dataset/training_steps.h"
 #include "stages/import/dataset/training_marks.h"
 
 #include <math.h>

@@ -243,7 +243,8 @@ static void the_choice_of_a_bake_stays(void **state)
     put_ply("splat_30000.ply", 3, true);
     find_staying(at("splat_7000.ply"));
     assert_string_equal(rows(), "splat_7000.ply");
-    assert_non_null(strstr(data.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
+    assert_non_null(
+        strstr(data.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
     assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
     kiln_dataset_release(&data);
     find_staying(at("splat_100.ply")); /* it is gone */
@@ -421,8 +422,9 @@ static void the_model_with_most_images_counts(void **state)
 
 static void colmap_is_found_in_each_of_its_places(void **state)
 {
-    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse",         ".",           "dense/0/sparse", "dense/0",
-                                                                 "dense/sparse",    "distorted/sparse/0", "sparse_text", "sparse_text/0"};
+    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0",    "sparse",      ".",
+                                                                  "dense/0/sparse",     "dense/0",     "dense/sparse",
+                                                                  "distorted/sparse/0", "sparse_text", "sparse_text/0"};
     (void)state;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char command[TEST_PATH_MAX];
@@ -635,8 +637,10 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
 
 static void absolute_paths_count_by_their_last_parts(void **state)
 {
-    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png", "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png", NULL};
-    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL}, *const server[] = {"//nas/cap/images_2/a.png", NULL};
+    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png", "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png",
+                                   NULL};
+    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL}, *const server[] = {
+                                                                                                  "//nas/cap/images_2/a.png", NULL};
     const char *const blender[] = {"/data/chair/train/r_0", NULL}, *const tests[] = {"/data/chair/test/r_0", NULL};
     const char *const mixed[] = {"images/a.png", "/x/images/b.png", NULL}, *const up[] = {"/x/../images/b.png", NULL};
     (void)state;
@@ -714,7 +718,9 @@ static void names_that_differ_in_case_are_matched(void **state)
     assert_string_equal(data.cameras[0].mask, at("masks/v0.png.png"));
     assert_string_equal(data.cameras[1].photo, at("images/Left/cafe\xcc\x81.png"));
     assert_string_equal(data.cameras[2].photo, ""); /* two could be meant */
-    assert_non_null(strstr(data.notes, "2 photos are found by names that differ in case or in Unicode normalisation; the first: 'V0.PNG' is 'v0.png'"));
+    assert_non_null(
+        strstr(data.notes,
+               "2 photos are found by names that differ in case or in Unicode normalisation; the first: 'V0.PNG' is 'v0.png'"));
 }
 
 static void photos_of_another_shape_are_named(void **state)

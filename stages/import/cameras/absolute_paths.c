@@ -22,8 +22,10 @@ void kiln_common_folder(char *common, size_t room, const char *path)
     }
     while (same < folder && common[same] == path[same] && common[same]) same++;
     while (same > 0 && common[same - 1] != '/') same--;
-    if (same > 0) common[same] = '\0';
-    else (void)snprintf(common, room, "/"); /* drives that share nothing: the whole path counts */
+    if (same > 0)
+        common[same] = '\0';
+    else
+        (void)snprintf(common, room, "/"); /* drives that share nothing: the whole path counts */
 }
 
 /* Where the part before `at`, which follows a slash, begins; `path` where there is none. */

@@ -26,30 +26,30 @@ typedef struct {
 } kiln_photo_path;
 
 typedef struct {
-    kiln_dataset *d;          /* borrowed: what is appended to */
-    const char *avoid;        /* folder that is never looked into; NULL none */
-    char path[KILN_PATH_MAX]; /* absolute: the file or folder that is read */
-    bool need_photos;         /* frames of a transforms.json without photo and size are dropped */
+    kiln_dataset *d;            /* borrowed: what is appended to */
+    const char *avoid;          /* folder that is never looked into; NULL none */
+    char path[KILN_PATH_MAX];   /* absolute: the file or folder that is read */
+    bool need_photos;           /* frames of a transforms.json without photo and size are dropped */
     char common[KILN_PATH_MAX]; /* the folder that absolute paths of its photos share, with its slash; "" there are none */
-    const char *split;        /* of all its cameras: "test", "train", or "" where the file does not say */
-    const char *prefix;       /* put before the names of INRIA's cameras: "test/", or "" */
-    char images[256];         /* name of the image folder where one is known, "" else */
+    const char *split;          /* of all its cameras: "test", "train", or "" where the file does not say */
+    const char *prefix;         /* put before the names of INRIA's cameras: "test/", or "" */
+    char images[256];           /* name of the image folder where one is known, "" else */
     /* where photos are sought: by their path as given, or in an image folder by what follows its name */
     char (*dirs)[KILN_PATH_MAX]; /* owned */
     bool is_image_folder[KILN_PHOTO_DIRS];
     uint32_t n_dirs, n_given;                                           /* the first n_given of them are of --photos */
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
-    uint64_t n_replaced;           /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
-    char unreadable[512];          /* why the first unreadable photo is that */
-    uint8_t orientation;           /* EXIF's, of the photo that was found last */
-    kiln_folded_names folded;      /* of the folders where photos that are not there by name were sought */
-    uint64_t n_folded;             /* photos whose names differ from the file's in case or normalisation */
-    char first_folded[512];        /* the first of them: what is named, and what is there */
-    uint64_t n_stretched;          /* photos whose width and height differ in scale from those of their cameras */
-    char first_stretched[512];     /* how the first of them differs */
+    uint64_t n_replaced;             /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
+    char unreadable[512];            /* why the first unreadable photo is that */
+    uint8_t orientation;             /* EXIF's, of the photo that was found last */
+    kiln_folded_names folded;        /* of the folders where photos that are not there by name were sought */
+    uint64_t n_folded;               /* photos whose names differ from the file's in case or normalisation */
+    char first_folded[512];          /* the first of them: what is named, and what is there */
+    uint64_t n_stretched;            /* photos whose width and height differ in scale from those of their cameras */
+    char first_stretched[512];       /* how the first of them differs */
     char unfit_masks[KILN_PATH_MAX]; /* a folder of masks that was looked into, "" none */
-    uint64_t n_turned, n_untilted; /* photos with an orientation: those that follow it, and those that are taken as stored */
+    uint64_t n_turned, n_untilted;   /* photos with an orientation: those that follow it, and those that are taken as stored */
     char photo[KILN_PATH_MAX], mask[KILN_PATH_MAX]; /* of the camera that is read now, which points to them */
     bool last_unreadable;                           /* the photo that was sought last is there and cannot be read */
     bool may_lack_photos;                           /* its cameras name no photos: none is expected */
@@ -126,8 +126,9 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
 
 /* A folder that import may look into: it is one, holds no manifest and is not `avoid`. */
 bool kiln_may_look_into(const char *dir, const char *avoid);
-/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself, dense/N/sparse,
- * dense/N, dense/sparse, distorted/sparse/N, sparse_text/N, colmap_text; among numbered ones the one with most images. *found false when there is none. */
+/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself,
+ * dense/N/sparse, dense/N, dense/sparse, distorted/sparse/N, sparse_text/N, colmap_text; among numbered ones the one with most
+ * images. *found false when there is none. */
 kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX],
                              kiln_error *err) KILN_MUST_CHECK;
 /* What is used of the model in that folder: "bin" or "txt"; how many images it claims; path of its points, "" when missing. */

@@ -193,8 +193,7 @@ static kiln_status find_points(kiln_camera_file *f, const json_t *file, kiln_err
     snprintf(given, sizeof given, "%s", json_string_value(path));
     if (kiln_path_is_absolute(given) || given[1] == ':') take_path(path, given);
     const char *name = kiln_path_is_absolute(given) ? kiln_path_base(given) : given;
-    if (!kiln_name_is_safe(name, &why))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
+    if (!kiln_name_is_safe(name, &why)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
     KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], name, err));
     if (kiln_is_file(f->points)) return KILN_OK;
     kiln_dataset_note(f->d, "'%s' names the points '%s', which are not there", f->path, name);

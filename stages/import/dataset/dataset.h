@@ -4,30 +4,29 @@
  *   Gaussians: a file named on the command line; point_cloud/iteration_N/point_cloud.ply with the largest N; a splat
  *              file at the top of the directory; where it has none, one in its folders, at most three down (gsplat's results/ply,
  *              nerfstudio's exports/splat; hidden folders and those of bakes are passed over). Of several states of one training
- *              (steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a packed file
- *              whose count is not known stands back behind the same name unpacked, and beside any other file the user has to
- *              name one). The file that the bake was made of stays (kiln_dataset_wishes.stays)
- *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and test_cameras.json (forks of INRIA), read
- *              together; COLMAP sparse model; transforms.json; transforms_{train,val,test}.json, read together
- *   points:    without Gaussians only: those of the cameras (COLMAP points3D; ply_file_path of transforms.json), because
- *              both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply, points3D.ply; any other
- *              point cloud (largest count when several)
- * A file that cannot be read is left out with a note beside Gaussians, and is the error where there are none.
- * A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the directory itself, else dense/N/sparse, distorted/sparse/N
- * or sparse_text (camera_file.h); binary before text.
- * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file,
- * unless it is that of a SOG scene (meta.json, lod-meta.json), which is a splat file in a directory, too.
- * Files of --add follow the rows; they are the rows where the scene has cameras alone. With --parts all splat files at the top of
- * the directory are read in the order of their names, points where there are no Gaussians; point_cloud/ is not looked into.
- * Import never looks into the folder of the manifest nor into a folder that holds a manifest, but for the scene itself.
+ *              (training_steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a
+ * packed file whose count is not known stands back behind the same name unpacked, and beside any other file the user has to name
+ * one). The file that the bake was made of stays (kiln_dataset_wishes.stays) cameras:   --cameras FILE; cameras.json (INRIA, or a
+ * list); train_cameras.json and test_cameras.json (forks of INRIA), read together; COLMAP sparse model; transforms.json;
+ * transforms_{train,val,test}.json, read together points:    without Gaussians only: those of the cameras (COLMAP points3D;
+ * ply_file_path of transforms.json), because both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply,
+ * points3D.ply; any other point cloud (largest count when several) A file that cannot be read is left out with a note beside
+ * Gaussians, and is the error where there are none. A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the
+ * directory itself, else dense/N/sparse, distorted/sparse/N or sparse_text (camera_file.h); binary before text. A file by itself
+ * has no cameras but those of --cameras; a .json file by itself is a camera file, unless it is that of a SOG scene (meta.json,
+ * lod-meta.json), which is a splat file in a directory, too. Files of --add follow the rows; they are the rows where the scene has
+ * cameras alone. With --parts all splat files at the top of the directory are read in the order of their names, points where there
+ * are no Gaussians; point_cloud/ is not looked into. Import never looks into the folder of the manifest nor into a folder that
+ * holds a manifest, but for the scene itself.
  *
  * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
  * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
- * in images, images_2, images_4, images_8, input; by their own name, then as .png, .jpg, .jpeg, .webp, .tif, .tiff. Before all of these
- * they are sought in --photos DIR, after them in cfg_args's source_path, or beside the directory in a folder of its name.
- * Intrinsics are scaled to the photo's true size. A camera without photo is drawn and not measured; a frame of a transforms.json that has
- * no size either (w, h) is dropped and counted by reason. Absolute paths count by their last parts (cameras/absolute_paths.h). A photo's mask is the frame's mask_path; without one masks/NAME.png (masks.c).
- * Cameras that train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
+ * in images, images_2, images_4, images_8, input; by their own name, then as .png, .jpg, .jpeg, .webp, .tif, .tiff. Before all of
+ * these they are sought in --photos DIR, after them in cfg_args's source_path, or beside the directory in a folder of its name.
+ * Intrinsics are scaled to the photo's true size. A camera without photo is drawn and not measured; a frame of a transforms.json
+ * that has no size either (w, h) is dropped and counted by reason. Absolute paths count by their last parts
+ * (cameras/absolute_paths.h). A photo's mask is the frame's mask_path; without one masks/NAME.png (masks.c). Cameras that
+ * train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
  *
  * Test views: those of --split; else as the files say (transforms_test.json, test_cameras.json; test_filenames of a
  * transforms.json, val_filenames where those are empty, what train_filenames lack where both are); else by a list of names in the
@@ -157,8 +156,9 @@ typedef struct {
     kiln_read_options read;
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */
-    const char *stays;  /* the file of rows that the bake was made of: it stays while it is there, unless it is an iteration_N; NULL */
-    bool rows_alone;    /* cameras and photos are not looked for where rows are there without them */
+    const char
+        *stays;      /* the file of rows that the bake was made of: it stays while it is there, unless it is an iteration_N; NULL */
+    bool rows_alone; /* cameras and photos are not looked for where rows are there without them */
 } kiln_dataset_wishes;
 
 /* scene: directory or file. */

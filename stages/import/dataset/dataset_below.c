@@ -1,7 +1,9 @@
-/* dataset_below -- files of Gaussians in the folders of a directory, where trainers write them: results/ply, exports/splat, outputs.
+/* dataset_below -- files of Gaussians in the folders of a directory, where trainers write them: results/ply, exports/splat,
+ * outputs.
  *
  * Three folders down and no farther, because a folder of many scenes is no scene. Links to folders are not followed: they may lead
- * anywhere, or back. Scenes of many files (SOG's JSON, glTF) are not sought: folders hold meshes and tiles that are parts of others.
+ * anywhere, or back. Scenes of many files (SOG's JSON, glTF) are not sought: folders hold meshes and tiles that are parts of
+ * others.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"

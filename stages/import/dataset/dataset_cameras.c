@@ -166,7 +166,7 @@ static void note_missing(kiln_dataset *d)
     if (!d->photos_missing) return;
     name_others(d, others, sizeof others);
     kiln_dataset_note_meaning(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
-                      (unsigned long long)d->photos_missing, kiln_missing_next(d, NULL), d->sought, others);
+                              (unsigned long long)d->photos_missing, kiln_missing_next(d, NULL), d->sought, others);
     if (d->source_path[0]) kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data", d->source_path);
     if (!d->photos[0]) kiln_dataset_note(d, "--photos DIR says where photos are");
 }
@@ -191,7 +191,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
         if (s->d->cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->cameras[i], folder);
     if (n < s->d->n_cameras)
         kiln_dataset_note_meaning(s->d, "%u of %u camera%s no photo; what has none is drawn, not measured", s->d->n_cameras - n,
-                          s->d->n_cameras, s->d->n_cameras == 1 ? " has" : "s have");
+                                  s->d->n_cameras, s->d->n_cameras == 1 ? " has" : "s have");
     note_missing(s->d);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
@@ -213,12 +213,13 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
         return kiln_fail(err, KILN_E_INPUT, "none of the photos of %llu frame%s in '%s' can be read; convert them to PNG or JPEG",
                          (unsigned long long)s->d->frames_read, s->d->frames_read == 1 ? "" : "s", s->d->root);
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file has no size to draw them "
-                         "in (w and h); are the images beside the camera file, or where --photos says? "
-                         "The first missing, '%s', was sought in %s",
-                         (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
-                         kiln_missing_next(s->d, NULL), s->d->sought);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file has no size to draw them "
+            "in (w and h); are the images beside the camera file, or where --photos says? "
+            "The first missing, '%s', was sought in %s",
+            (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
+            kiln_missing_next(s->d, NULL), s->d->sought);
     KILN_TRY(kiln_dataset_finish_cameras(s->d, err));
     return add_photos(s, err);
 }

@@ -1,8 +1,8 @@
 /* dataset_files -- the splat and point files of a directory, probed by content.
  *
  * Two places are looked into first: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
- * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more. Folders below
- * are looked into where these hold no Gaussians (dataset_below.c).
+ * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more. Folders
+ * below are looked into where these hold no Gaussians (dataset_below.c).
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "stages/import/dataset/dataset.h"
-#include "stages/import/dataset/steps.h"
+#include "stages/import/dataset/training_steps.h"
 
 #include <stdbool.h>
 
@@ -19,9 +19,9 @@ typedef struct {
     uint64_t iteration; /* of point_cloud/iteration_N, else 0 */
     kiln_step state;    /* which of several states of a training it is, by its path in the data set's folder */
     int64_t mtime_ns;
-    bool below; /* it lies in a folder of the directory, and not in point_cloud */
-    kiln_error why;     /* when it cannot be read */
-    char notes[1600];   /* of kiln_finding */
+    bool below;       /* it lies in a folder of the directory, and not in point_cloud */
+    kiln_error why;   /* when it cannot be read */
+    char notes[1600]; /* of kiln_finding */
 } kiln_candidate;
 
 typedef struct {

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_exposure *)a)->name, ((const kiln_exposure *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_exposure *)a)->name, ((const kiln_exposure *)b)->name);
+}
 
 bool kiln_exposure_is_identity(const double m[12])
 {
@@ -67,7 +70,8 @@ void kiln_exposures_release(kiln_exposures *e)
     *e = (kiln_exposures){0};
 }
 
-/* ---- cameras ------------------------------------------------------------------------------------------------------------------ */
+/* ---- cameras ------------------------------------------------------------------------------------------------------------------
+ */
 static const kiln_exposure *find(const kiln_exposures *e, const char *name)
 {
     kiln_exposure key;
@@ -115,7 +119,8 @@ kiln_status kiln_exposures_match(const kiln_exposures *e, const kiln_camera *cam
     return KILN_OK;
 }
 
-/* ---- of a data set -------------------------------------------------------------------------------------------------------------- */
+/* ---- of a data set --------------------------------------------------------------------------------------------------------------
+ */
 static kiln_status tell(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
 {
     const kiln_exposure **of = NULL;

@@ -1,10 +1,10 @@
 /* masks -- which mask belongs to a camera's photo: a picture that is black where the photo is to be left out.
  *
  * Two conventions. COLMAP's (doc/faq.rst, ImageReader.mask_path): beside the image folder lies masks, and the mask of IMG.jpg is
- * masks/IMG.jpg.png; masks/IMG.png counts too, and RealityScan's masks/IMG.jpg.mask.png and masks/IMG.mask.png. nerfstudio's: a frame names its mask_path; for one that
- * names none COLMAP's holds. Photos of a folder images_4 have their masks in masks_4 first. A mask of the photo's size is
- * preferred; one of the same shape is resampled when it is used, as masks are often made for the full size only. Any other is left
- * out with a note, because nobody can say which pixels it means.
+ * masks/IMG.jpg.png; masks/IMG.png counts too, and RealityScan's masks/IMG.jpg.mask.png and masks/IMG.mask.png. nerfstudio's: a
+ * frame names its mask_path; for one that names none COLMAP's holds. Photos of a folder images_4 have their masks in masks_4 first.
+ * A mask of the photo's size is preferred; one of the same shape is resampled when it is used, as masks are often made for the full
+ * size only. Any other is left out with a note, because nobody can say which pixels it means.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/image/image.h"
@@ -88,7 +88,8 @@ static bool try_folder(search *s, const char *base, const char *suffix, const ki
     if (n < 0 || (size_t)n >= sizeof folder || !kiln_may_look_into(folder, s->f->avoid)) return false;
     snprintf(s->f->unfit_masks, sizeof s->f->unfit_masks, "%s", folder);
     snprintf(end, sizeof end, ".%.16s.png", extension);
-    if (try_name(s, folder, name, strlen(name), ".png") || try_name(s, folder, name, stem, end) || try_name(s, folder, name, stem, ".png"))
+    if (try_name(s, folder, name, strlen(name), ".png") || try_name(s, folder, name, stem, end) ||
+        try_name(s, folder, name, stem, ".png"))
         return true;
     const int length = snprintf(found, sizeof found, "%.*s%s", (int)above, name, file);
     if (length < 0 || (size_t)length >= sizeof found) return false;
@@ -154,7 +155,8 @@ static void note_unfit(const kiln_camera_file *f)
     }
     if (d) closedir(d); /* opened for reading: nothing to lose */
     if (n)
-        kiln_dataset_note(f->d, "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
+        kiln_dataset_note(f->d,
+                          "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
                           "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
                           f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
 }

@@ -1,5 +1,5 @@
-/* name_fold -- see the header. Marks stay in the order in which they stand: names with two marks on a letter in an order that is not
- * canonical are other names here, and rare. */
+/* name_fold -- see the header. Marks stay in the order in which they stand: names with two marks on a letter in an order that is
+ * not canonical are other names here, and rare. */
 #include "stages/import/dataset/name_fold.h"
 
 #include "base/memory.h"
@@ -25,7 +25,7 @@ static uint32_t small(uint32_t c)
     if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
     if (c >= 0xC0 && c <= 0xDE && c != 0xD7) return c + 32;
     if (c == 0x3A3 || c == 0x3C2) return 0x3C3; /* the small sigmas are one letter */
-    if (c >= 0x391 && c <= 0x3A9) return c + 32;
+    if (c >= 0x391 && c <= 0x3A9 && c != 0x3A2) return c + 32; /* 3A2 is no letter */
     if (c >= 0x400 && c <= 0x40F) return c + 80;
     return c >= 0x410 && c <= 0x42F ? c + 32 : c;
 }
@@ -44,8 +44,10 @@ static void put(sink *s, uint32_t c)
         b[n++] = (char)(0xC0 | c >> 6);
         b[n++] = (char)(0x80 | (c & 63));
     } else {
-        if (c < 0x10000) b[n++] = (char)(0xE0 | c >> 12);
-        else b[n++] = (char)(0xF0 | c >> 18), b[n++] = (char)(0x80 | (c >> 12 & 63));
+        if (c < 0x10000)
+            b[n++] = (char)(0xE0 | c >> 12);
+        else
+            b[n++] = (char)(0xF0 | c >> 18), b[n++] = (char)(0x80 | (c >> 12 & 63));
         b[n++] = (char)(0x80 | (c >> 6 & 63));
         b[n++] = (char)(0x80 | (c & 63));
     }
@@ -100,7 +102,8 @@ bool kiln_name_fold(const char *name, size_t n, char *out, size_t room)
     return true;
 }
 
-/* ---- a folder ------------------------------------------------------------------------------------------------------------------ */
+/* ---- a folder ------------------------------------------------------------------------------------------------------------------
+ */
 typedef struct {
     char *folded; /* owned, with the name as it is behind its NUL */
 } entry;
@@ -177,7 +180,8 @@ static kiln_status folder_at(kiln_folded_names *f, const char *path, const kiln_
 static const char *only(const kiln_folded_folder *f, const char *folded)
 {
     const entry key = {(char *)folded}, *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, by_folded) : NULL;
-    if (!e || (e > f->entries && by_folded(e - 1, &key) == 0) || (e + 1 < f->entries + f->n && by_folded(e + 1, &key) == 0)) return NULL;
+    if (!e || (e > f->entries && by_folded(e - 1, &key) == 0) || (e + 1 < f->entries + f->n && by_folded(e + 1, &key) == 0))
+        return NULL;
     return e->folded + strlen(e->folded) + 1;
 }
 
@@ -194,8 +198,8 @@ static const char *find_last(const kiln_folded_folder *f, const char *name, size
     return found;
 }
 
-kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem, const char *const *extensions,
-                             char out[KILN_PATH_MAX], bool *found, kiln_error *err)
+kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem,
+                             const char *const *extensions, char out[KILN_PATH_MAX], bool *found, kiln_error *err)
 {
     char folded[1024];
     const char *at = relative;

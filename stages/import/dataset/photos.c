@@ -2,12 +2,12 @@
  *
  * Bases are --photos, the camera file's folder, for a COLMAP model the folders above it, the data set's folder, and where cfg_args
  * says that the training data were. A photo is sought under each base by its path as given, then in images, images_2, images_4,
- * images_8, input of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
- * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
- * camera without photo costs few looks.
+ * images_8, input of each base by what follows the image folder in its path; each time under its own name, then with the extensions
+ * that we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that
+ * a camera without photo costs few looks.
  *
- * A photo that is nowhere by name is sought once more by what its name folds to (name_fold.h), in the same order, where just one file is
- * meant.
+ * A photo that is nowhere by name is sought once more by what its name folds to (name_fold.h), in the same order, where just one
+ * file is meant.
  *
  * Who gives --photos means that folder: if none of the photos is there, that is an error, and each that is elsewhere is told.
  */
@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8", "input"}; /* the last: INRIA's convert.py */
+static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8",
+                                            "input"}; /* the last: INRIA's convert.py */
 static const char *const read_extensions[] = {"",      ".png", ".jpg",  ".jpeg", ".PNG", ".JPG", ".JPEG",
                                               ".webp", ".tif", ".tiff", ".WEBP", ".TIF", ".TIFF"};
 
@@ -152,12 +153,13 @@ void kiln_camera_file_end(kiln_camera_file *f)
 {
     note_unreadable(f);
     if (f->n_dropped)
-        kiln_dataset_note(f->d,
-                          "'%s': %llu of %llu frame%s dropped, as the file has no size of them (w and h): %llu without a photo, %llu "
-                          "with a photo that cannot be read; the first: %s",
-                          f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames,
-                          f->n_frames == 1 ? " is" : "s are", (unsigned long long)(f->n_dropped - f->n_dropped_unreadable),
-                          (unsigned long long)f->n_dropped_unreadable, f->first_dropped);
+        kiln_dataset_note(
+            f->d,
+            "'%s': %llu of %llu frame%s dropped, as the file has no size of them (w and h): %llu without a photo, %llu "
+            "with a photo that cannot be read; the first: %s",
+            f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames, f->n_frames == 1 ? " is" : "s are",
+            (unsigned long long)(f->n_dropped - f->n_dropped_unreadable), (unsigned long long)f->n_dropped_unreadable,
+            f->first_dropped);
     if (f->n_scaled)
         kiln_dataset_note(f->d, "'%s': the intrinsics of %llu camera%s scaled to the true size of %s", f->path,
                           (unsigned long long)f->n_scaled, f->n_scaled == 1 ? " were" : "s were",
@@ -171,12 +173,14 @@ void kiln_camera_file_end(kiln_camera_file *f)
                           f->path, (unsigned long long)f->n_absolute);
     if (f->n_folded)
         kiln_dataset_note(f->d, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
-                          (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are", f->n_folded == 1 ? "a name" : "names",
-                          f->first_folded);
+                          (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are",
+                          f->n_folded == 1 ? "a name" : "names", f->first_folded);
     if (f->n_stretched)
-        kiln_dataset_note_meaning(f->d, "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
-                          "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
-                          (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
+        kiln_dataset_note_meaning(
+            f->d,
+            "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
+            "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
+            (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
     note_orientation(f);
     kiln_masks_note(f);
     kiln_folded_names_release(&f->folded);

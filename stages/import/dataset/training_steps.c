@@ -1,5 +1,5 @@
-/* steps -- see the header. */
-#include "stages/import/dataset/steps.h"
+/* training_steps -- see the header. */
+#include "stages/import/dataset/training_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* steps_test -- which names are steps of one training. */
-#include "stages/import/dataset/steps.h"
+/* training_steps_test -- which names are steps of one training. */
+#include "stages/import/dataset/training_steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ static void names_of_trainers_have_steps(void **state)
 
 static void other_numbers_are_no_steps(void **state)
 {
-    static const char *const names[] = {"lod0.ply", "scan3d.ply", "part1.ply", "splat.ply", "a_1234567890123456789.ply", "", "x/", "v2b_x.ply",
-                                        "step_x/a.ply", "x.2ply"};
+    static const char *const names[] = {"lod0.ply", "scan3d.ply", "part1.ply", "splat.ply",    "a_1234567890123456789.ply",
+                                        "",         "x/",         "v2b_x.ply", "step_x/a.ply", "x.2ply"};
     kiln_step s;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -53,6 +53,7 @@ static void other_numbers_are_no_steps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_trainers_have_steps), cmocka_unit_test(other_numbers_are_no_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_trainers_have_steps),
+                                       cmocka_unit_test(other_numbers_are_no_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
