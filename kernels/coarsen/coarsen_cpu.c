@@ -42,10 +42,10 @@ static double gate_of(double weight, bool antialiased)
 
 /* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends on
  * how near the cameras are. */
-static double closeness_of(const coarsen_node *g, bool antialiased)
+static float closeness_of(const coarsen_node *g, bool antialiased)
 {
     const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass); /* W v^1/2, both ways */
-    return g->prominence > 0 ? log_of(g->prominence) - log_of(surface) : 0;
+    return g->prominence > 0 ? kiln_logf(g->prominence) - (float)log_of(surface) : 0;
 }
 
 /* What follows from covar, weight, mass and prominence. */
@@ -57,7 +57,7 @@ static void derive(coarsen_node *g, bool antialiased)
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
     g->closeness = closeness_of(g, antialiased);
-    g->gate = g->prominence > 0 ? g->prominence : gate_of(g->weight, antialiased);
+    g->gate = g->prominence > 0 ? (double)g->prominence : gate_of(g->weight, antialiased);
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -105,7 +105,7 @@ static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (
  * that stands beside. Distances that differ by the root of two or less cost nothing. */
 static inline double apart_in_depth(const coarsen_node *a, const coarsen_node *b)
 {
-    const double apart = fabs(a->closeness - b->closeness) - 0.7;
+    const double apart = fabs((double)a->closeness - (double)b->closeness) - 0.7;
     return apart > 0 ? apart * apart : 0;
 }
 
@@ -287,7 +287,7 @@ static void merge(coarsen_state *s, uint32_t a, uint32_t b)
     const double of_y = s->prominent ? mass_shown(y, x, s->antialiased) : y->mass;
     x->mass = sum_of_weights(of_x, of_y);
     x->weight += y->weight;
-    x->prominence = sum_of_weights(x->prominence, y->prominence);
+    x->prominence = (float)sum_of_weights((double)x->prominence, (double)y->prominence);
     x->first = x->first < y->first ? x->first : y->first;
     x->last = x->last > y->last ? x->last : y->last;
     x->count = x->count < UINT32_MAX - y->count ? x->count + y->count : UINT32_MAX;
@@ -355,7 +355,7 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
     const double v = in->visibility ? (double)in->visibility[row] : 1;
     g->weight = g->mass * (in->antialiased ? sqrt(v) : v);
     g->weight = g->weight > 1e-60 ? g->weight : 1e-60; /* two of them have shares */
-    g->prominence = in->prominence ? (double)in->prominence[row] : 0;
+    g->prominence = in->prominence ? in->prominence[row] : 0;
     g->first = in->source_first ? in->source_first[row] : 0;
     g->last = in->source_first ? in->source_last[row] : 0;
     g->count = in->source_first ? in->source_count[row] : 1;
