@@ -114,7 +114,7 @@ static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, floa
 {
     const coarsen_node *a = &s->nodes[i], *b = &s->nodes[j];
     const double gate = a->gate < b->gate ? a->gate : b->gate, shape = distance_of(a, b);
-    const double away = s->prominent ? shape + 0.5 * shape * shape + apart_in_depth(a, b) : shape;
+    const double away = s->prominent ? shape + 0.35 * shape * shape + apart_in_depth(a, b) : shape;
     const float least = finite_cost(away * gate);
     if (least > enough) return least;
     const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
@@ -268,12 +268,12 @@ static void merge_colours(float *a, const float *b, uint32_t stride, float p, fl
 
 static double sum_of_weights(double a, double b) { return a + b < 3e38 ? (double)(float)(a + b) : 3e38; }
 
-/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.12th power of
+/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.1th power of
  * the ratio of their visibilities (antialiased: weight has the root of them). */
 static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool antialiased)
 {
     const double v = g->weight / g->mass, above = other->weight / other->mass;
-    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.24 : 0.12) * kiln_log_f64(v / above)) : g->mass;
+    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.2 : 0.1) * kiln_log_f64(v / above)) : g->mass;
 }
 
 /* b goes into a. */
