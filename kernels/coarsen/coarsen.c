@@ -118,7 +118,7 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     for (uint64_t p = 0; p < rest; p++) out->shN[p * out->n + at] = colours[3 + p];
     out->weights[at] = (float)g->mass;
     if (out->visibility) out->visibility[at] = visibility_of(s, g);
-    if (out->prominence) out->prominence[at] = (float)g->prominence;
+    if (out->prominence) out->prominence[at] = g->prominence;
 }
 
 void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out)

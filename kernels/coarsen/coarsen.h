@@ -4,7 +4,7 @@
  *   shN                            [3 ((degree + 1)^2 - 1)][n] f32; NULL with sh_degree 0
  *   weights                        [n] f32  W: what a row covers, opacity times the surface of its 1-sigma ellipsoid, scene units
  *                                  squared; of a merged row the sum of its sources, whatever its own opacity could hold, each
- *                                  times (v / v')^0.12 where the row that it merged with has a higher v'
+ *                                  times (v / v')^0.1 where the row that it merged with has a higher v'
  *   visibility                     [n] f32  v in (0, 1]: the share of it that cameras saw; NULL: 1 everywhere and not written
  *   prominence                     [n] f32 above 0: what merging a row away would change in pictures; of a merged row the sum of
  * its sources. NULL: W v to a power stands for it, and nothing is written source_first, source_last, source_count [n] u32  lowest

@@ -42,10 +42,10 @@ static double gate_of(double weight, bool antialiased)
 
 /* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends on
  * how near the cameras are. */
-static double closeness_of(const coarsen_node *g, bool antialiased)
+static float closeness_of(const coarsen_node *g, bool antialiased)
 {
     const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass); /* W v^1/2, both ways */
-    return g->prominence > 0 ? log_of(g->prominence) - log_of(surface) : 0;
+    return g->prominence > 0 ? kiln_logf(g->prominence) - (float)log_of(surface) : 0;
 }
 
 /* What follows from covar, weight, mass and prominence. */
@@ -57,7 +57,7 @@ static void derive(coarsen_node *g, bool antialiased)
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
     g->closeness = closeness_of(g, antialiased);
-    g->gate = g->prominence > 0 ? g->prominence : gate_of(g->weight, antialiased);
+    g->gate = g->prominence > 0 ? (double)g->prominence : gate_of(g->weight, antialiased);
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -105,7 +105,7 @@ static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (
  * that stands beside. Distances that differ by the root of two or less cost nothing. */
 static inline double apart_in_depth(const coarsen_node *a, const coarsen_node *b)
 {
-    const double apart = fabs(a->closeness - b->closeness) - 0.7;
+    const double apart = fabs((double)a->closeness - (double)b->closeness) - 0.7;
     return apart > 0 ? apart * apart : 0;
 }
 
@@ -114,7 +114,7 @@ static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, floa
 {
     const coarsen_node *a = &s->nodes[i], *b = &s->nodes[j];
     const double gate = a->gate < b->gate ? a->gate : b->gate, shape = distance_of(a, b);
-    const double away = s->prominent ? shape + 0.5 * shape * shape + apart_in_depth(a, b) : shape;
+    const double away = s->prominent ? shape + 0.35 * shape * shape + apart_in_depth(a, b) : shape;
     const float least = finite_cost(away * gate);
     if (least > enough) return least;
     const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
@@ -268,12 +268,12 @@ static void merge_colours(float *a, const float *b, uint32_t stride, float p, fl
 
 static double sum_of_weights(double a, double b) { return a + b < 3e38 ? (double)(float)(a + b) : 3e38; }
 
-/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.12th power of
+/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.1th power of
  * the ratio of their visibilities (antialiased: weight has the root of them). */
 static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool antialiased)
 {
     const double v = g->weight / g->mass, above = other->weight / other->mass;
-    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.24 : 0.12) * kiln_log_f64(v / above)) : g->mass;
+    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.2 : 0.1) * kiln_log_f64(v / above)) : g->mass;
 }
 
 /* b goes into a. */
@@ -287,7 +287,7 @@ static void merge(coarsen_state *s, uint32_t a, uint32_t b)
     const double of_y = s->prominent ? mass_shown(y, x, s->antialiased) : y->mass;
     x->mass = sum_of_weights(of_x, of_y);
     x->weight += y->weight;
-    x->prominence = sum_of_weights(x->prominence, y->prominence);
+    x->prominence = (float)sum_of_weights((double)x->prominence, (double)y->prominence);
     x->first = x->first < y->first ? x->first : y->first;
     x->last = x->last > y->last ? x->last : y->last;
     x->count = x->count < UINT32_MAX - y->count ? x->count + y->count : UINT32_MAX;
@@ -355,7 +355,7 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
     const double v = in->visibility ? (double)in->visibility[row] : 1;
     g->weight = g->mass * (in->antialiased ? sqrt(v) : v);
     g->weight = g->weight > 1e-60 ? g->weight : 1e-60; /* two of them have shares */
-    g->prominence = in->prominence ? (double)in->prominence[row] : 0;
+    g->prominence = in->prominence ? in->prominence[row] : 0;
     g->first = in->source_first ? in->source_first[row] : 0;
     g->last = in->source_first ? in->source_last[row] : 0;
     g->count = in->source_first ? in->source_count[row] : 1;

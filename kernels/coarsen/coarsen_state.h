@@ -22,8 +22,8 @@ typedef struct {
     double inv_root_det;  /* of covar with the floor: 1 / sqrt(determinant) */
     double weight;        /* w: shares of a merge */
     double mass;          /* W */
-    double prominence;    /* 0: rows have none */
-    double closeness;     /* ln of the pixels that a surface of 1 has where it stands, unoccluded; 0 without prominence */
+    float prominence;     /* 0: rows have none */
+    float closeness;      /* ln of the pixels that a surface of 1 has where it stands, unoccluded; 0 without prominence */
     double gate;          /* what the cost is multiplied by: prominence, or a power of weight */
     uint32_t first, last; /* rows of the bake */
     uint32_t count;       /* that many of them */
