@@ -114,7 +114,8 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
 void kiln_tile_core_box(const kiln_level_node *n, float lo[3], float hi[3])
 {
     if (n->sites) {
-        kiln_level_sites_core(n->sites, lo, hi);
+        memcpy(lo, n->sites->core_min, sizeof n->sites->core_min);
+        memcpy(hi, n->sites->core_max, sizeof n->sites->core_max);
         return;
     }
     memcpy(lo, n->reach_min, sizeof n->reach_min);
