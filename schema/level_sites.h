@@ -46,7 +46,7 @@ typedef struct {
 typedef struct {
     double distance, share;
 } kiln_level_sight;
-#define KILN_LEVEL_SHARE_LEAST (1.0 / 8)
+#define KILN_LEVEL_SHARE_LEAST (1.0 / 16)
 kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye);
 /* The same of rows, each for itself: sites are few, and one row more moves them. false: none is in the picture. */
 bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,
