@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double weight_of(const float *weights, const float *visibility, uint64_t row)
 {
@@ -85,27 +86,54 @@ static double part_within(const kiln_level_eye *e, const double at[3], double ra
     return (part[0] < part[1] ? part[0] : part[1]) * (part[2] < part[3] ? part[2] : part[3]);
 }
 
-kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye)
+/* Sums of what a camera sees of places. */
+typedef struct {
+    double pixels, within, shares; /* of 1 / distance^2, where they are in the picture; of shares there; of all */
+} sight_sum;
+
+static void add_place(const kiln_level_eye *eye, const float place[3], double share, double ball, double reach, sight_sum *sum)
 {
-    double sum = 0, within = 0, shares = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const double least = (double)s->site[i].least > eye->near_m ? (double)s->site[i].least : eye->near_m;
-        double off[3], at[3], away = 0;
-        for (int a = 0; a < 3; a++) {
-            off[a] = (double)s->site[i].at[a] - eye->at[a];
-            away += off[a] * off[a];
-        }
-        for (int a = 0; a < 3; a++) at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] + eye->axes[3 * a + 2] * off[2];
-        const double reach = (double)s->site[i].reach > least ? (double)s->site[i].reach : least;
-        const double part = (double)s->site[i].share * part_within(eye, at, reach);
-        sum += part / (away > least * least ? away : least * least);
-        within += part;
-        shares += (double)s->site[i].share;
+    const double least = ball > eye->near_m ? ball : eye->near_m;
+    double off[3], at[3], away = 0;
+    for (int a = 0; a < 3; a++) {
+        off[a] = (double)place[a] - eye->at[a];
+        away += off[a] * off[a];
     }
-    if (!(within > 0)) return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_LEAST};
-    const double distance = sqrt(within / sum), share = within / shares;
+    for (int a = 0; a < 3; a++) at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] + eye->axes[3 * a + 2] * off[2];
+    const double part = share * part_within(eye, at, reach > least ? reach : least);
+    sum->pixels += part / (away > least * least ? away : least * least);
+    sum->within += part;
+    sum->shares += share;
+}
+
+static kiln_level_sight sight_of(const sight_sum *sum, const kiln_level_eye *eye)
+{
+    const double distance = sqrt(sum->within / sum->pixels), share = sum->within / sum->shares;
     return (kiln_level_sight){distance > eye->near_m ? distance : eye->near_m,
                               share > KILN_LEVEL_SHARE_LEAST ? share : KILN_LEVEL_SHARE_LEAST};
+}
+
+kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye)
+{
+    sight_sum sum = {0};
+    for (uint32_t i = 0; i < s->n; i++)
+        add_place(eye, s->site[i].at, (double)s->site[i].share, (double)s->site[i].least, (double)s->site[i].reach, &sum);
+    if (sum.within > 0 && sum.pixels > 0) return sight_of(&sum, eye);
+    return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_LEAST};
+}
+
+bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,
+                          kiln_level_sight *out)
+{
+    sight_sum sum = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        const float at[3] = {means[i], means[n + i], means[2 * n + i]};
+        const double ball = weights ? sqrt((double)weights[i] / 12.566370614359172) : 0;
+        add_place(eye, at, weight_of(weights, visibility, i), ball, 0, &sum);
+    }
+    if (!(sum.within > 0 && sum.pixels > 0)) return false;
+    *out = sight_of(&sum, eye);
+    return true;
 }
 
 static int ascending(const void *a, const void *b)
@@ -114,16 +142,20 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3])
+kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sites *out, kiln_error *err)
 {
-    float at[KILN_LEVEL_SITES];
-    const uint32_t left_out = s->n / 16;
-    for (int a = 0; a < 3; a++) {
-        for (uint32_t i = 0; i < s->n; i++) at[i] = s->site[i].at[a];
-        qsort(at, s->n, sizeof *at, ascending);
-        lo[a] = at[left_out];
-        hi[a] = at[s->n - 1 - left_out];
+    float *at;
+    const uint64_t left_out = n / 16;
+    if (n == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&at, n, "the places of a node", err));
+    for (uint64_t a = 0; a < 3; a++) {
+        memcpy(at, means + a * n, n * sizeof *at);
+        qsort(at, n, sizeof *at, ascending);
+        out->core_min[a] = at[left_out];
+        out->core_max[a] = at[n - 1 - left_out];
     }
+    free(at);
+    return KILN_OK;
 }
 
 static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_sites *out, kiln_error *err)
@@ -136,6 +168,7 @@ static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_s
     if (st == KILN_OK) st = kiln_plane_read(m, c, "weights", weights, c->count * sizeof *rows, err);
     if (st == KILN_OK && seen) st = kiln_plane_read(m, c, "visibility", visibility, c->count * sizeof *rows, err);
     if (st == KILN_OK) kiln_level_sites_make(rows, weights, seen ? visibility : NULL, c->count, 0, c->count, out);
+    if (st == KILN_OK) st = kiln_level_sites_core(rows, c->count, out, err);
     free(rows);
     return st;
 }

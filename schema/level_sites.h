@@ -29,6 +29,7 @@ struct kiln_level_sites {
         float least; /* distance below which it is not seen: the radius of that ball */
         float reach; /* mean distance of the run's rows from it */
     } site[KILN_LEVEL_SITES];
+    float core_min[3], core_max[3]; /* box of the rows without a sixteenth of them at each end of each axis, whatever lies far out */
 };
 
 /* Rows [first, first + count) of planar arrays of n rows; weights and visibility may be NULL: all rows are alike. */
@@ -45,10 +46,13 @@ typedef struct {
 typedef struct {
     double distance, share;
 } kiln_level_sight;
-#define KILN_LEVEL_SHARE_LEAST (1.0 / 64)
+#define KILN_LEVEL_SHARE_LEAST (1.0 / 16)
 kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye);
-/* The box of the sites without a sixteenth of them at each end of each axis: where nearly all rows are, whatever lies far out. */
-void kiln_level_sites_core(const kiln_level_sites *s, float lo[3], float hi[3]);
+/* The same of rows, each for itself: sites are few, and one row more moves them. false: none is in the picture. */
+bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,
+                          kiln_level_sight *out) KILN_MUST_CHECK;
+/* Sets the core of n rows. KILN_E_NOMEM. */
+kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sites *out, kiln_error *err) KILN_MUST_CHECK;
 /* Reads the sites of all nodes with levels, for nodes[].sites. After a failure the tree has none. KILN_E_NOMEM, KILN_E_IO,
  * KILN_E_INPUT. */
 kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err) KILN_MUST_CHECK;

@@ -53,7 +53,10 @@ bool kiln_tile_uri_is_ours(const char *name)
 
 /* ---- errors ------------------------------------------------------------------------------------------------------------------ */
 
-enum { SCREEN_ERROR = 16 };           /* pixels that CesiumJS allows */
+enum {
+    SCREEN_ERROR = 16, /* pixels that CesiumJS allows */
+    LEAST_SCENE = 32   /* pixels across: a scene that is smaller in the picture needs no more than its coarsest level */
+};
 static const double like = 3.1623e-4; /* 35 dB */
 static const double pixels = 25e4;    /* of a picture that the scene fills: a small one, since larger ones only look better */
 
@@ -107,14 +110,15 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
 {
     if (level->level == 0 || !(shadow > 0)) return 0;
     const allowance a = {.most = shadow * like, .full = sqrt(fmax(whole, shadow) / pixels)};
-    if (level->n_errors) return SCREEN_ERROR * footprint_of(level, &a);
+    if (level->n_errors) return SCREEN_ERROR * fmin(footprint_of(level, &a), sqrt(fmax(whole, shadow)) / LEAST_SCENE);
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
 void kiln_tile_core_box(const kiln_level_node *n, float lo[3], float hi[3])
 {
     if (n->sites) {
-        kiln_level_sites_core(n->sites, lo, hi);
+        memcpy(lo, n->sites->core_min, sizeof n->sites->core_min);
+        memcpy(hi, n->sites->core_max, sizeof n->sites->core_max);
         return;
     }
     memcpy(lo, n->reach_min, sizeof n->reach_min);

@@ -62,7 +62,8 @@ void kiln_tile_core_box(const kiln_level_node *n, float lo[3], float hi[3]);
 
 /* The geometricError of a level of a node: 16 times the pixel, in scene units, from which on the level's measured error
  * (kiln_chunk.errors) is 35 dB below the node in the picture. The node has its part of the picture: so many pixels as its shadow
- * has or, where the scene is so far away that it does not fill a picture of 500 x 500 pixels, its shadow's part of the whole's.
+ * has or, where the scene is so far away that it does not fill a picture of 500 x 500 pixels, its shadow's part of the whole's; at
+ * most the pixel at which the scene is 32 across.
  * Without measured errors: the pixel that each Gaussian has for itself. shadow: what the node has of the scene's shadow; whole:
  * that. Parts of nodes that stand for the scene together add up to the whole, although their boxes overlap in the picture. */
 double kiln_tile_error(const kiln_chunk *level, double shadow, double whole);

@@ -134,7 +134,10 @@ static void keep_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     a->among = true;
     memcpy(a->r, a->eye.axes, sizeof a->r);
     for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
-    const kiln_level_sight seen = kiln_level_sites_seen(&g->sites, &a->eye);
+    const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
+    kiln_level_sight seen;
+    if (!kiln_level_rows_seen(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, &a->eye, &seen))
+        seen = kiln_level_sites_seen(&g->sites, &a->eye);
     a->distance = seen.distance;
     a->share = seen.share;
     a->tan_x = v->tan_x;

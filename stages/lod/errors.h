@@ -13,7 +13,8 @@
  * (Turning changes no footprint, and every profile draws about the middle of its picture.) It steps back to twice the radius of the
  * node and twice the near plane, so that the whole node is seen. Its focal length makes the footprint at the middle exact.
  * A camera within the radius stands among the rows. It is taken as it is, with its own direction and picture: from outside, the
- * near rows of a capture are not what it sees of them. Its distance is that of the node's sites (schema/level_sites.h).
+ * near rows of a capture are not what it sees of them. Its distance is that of the coarsest level's rows in its picture, and what it
+ * measures is divided by their share of all (schema/level_sites.h): errors are of the whole node.
  *
  * Window. A picture holds the node up to 2.5 standard deviations of its Gaussians, but for the half per cent that reach farthest in
  * each direction: a few large ones would leave no pixels for the rest.
@@ -26,7 +27,7 @@
  * error changes by a factor of at most 2 as a rule, where that mean is 6 % above the geometric one.
  *
  * Nodes above the chunks are compared with their children's coarsest levels, and the children's errors are added to what is
- * measured, for a camera among the rows at the distances that it has from each child's sites: what one merge loses and what the
+ * measured, for a camera among the rows at the distances and with the shares that it has of each child's sites: what one merge loses and what the
  * next one loses are about orthogonal. The square of the sum of roots would be certain, but up to 3 dB more for each height.
  *
  * Errors are made monotone: none is below that of a finer level, nor, in pixels (error / f^2), below its own at a larger footprint.
