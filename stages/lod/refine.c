@@ -8,15 +8,17 @@
 #include "stages/lod/refine_read.h"
 #include "stages/lod/refine_view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGIT_FIRST 5.3f   /* beyond it a Gaussian would hardly learn */
-#define FIRST_REACH 0.3    /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
-#define LONGEST_AXIS 4     /* of a step of a mean: pixels of the level's size */
-#define WORSE 1.05         /* a sight left out may have so much of its merged error .. */
-#define SLIGHT 0.0025      /* .. and this share of that of all: */
-#define LEAST_SHARE 0.125f /* of the way that a level was led: the least that is tried */
+#define LOGIT_FIRST 5.3f       /* beyond it a Gaussian would hardly learn */
+#define FIRST_REACH 0.3        /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
+#define FULL_REACH_ERROR 0.057 /* mean error of a colour from which on steps are full */
+#define LONGEST_AXIS 4         /* of a step of a mean: pixels of the level's size */
+#define WORSE 1.05             /* a sight left out may have so much of its merged error .. */
+#define SLIGHT 0.0025          /* .. and this share of that of all: */
+#define LEAST_SHARE 0.125f     /* of the way that a level was led: the least that is tried */
 
 enum { SIZES = 2, PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
 
@@ -139,6 +141,7 @@ static double difference(const float *got, const float *want, const kiln_view *v
  * are refined, too: what makes up for their faults alone would be a fault afterwards. A picture that does not fit is off by all. */
 typedef struct {
     double of[2][SIZES * KILN_REFINE_VIEWS], sum[2];
+    uint32_t n; /* sights */
 } off_by;
 
 static kiln_status find_difference(work *k, const sight *s, const kiln_refine_rows *rows, double *off, kiln_error *err)
@@ -160,6 +163,7 @@ static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off,
     for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) {
         const sight *s = &k->sights[i];
         if (!s->target || !s->left_out) continue;
+        off->n++;
         for (int around = 0; around < 2; around++) {
             const kiln_refine_rows rows = {.own = level, .others = others[around]};
             double *of = off->of[around];
@@ -182,7 +186,16 @@ static const sight *sight_of_step(const work *k, uint32_t t)
     return &k->sights[k->fitted[size][(uint32_t)((uint64_t)turn * step % n)]];
 }
 
-static kiln_status fit(work *k, uint32_t level, kiln_error *err)
+/* Levels that are nearly right make smaller steps: what a row is led by where it is seen once is noise, and as large as the step.
+ */
+static float reach_of(uint32_t level, const off_by *before)
+{
+    const double by_level = FIRST_REACH / kiln_refine_size(level - 1);
+    const double by_error = before->n > 0 ? sqrt(before->sum[0] / (3.0 * before->n)) / FULL_REACH_ERROR : 0;
+    return (float)kiln_clamp_f64(by_level > by_error ? by_level : by_error, 0, 1);
+}
+
+static kiln_status fit(work *k, uint32_t level, const off_by *before, kiln_error *err)
 {
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
     float *logits = k->level.rows.opacity_logits;
@@ -198,7 +211,7 @@ static kiln_status fit(work *k, uint32_t level, kiln_error *err)
         const kiln_refine_turn turn = {.t = t,
                                        .steps = k->u->steps,
                                        .weight = (float)(size * size),
-                                       .reach = (float)kiln_clamp_f64(FIRST_REACH / kiln_refine_size(level - 1), 0, 1),
+                                       .reach = reach_of(level, before),
                                        .longest = (float)(k->views.footprint * LONGEST_AXIS / kiln_refine_size(level))};
         KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, s->target, background, &turn, err));
     }
@@ -278,7 +291,7 @@ static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error 
     KILN_TRY(keep_rows(k, &k->around, err));
     KILN_TRY(draw_targets(k, 1, level, err));
     KILN_TRY(measure(k, &k->merged.rows, &before, err));
-    KILN_TRY(fit(k, level, err));
+    KILN_TRY(fit(k, level, &before, err));
     KILN_TRY(go_back(k, &before, kept, err));
     drop_rows(k, &k->merged);
     kiln_lod_rows *from = *kept ? &k->level : &k->merged;
