@@ -8,6 +8,7 @@
 #include "kernels/profiles/gsplat_16.h"
 #include "kernels/profiles/inria.h"
 #include "kernels/profiles/profiles.h"
+#include "kernels/view_cut.h"
 
 /* Raw parameters of one Gaussian, as the planes hold them. */
 typedef struct {
