@@ -63,8 +63,9 @@ static bool off_axis(const kiln_lens *l, int i, double focal, double centre, dou
 
 bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool antialiased, const kiln_project_bound *b)
 {
+    static const kiln_view_cut whole = {0};
     kiln_lens l;
-    kiln_project_lens(&l, view, profile, antialiased);
+    kiln_project_lens(&l, view, &whole, profile, antialiased);
     if (most_of_rows(&l, 2, 1.0, 0.0, b) < l.z_min) return false;
     if (-most_of_rows(&l, 2, -1.0, 0.0, b) > l.z_max) return false;
 

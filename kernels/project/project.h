@@ -26,7 +26,7 @@
 #include "kernels/exec.h"
 #include "kernels/profiles/profiles.h"
 #include "kernels/sh_halves/sh_halves.h"
-#include "kernels/view.h"
+#include "kernels/view_cut.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +54,7 @@ typedef struct {
     uint32_t sh_degree;
     bool half_sh;
     const kiln_view *view;
+    kiln_view_cut cut; /* of the picture that the view is a part of; all 0: it is a whole picture */
     kiln_profile_id profile;
     bool antialiased;
     kiln_splat2d *splats;

@@ -406,7 +406,7 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
         return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
 
     kiln_lens lens;
-    kiln_project_lens(&lens, a->view, a->profile, a->antialiased);
+    kiln_project_lens(&lens, a->view, &a->cut, a->profile, a->antialiased);
     uint64_t box_pairs = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(x->threads) reduction(+ : box_pairs)
     for (uint64_t i = 0; i < p.n; i++) {

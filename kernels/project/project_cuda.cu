@@ -361,7 +361,7 @@ template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
 template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
     kiln_lens l;
-    kiln_project_lens(&l, a->view, a->profile, a->antialiased);
+    kiln_project_lens(&l, a->view, &a->cut, a->profile, a->antialiased);
     CUDA_RUN(cudaMemsetAsync(w.places.words, 0, w.bytes, x->stream));
     const project_kernel project_rows = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);

@@ -8,6 +8,7 @@
 #include "kernels/profiles/gsplat_16.h"
 #include "kernels/profiles/inria.h"
 #include "kernels/profiles/profiles.h"
+#include "kernels/view_cut.h"
 
 /* Raw parameters of one Gaussian, as the planes hold them. */
 typedef struct {
@@ -22,8 +23,10 @@ static inline int kiln_project_is_mild(const kiln_lens *l)
            kiln_within(l->v_max, 0x1p-20f, 0x1p20f);
 }
 
-static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_profile_id profile, int antialiased)
+static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, const kiln_view_cut *cut, kiln_profile_id profile,
+                                     int antialiased)
 {
+    const kiln_view whole = kiln_view_uncut(v, cut);
     for (int i = 0; i < 9; i++) l->r[i] = v->r[i];
     for (int i = 0; i < 3; i++) {
         l->t[i] = v->t[i];
@@ -38,13 +41,15 @@ static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_prof
     l->fy = v->fy;
     l->cx = v->cx;
     l->cy = v->cy;
+    l->width = (float)whole.width; /* the field of view bounds the Jacobian */
+    l->height = (float)whole.height;
+    kiln_families[kiln_profiles[profile].family].lens(l, &whole);
     l->width = (float)v->width;
     l->height = (float)v->height;
     l->tiles_x = (float)kiln_view_tiles_x(v);
     l->tiles_y = (float)kiln_view_tiles_y(v);
     l->antialiased = antialiased;
     l->aa_floor = kiln_profiles[profile].aa_floor;
-    kiln_families[kiln_profiles[profile].family].lens(l, v);
     l->mild = kiln_project_is_mild(l);
     l->tame = 0;
 }

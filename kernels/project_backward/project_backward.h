@@ -40,6 +40,7 @@ typedef struct {
     const float *means, *log_scales, *quats, *opacity_logits;
     uint32_t sh_degree;
     const kiln_view *view;
+    kiln_view_cut cut; /* as project had it */
     kiln_profile_id profile;
     bool antialiased;
     const kiln_splat2d *splats;

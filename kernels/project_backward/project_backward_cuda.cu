@@ -32,7 +32,7 @@ extern "C" kiln_status kiln_project_backward_cuda(const kiln_exec *x, const kiln
     CUDA_RUN(cudaMemsetAsync(a->gradients, 0, values * sizeof *a->gradients, x->stream));
     if (a->n_splats == 0) return KILN_OK;
     kiln_lens lens;
-    kiln_project_lens(&lens, a->view, a->profile, a->antialiased);
+    kiln_project_lens(&lens, a->view, &a->cut, a->profile, a->antialiased);
     LAUNCH(take_splats, kiln::blocks_for(a->n_splats, BLOCK), BLOCK, 0, *a, lens);
     return KILN_OK;
 }

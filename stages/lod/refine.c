@@ -8,16 +8,23 @@
 #include "stages/lod/refine_read.h"
 #include "stages/lod/refine_view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGIT_FIRST 5.3f /* beyond it a Gaussian would hardly learn */
+#define LOGIT_FIRST 5.3f       /* beyond it a Gaussian would hardly learn */
+#define FIRST_REACH 0.3        /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
+#define FULL_REACH_ERROR 0.1   /* mean error of a colour from which on steps are full */
+#define LONGEST_AXIS 4         /* of a step of a mean: pixels of the level's size */
+#define WORSE 1.05             /* a sight left out may have so much of its merged error .. */
+#define SLIGHT 0.0025          /* .. and this share of that of all: */
+#define LEAST_SHARE 0.125f     /* of the way that a level was led: the least that is tried */
 
 enum { SIZES = 2, PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
 
 /* A view of the level that is fitted: at its camera's size or a smaller one. */
 typedef struct {
-    kiln_view view;
+    kiln_refine_window window;
     float *target; /* over black, in `pictures`; NULL: this view is not used */
     bool left_out; /* measures, and is not fitted to */
 } sight;
@@ -33,7 +40,7 @@ typedef struct {
     sight sights[SIZES * KILN_REFINE_VIEWS];             /* those of the camera's size first: they serve all levels */
     uint32_t fitted[SIZES][KILN_REFINE_VIEWS], n[SIZES]; /* indices of sights to fit to */
     kiln_lod_rows done[KILN_REFINE_LEVELS];              /* as they are kept */
-    kiln_lod_rows merged, level, around;                 /* of the level: as it was, as it becomes; the neighbours' */
+    kiln_lod_rows merged, level, led, around;            /* of the level: as it was, becomes, was led; the neighbours' */
     kiln_refine_steps steps;
 } work;
 
@@ -61,6 +68,7 @@ static void drop_level(work *k)
     drop_rows(k, &k->around);
     kiln_lod_rows_release(&k->merged);
     kiln_lod_rows_release(&k->level);
+    kiln_lod_rows_release(&k->led);
     kiln_lod_rows_release(&k->around);
     kiln_refine_steps_release(&k->steps);
     k->steps = (kiln_refine_steps){.n = 0};
@@ -79,13 +87,14 @@ static kiln_status draw_target(work *k, sight *s, uint32_t view, uint32_t half, 
     const kiln_refine_rows full = {.own = &k->own.rows, .others = &k->others.rows};
     bool fits = true;
     s->left_out = is_left_out(&k->views, view);
-    if (!kiln_refine_window(&k->views, view, half, &s->view)) return KILN_OK;
+    if (!kiln_refine_window_make(&k->views, view, half, &s->window)) return KILN_OK;
     s->target = k->pictures + (uint64_t)PICTURE * (uint64_t)(s - k->sights);
-    KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, &full, s->target, &fits, err));
+    KILN_TRY(kiln_refine_draw(&k->canvas, &s->window, &full, s->target, &fits, err));
     if (!fits)
         s->target = NULL;
     else if (s->left_out)
-        return kiln_runner_fetch(k->canvas.runner, s->target, 4 * sizeof(float) * s->view.width * s->view.height, err);
+        return kiln_runner_fetch(k->canvas.runner, s->target, 4 * sizeof(float) * s->window.view.width * s->window.view.height,
+                                 err);
     return KILN_OK;
 }
 
@@ -128,33 +137,40 @@ static double difference(const float *got, const float *want, const kiln_view *v
     return sum / ((double)v->width * v->height);
 }
 
-/* By how much a level is off in the views that are left out: with its neighbours' level around it, and with all of them. Neighbours
- * are refined, too: what makes up for their faults alone would be a fault afterwards. */
+/* By how much a level is off in each sight that is left out: with its neighbours' level around it, and with all of them. Neighbours
+ * are refined, too: what makes up for their faults alone would be a fault afterwards. A picture that does not fit is off by all. */
 typedef struct {
-    double same, full;
+    double of[2][SIZES * KILN_REFINE_VIEWS], sum[2];
+    uint32_t n; /* sights */
 } off_by;
 
-/* Adds what a picture with these rows is off by. */
-static kiln_status add_difference(work *k, const sight *s, const kiln_refine_rows *rows, double *sum, kiln_error *err)
+static kiln_status find_difference(work *k, const sight *s, const kiln_refine_rows *rows, double *off, kiln_error *err)
 {
-    const uint64_t pixels = (uint64_t)s->view.width * s->view.height;
+    const uint64_t pixels = (uint64_t)s->window.view.width * s->window.view.height;
     bool fits;
-    KILN_TRY(kiln_refine_draw(&k->canvas, &s->view, rows, k->steps.rgba, &fits, err));
+    *off = 1;
+    KILN_TRY(kiln_refine_draw(&k->canvas, &s->window, rows, k->steps.rgba, &fits, err));
     if (!fits) return KILN_OK;
     KILN_TRY(kiln_runner_fetch(k->canvas.runner, k->steps.rgba, 4 * pixels * sizeof(float), err));
-    *sum += difference(k->steps.rgba, s->target, &s->view, kiln_worker_threads(k->w));
+    *off = difference(k->steps.rgba, s->target, &s->window.view, kiln_worker_threads(k->w));
     return KILN_OK;
 }
 
 static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off, kiln_error *err)
 {
-    const kiln_refine_rows same = {.own = level, .others = &k->around.rows}, full = {.own = level, .others = &k->others.rows};
-    *off = (off_by){.same = 0};
+    const kiln_coarsen_rows *const others[2] = {&k->around.rows, &k->others.rows};
+    *off = (off_by){.sum = {0}};
     for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) {
         const sight *s = &k->sights[i];
         if (!s->target || !s->left_out) continue;
-        KILN_TRY(add_difference(k, s, &same, &off->same, err));
-        KILN_TRY(add_difference(k, s, &full, &off->full, err));
+        off->n++;
+        for (int around = 0; around < 2; around++) {
+            const kiln_refine_rows rows = {.own = level, .others = others[around]};
+            double *of = off->of[around];
+            of[i] = off->of[0][i]; /* nothing stands around a chunk that is alone */
+            if (around == 0 || k->others.rows.n > 0) KILN_TRY(find_difference(k, s, &rows, &of[i], err));
+            off->sum[around] += of[i];
+        }
     }
     return KILN_OK;
 }
@@ -170,7 +186,16 @@ static const sight *sight_of_step(const work *k, uint32_t t)
     return &k->sights[k->fitted[size][(uint32_t)((uint64_t)turn * step % n)]];
 }
 
-static kiln_status fit(work *k, uint32_t level, kiln_error *err)
+/* Levels that are nearly right make smaller steps: what a row is led by where it is seen once is noise, and as large as the step.
+ */
+static float reach_of(uint32_t level, const off_by *before)
+{
+    const double by_level = FIRST_REACH / kiln_refine_size(level - 1);
+    const double by_error = before->n > 0 ? sqrt(before->sum[0] / (3.0 * before->n)) / FULL_REACH_ERROR : 0;
+    return (float)kiln_clamp_f64(by_level > by_error ? by_level : by_error, 0, 1);
+}
+
+static kiln_status fit(work *k, uint32_t level, const off_by *before, kiln_error *err)
 {
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
     float *logits = k->level.rows.opacity_logits;
@@ -182,17 +207,27 @@ static kiln_status fit(work *k, uint32_t level, kiln_error *err)
         for (uint32_t c = 0; c < 3; c++) background[c] = (float)kiln_refine_noise(1000 + level, t, c);
         if (!s) return KILN_OK;
         /* A pixel of the smaller size is 2^level of the larger: both errors as they are for the smaller. */
-        const double size = s - k->sights < KILN_REFINE_VIEWS ? kiln_refine_size(level) : 1;
-        const kiln_refine_turn turn = {.t = t, .steps = k->u->steps, .weight = (float)(size * size)};
-        KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->view, &rows, s->target, background, &turn, err));
+        const double size = kiln_refine_size(level) / s->window.size;
+        const kiln_refine_turn turn = {.t = t,
+                                       .steps = k->u->steps,
+                                       .weight = (float)(size * size),
+                                       .reach = reach_of(level, before),
+                                       .longest = (float)(k->views.footprint * LONGEST_AXIS / kiln_refine_size(level))};
+        KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, s->target, background, &turn, err));
     }
     return KILN_OK;
 }
 
-/* In both surroundings. */
+/* Whether a level takes enough away from the error, in both surroundings, and no sight of those left out is worse for it. */
 static bool is_better(const off_by *after, const off_by *before)
 {
-    return after->same < (1 - KILN_REFINE_LEAST_GAIN) * before->same && after->full < (1 - KILN_REFINE_LEAST_GAIN) * before->full;
+    for (int around = 0; around < 2; around++) {
+        const double *of = before->of[around], slight = SLIGHT * before->sum[around];
+        if (!(after->sum[around] < (1 - KILN_REFINE_LEAST_GAIN) * before->sum[around])) return false;
+        for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++)
+            if (after->of[around][i] > WORSE * of[i] + slight) return false;
+    }
+    return true;
 }
 
 /* All that draws is finite: a level that lost its way is not kept. */
@@ -207,22 +242,58 @@ static bool is_finite(const kiln_coarsen_rows *r)
     return true;
 }
 
+/* Sets a level between where it began (share 0) and where it was led (1). */
+static void set_between(const kiln_coarsen_rows *from, const kiln_coarsen_rows *to, float share, kiln_coarsen_rows *level)
+{
+    const uint64_t n = from->n;
+    for (int p = 0; p < KILN_LOD_DRAWN; p++) {
+        const float *a = kiln_lod_rows_plane(from, &kiln_lod_planes[p]), *b = kiln_lod_rows_plane(to, &kiln_lod_planes[p]);
+        float *out = kiln_lod_rows_plane(level, &kiln_lod_planes[p]);
+        const uint64_t values = n * kiln_lod_components(&kiln_lod_planes[p], from->sh_degree, false);
+        for (uint64_t i = 0; i < values; i++) out[i] = share < 1 ? a[i] + share * (b[i] - a[i]) : b[i];
+    }
+}
+
+/* Goes back from where a level was led until it is better than merged, and on while that takes more of the error away. The level is
+ * on the device when it is drawn and on the host when it is set. */
+static kiln_status go_back(work *k, const off_by *before, bool *better, kiln_error *err)
+{
+    const uint64_t n = k->level.rows.n, bytes = kiln_lod_rows_bytes(n, k->u->sh_degree, k->u->weighted);
+    double least = before->sum[0];
+    float best = 0;
+    KILN_TRY(kiln_runner_fetch(kiln_worker_runner(k->w), k->level.store, bytes, err));
+    drop_rows(k, &k->level);
+    KILN_TRY(kiln_lod_rows_make(n, k->u->sh_degree, k->u->weighted, &k->led, err));
+    kiln_refine_append(&k->level.rows, 0, &k->led.rows);
+    for (float share = is_finite(&k->led.rows) ? 1 : 0; share >= LEAST_SHARE; share *= 0.5f) {
+        off_by after;
+        set_between(&k->merged.rows, &k->led.rows, share, &k->level.rows);
+        KILN_TRY(keep_rows(k, &k->level, err));
+        KILN_TRY(measure(k, &k->level.rows, &after, err));
+        drop_rows(k, &k->level);
+        if (is_better(&after, before) && after.sum[0] < least) {
+            best = share;
+            least = after.sum[0];
+        } else if (best > 0)
+            break;
+    }
+    *better = best > 0;
+    set_between(&k->merged.rows, &k->led.rows, best, &k->level.rows);
+    return KILN_OK;
+}
+
 static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error *err)
 {
-    off_by before, after;
+    off_by before;
     KILN_TRY(read_merged(k, level, err));
     KILN_TRY(kiln_refine_steps_open(&k->steps, kiln_worker_runner(k->w), k->level.rows.n, k->u->sh_degree, err));
     KILN_TRY(keep_rows(k, &k->merged, err));
     KILN_TRY(keep_rows(k, &k->around, err));
     KILN_TRY(draw_targets(k, 1, level, err));
     KILN_TRY(measure(k, &k->merged.rows, &before, err));
-    KILN_TRY(fit(k, level, err));
-    KILN_TRY(measure(k, &k->level.rows, &after, err));
-    KILN_TRY(kiln_runner_fetch(kiln_worker_runner(k->w), k->level.store,
-                               kiln_lod_rows_bytes(k->level.rows.n, k->u->sh_degree, k->u->weighted), err));
-    *kept = is_better(&after, &before) && is_finite(&k->level.rows);
+    KILN_TRY(fit(k, level, &before, err));
+    KILN_TRY(go_back(k, &before, kept, err));
     drop_rows(k, &k->merged);
-    drop_rows(k, &k->level);
     kiln_lod_rows *from = *kept ? &k->level : &k->merged;
     k->done[level - 1] = *from;
     *from = (kiln_lod_rows){.store = NULL};
@@ -262,7 +333,7 @@ static kiln_status refine_chunk(work *k, kiln_error *err)
         kiln_runner_keep(k->canvas.runner, k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE * sizeof(float), true, err));
     KILN_TRY(keep_rows(k, &k->own, err));
     KILN_TRY(keep_rows(k, &k->others, err));
-    KILN_TRY(kiln_refine_views_make(k->u, &k->own.rows, &k->views, err));
+    kiln_refine_views_make(k->u, &k->own.rows, &k->views);
     KILN_TRY(draw_targets(k, 0, 0, err));
     for (uint32_t level = 1; level <= k->u->n_levels; level++) {
         bool kept = false;
@@ -304,7 +375,7 @@ uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
     const uint64_t own = u->chunks[0].rows, around = kiln_refine_row_count_around(u, 0), first = kiln_max_u64(1, own >> 1);
     const uint64_t full =
         kiln_lod_rows_bytes(own, u->sh_degree, u->weighted) + kiln_lod_rows_bytes(around, u->sh_degree, u->weighted);
-    const uint64_t level = 2 * kiln_lod_rows_bytes(first, u->sh_degree, u->weighted) +
+    const uint64_t level = 3 * kiln_lod_rows_bytes(first, u->sh_degree, u->weighted) +
                            kiln_lod_rows_bytes(kiln_refine_row_count_around(u, 1), u->sh_degree, u->weighted);
     const uint64_t pictures = (SIZES * KILN_REFINE_VIEWS + 1) * (uint64_t)PICTURE * sizeof(float);
     const uint64_t steps = first * (3 * (uint64_t)kiln_gradient_planes(u->sh_degree) + 3 * KILN_BACKWARD_PLANES) * sizeof(float);

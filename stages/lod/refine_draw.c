@@ -56,7 +56,7 @@ void kiln_refine_canvas_release(kiln_refine_canvas *c)
 }
 
 /* Adds what the view has of these rows behind the splats so far. */
-static kiln_status collect(kiln_refine_canvas *c, const kiln_view *view, const kiln_coarsen_rows *r, kiln_error *err)
+static kiln_status collect(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_coarsen_rows *r, kiln_error *err)
 {
     uint64_t visible = 0;
     if (r->n > c->room - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
@@ -65,7 +65,8 @@ static kiln_status collect(kiln_refine_canvas *c, const kiln_view *view, const k
                                  .sh0 = r->sh0,
                                  .shN = r->sh_degree > 0 ? r->shN : NULL,
                                  .sh_degree = r->sh_degree,
-                                 .view = view,
+                                 .view = &view->view,
+                                 .cut = view->cut,
                                  .profile = c->profile,
                                  .antialiased = c->antialiased,
                                  .splats = c->splats + c->total,
@@ -80,7 +81,7 @@ static kiln_status collect(kiln_refine_canvas *c, const kiln_view *view, const k
 }
 
 /* The splats of `rows`. Those of others name no row. */
-static kiln_status collect_all(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, kiln_error *err)
+static kiln_status collect_all(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, kiln_error *err)
 {
     c->total = c->named = 0;
     KILN_TRY(collect(c, view, rows->own, err));
@@ -121,17 +122,17 @@ static kiln_status list(kiln_refine_canvas *c, const kiln_view *view, bool *fits
     return KILN_OK;
 }
 
-kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
-                             kiln_error *err)
+kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, float *rgba,
+                             bool *fits, kiln_error *err)
 {
     KILN_TRY(collect_all(c, view, rows, err));
-    KILN_TRY(list(c, view, fits, err));
+    KILN_TRY(list(c, &view->view, fits, err));
     if (!*fits) return KILN_OK;
     const kiln_raster_args a = {.n = c->total,
                                 .splats = c->splats,
-                                .view = view,
+                                .view = &view->view,
                                 .profile = c->profile,
-                                .row1 = tile_rows(view),
+                                .row1 = tile_rows(&view->view),
                                 .tile_counts = c->counts,
                                 .ranks = c->ids,
                                 .n_pairs = c->listed,
@@ -167,14 +168,14 @@ void kiln_refine_steps_release(kiln_refine_steps *s)
     free(s->v);
 }
 
-static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_view *view, const kiln_coarsen_rows *own,
-                                  const float *target, const float background[3], kiln_error *err)
+static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
+                                  const kiln_coarsen_rows *own, const float *target, const float background[3], kiln_error *err)
 {
     kiln_raster_backward_args raster = {.n = c->total,
                                         .splats = c->splats,
-                                        .view = view,
+                                        .view = &view->view,
                                         .profile = c->profile,
-                                        .row1 = tile_rows(view),
+                                        .row1 = tile_rows(&view->view),
                                         .tile_counts = c->counts,
                                         .ranks = c->ids,
                                         .n_pairs = c->listed,
@@ -186,7 +187,8 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
                                                 .n_splats = c->total,
                                                 KILN_PROJECT_PLANES(own),
                                                 .sh_degree = own->sh_degree,
-                                                .view = view,
+                                                .view = &view->view,
+                                                .cut = view->cut,
                                                 .profile = c->profile,
                                                 .antialiased = c->antialiased,
                                                 .splats = c->splats,
@@ -197,8 +199,9 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
     return kiln_runner_run(c->runner, KILN_OP_project_backward, &project, err);
 }
 
-kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_view *view, const kiln_refine_rows *rows,
-                             const float *target, const float background[3], const kiln_refine_turn *turn, kiln_error *err)
+kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
+                             const kiln_refine_rows *rows, const float *target, const float background[3],
+                             const kiln_refine_turn *turn, kiln_error *err)
 {
     const kiln_coarsen_rows *own = rows->own;
     bool fits;
@@ -214,7 +217,11 @@ kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const 
                         .m = s->m,
                         .v = s->v,
                         .weight = turn->weight,
-                        .least = least_gradient};
-    kiln_adam_at(&a, &full_steps, turn->t, turn->steps);
+                        .least = least_gradient,
+                        .longest = turn->longest};
+    kiln_adam_steps most = full_steps;
+    float *const each[] = {&most.mean, &most.log_scale, &most.half_angle, &most.opacity_logit, &most.sh0, &most.shN};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) *each[i] *= turn->reach;
+    kiln_adam_at(&a, &most, turn->t, turn->steps);
     return kiln_runner_run(c->runner, KILN_OP_adam, &a, err);
 }

@@ -9,7 +9,7 @@
 #include "kernels/adam/adam.h"
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/runner.h"
-#include "stages/lod/refine_units.h"
+#include "stages/lod/refine_view.h"
 
 typedef struct {
     kiln_runner *runner; /* borrowed */
@@ -37,7 +37,7 @@ typedef struct {
 } kiln_refine_rows;
 
 /* Draws rows over black: rgba [height][width][4]. *fits is false, and nothing is drawn, above KILN_REFINE_PAIRS pairs. */
-kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_view *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
+kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
                              kiln_error *err) KILN_MUST_CHECK;
 
 /* What a level's steps need beside its rows. */
@@ -56,11 +56,12 @@ void kiln_refine_steps_release(kiln_refine_steps *s);
 /* One of so many steps, by a picture whose error counts so much. */
 typedef struct {
     uint32_t t, steps;
-    float weight;
+    float weight, reach; /* reach: share of the full step */
+    float longest;       /* as in kiln_adam_args */
 } kiln_refine_turn;
 /* Moves rows->own towards a target, both over `background`. Leaves the rows as they are if the picture does not
  * fit. */
-kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_view *view, const kiln_refine_rows *rows,
+kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view, const kiln_refine_rows *rows,
                              const float *target, const float background[3], const kiln_refine_turn *turn,
                              kiln_error *err) KILN_MUST_CHECK;
 

@@ -1,14 +1,14 @@
 /* Windows of refinement. Doubles and + - * / sqrt alone: the same views on every machine. */
 #include "stages/lod/refine_view.h"
 
-#include "base/memory.h"
+#include "base/minmax.h"
 #include "base/vec3.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BORDER = 4, LEAST = 3 /* pixels that the chunk is wide or high */, OUTERMOST = 50, TRIES = 64 };
+enum { BORDER = 4, LEAST = 3 /* pixels that the chunk is wide or high */ };
 
 double kiln_refine_noise(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -27,186 +27,171 @@ double kiln_refine_size(uint32_t half)
     return size;
 }
 
-/* Rows right, down, forward of a camera at `centre` that looks at `point`, upright as `right` says. */
-static bool look_at(const double centre[3], const double right[3], const double point[3], double r[9])
-{
-    double *across = r, *down = r + 3, *forward = r + 6;
-    for (int i = 0; i < 3; i++) forward[i] = point[i] - centre[i];
-    if (!kiln_vec3_normalise(forward)) return false;
-    kiln_vec3_cross(forward, right, down);
-    if (!kiln_vec3_normalise(down)) return false;
-    kiln_vec3_cross(down, forward, across);
-    return true;
-}
-
-static double reach_along(const double axis[3], const double half[3])
-{
-    return fabs(axis[0]) * half[0] + fabs(axis[1]) * half[1] + fabs(axis[2]) * half[2];
-}
-
-/* Pixels of a window on what is `reach` wide either way, at most `most`, and how far its middle may lie from that of the chunk. */
-static uint32_t side_of(double reach, double footprint, double most, double *slack)
-{
-    const double pixels = 2 * reach / footprint + 2 * BORDER;
-    const double room = most < KILN_REFINE_WINDOW ? ceil(most) : KILN_REFINE_WINDOW;
-    *slack = pixels < room ? 0 : reach - (0.5 * room - BORDER) * footprint;
-    if (*slack < 0) *slack = 0;
-    return (uint32_t)(pixels < room ? ceil(pixels) : room);
-}
-
-/* What of the chunk lies within the window's reach of the middle, and by how much that may move. */
+/* ---- windows --------------------------------------------------------------------------------------------------------------- */
+/* A stretch of an axis of a picture, in pixels. */
 typedef struct {
-    double footprint, focal, slack[2];
-    uint32_t width, height;
-} extent;
+    double lo, hi;
+} stretch;
 
-static bool find_extent(const kiln_refine_views *v, const kiln_refine_view *at, uint32_t half, const double r[9], extent *e)
+static void stretch_to(stretch *s, double at)
 {
-    double box[3], to[3];
-    const double size = kiln_refine_size(half);
-    for (int i = 0; i < 3; i++) {
-        box[i] = 0.5 * (v->box_max[i] - v->box_min[i]);
-        to[i] = at->point[i] - at->centre[i];
-    }
-    e->focal = at->focal * size;
-    e->footprint = kiln_vec3_length(to) / e->focal;
-    const double across = reach_along(r, box), down = reach_along(r + 3, box);
-    if (2 * across < LEAST * e->footprint && 2 * down < LEAST * e->footprint) return false;
-    e->width = side_of(across, e->footprint, at->width * size, &e->slack[0]);
-    e->height = side_of(down, e->footprint, at->height * size, &e->slack[1]);
-    return e->width > 0 && e->height > 0;
+    if (at < s->lo) s->lo = at;
+    if (at > s->hi) s->hi = at;
 }
 
-bool kiln_refine_window(const kiln_refine_views *v, uint32_t which, uint32_t half, kiln_view *out)
-{
-    static const double origin[3] = {0};
-    const kiln_refine_view *at = &v->views[which];
-    double point[3], r[9], t[3];
-    extent e;
-    memcpy(point, at->point, sizeof point);
-    if (!look_at(at->centre, at->right, point, r) || !find_extent(v, at, half, r, &e)) return false;
-    for (uint32_t k = 0; at->of_all && k < 2; k++) {
-        const double move = e.slack[k] * (2 * kiln_refine_noise(which, half, k) - 1);
-        for (int i = 0; i < 3; i++) point[i] += move * r[3 * k + (uint32_t)i];
-    }
-    if (!look_at(at->centre, at->right, point, r)) return false;
-    kiln_pose_translation(r, at->centre, t);
-    const double intrinsics[4] = {e.focal, e.focal, 0.5 * e.width, 0.5 * e.height};
-    kiln_view_init(out, r, t, origin, intrinsics, e.width, e.height, v->near_m, v->far_m);
-    return true;
-}
-
-/* ---- choosing -------------------------------------------------------------------------------------------------------------- */
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* Without one row in OUTERMOST at each end of an axis: a few strays would leave no pixels for the rest. */
-static kiln_status find_box(const kiln_coarsen_rows *rows, kiln_refine_views *v, kiln_error *err)
-{
-    float *sorted;
-    const uint64_t beyond = rows->n / OUTERMOST;
-    KILN_TRY(KILN_ALLOC_UNSET(&sorted, rows->n, "the box of a chunk", err));
-    for (uint32_t axis = 0; axis < 3; axis++) {
-        memcpy(sorted, rows->means + axis * rows->n, rows->n * sizeof *sorted);
-        qsort(sorted, rows->n, sizeof *sorted, by_value);
-        v->box_min[axis] = (double)sorted[beyond];
-        v->box_max[axis] = (double)sorted[rows->n - 1 - beyond];
-    }
-    free(sorted);
-    return KILN_OK;
-}
-
-/* Sets the view from a camera at a point; false: the camera does not have it in its picture. */
-static bool set_view(const kiln_refine_unit *u, const kiln_refine_camera *c, const double point[3], kiln_refine_view *v)
+/* Where a camera has a point in its picture; false: nowhere. */
+static bool find_pixel(const kiln_refine_camera *c, float near_m, const double point[3], double pixel[2])
 {
     double to[3], p[3];
     for (int i = 0; i < 3; i++) to[i] = point[i] - c->centre[i];
     for (int i = 0; i < 3; i++) p[i] = kiln_vec3_dot(c->r + 3 * i, to);
-    if (!(p[2] > u->near_m)) return false;
-    const double x = c->fx * (p[0] / p[2]) + c->cx, y = c->fy * (p[1] / p[2]) + c->cy;
-    if (!(x >= 0 && x <= c->width && y >= 0 && y <= c->height)) return false;
-    memcpy(v->centre, c->centre, sizeof v->centre);
-    memcpy(v->right, c->r, sizeof v->right);
-    memcpy(v->point, point, sizeof v->point);
-    v->focal = (c->fx > c->fy ? c->fx : c->fy) * (kiln_vec3_length(to) / p[2]); /* as much longer as it is farther than deep */
-    v->width = c->width;
-    v->height = c->height;
-    v->of_all = false;
+    if (!(p[2] > (double)near_m)) return false;
+    pixel[0] = c->fx * (p[0] / p[2]) + c->cx;
+    pixel[1] = c->fy * (p[1] / p[2]) + c->cy;
+    return pixel[0] >= 0 && pixel[0] <= c->width && pixel[1] >= 0 && pixel[1] <= c->height;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Where the chunk is in the whole picture of a camera; false: it is not in it. */
+static bool find_chunk(const kiln_refine_views *v, const kiln_refine_camera *c, stretch *across, stretch *down)
+{
+    *across = *down = (stretch){.lo = 1e300, .hi = -1e300};
+    for (uint64_t i = 0; i < v->n_points; i++) {
+        double pixel[2];
+        if (!find_pixel(c, v->near_m, v->points[i], pixel)) continue;
+        stretch_to(across, pixel[0]);
+        stretch_to(down, pixel[1]);
+    }
+    return across->hi >= across->lo;
+}
+
+/* In the middle of all that cameras see of the chunk. */
+static double find_footprint(const kiln_refine_views *v)
+{
+    double nearest[KILN_REFINE_POINTS];
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < v->n_points; i++) {
+        double least = 1e300;
+        for (uint32_t c = 0; c < v->n_cameras; c++) {
+            double pixel[2];
+            const double footprint = kiln_vec3_distance(v->points[i], v->views[c].centre) / v->views[c].fx;
+            if (footprint < least && find_pixel(&v->views[c], v->near_m, v->points[i], pixel)) least = footprint;
+        }
+        if (least < 1e300) nearest[n++] = least;
+    }
+    qsort(nearest, n, sizeof *nearest, by_value);
+    return n > 0 ? nearest[n / 2] : 0;
+}
+
+/* Pixels of an axis of a window, from `from` on: the chunk with a border about it, or a part that `noise` picks. */
+static uint32_t cut_window(const stretch *chunk, double scale, uint32_t whole, double noise, uint32_t *from)
+{
+    const double border = BORDER + (chunk->hi - chunk->lo) * scale / 8;
+    const double lo = kiln_clamp_f64(floor(chunk->lo * scale - border), 0, whole - 1);
+    const double hi = kiln_clamp_f64(ceil(chunk->hi * scale + border), lo + 1, whole);
+    const double spare = hi - lo - KILN_REFINE_WINDOW;
+    *from = (uint32_t)(lo + (spare > 0 ? floor(noise * (spare + 1)) : 0));
+    return spare > 0 ? KILN_REFINE_WINDOW : (uint32_t)(hi - lo);
+}
+
+static uint32_t whole_pixels(double of_camera, double size)
+{
+    return (uint32_t)kiln_clamp_f64(floor(of_camera * size + 0.5), 1, 1 << 20);
+}
+
+bool kiln_refine_window_make(const kiln_refine_views *v, uint32_t which, uint32_t half, kiln_refine_window *out)
+{
+    static const double origin[3] = {0};
+    const kiln_refine_camera *c = &v->views[which];
+    stretch across, down;
+    double t[3];
+    uint32_t left, top, halves = half;
+    if (!find_chunk(v, c, &across, &down)) return false;
+    const double wide0 = across.hi - across.lo, high0 = down.hi - down.lo, largest = wide0 > high0 ? wide0 : high0;
+    while (largest * kiln_refine_size(halves) > KILN_REFINE_MOST) halves++;
+    const double size = kiln_refine_size(halves);
+    const uint32_t width = whole_pixels(c->width, size), height = whole_pixels(c->height, size);
+    const double sx = width / c->width, sy = height / c->height;
+    const double intrinsics[4] = {c->fx * sx, c->fy * sy, c->cx * sx, c->cy * sy};
+    if ((across.hi - across.lo) * sx < LEAST && (down.hi - down.lo) * sy < LEAST) return false;
+    const uint32_t wide = cut_window(&across, sx, width, kiln_refine_noise(which, half, 0), &left);
+    const uint32_t high = cut_window(&down, sy, height, kiln_refine_noise(which, half, 1), &top);
+    kiln_pose_translation(c->r, c->centre, t);
+    kiln_view_init(&out->view, c->r, t, origin, intrinsics, width, height, v->near_m, v->far_m);
+    out->size = size;
+    out->cut = kiln_view_cut_to(&out->view, left, top, wide, high);
     return true;
 }
 
-/* The same at some row of the chunk that the camera has in its picture: one of TRIES that noise picks. */
-static bool set_view_of_row(const kiln_refine_unit *u, const kiln_refine_camera *c, const kiln_coarsen_rows *rows, uint32_t seed,
-                            kiln_refine_view *v)
+/* ---- choosing -------------------------------------------------------------------------------------------------------------- */
+/* The camera's neighbour number `rank` (0: the nearest) of those that look less than 60 degrees elsewhere, or the last there is.
+ * NULL: there is none. */
+static const kiln_refine_camera *neighbour_of(const kiln_refine_views *v, uint32_t camera, uint32_t rank)
 {
-    for (uint32_t turn = 0; turn < TRIES; turn++) {
-        const uint64_t row = (uint64_t)(kiln_refine_noise(seed, turn, 7) * (double)rows->n);
-        const double point[3] = {(double)rows->means[row], (double)rows->means[rows->n + row],
-                                 (double)rows->means[2 * rows->n + row]};
-        if (set_view(u, c, point, v)) return true;
+    const kiln_refine_camera *const c = &v->views[camera], *found = NULL;
+    double above = -1;
+    for (uint32_t turn = 0; turn <= rank; turn++) {
+        const kiln_refine_camera *next = NULL;
+        double least = 1e300;
+        for (uint32_t i = 0; i < v->n_cameras; i++) {
+            const kiln_refine_camera *o = &v->views[i];
+            const double d = kiln_vec3_distance(c->centre, o->centre);
+            if (i == camera || !(kiln_vec3_dot(c->r + 6, o->r + 6) > 0.5) || d <= above || d >= least) continue;
+            least = d;
+            next = o;
+        }
+        if (!next) return found;
+        above = least;
+        found = next;
     }
-    return false;
+    return found;
 }
 
-/* Stands between two views that see the middle from less than a right angle apart, as far from it and as fine as both. */
-static bool set_between(const kiln_refine_view *a, const kiln_refine_view *b, double share, kiln_refine_view *v)
+/* Rows right, down, forward between two cameras' ; false: they are opposite. */
+static bool turn_between(const double a[9], const double b[9], double share, double r[9])
 {
-    const double *const middle = a->point;
-    double to_a[3], to_b[3];
-    if (!a->of_all || !b->of_all) return false;
-    *v = *a;
-    for (int i = 0; i < 3; i++) {
-        to_a[i] = a->centre[i] - middle[i];
-        to_b[i] = b->centre[i] - middle[i];
-    }
-    if (!(kiln_vec3_dot(to_a, to_b) > 0)) return false;
-    const double away_a = kiln_vec3_length(to_a), away_b = kiln_vec3_length(to_b), away = share * away_a + (1 - share) * away_b;
-    for (int i = 0; i < 3; i++) {
-        v->centre[i] = share * to_a[i] / away_a + (1 - share) * to_b[i] / away_b;
-        v->right[i] = share * a->right[i] + (1 - share) * b->right[i];
-    }
-    if (!kiln_vec3_normalise(v->centre)) return false;
-    for (int i = 0; i < 3; i++) v->centre[i] = middle[i] + v->centre[i] * away;
-    v->focal = away / (share * (away_a / a->focal) + (1 - share) * (away_b / b->focal));
+    for (int i = 0; i < 9; i++) r[i] = a[i] + share * (b[i] - a[i]);
+    if (!kiln_vec3_normalise(r + 6)) return false;
+    kiln_vec3_cross(r + 6, r, r + 3);
+    if (!kiln_vec3_normalise(r + 3)) return false;
+    kiln_vec3_cross(r + 3, r + 6, r);
     return true;
 }
 
 static void add_between(kiln_refine_views *v)
 {
-    const uint32_t n = v->n_cameras;
-    for (uint32_t turn = 0; n > 1 && turn < 8 * KILN_REFINE_VIEWS && v->n < KILN_REFINE_VIEWS; turn++) {
-        const uint32_t a = (uint32_t)(kiln_refine_noise(turn, n, 0) * n), b = (uint32_t)(kiln_refine_noise(turn, n, 1) * n);
-        v->n += a != b && set_between(&v->views[a], &v->views[b], kiln_refine_noise(turn, n, 2), &v->views[v->n]);
+    for (uint32_t turn = 0; v->n_cameras > 0 && v->n < KILN_REFINE_VIEWS; turn++) {
+        const uint32_t camera = turn % v->n_cameras;
+        kiln_refine_camera *out = &v->views[v->n++];
+        const kiln_refine_camera *a = &v->views[camera],
+                                 *b = neighbour_of(v, camera, (uint32_t)(4 * kiln_refine_noise(turn, 0, 7)));
+        const double share = 0.25 + 0.5 * kiln_refine_noise(turn, 1, 7);
+        double r[9];
+        *out = *a;
+        if (!b || !turn_between(a->r, b->r, share, r)) continue;
+        memcpy(out->r, r, sizeof r);
+        for (int i = 0; i < 3; i++) out->centre[i] = a->centre[i] + share * (b->centre[i] - a->centre[i]);
     }
 }
 
-/* Other parts of the chunk, where cameras are too few or stand within it. */
-static void add_rows(const kiln_refine_unit *u, const kiln_coarsen_rows *level0, kiln_refine_views *v)
+void kiln_refine_views_make(const kiln_refine_unit *u, const kiln_coarsen_rows *level0, kiln_refine_views *out)
 {
-    for (uint32_t turn = 0; u->n_cameras > 0 && turn < 2 * KILN_REFINE_VIEWS && v->n < KILN_REFINE_VIEWS; turn++)
-        v->n += set_view_of_row(u, &u->cameras[turn % u->n_cameras], level0, 1000 + turn, &v->views[v->n]);
-}
-
-kiln_status kiln_refine_views_make(const kiln_refine_unit *u, const kiln_coarsen_rows *level0, kiln_refine_views *out,
-                                   kiln_error *err)
-{
-    double middle[3];
+    const uint64_t n = level0->n, every = n / KILN_REFINE_POINTS + 1;
     *out = (kiln_refine_views){.near_m = (float)u->near_m, .far_m = kiln_profiles[u->profile].far_m};
-    if (level0->n == 0) return KILN_OK;
-    KILN_TRY(find_box(level0, out, err));
-    for (int i = 0; i < 3; i++) middle[i] = 0.5 * (out->box_min[i] + out->box_max[i]);
+    for (uint64_t row = 0; row < n; row += every) {
+        for (uint64_t k = 0; k < 3; k++) out->points[out->n_points][k] = (double)level0->means[k * n + row];
+        out->n_points++;
+    }
     for (uint32_t i = 0; i < u->n_cameras && out->n < KILN_REFINE_CAMERAS; i++) {
-        kiln_refine_view *v = &out->views[out->n];
-        const bool all = set_view(u, &u->cameras[i], middle, v);
-        if (!all && !set_view_of_row(u, &u->cameras[i], level0, i, v)) continue;
-        v->of_all = all;
-        out->n++;
+        stretch across, down;
+        if (find_chunk(out, &u->cameras[i], &across, &down)) out->views[out->n++] = u->cameras[i];
     }
     out->n_cameras = out->n;
+    out->footprint = find_footprint(out);
     add_between(out);
-    add_rows(u, level0, out);
-    return KILN_OK;
 }

@@ -72,7 +72,7 @@ void cpu_plain_project(const kiln_project_args *a, unsigned threads, uint8_t *se
 {
     kiln_lens l;
     uint64_t kept = 0;
-    kiln_project_lens(&l, a->view, a->profile, a->antialiased);
+    kiln_project_lens(&l, a->view, &a->cut, a->profile, a->antialiased);
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < (int64_t)a->n; i++) seen[i] = project_row(a, &l, (uint64_t)i, &a->splats[i]);
     for (uint64_t i = 0; i < a->n; i++)

@@ -8,6 +8,7 @@ own gets 40 on three rings about it, every eighth for tests. --bare bakes withou
 
   --build NAME=FOLDER   a build's folder of programs, build/bin by default; several: columns side by side, the last minus the first
   --lod 'OPTIONS'       for kiln-lod            --max N    Gaussians of a chunk (65536)
+  --refine STEPS        each build's levels as merged and refined, side by side, and what the view loses that loses most
   --levels '1 2 3 4'    --antialiased           --shrink F pictures of this share of the cameras' size (for trials)
   --auto 'X ...'        instead of levels: what --level dB:X draws at 1, 1/2, 1/4, 1/8 of the size and from 2, 4, 8 times the
                         distance: share of the rows, mean (least) dB; * where the mean is out of X - 1 .. X + 4 or a view below X - 3
@@ -26,6 +27,7 @@ parser.add_argument("scenes", nargs="+", metavar="SCENE")
 parser.add_argument("--build", action="append", metavar="NAME=FOLDER")
 parser.add_argument("--lod", default="", metavar="OPTIONS")
 parser.add_argument("--max", type=int, default=65536)
+parser.add_argument("--refine", type=int, default=0, metavar="STEPS")
 parser.add_argument("--levels", default="1 2 3 4")
 parser.add_argument("--auto", default="")
 parser.add_argument("--chunked", type=int, default=0)
@@ -180,8 +182,7 @@ def draw(build, manifest, cameras, level, folder):
 
 def compare(build, full, part):
     pictures = json.loads(kiln(build, "compare", full, part, "--json"))["pictures"]
-    psnr = [99.0 if p["psnr"] is None else p["psnr"] for p in pictures]
-    return sum(psnr) / len(psnr), min(psnr)
+    return [99.0 if p["psnr"] is None else p["psnr"] for p in sorted(pictures, key=lambda p: p["a"])]
 
 
 def count_at(manifest, level):
@@ -241,7 +242,8 @@ def auto_cell(scene, build, manifest, size, distance, max_rows):
     made = []
     for x in o.auto.split():
         shown = [v["detail"] for v in json.loads(draw(build, manifest, cameras, "dB:" + x, part))["views"]]
-        mean, least = compare(build, full, part)
+        of_views = compare(build, full, part)
+        mean, least = sum(of_views) / len(of_views), min(of_views)
         shutil.rmtree(part)
         made.append(dict(x=float(x), drawn=sum(d["rows"] for d in shown) / max(1, sum(d["full"] for d in shown)), mean=mean, least=least,
                          finest=min(min([l["level"] for l in d["levels"]], default=0) for d in shown)))
@@ -269,23 +271,31 @@ def auto_scene(name, max_rows):
     return figures
 
 
+def columns():
+    """Name, folder and options of kiln-lod of each column."""
+    for build, folder in builds.items():
+        yield build, folder, o.lod
+        if o.refine:
+            yield "refined" if len(builds) == 1 else build + "+", folder, "%s --refine %d" % (o.lod, o.refine)
+
+
 def one(name):
     scene = pathlib.Path(name).name
     source, figures = scene_folder(name), {}
     any_build = list(builds.values())[0]
     with_cameras = bake(any_build, source, scratch / scene / ("cameras_%d.db" % o.max))
-    for build, folder in builds.items():
+    for build, folder, options in columns():
         manifest = scratch / scene / ("levels_%d.db" % os.getpid())
         if o.bare:
             bare = bake(any_build, rows_alone(source), scratch / scene / ("bare_%d.db" % o.max))
             shutil.copy(bare, manifest)
         else:
             shutil.copy(with_cameras, manifest)
-        kiln(folder, "lod", manifest, "--antialiased", "on" if o.antialiased else "off", "--profile", "inria", *shlex.split(o.lod))
+        kiln(folder, "lod", manifest, "--antialiased", "on" if o.antialiased else "off", "--profile", "inria", *shlex.split(options))
         of = figures.setdefault(build, {})
         for k in levels:
             measure(scene, folder, manifest, k, k, of)
-        if o.peer and build == list(builds)[-1]:
+        if o.peer and build == list(columns())[-1][0]:
             peers(scene, manifest, figures)
         manifest.unlink()
     return figures
@@ -303,12 +313,16 @@ else:
     print("%-10s %-9s %s" % ("scene", "build", "".join("%-18s" % ("%s k = %d" % (s, k)) for s in ("full", "small") for k in levels)))
 for name in o.scenes:
     everything[name] = one(name)
-    first = None
+    first = merged = None
     for build, of in everything[name].items():
         cells = [of["%s %d" % (s, k)] for s in ("full", "small") for k in levels]
-        first = first or cells
-        line = "".join("%-18s" % ("%.2f %+.2f (%.1f)" % (m, m - f[0], w)) for (m, w), f in zip(cells, first))
+        first, mean = first or cells, lambda c: sum(c) / len(c)
+        line = "".join("%-18s" % ("%.2f %+.2f (%.1f)" % (mean(c), mean(c) - mean(f), min(c))) for c, f in zip(cells, first))
         print("%-10s %-9s %s" % (pathlib.Path(name).name[:10], build, line.rstrip()), flush=True)
+        if o.refine and merged:
+            worst = "".join("%-18s" % ("%+.2f" % min(a - b for a, b in zip(c, m))) for c, m in zip(cells, merged))
+            print("%-10s %-9s %s" % ("", "a view", worst.rstrip()), flush=True)
+        merged = cells if not merged else None
 if o.json:
     json.dump(everything, open(o.json, "w"), indent=1)
 if not o.dir:

@@ -250,7 +250,7 @@ static void splats_follow_differences(void **state)
 static void project64(const world *w, const drawn *d, const double *p, splat64 *s)
 {
     kiln_lens lens;
-    kiln_project_lens(&lens, &w->view, KILN_PROFILE_INRIA, 0);
+    kiln_project_lens(&lens, &w->view, &(kiln_view_cut){0}, KILN_PROFILE_INRIA, 0);
     for (uint64_t i = 0; i < d->n; i++) {
         const uint32_t row = d->splats[i].row;
         const double *g = p + row * (PLANES + 1); /* mean 3, log scale 3, quaternion 4, logit, colours 12 */
