@@ -7,7 +7,7 @@
 cd "$KILN_TMP" || exit 1
 pixels() { sed -n 's/.*"pixels": "\([0-9a-f]*\)".*/\1/p' report.json; }
 draw() { # DEVICES FOLDER ARGUMENTS...: FOLDER - is none
-    local devices=$1 to=(-o "$2"); shift 2
+    local devices=$1 to=(-w -o "$2"); shift 2
     [ "${to[1]}" != - ] || to=()
     on "$devices" render x.db --cameras s/cameras.json "${to[@]}" "$@"
 }
@@ -43,7 +43,7 @@ for size in 645x401 331x198; do
     for stream in raw y4m 'raw --crop 101x77+30+20' 'raw --background white'; do # whose bytes the GPU makes, where nothing is cut out
         for devices in cpu cuda; do
             # shellcheck disable=SC2086
-            on "$devices" render x.db --cameras s/cameras.json -o "$devices.stream" --format $stream
+            on "$devices" render x.db --cameras s/cameras.json -w -o "$devices.stream" --format $stream
         done
         [ "$(stat -c %s cpu.stream)" -ge $((9 * 101 * 77 * 3 / 2)) ] && cmp cpu.stream cuda.stream || fail "$size: streams of $stream differ"
     done
