@@ -8,7 +8,7 @@ cd "$KILN_TMP" || exit 1
 pixels() { sed -n 's/.*"pixels": "\([0-9a-f]*\)".*/\1/p' report.json; }
 draw() { # DEVICES FOLDER ARGUMENTS...: FOLDER - is none
     local devices=$1 to=(-w -o "$2"); shift 2
-    [ "${to[1]}" != - ] || to=()
+    [ "${to[2]}" != - ] || to=()
     on "$devices" render x.db --cameras s/cameras.json "${to[@]}" "$@"
 }
 # forms FORMAT...: files and digests of both devices are the same
