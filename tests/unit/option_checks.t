@@ -9,6 +9,11 @@ import json, os, subprocess, sys
 free = {
     ("export", "add"): "paths of manifests: the program's check opens them",
     ("slurm", "sbatch"): "options of another program",
+    ("slurm", "sbatch-task"): "options of another program",
+    ("slurm", "sbatch-round"): "options of another program",
+    ("slurm", "wrapper"): "a command of the site",
+    ("slurm", "setup"): "a file that the site's shell reads",
+    ("slurm", "mail"): "an address for another program",
     ("pipeline", "stages"): "names of stages: chosen before anything else is done",
 }
 folder = sys.argv[1]
