@@ -160,7 +160,7 @@ kiln_status kiln_exposures_find(kiln_dataset *d, const char *cameras, kiln_error
         st = tell(d, path, &e, err);
         if (st == KILN_OK) st = kiln_dataset_add_source(d, path, KILN_EXPOSURE_ROLE, err);
     } else if (st == KILN_E_INPUT) {
-        kiln_dataset_note(d, "exposures are not used: %s", why.msg);
+        kiln_dataset_note_meaning(d, "exposures are not used: %s", why.msg);
         st = kiln_dataset_add_finding(d, path, "exposure", false, "unreadable", why.msg, err);
     } else {
         st = kiln_fail(err, st, "%s", why.msg);
