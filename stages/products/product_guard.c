@@ -88,8 +88,8 @@ static bool is_below(const char *path, const char *above)
     return above[0] && strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Of a path that is not there: the part behind the nearest folder above that is. real: where that folder is; "" if it cannot be said.
- */
+/* Of a path that is not there: the part behind the nearest folder above that is. real: where that folder is; "" if it cannot be
+ * said. */
 static const char *part_to_be(const char *path, char real[KILN_PATH_MAX])
 {
     char above[KILN_PATH_MAX];

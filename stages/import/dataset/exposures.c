@@ -70,8 +70,7 @@ void kiln_exposures_release(kiln_exposures *e)
     *e = (kiln_exposures){0};
 }
 
-/* ---- cameras ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cameras ----------------------------------------------------------------------------------------------------- */
 static const kiln_exposure *find(const kiln_exposures *e, const char *name)
 {
     kiln_exposure key;
@@ -119,8 +118,7 @@ kiln_status kiln_exposures_match(const kiln_exposures *e, const kiln_camera *cam
     return KILN_OK;
 }
 
-/* ---- of a data set --------------------------------------------------------------------------------------------------------------
- */
+/* ---- of a data set ----------------------------------------------------------------------------------------------- */
 static kiln_status tell(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
 {
     const kiln_exposure **of = NULL;

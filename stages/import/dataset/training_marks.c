@@ -23,8 +23,7 @@ static const struct {
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
-/* ---- a scalar -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- a scalar ---------------------------------------------------------------------------------------------------- */
 static bool take_quoted(const char *at, const char *end, char *out, size_t room)
 {
     const char *close = memchr(at + 1, *at, (size_t)(end - at - 1));
@@ -63,8 +62,7 @@ bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, cha
     return false;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 static bool says_yes(const char *value)
 {
     static const char *const words[] = {"antialiased", "true", "yes", "on", "1"};
