@@ -23,10 +23,8 @@ const kiln_opt kiln_print_options[] = {PRINT_ROWS, {NULL, 0, KILN_OPT_END, NULL,
 
 const kiln_opt kiln_common_options[] = {
     {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
-     "where to compute: auto (a GPU if there is one and the work is worth opening it; for import, prune and chunk the CPU if it "
-     "has "
-     "eight threads), cpu, "
-     "cuda (the first GPU), all (GPUs), or a list of GPUs by number or UUID such as 0,2",
+     "which GPUs compute: auto (one if there is one and the work is worth opening it), cpu (none), cuda (the first), all, or a "
+     "list by number or UUID such as 0,2; what packs, such as import and chunk, is on the CPU in any case",
      KILN_DEVICE},
     {"device", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
      KILN_HIDDEN | KILN_DEVICE},

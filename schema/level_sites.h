@@ -29,7 +29,7 @@ struct kiln_level_sites {
         float least; /* distance below which it is not seen: the radius of that ball */
         float reach; /* mean distance of the run's rows from it */
     } site[KILN_LEVEL_SITES];
-    float core_min[3], core_max[3]; /* box of the rows without a sixteenth of them at each end of each axis, whatever lies far out */
+    float core_min[3], core_max[3]; /* box of the rows without a sixteenth at each end of each axis */
 };
 
 /* Rows [first, first + count) of planar arrays of n rows; weights and visibility may be NULL: all rows are alike. */

@@ -5,8 +5,9 @@
  * check    volatile; removes the file of a group that an earlier run has left, if it is not sound
  * scatter  volatile; leaves the planes of a group of blocks, in the order of the chunks, in memory that the workers share or,
  *          where the layer's planes do not fit into memory or tasks on other hosts read them, in the scratch folder (groups.h)
- * sums     what the rows of a block add to each chunk (row_sums.h): read from its group, or from the block where nothing is
- * scattered gather   the planes of a chunk
+ * sums     what the rows of a block add to each chunk (row_sums.h): read from its group, or from the block where
+ *          nothing is scattered
+ * gather   the planes of a chunk
  */
 #ifndef KILN_STAGES_CHUNK_UNITS_H
 #define KILN_STAGES_CHUNK_UNITS_H

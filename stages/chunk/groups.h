@@ -5,8 +5,8 @@
  * So blocks are read once, some at a time; these are a group. From a group three arrays are made,
  *
  *   slices  kiln_slice [n_chunks]  which of the group's rows, taken in the order of the chunks, are of chunk i, and their hash
- *   rows                        chunk after chunk; in each its rows of this group, plane after plane, component after
- *                               component
+ *   rows                           chunk after chunk; in each its rows of this group, plane after plane, component after
+ *                                  component
  *   sums    kiln_row_sum           block after block: what it adds to each of the n_chunks chunks (row_sums.h), and a hash of that
  *
  * which are written once, in order, and a chunk reads one slice of each group. If memory has room, groups lie one behind the other

@@ -88,7 +88,8 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     find_kept(p, &c);
     if (folds && !from_source) c.kept[0] = '\0';
     c.kept_always = folds && c.kept[0];
-    if (use.role == KILN_ROLE_MEAN && p->moved) c.type = p->e->keep_origin || p->e->inria_columns ? KILN_TYPE_F32 : KILN_TYPE_F64;
+    if (use.role == KILN_ROLE_MEAN && p->moved)
+        c.type = p->e->keep_origin || (p->e->inria_columns && p->f->splats) ? KILN_TYPE_F32 : KILN_TYPE_F64;
     bool whole_number = c.type != KILN_TYPE_F32 && c.type != KILN_TYPE_F64;
     if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32; /* a stage may have changed it */
     if (use.role == KILN_ROLE_MEAN && c.type == KILN_TYPE_F32) c.kept[0] = '\0';

@@ -1,5 +1,6 @@
 /* ply_writer -- a layer as one binary PLY. Every row has its place: header + rank * row size. In baked order, or where the layer
  * itself is in the order of its source, a chunk is one piece of the file; else its rows are scattered (row_scatter.h). */
+#include "stages/export/float_places.h"
 #include "stages/export/ply_table.h"
 #include "stages/export/row_scatter.h"
 #include "stages/export/writer.h"
@@ -30,6 +31,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     kiln_ply_table table;
     kiln_status st = kiln_ply_table_plan(p->e, &table, p->notes, err);
+    if (st == KILN_OK && p->e->inria_columns && table.splats && !p->e->keep_origin) st = kiln_float_places_note(p, err);
     if (st == KILN_OK) st = kiln_scatter_plan(p->e, table.header.size, table.row_bytes, p->plan, err);
     kiln_ply_table_release(&table);
     return st;

@@ -167,8 +167,7 @@ static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, double bud
     return st;
 }
 
-/* ---- the heap: least slope first, then lowest node ----------------------------------------------------------------------------
- */
+/* ---- the heap: least slope first, then lowest node --------------------------------------------------------------- */
 static bool before(const chooser *c, uint32_t a, uint32_t b)
 {
     const double x = c->places[a].slope, y = c->places[b].slope;

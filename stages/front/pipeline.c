@@ -281,7 +281,7 @@ static kiln_status keep_origin(kiln_bake *b, size_t s, kiln_error *err)
     if (kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
         return KILN_OK; /* export says why */
     KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
-    KILN_GO(has_parameter(m, "export", "keep-origin", &said, err));
+    if (!is_typed(b, s, "reset")) KILN_GO(has_parameter(m, "export", "keep-origin", &said, err)); /* else export forgets it */
     KILN_GO(kiln_scene_get(m, scene, err));
     if (!said && (scene->origin[0] != 0 || scene->origin[1] != 0 || scene->origin[2] != 0)) {
         char *word;

@@ -6,6 +6,8 @@
 
 enum { LEAST, LARGEST };
 
+static const char likely[] = "the values look activated already";
+
 static void begin_range(float range[2])
 {
     range[LEAST] = HUGE_VALF;
@@ -59,11 +61,12 @@ void kiln_activation_note(const kiln_activation *a, kiln_source_info *info)
     const size_t used = strlen(info->notes);
     if (!kiln_activation_is_likely(a)) return;
     snprintf(info->notes + used, sizeof info->notes - used,
-             "%sthe values look activated already: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s "
-             "are %.3g "
-             "to %.3g; a PLY holds logits and logarithms, and as such these Gaussians are far too large: --activated takes them as "
+             "%s%s: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s are %.3g to %.3g; a PLY holds "
+             "logits and logarithms, and as such these Gaussians are far too large: --activated takes them as "
              "opacities and lengths",
-             used ? "; " : "", (unsigned long long)a->n, (double)a->opacity[LEAST], (double)a->opacity[LARGEST],
+             used ? "; " : "", likely, (unsigned long long)a->n, (double)a->opacity[LEAST], (double)a->opacity[LARGEST],
              (double)a->scale[LEAST], (double)a->scale[LARGEST], are_colours(a) ? "colours" : "lengths of quaternions",
              (double)(are_colours(a) ? a->colour : a->length)[LEAST], (double)(are_colours(a) ? a->colour : a->length)[LARGEST]);
 }
+
+const char *kiln_activation_noted(const char *notes) { return strstr(notes, likely); }

@@ -20,5 +20,7 @@ void kiln_activation_add(const kiln_rows *rows, kiln_dialect dialect, kiln_activ
 bool kiln_activation_is_likely(const kiln_activation *a);
 /* Where it is likely, appends the sentence with the numbers to info->notes. */
 void kiln_activation_note(const kiln_activation *a, kiln_source_info *info);
+/* That sentence in such notes, which it ends; NULL: it is not there. */
+const char *kiln_activation_noted(const char *notes);
 
 #endif

@@ -98,8 +98,9 @@ static const struct kiln_foreign kinds[] = {
      {{.begins = "{", .words = {"\"totalSplats\"", "\"totalLevels\""}}, {.begins = "{", .words = {"\"lod_3dgs_info\""}}}},
     {"gsplat-checkpoint",
      KILN_FOREIGN_SCENE,
-     "a checkpoint of gsplat, which only PyTorch reads",
-     "write its Gaussians as PLY: train with simple_trainer.py --save_ply, or hand what is under \"splats\" to "
+     "a checkpoint of gsplat",
+     "only PyTorch reads it; have its Gaussians written as PLY: train with simple_trainer.py --save_ply, or hand what is under "
+     "\"splats\" to "
      "gsplat.export_splats(..., format=\"ply\", save_to=\"scene.ply\"); results/ply/point_cloud_N.ply may be there already",
      "*.pt *.pth *.ckpt",
      "",
@@ -108,8 +109,8 @@ static const struct kiln_foreign kinds[] = {
      {{.entry = "*/data.pkl", .words = {"splats"}}}},
     {"nerfstudio-checkpoint",
      KILN_FOREIGN_SCENE,
-     "a checkpoint of nerfstudio, which only PyTorch reads",
-     "write its Gaussians as PLY: ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR",
+     "a checkpoint of nerfstudio",
+     "only PyTorch reads it; have its Gaussians written as PLY: ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR",
      "*.pt *.pth *.ckpt",
      "",
      false,
@@ -117,10 +118,10 @@ static const struct kiln_foreign kinds[] = {
      {{.entry = "*/data.pkl", .words = {"_model."}}, {.entry = "*/data.pkl", .words = {"gauss_params"}}}},
     {"checkpoint",
      KILN_FOREIGN_SCENE,
-     "a checkpoint of PyTorch, which only the trainer that wrote it reads",
-     "have that trainer write its Gaussians as PLY: INRIA's train.py leaves point_cloud/iteration_N/point_cloud.ply, nerfstudio "
-     "has "
-     "ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR, gsplat simple_trainer.py --save_ply",
+     "a checkpoint of PyTorch",
+     "only the trainer that wrote it knows what is in it; have that trainer write its Gaussians as PLY: INRIA's train.py leaves "
+     "point_cloud/iteration_N/point_cloud.ply, nerfstudio has ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR, "
+     "gsplat simple_trainer.py --save_ply",
      "*.pt *.pth *.ckpt",
      "pt pth ckpt",
      false,
@@ -128,8 +129,9 @@ static const struct kiln_foreign kinds[] = {
      {{.entry = "*/data.pkl"}, {.entry = "data.pkl"}, {.begins = "\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"}}},
     {"npz",
      KILN_FOREIGN_SCENE,
-     "an archive or array of NumPy, whose names are its program's own",
-     "write its Gaussians as PLY, for example with gsplat.export_splats(means, scales, quats, opacities, sh0, shN, format=\"ply\", "
+     "an archive or array of NumPy",
+     "its names are its program's own: write its Gaussians as PLY, for example with gsplat.export_splats(means, scales, quats, "
+     "opacities, sh0, shN, format=\"ply\", "
      "save_to=\"scene.ply\")",
      "*.npz *.npy",
      "npz npy",
@@ -157,8 +159,9 @@ static const struct kiln_foreign kinds[] = {
      {{0}}},
     {"scaffold-gs",
      KILN_FOREIGN_SCENE,
-     "a PLY of Scaffold-GS: anchors, of which networks make Gaussians anew for each view",
-     "the networks lie in .pt files beside it and no program turns them into fixed Gaussians: train the scene with a method that "
+     "a PLY of anchors of Scaffold-GS",
+     "networks make Gaussians of anchors anew for each view; they lie in .pt files beside it, and no program makes fixed Gaussians "
+     "of them: train the scene with a method that "
      "keeps Gaussians (INRIA, gsplat, splatfacto)",
      "",
      "",

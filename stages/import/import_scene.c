@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
+#include "stages/import/activation.h"
 #include "stages/import/dataset/findings.h"
 
 #include <math.h>
@@ -262,6 +264,8 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(put_count(report, "images_read", i->data.frames_read, err)); /* COLMAP's word for a frame */
     KILN_TRY(put_count(report, "images_dropped", i->data.frames_dropped, err));
     KILN_TRY(kiln_findings_json(&i->data, report, err));
+    const char *activated = kiln_activation_noted(i->scan.info.notes);
+    if (activated) KILN_TRY(kiln_meaning_put(report, err, "%s", activated));
     say_counts(i);
     return KILN_OK;
 }

@@ -88,36 +88,42 @@ static bool is_below(const char *path, const char *above)
     return above[0] && strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
+/* Of a path that is not there: the part behind the nearest folder above that is. real: where that folder is; "" if it cannot be
+ * said. */
+static const char *part_to_be(const char *path, char real[KILN_PATH_MAX])
+{
+    char above[KILN_PATH_MAX];
+    (void)snprintf(above, sizeof above, "%s", path);
+    for (char *slash; (slash = strrchr(above, '/'));) {
+        slash[slash == above] = '\0'; /* the root keeps its '/' */
+        if (real_path(above, real)) return path + (slash - above) + 1;
+        if (slash == above) break;
+    }
+    if (path[0] == '/' || !real_path(".", real)) real[0] = '\0';
+    return path;
+}
+
 /* What a folder that is not there would be, by the nearest that is. to_be: its path then, without links. */
 static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path, char to_be[KILN_PATH_MAX])
 {
-    char above[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    char real[KILN_PATH_MAX];
+    const char *rest = part_to_be(path, real);
     to_be[0] = '\0';
-    (void)snprintf(above, sizeof above, "%s", path);
-    for (;;) {
-        char *const slash = strrchr(above, '/');
-        if (slash == above)
-            above[1] = '\0';
-        else if (slash)
-            *slash = '\0';
-        else
-            (void)snprintf(above, sizeof above, ".");
-        if (real_path(above, real)) break;
-        if (!slash || slash == above) return KILN_FOLDER_OTHER;
-    }
-    const size_t n = strcmp(above, ".") == 0 && path[0] != '.' ? 0 : strlen(above);
-    if (snprintf(to_be, KILN_PATH_MAX, "%s/%s", real, path + n + (path[n] == '/')) >= KILN_PATH_MAX) to_be[0] = '\0';
+    if (!real[0]) return KILN_FOLDER_OTHER;
+    if (snprintf(to_be, KILN_PATH_MAX, "%s/%s", real, rest) >= KILN_PATH_MAX) to_be[0] = '\0';
     /* the bake's own folder may be one of photos; folders that it gets are the bake's */
     if (strcmp(real, g->bake) == 0) return KILN_FOLDER_OTHER;
     const kiln_scene_folder is = kiln_scene_files_folder(g->scene, real);
     return is == KILN_FOLDER_OF_PHOTOS || is == KILN_FOLDER_IN_PHOTOS ? KILN_FOLDER_IN_PHOTOS : KILN_FOLDER_OTHER;
 }
 
-/* "new/../images" is no place until new/ is made, and images/ then. */
+/* "new/../images" is no place until new/ is made, and images/ then. What is there may go up: "../tower/new". */
 static bool goes_up(const char *path)
 {
-    for (const char *at = path; (at = strstr(at, "..")); at += 2)
-        if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
+    char real[KILN_PATH_MAX];
+    const char *rest = part_to_be(path, real);
+    for (const char *at = rest; (at = strstr(at, "..")); at += 2)
+        if ((at == rest || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
     return false;
 }
 

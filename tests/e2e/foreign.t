@@ -60,5 +60,5 @@ cp s/scene.ply tiled && must 0 "$KILN_BIN/kiln-import" tiled two.db
 says '200 Gaussians' err
 
 must 0 kiln import --list-formats
-says '^\(not read\) +\*\.pt \*\.pth \*\.ckpt a checkpoint of nerfstudio, .*ns-export' out
+says '^\(not read\) +\*\.pt \*\.pth \*\.ckpt a checkpoint of nerfstudio; .*ns-export' out
 exit 0

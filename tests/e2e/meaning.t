@@ -1,6 +1,6 @@
 #!/bin/bash
 # What changes the meaning of results is said by its stage, again at the end of kiln pipeline, also when nothing was to be done, and in the
-# report: photos that are missing, a background that does not fit, exposures, points that nobody has trained.
+# report: photos that are missing, a background that does not fit, exposures, masks and values that look wrong, points that nobody has trained.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 root=$PWD
@@ -28,6 +28,24 @@ block render '1 of 4 pictures are compared as exposure.json says'
 must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
 grep -q 'what changes the meaning' err && fail "nothing changes it: $(cat err)"
 grep -q 'What changes the meaning' s.bake/report.html && fail 'the report says so still'
+
+# what a training left and what is not used of it
+echo '{"cam0.png": [[1' >s/exposure.json
+mkdir s/masks && cp s/cam0.png s/masks/of_cam0.png
+must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
+block import 'exposures are not used: '
+block import ".*/masks.* holds 1 picture, and none is the mask of a photo"
+rm -r s/masks s/exposure.json
+
+# values that look activated
+python3 "$root/tests/e2e/dialects.py" "$KILN_TMP" || fail dialects
+rm -rf s.bake
+must 0 pipeline activated.ply --out s.bake
+block import 'the values look activated already'
+rm -rf s.bake
+must 0 pipeline activated.ply --out s.bake --activated
+grep -q 'what changes the meaning' err && fail "--activated: $(cat err)"
+rm -rf s.bake
 
 # points
 mkdir -p p

@@ -22,6 +22,13 @@ done
 grep -q "leads through '..'" err || fail "$(cat err)"
 stays s "a path through .."
 must 0 kiln export $db -o z/../beside.ply # all of it is there
+# what is there may go up: a scene and a bake are named from a folder beside them
+cp -r s z/fresh && rm -r z/fresh/bake && mkdir z/work
+(cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --quiet) || fail "a scene by a path through .."
+(cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --out ../a/b --quiet) || fail "a bake by a path through .."
+[ -f z/fresh/bake/export/scene.ply ] && [ -f z/a/b/export/scene.ply ] || fail "the bakes lie elsewhere"
+(cd z/work && must 2 kiln render ../fresh/bake/manifest.db -o ../fresh/masks/new/ -w) || exit 1
+(cd z/work && must 2 kiln export ../fresh/bake/manifest.db -o ../new/../fresh/scene.ply -w) || exit 1
 
 # ---- where the next import looks for photos -----------------------------------------------------------------------------------------
 for place in s/view_00.png s/masks/view_00.png s/images_4/view_00.png s/images/new.png; do

@@ -48,6 +48,13 @@ must 0 "$KILN_BIN/kiln" pipeline far.ply --out far2.bake --no-keep-origin
 grep -q 'relative to the scene' err && fail 'not asked for'
 header far2.bake/export/scene.ply | grep -q '^double x' || fail 'absolute places'
 must 0 kiln export far.db -o far.hand.ply && header far.hand.ply | grep -q '^double x' || fail 'by hand'
+must 0 "$KILN_BIN/kiln" pipeline far.ply --out far2.bake --reset # what was said is forgotten
+header far2.bake/export/scene.ply | grep -q '^float x float y float z' || fail "after --reset: $(header far2.bake/export/scene.ply)"
+# INRIA's columns are floats: what that costs far out is said
+must 0 "$KILN_BIN/kiln-export" far.db -o far.inria.ply --columns inria
+says 'positions are float32 to readers, of which neighbours are up to 0.5 apart' err
+must 0 "$KILN_BIN/kiln-export" far.db -o far.inria.ply -w --columns inria --keep-origin
+grep -q 'are float32 to readers' err && fail 'kept'
 must 0 "$KILN_BIN/kiln" pipeline plain.ply --out plain.bake && ! grep -q 'relative to the scene' err || fail 'a scene without an origin'
 
 # ---- SPZ 2 ----

@@ -212,8 +212,7 @@ static void reads_the_three_forms(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(kiln_level_wish_parse(bad[i], &w, &err), KILN_E_USAGE);
 }
 
-/* ---- fixed levels --------------------------------------------------------------------------------------------------------------
- */
+/* ---- fixed levels ------------------------------------------------------------------------------------------------ */
 static void a_fixed_level_ends_where_it_can(void **state)
 {
     (void)state;
@@ -249,8 +248,7 @@ static void a_fixed_level_ends_where_it_can(void **state)
     forest_free(f);
 }
 
-/* ---- by cost -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- by cost ----------------------------------------------------------------------------------------------------- */
 static void every_cut_covers_each_leaf_once(void **state)
 {
     static const char *const texts[] = {"0", "2", "5", "9", "dB:0", "dB:20", "dB:30", "auto", "dB:50", "dB:200"};
@@ -354,8 +352,7 @@ static void ties_go_to_the_lower_node(void **state)
     forest_free(f);
 }
 
-/* ---- against all cuts of a small tree
- * -------------------------------------------------------------------------------------------- */
+/* ---- against all cuts of a small tree ---------------------------------------------------------------------------- */
 typedef struct {
     double rows, cost;
 } outcome;
@@ -425,8 +422,7 @@ static void no_cut_on_the_hull_has_fewer_rows(void **state)
     assert_true(between > 10); /* some of these are neither the full scene nor the root */
 }
 
-/* ---- cost ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cost -------------------------------------------------------------------------------------------------------- */
 static void errors_are_taken_between_steps(void **state)
 {
     (void)state;
@@ -562,8 +558,7 @@ static void what_others_hide_costs_little(void **state)
     forest_free(f);
 }
 
-/* ---- time
- * -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 static void a_thousand_nodes_are_chosen_from_quickly(void **state)
 {
     (void)state;

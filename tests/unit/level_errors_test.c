@@ -90,8 +90,7 @@ static node_rows *thinned(const node_rows *of, uint64_t step)
     return r;
 }
 
-/* ---- cameras ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cameras ----------------------------------------------------------------------------------------------------- */
 /* At (x, y, z), looking along +z. */
 static kiln_camera camera_at(double x, double y, double z, const char *split)
 {
@@ -143,8 +142,7 @@ static kiln_lod_errors measure(const kiln_lod_error_request *q, const kiln_coars
     return e;
 }
 
-/* ---- against doubles ------------------------------------------------------------------------------------------------------------
- */
+/* ---- against doubles --------------------------------------------------------------------------------------------- */
 /* A round Gaussian of this scale in the middle of a picture, from the classic profile's definition: its alpha r pixels off. */
 static double alpha_at(double sigma_px, double opacity, double r2)
 {
@@ -316,8 +314,7 @@ static void what_children_lost_is_lost(void **state)
     free(b);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 static uint64_t status_kib(const char *field)
 {
     char line[128];

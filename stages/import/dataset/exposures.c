@@ -70,8 +70,7 @@ void kiln_exposures_release(kiln_exposures *e)
     *e = (kiln_exposures){0};
 }
 
-/* ---- cameras ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cameras ----------------------------------------------------------------------------------------------------- */
 static const kiln_exposure *find(const kiln_exposures *e, const char *name)
 {
     kiln_exposure key;
@@ -119,8 +118,7 @@ kiln_status kiln_exposures_match(const kiln_exposures *e, const kiln_camera *cam
     return KILN_OK;
 }
 
-/* ---- of a data set --------------------------------------------------------------------------------------------------------------
- */
+/* ---- of a data set ----------------------------------------------------------------------------------------------- */
 static kiln_status tell(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
 {
     const kiln_exposure **of = NULL;
@@ -160,7 +158,7 @@ kiln_status kiln_exposures_find(kiln_dataset *d, const char *cameras, kiln_error
         st = tell(d, path, &e, err);
         if (st == KILN_OK) st = kiln_dataset_add_source(d, path, KILN_EXPOSURE_ROLE, err);
     } else if (st == KILN_E_INPUT) {
-        kiln_dataset_note(d, "exposures are not used: %s", why.msg);
+        kiln_dataset_note_meaning(d, "exposures are not used: %s", why.msg);
         st = kiln_dataset_add_finding(d, path, "exposure", false, "unreadable", why.msg, err);
     } else {
         st = kiln_fail(err, st, "%s", why.msg);

@@ -155,10 +155,11 @@ static void note_unfit(const kiln_camera_file *f)
     }
     if (d) closedir(d); /* opened for reading: nothing to lose */
     if (n)
-        kiln_dataset_note(f->d,
-                          "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
-                          "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
-                          f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
+        kiln_dataset_note_meaning(
+            f->d,
+            "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
+            "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
+            f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
 }
 
 void kiln_masks_note(const kiln_camera_file *f)

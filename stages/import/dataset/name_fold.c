@@ -102,8 +102,7 @@ bool kiln_name_fold(const char *name, size_t n, char *out, size_t room)
     return true;
 }
 
-/* ---- a folder ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- a folder ---------------------------------------------------------------------------------------------------- */
 typedef struct {
     char *folded; /* owned, with the name as it is behind its NUL */
 } entry;

@@ -169,8 +169,8 @@ void kiln_camera_file_end(kiln_camera_file *f)
                           (unsigned long long)f->n_normalised, f->n_normalised == 1 ? "" : "s",
                           f->n_normalised == 1 ? "was" : "were");
     if (f->n_absolute)
-        kiln_dataset_note(f->d, "'%s' has absolute paths of another machine; photos were sought by the last parts of %llu of them",
-                          f->path, (unsigned long long)f->n_absolute);
+        kiln_dataset_note(f->d, "'%s' has absolute paths of another machine: %llu of them were sought by their last parts", f->path,
+                          (unsigned long long)f->n_absolute);
     if (f->n_folded)
         kiln_dataset_note(f->d, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
                           (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are",

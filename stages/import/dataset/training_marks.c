@@ -23,8 +23,7 @@ static const struct {
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
-/* ---- a scalar -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- a scalar ---------------------------------------------------------------------------------------------------- */
 static bool take_quoted(const char *at, const char *end, char *out, size_t room)
 {
     const char *close = memchr(at + 1, *at, (size_t)(end - at - 1));
@@ -63,8 +62,7 @@ bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, cha
     return false;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 static bool says_yes(const char *value)
 {
     static const char *const words[] = {"antialiased", "true", "yes", "on", "1"};
@@ -152,10 +150,10 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
     KILN_TRY(ask_runs(d, outputs, 0, &r, err));
     if (r.n == 0) return KILN_OK;
     if (r.n_on == 0 || r.n_on == r.n) return use(d, r.first, r.mark, r.n_on > 0, err);
-    kiln_dataset_note(d,
-                      "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "
-                      "--antialiased on or off says so to kiln-render",
-                      r.n, r.n_on);
+    kiln_dataset_note_meaning(d,
+                              "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "
+                              "--antialiased on or off says so to kiln-render",
+                              r.n, r.n_on);
     return KILN_OK;
 }
 

@@ -198,8 +198,7 @@ static kiln_status take_version_1(const json_t *json, const char *label, kiln_so
     return st;
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- both -------------------------------------------------------------------------------------------------------- */
 
 static void take_words(const json_t *json, kiln_sog_meta *m)
 {
