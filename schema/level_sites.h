@@ -55,6 +55,9 @@ bool kiln_level_rows_seen(const float *means, const float *weights, const float 
 kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sites *out, kiln_error *err) KILN_MUST_CHECK;
 /* Does a camera stand among the sites, no farther from the middle of their box than its corners? n is not 0. */
 bool kiln_level_sites_around(const kiln_level_sites *s, const double (*eyes)[3], uint32_t n_eyes);
+/* Sets the spread and the gap of t->eyes; the gap of up to KILN_LEVEL_GAPS of them, evenly taken. */
+enum { KILN_LEVEL_GAPS = 256 };
+void kiln_level_tree_measure_eyes(kiln_level_tree *t);
 /* Reads the sites of all nodes with levels, for nodes[].sites, and the places of the cameras that errors are measured with: those
  * for training, or all where there are none. After a failure the tree has none. KILN_E_NOMEM, KILN_E_IO, KILN_E_INPUT. */
 kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err) KILN_MUST_CHECK;

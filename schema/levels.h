@@ -65,6 +65,7 @@ typedef struct {
     kiln_level_sites *sites;   /* [n_nodes] what kiln_level_node.sites points into */
     uint32_t n_eyes;           /* cameras that errors were measured with; read with the sites */
     double (*eyes)[3];         /* [n_eyes] where they stand; as the means: the scene's origin subtracted */
+    double spread, gap;        /* of them: root mean square of the distance from their middle; from the nearest other one */
 } kiln_level_tree;
 
 /* The tree that the chunks of `baked` make, before there are levels: n_levels is 0 and first_level is 1 of leaves, 0 of others.

@@ -5,7 +5,6 @@
 #include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
 
-#define FREE 0.3     /* of the spread: held-out views of captures are 0.1 to 0.5 away, and as good as foretold */
 #define RISES 1.75   /* for each spread */
 #define LEAST 0.0625 /* of the node's distance: of the spread */
 
@@ -24,26 +23,17 @@ static const double *nearest_eye(const kiln_level_tree *t, const double at[3])
     return nearest;
 }
 
-static double spread_of(const kiln_level_tree *t)
-{
-    double middle[3] = {0}, sum = 0;
-    for (uint32_t i = 0; i < t->n_eyes; i++)
-        for (int a = 0; a < 3; a++) middle[a] += t->eyes[i][a] / t->n_eyes;
-    for (uint32_t i = 0; i < t->n_eyes; i++) sum += square_between(t->eyes[i], middle);
-    return sqrt(sum / t->n_eyes);
-}
-
 void kiln_level_margin(const kiln_level_tree *t, const kiln_view *v, double *counts)
 {
     if (t->n_eyes == 0 || t->n_nodes == 0) return;
     const kiln_level_eye eye = kiln_level_eye_of(v);
-    const double *const nearest = nearest_eye(t, eye.at), spread = spread_of(t);
-    const double away = sqrt(square_between(nearest, eye.at)), rows = (double)t->nodes[t->n_nodes - 1].rows;
+    const double *const nearest = nearest_eye(t, eye.at);
+    const double beyond = sqrt(square_between(nearest, eye.at)) - t->gap, rows = (double)t->nodes[t->n_nodes - 1].rows;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
         if (!n->among || !n->sites) continue;
         const double least = LEAST * kiln_level_sites_distance(n->sites, nearest, eye.near_m);
-        const double margin = 1 + RISES * (away / (spread > least ? spread : least) - FREE);
+        const double margin = 1 + RISES * beyond / (t->spread > least ? t->spread : least);
         const double most = KILN_MARGIN_PART + (KILN_MARGIN_WHOLE - KILN_MARGIN_PART) * (double)n->rows / rows;
         counts[i] *= margin > 1 ? margin < most ? margin : most : 1; /* no number is none */
     }

@@ -4,10 +4,11 @@
  * less, and merging has spent the node's rows on what they see. From farther out the rest is in the picture, and nearer: captures
  * in one chunk came out 8 to 11 dB worse than asked from 4 and 8 times the distance.
  *
- * d is the distance of a view from the nearest camera, spread the root mean square distance of the cameras from their middle (at
- * least a sixteenth of what the node's sites are away, where there is one camera alone). Up to d = 0.3 spread errors count as they
- * are, beyond that 1 + 1.75 (d / spread - 0.3) times. At most that is KILN_MARGIN_PART for a node that is a small part of the scene
- * and KILN_MARGIN_WHOLE for the root: of many nodes errors are wrong in either direction, one node is wrong as a whole.
+ * d is the distance of a view from the nearest camera, gap that of a camera from its nearest other one, spread the distance from
+ * their middle (root mean squares; of spread at least a sixteenth of what the node's sites are away, where one camera is alone).
+ * An error counts 1 + 1.75 (d - gap) / spread times, where that is more than once. At most that is KILN_MARGIN_PART for a node that
+ * is a small part of the scene and KILN_MARGIN_WHOLE for the root: of many nodes errors are wrong in either direction, one node is
+ * wrong as a whole.
  *
  * A node that all cameras see from outside was measured as a whole and has no margin. Pure: doubles of + - * / and sqrt.
  */
