@@ -2,6 +2,7 @@
 #include "schema/level_sites.h"
 
 #include "base/memory.h"
+#include "base/vec3.h"
 #include "schema/layers.h"
 
 #include <float.h>
@@ -173,20 +174,121 @@ static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_s
     return st;
 }
 
-kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
+static double square_between(const double a[3], const double b[3])
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+}
+
+bool kiln_level_sites_around(const kiln_level_sites *s, const double (*eyes)[3], uint32_t n_eyes)
+{
+    double middle[3], radius2 = 0;
+    for (int a = 0; a < 3; a++) {
+        double lo = (double)s->site[0].at[a], hi = lo;
+        for (uint32_t i = 1; i < s->n; i++) {
+            const double at = (double)s->site[i].at[a];
+            lo = at < lo ? at : lo;
+            hi = at > hi ? at : hi;
+        }
+        middle[a] = 0.5 * (lo + hi);
+        radius2 += 0.25 * (hi - lo) * (hi - lo);
+    }
+    for (uint32_t i = 0; i < n_eyes; i++)
+        if (square_between(eyes[i], middle) < radius2) return true;
+    return false;
+}
+
+static double square_gap(const kiln_level_tree *t, uint32_t of)
+{
+    double least = -1;
+    for (uint32_t i = 0; i < t->n_eyes; i++) {
+        const double square = i == of ? 0 : square_between(t->eyes[i], t->eyes[of]);
+        if (i != of && (least < 0 || square < least)) least = square;
+    }
+    return least < 0 ? 0 : least;
+}
+
+void kiln_level_tree_measure_eyes(kiln_level_tree *t)
+{
+    const uint32_t gaps = t->n_eyes < KILN_LEVEL_GAPS ? t->n_eyes : KILN_LEVEL_GAPS;
+    double middle[3] = {0}, spread = 0, gap = 0;
+    for (uint32_t i = 0; i < t->n_eyes; i++)
+        for (int a = 0; a < 3; a++) middle[a] += t->eyes[i][a] / t->n_eyes;
+    for (uint32_t i = 0; i < t->n_eyes; i++) spread += square_between(t->eyes[i], middle) / t->n_eyes;
+    for (uint32_t i = 0; i < gaps; i++) gap += square_gap(t, (uint32_t)((uint64_t)i * t->n_eyes / gaps)) / gaps;
+    t->spread = sqrt(spread);
+    t->gap = sqrt(gap);
+}
+
+/* Cameras are counted first, then those that measure are placed. */
+typedef struct {
+    uint32_t n, train, most;
+    double origin[3], (*eyes)[3]; /* NULL: they are counted */
+} eye_list;
+
+static kiln_status take_eye(void *context, const kiln_camera *c, kiln_error *err)
+{
+    eye_list *l = context;
+    const bool train = strcmp(c->split, "train") == 0;
+    (void)err;
+    if (!l->eyes) {
+        l->n++;
+        l->train += train;
+    } else if ((train || l->train == 0) && l->n < l->most) {
+        double *const eye = l->eyes[l->n++];
+        kiln_pose_centre(c->r, c->t, eye);
+        for (int a = 0; a < 3; a++) eye[a] -= l->origin[a];
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_eyes(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
+{
+    kiln_scene scene;
+    eye_list list = {0};
+    KILN_TRY(kiln_scene_get(m, &scene, err));
+    memcpy(list.origin, scene.origin, sizeof list.origin);
+    KILN_TRY(kiln_cameras_each(m, take_eye, &list, err));
+    list.most = list.train > 0 ? list.train : list.n;
+    if (list.most == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&t->eyes, list.most, "the places of cameras", err));
+    list.eyes = t->eyes;
+    list.n = 0;
+    KILN_TRY(kiln_cameras_each(m, take_eye, &list, err));
+    t->n_eyes = list.n;
+    kiln_level_tree_measure_eyes(t);
+    return KILN_OK;
+}
+
+static void forget_sites(kiln_level_tree *t)
+{
+    for (uint32_t i = 0; i < t->n_nodes; i++) t->nodes[i].sites = NULL;
+    free(t->sites);
+    free(t->eyes);
+    t->sites = NULL;
+    t->eyes = NULL;
+    t->n_eyes = 0;
+}
+
+static kiln_status read_all(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&t->sites, t->n_nodes, "the places of nodes", err));
+    KILN_TRY(read_eyes(m, t, err));
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         kiln_level_node *n = &t->nodes[i];
         if (n->n_levels == 0) continue;
-        const kiln_status st = read_node(m, n->levels[n->n_levels - 1], &t->sites[i], err);
-        if (st != KILN_OK) {
-            for (uint32_t k = 0; k < i; k++) t->nodes[k].sites = NULL;
-            free(t->sites);
-            t->sites = NULL;
-            return st;
-        }
-        if (t->sites[i].n > 0) n->sites = &t->sites[i];
+        KILN_TRY(read_node(m, n->levels[n->n_levels - 1], &t->sites[i], err));
+        if (t->sites[i].n == 0) continue;
+        n->sites = &t->sites[i];
+        n->among = kiln_level_sites_around(n->sites, (const double(*)[3])t->eyes, t->n_eyes);
     }
     return KILN_OK;
+}
+
+kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
+{
+    const kiln_status st = read_all(m, t, err);
+    if (st != KILN_OK) forget_sites(t);
+    return st;
 }

@@ -34,6 +34,7 @@ void kiln_level_tree_release(kiln_level_tree *t)
     free(t->children);
     free(t->chunks);
     free(t->sites);
+    free(t->eyes);
     *t = (kiln_level_tree){0};
 }
 

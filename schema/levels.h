@@ -53,6 +53,7 @@ typedef struct {
     float box_min[3], box_max[3];     /* of the means of all chunks of baked below */
     float reach_min[3], reach_max[3]; /* likewise of where a Gaussian can reach alpha 1/255 */
     const kiln_level_sites *sites;    /* where its rows are; NULL: not read (kiln_level_tree_read_sites) */
+    bool among;                       /* some of `eyes` stand among its rows; likewise */
 } kiln_level_node;
 
 typedef struct {
@@ -62,6 +63,9 @@ typedef struct {
     uint32_t *children;        /* indices of nodes; a node's own are consecutive and ascending. n_nodes - 1 in all */
     const kiln_chunk **chunks; /* what kiln_level_node.levels points into */
     kiln_level_sites *sites;   /* [n_nodes] what kiln_level_node.sites points into */
+    uint32_t n_eyes;           /* cameras that errors were measured with; read with the sites */
+    double (*eyes)[3];         /* [n_eyes] where they stand; as the means: the scene's origin subtracted */
+    double spread, gap;        /* of them: root mean square of the distance from their middle; from the nearest other one */
 } kiln_level_tree;
 
 /* The tree that the chunks of `baked` make, before there are levels: n_levels is 0 and first_level is 1 of leaves, 0 of others.

@@ -14,6 +14,7 @@
 #include "kernels/math/real64.h"
 #include "stages/frame/level_cost.h"
 #include "stages/frame/level_hiding.h"
+#include "stages/frame/level_margin.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -162,6 +163,7 @@ static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, double bud
     double *open;
     KILN_TRY(KILN_ALLOC(&open, t->n_nodes, "a cut through the levels", err));
     const kiln_status st = kiln_level_hiding(t, s, open, err);
+    if (st == KILN_OK) kiln_level_margin(t, &s->view, open);
     if (st == KILN_OK) fill_costs(c, s, open);
     free(open);
     return st;

@@ -14,8 +14,8 @@
  * units squared for a row of footprints (the width of a pixel where the node is, in scene units). What a node costs in this view is
  * its error at its footprint here divided by the footprint squared, in pixels. Costs of nodes are added; the budget is
  * 10^(-X/10) times the number of pixels. A node costs what the others let through of it (level_hiding.h), and as much of it as
- * the picture has; one that the view cannot see costs nothing. Nodes without measured errors (kiln-lod had
- * no cameras) are drawn at the coarsest level whose largest Gaussian is below a pixel across.
+ * the picture has, and more where no camera of the bake stood (level_margin.h); one that the view cannot see costs nothing. Nodes
+ * without measured errors (kiln-lod had no cameras) are drawn at the coarsest level whose largest Gaussian is below a pixel across.
  *
  * From the full scene on, the step that costs least for each row that it saves is taken, as long as the sum stays within the
  * budget: optimal tree pruning (Chou, Lookabaugh, Gray 1989), which finds the lower convex hull of (rows, cost); what is left of

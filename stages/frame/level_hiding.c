@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DEEP 1.5  /* of a run's reach: what is nearer than that may be the same surface */
-#define ALIKE 0.65 /* not seen of an error from within a scene that fills the picture: what shows instead is alike */
+#define ALIKE 0.4 /* not seen of an error from within a scene that fills the picture: what shows instead is alike */
 #define BLUR 0.94 /* pixels that a Gaussian covers at least, at half opacity: 2 pi 0.3 / 2 (the blur of classic pictures) */
 
 enum { SIDE = KILN_HIDING_SIDE, CELLS = SIDE * SIDE };

@@ -33,7 +33,7 @@ for v in json.load(open("out"))["views"]: assert v["detail"]["rows"] * 2 <= v["d
     python3 -c 'import json, sys; p = [v["psnr"] or 99 for v in json.load(open("out"))["pictures"]]; assert sum(p) / len(p) >= 24 and min(p) >= 22, p' || fail "dB:25 at $size of the size"
 done
 
-# In many chunks, which hide one another, a picture is about as good as was asked.
+# In many chunks, which hide one another, a picture is about as good as was asked: rather a decibel too good than below.
 kiln import far many.db >/dev/null && kiln knn many.db >/dev/null && kiln chunk many.db --layer source --max 250 >/dev/null &&
     kiln lod many.db --coarsest 64 --antialiased off >/dev/null || fail "bake in chunks"
 for case in "1 30" "0.5 25"; do
@@ -49,7 +49,7 @@ P
     python3 -c 'import json, sys
 x, p = float(sys.argv[1]), [v["psnr"] or 99 for v in json.load(open("out"))["pictures"]]
 mean = sum(p) / len(p)
-assert x - 1 <= mean <= x + 4 and min(p) >= x - 3, (mean, min(p))' $db || fail "dB:$db at $size of the size, in many chunks"
+assert x - 1 <= mean <= x + 5 and min(p) >= x - 3, (mean, min(p))' $db || fail "dB:$db at $size of the size, in many chunks"
 done
 
 # A row far out does not decide how coarse a tile may be, nor a leaf of streamed SOG, nor from where on nothing is drawn.

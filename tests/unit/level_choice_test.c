@@ -3,6 +3,7 @@
 #include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
 #include "stages/frame/level_hiding.h"
+#include "stages/frame/level_margin.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -558,6 +559,54 @@ static void what_others_hide_costs_little(void **state)
     forest_free(f);
 }
 
+/* A node that cameras stand in was measured as they see it: to a view from outside of them its errors count more, the more, the
+ * farther it is out, and the most of the whole scene; not to views among the cameras, nor of a node that all saw from outside. */
+static void errors_count_more_where_no_camera_stood(void **state)
+{
+    (void)state;
+    forest *f = forest_new(1);
+    const float centre[3] = {0, 0, 0};
+    double eyes[4][3] = {{4, 0, 0}, {-4, 0, 0}, {0, 0, 4}, {0, 0, -4}}, last = 0;
+    uint32_t leaves[4];
+    kiln_level_sites sites = {.n = 8};
+    for (uint32_t k = 0; k < 8; k++) {
+        for (uint32_t a = 0; a < 3; a++) sites.site[k].at[a] = k >> a & 1 ? 9.0f : -9.0f;
+        sites.site[k].share = 0.125f;
+        sites.site[k].least = sites.site[k].reach = 1;
+    }
+    for (int i = 0; i < 4; i++) leaves[i] = add_leaf(f, 1024, centre, 1e-3);
+    add_cell(f, leaves, 4, 0, 0);
+    for (int i = 0; i < 5; i++) f->t.nodes[i].sites = &sites;
+    assert_true(kiln_level_sites_around(&sites, (const double(*)[3])eyes, 4));
+    for (int k = 0; k < 8; k++) sites.site[k].at[1] += 30; /* above them all */
+    assert_false(kiln_level_sites_around(&sites, (const double(*)[3])eyes, 4));
+    for (int k = 0; k < 8; k++) sites.site[k].at[1] -= 30;
+    f->t.nodes[0].among = f->t.nodes[4].among = true;
+    f->t.n_eyes = 4;
+    f->t.eyes = eyes;
+    kiln_level_tree_measure_eyes(&f->t);
+    assert_true(fabs(f->t.spread - 4) < 1e-9 && fabs(f->t.gap - sqrt(32)) < 1e-9);
+    for (int away = 0; away < 8; away++) { /* view at (0, 0, -4 - 6 away) */
+        double counts[5] = {1, 1, 1, 1, 0.5};
+        const kiln_view_request from = look(0, -4 - 6.0 * away, 500);
+        kiln_level_margin(&f->t, &from.view, counts);
+        for (int i = 1; i < 4; i++) assert_true(counts[i] == 1);
+        assert_true(away == 0 ? counts[0] == 1 && counts[4] == 0.5 : counts[0] > 1.1 && counts[4] >= 0.5 * counts[0]);
+        assert_true(counts[4] >= last && counts[0] <= KILN_MARGIN_WHOLE && counts[4] <= 0.5 * KILN_MARGIN_WHOLE);
+        last = counts[4];
+    }
+    assert_true(last > 0.45 * KILN_MARGIN_WHOLE);
+    double counts[5] = {1, 1, 1, 1, 1};
+    const kiln_view_request out = look(0, -100, 500);
+    eyes[1][0] = NAN, eyes[2][2] = INFINITY; /* a stranger's poses */
+    kiln_level_tree_measure_eyes(&f->t);
+    kiln_level_margin(&f->t, &out.view, counts);
+    for (int i = 0; i < 5; i++) assert_true(counts[i] >= 1 && counts[i] <= KILN_MARGIN_WHOLE);
+    for (int i = 0; i < 5; i++) f->t.nodes[i].sites = NULL;
+    f->t.eyes = NULL;
+    forest_free(f);
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 static void a_thousand_nodes_are_chosen_from_quickly(void **state)
 {
@@ -630,6 +679,7 @@ int main(void)
         cmocka_unit_test(sites_tell_how_far_a_camera_sees),
         cmocka_unit_test(a_picture_has_a_part_of_a_node),
         cmocka_unit_test(what_others_hide_costs_little),
+        cmocka_unit_test(errors_count_more_where_no_camera_stood),
         cmocka_unit_test(a_thousand_nodes_are_chosen_from_quickly),
         cmocka_unit_test(a_deep_tree_is_no_harm),
         cmocka_unit_test(nothing_is_chosen_of_nothing),
