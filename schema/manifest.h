@@ -126,6 +126,8 @@ typedef struct {
 
 /* *found false and *out empty when no unit of that key is done. */
 kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err) KILN_MUST_CHECK;
+/* The counters alone; free(*counters). */
+kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found, char **counters, kiln_error *err) KILN_MUST_CHECK;
 /* Calls `visit` with the counters of each unit of this stage and name, in no order. What `visit` returns ends it. */
 typedef kiln_status kiln_unit_counters_fn(void *context, const char *counters, kiln_error *err);
 kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,

@@ -45,21 +45,39 @@ done:
     return st;
 }
 
-kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err)
+/* *unit: its row. */
+static kiln_status find_counters(kiln_manifest *m, kiln_hash key, bool *found, int64_t *unit, char **counters, kiln_error *err)
 {
     kiln_query q;
-    int64_t unit = 0;
     *found = false;
-    *out = (kiln_unit_result){0};
+    *counters = NULL;
     KILN_TRY(kiln_query_open(m, &q, "SELECT id, counters FROM unit WHERE key = ?", err));
     kiln_bind_hash(&q, key);
     kiln_status st = kiln_query_step(&q, found, err);
     if (st == KILN_OK && *found) {
-        unit = kiln_column_i64(&q);
-        out->counters = kiln_column_text_dup(&q);
+        *unit = kiln_column_i64(&q);
+        *counters = kiln_column_text_dup(&q);
         st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
     }
     kiln_query_close(&q);
+    if (st == KILN_OK) return KILN_OK;
+    free(*counters);
+    *counters = NULL;
+    *found = false;
+    return st;
+}
+
+kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found, char **counters, kiln_error *err)
+{
+    int64_t unit;
+    return find_counters(m, key, found, &unit, counters, err);
+}
+
+kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err)
+{
+    int64_t unit = 0;
+    *out = (kiln_unit_result){0};
+    kiln_status st = find_counters(m, key, found, &unit, &out->counters, err);
     if (st == KILN_OK && *found) st = kiln_unit_read_outputs(m, unit, out, err);
     if (st != KILN_OK) {
         kiln_unit_result_release(out);

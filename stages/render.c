@@ -164,7 +164,9 @@ kiln_status kiln_render_job_make(kiln_render_plan *s, kiln_render_job *j, const 
     KILN_TRY(choose_chunks(s, j, err));
     /* with a level, a stored table is of one of the two pictures at most */
     if (!j->level) j->table_key = kiln_view_request_table_key(&j->request, &s->keys, &j->chunks);
-    return kiln_render_make(j, &made, err); /* what is refused is refused before any work */
+    KILN_TRY(kiln_render_make(j, &made, err)); /* what is refused is refused before any work */
+    j->placed = true;
+    return KILN_OK;
 }
 
 static kiln_status say_measured(const kiln_render_plan *s, const kiln_camera *c, kiln_error *err)

@@ -20,8 +20,9 @@ void kiln_info_print_superseded(const json_t *info);
 kiln_status kiln_info_quarantine(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK; /* "quarantine" */
 /* "scene" and the rows in "counts"; after the stages. */
 kiln_status kiln_info_scene(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
-/* "cameras", "profile", "test", "fast", "damaged_photos" and the rest of "counts"; after the scene. */
-kiln_status kiln_info_views(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
+/* "cameras", "profile", "test", "fast", "damaged_photos" and the rest of "counts"; after the scene. in_full: all cameras; else
+ * those that the table for people shows. */
+kiln_status kiln_info_views(kiln_manifest *m, bool in_full, json_t *info, kiln_error *err) KILN_MUST_CHECK;
 /* "plots": an object by name (info_plots.c). */
 kiln_status kiln_info_plots(kiln_manifest *m, json_t *info, kiln_error *err) KILN_MUST_CHECK;
 

@@ -45,8 +45,9 @@ static void add_to_test(test_sums *t, const kiln_bake_camera *c, const kiln_bake
     t->n++;
 }
 
-static kiln_status add_cameras(const kiln_bake_views *v, json_t *info, kiln_error *err)
+static kiln_status add_cameras(const kiln_bake_views *v, bool in_full, json_t *info, kiln_error *err)
 {
+    const size_t told = in_full ? v->n_cameras : kiln_info_shown(v->n_cameras);
     json_t *list = json_array();
     test_sums test = {0};
     uint64_t photos = 0;
@@ -56,7 +57,7 @@ static kiln_status add_cameras(const kiln_bake_views *v, json_t *info, kiln_erro
         const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
         photos += c->photo[0] != '\0';
         add_to_test(&test, c, image);
-        if (json_array_append_new(list, camera_json(c, image, kiln_bake_view_table(v, c->name))) != 0)
+        if (i < told && json_array_append_new(list, camera_json(c, image, kiln_bake_view_table(v, c->name))) != 0)
             return kiln_fail(err, KILN_E_NOMEM, "out of memory for camera '%s'", c->name);
     }
     json_t *counts = json_object_get(info, "counts");
@@ -135,12 +136,12 @@ static kiln_status add_damaged(kiln_manifest *m, const kiln_bake_views *v, json_
     return kiln_info_set(json_object_get(info, "counts"), "photos_damaged", kiln_info_count(json_array_size(rows)), err);
 }
 
-kiln_status kiln_info_views(kiln_manifest *m, json_t *info, kiln_error *err)
+kiln_status kiln_info_views(kiln_manifest *m, bool in_full, json_t *info, kiln_error *err)
 {
     kiln_bake_views v;
     kiln_status st = KILN_OK;
     KILN_GO(kiln_bake_views_get(m, &v, err));
-    KILN_GO(add_cameras(&v, info, err));
+    KILN_GO(add_cameras(&v, in_full, info, err));
     KILN_GO(add_fast(m, &v, info, err));
     KILN_GO(add_damaged(m, &v, info, err));
 done:
@@ -163,7 +164,8 @@ void kiln_info_print_cameras(const json_t *info)
     char size[32], pairs[32], visible[32], psnr[32], ssim[32];
     const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
     const json_t *cameras = json_object_get(info, "cameras");
-    if (json_array_size(cameras) == 0) return;
+    const size_t shown = json_array_size(cameras);
+    if (shown == 0) return;
     if (json_is_object(p)) {
         kiln_print_gap();
         kiln_print("profile %s%s, near %g", kiln_info_text(p, "name", "?"),
@@ -172,7 +174,6 @@ void kiln_info_print_cameras(const json_t *info)
     }
     kiln_print_gap();
     print_camera("camera", "split", (const char *[]){"size", "visible", "pairs", "PSNR", "SSIM"});
-    const size_t n = json_array_size(cameras), shown = kiln_info_shown(n);
     for (size_t i = 0; i < shown; i++) {
         const json_t *c = json_array_get(cameras, i);
         snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
@@ -181,7 +182,7 @@ void kiln_info_print_cameras(const json_t *info)
                      (const char *[]){size, kiln_info_count_text(c, "visible", visible), kiln_info_count_text(c, "pairs", pairs),
                                       kiln_info_real_text(c, "psnr", 3, psnr), kiln_info_real_text(c, "ssim", 5, ssim)});
     }
-    kiln_info_print_rest(n, shown);
+    kiln_info_print_rest((size_t)json_integer_value(json_object_get(json_object_get(info, "counts"), "cameras")), shown);
     if (json_integer_value(json_object_get(test, "views")) > 0)
         print_camera(
             "mean", "test",

@@ -166,8 +166,16 @@ static uint32_t format_now(const kiln_render_plan *s)
     return same_suffix(f, format) ? format : f;
 }
 
+/* A place in the bake's folder. It is made several times for a picture, and looked at the first time. */
+static kiln_status place_inside(const kiln_render_plan *s, const kiln_render_job *j, char *out, size_t size, const char *name,
+                                kiln_error *err)
+{
+    return j->placed ? kiln_path_join(out, size, s->folder, name, err) : kiln_path_inside(out, size, s->folder, name, "-o", err);
+}
+
 /* Beside the picture. */
-static kiln_status place_depth(const kiln_render_plan *s, kiln_render_made *made, const char *suffix, kiln_error *err)
+static kiln_status place_depth(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, const char *suffix,
+                               kiln_error *err)
 {
     char name[KILN_PATH_MAX];
     kiln_render_unit *u = &made->unit;
@@ -175,7 +183,7 @@ static kiln_status place_depth(const kiln_render_plan *s, kiln_render_made *made
     const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
     if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
-    if (!s->o->output) return kiln_path_inside(u->depth, sizeof u->depth, s->folder, name, "-o", err);
+    if (!s->o->output) return place_inside(s, j, u->depth, sizeof u->depth, name, err);
     snprintf(u->depth, sizeof u->depth, "%s", name);
     return KILN_OK;
 }
@@ -199,10 +207,10 @@ kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job
         if (s->o->output)
             KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->o->output, name, err));
         else
-            KILN_TRY(kiln_path_inside(u->picture, sizeof u->picture, s->folder, name, "-o", err));
+            KILN_TRY(place_inside(s, j, u->picture, sizeof u->picture, name, err));
         if (!s->o->output) snprintf(made->relative, sizeof made->relative, "%s", name);
     }
     u->depth_colours = s->o->depth_colours;
     if (s->o->depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
-    return s->o->depth || s->o->depth_colours ? place_depth(s, made, suffix, err) : KILN_OK;
+    return s->o->depth || s->o->depth_colours ? place_depth(s, j, made, suffix, err) : KILN_OK;
 }

@@ -28,6 +28,7 @@ typedef struct {
     bool count_first, measured; /* as in the unit */
     kiln_product_seen picture_seen, depth_seen, full_seen; /* as in the unit */
     bool due;                                              /* this run draws the picture */
+    bool placed; /* its places were looked at before any work: no link leads out of the folder */
 } kiln_render_job;
 
 /* What is made of a job. */

@@ -81,10 +81,10 @@ typedef struct {
 
 /* Says whether the files of a stored unit are still those that it wrote, and a damaged photo is still as it was. False if the
  * counters do not describe them. */
-static kiln_status files_intact(const kiln_render_unit *u, const kiln_unit_result *done, bool *intact, kiln_error *err)
+static kiln_status files_intact(const kiln_render_unit *u, const char *counters, bool *intact, kiln_error *err)
 {
     json_t *c; /* NULL: they are no JSON, so no file is known */
-    KILN_TRY(kiln_json_parse(done->counters, strlen(done->counters), 0, "counters", &c, NULL, err));
+    KILN_TRY(kiln_json_parse(counters, strlen(counters), 0, "counters", &c, NULL, err));
     *intact = json_is_object(c) && (!u->picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), u->picture)) &&
               (!u->depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), u->depth)) &&
               (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), u->photo)) &&
@@ -104,7 +104,7 @@ static kiln_status check_files(kiln_run *r, const kiln_unit *u, const kiln_unit_
     const kiln_render_unit *payload = u->payload_of(u->payload);
     for (int64_t pause_ms = 50;; pause_ms *= 2) {
         bool intact;
-        KILN_TRY(files_intact(payload, result, &intact, err));
+        KILN_TRY(files_intact(payload, result->counters, &intact, err));
         if (intact) return KILN_OK;
         if (pause_ms > patience_ms) pause_ms = patience_ms;
         if (pause_ms <= 0) break;
@@ -137,11 +137,11 @@ static const char *kind_of_pictures(const kiln_render_plan *s, const char *devic
 static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, picture *p,
                                 kiln_error *err)
 {
-    kiln_unit_result result;
+    char *counters;
     *p = (picture){.key = unit_key(r, s, j, kind)};
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->key, &p->done, &result, err));
-    const kiln_status st = p->done ? files_intact(kiln_render_unit_of(j), &result, &p->intact, err) : KILN_OK;
-    kiln_unit_result_release(&result);
+    KILN_TRY(kiln_unit_counters_find(kiln_run_manifest(r), p->key, &p->done, &counters, err));
+    const kiln_status st = p->done ? files_intact(kiln_render_unit_of(j), counters, &p->intact, err) : KILN_OK;
+    free(counters);
     snprintf(j->device_kind, sizeof j->device_kind, "%s", kind);
     return st;
 }

@@ -25,7 +25,7 @@ bool kiln_written_is_intact(const json_t *described, const char *path)
     kiln_file_info info;
     kiln_hash was, is;
     const char *hex = json_string_value(json_object_get(described, "hash"));
-    if (!hex || !kiln_hash_parse(hex, &was) || !kiln_is_file(path) || kiln_file_stat(path, &info, &none) != KILN_OK) return false;
+    if (!hex || !kiln_hash_parse(hex, &was) || kiln_file_stat(path, &info, &none) != KILN_OK || !info.is_file) return false;
     if ((json_int_t)info.size != json_integer_value(json_object_get(described, "size"))) return false;
     if ((json_int_t)info.mtime_ns == json_integer_value(json_object_get(described, "mtime_ns"))) return true;
     return kiln_hash_file(path, &is, &none) == KILN_OK && kiln_hash_equal(was, is);

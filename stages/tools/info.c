@@ -62,7 +62,7 @@ static bool locale_is_utf8(void)
     return is;
 }
 
-static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
+static kiln_status gather(kiln_manifest *m, bool in_full, json_t *info, kiln_error *err)
 {
     json_t *levels;
     KILN_TRY(kiln_info_set(info, "version", json_integer(1), err));
@@ -72,7 +72,7 @@ static kiln_status gather(kiln_manifest *m, json_t *info, kiln_error *err)
     KILN_TRY(kiln_info_quarantine(m, info, err));
     KILN_TRY(kiln_info_superseded(m, info, err));
     KILN_TRY(kiln_info_scene(m, info, err));
-    KILN_TRY(kiln_info_views(m, info, err));
+    KILN_TRY(kiln_info_views(m, in_full, info, err));
     if (with_plots) KILN_TRY(kiln_info_plots(m, info, err));
     if (!with_levels) return KILN_OK;
     KILN_TRY(kiln_levels_info(m, &levels, err));
@@ -109,7 +109,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     if (cameras_alone) return kiln_info_write_cameras(r, output, overwrite, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    kiln_status st = gather(kiln_run_manifest(r), info, err);
+    kiln_status st = gather(kiln_run_manifest(r), kiln_run_json(r), info, err);
     if (st == KILN_OK) st = kiln_run_json(r) ? print_json(info, err) : print_table(info, err);
     json_decref(info);
     return st;

@@ -27,6 +27,7 @@ typedef struct {
 
 typedef struct {
     kiln_dataset *d;            /* borrowed: what is appended to */
+    const json_t *json;         /* borrowed: what `path` holds, where it has been parsed; NULL: it has not */
     const char *avoid;          /* folder that is never looked into; NULL none */
     char path[KILN_PATH_MAX];   /* absolute: the file or folder that is read */
     bool need_photos;           /* frames of a transforms.json without photo and size are dropped */
@@ -44,6 +45,7 @@ typedef struct {
     char unreadable[512];            /* why the first unreadable photo is that */
     uint8_t orientation;             /* EXIF's, of the photo that was found last */
     kiln_folded_names folded;        /* of the folders where photos that are not there by name were sought */
+    bool lists_folders;              /* a name was not there: names are looked for in lists of folders before files are */
     uint64_t n_folded;               /* photos whose names differ from the file's in case or normalisation */
     char first_folded[512];          /* the first of them: what is named, and what is there */
     uint64_t n_stretched;            /* photos whose width and height differ in scale from those of their cameras */

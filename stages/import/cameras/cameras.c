@@ -58,10 +58,11 @@ const char *kiln_cameras_kind(const json_t *json)
 
 static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_error *err)
 {
-    json_t *json = NULL;
+    json_t *own = NULL;
     const kiln_foreign *other = kiln_foreign_of_file(f->path);
     if (other) return kiln_foreign_refuse(f->path, other, err);
-    KILN_TRY(kiln_json_file_read(f->path, &json, err));
+    if (!f->json) KILN_TRY(kiln_json_file_read(f->path, &own, err));
+    const json_t *json = f->json ? f->json : own;
     const camera_kind *k = kind_of(json);
     kiln_status st =
         k ? k->read(f, json, err)
@@ -71,7 +72,7 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
                       f->path);
     if (k && kind) *kind = k->name;
     if (st == KILN_OK) st = kiln_dataset_add_source(f->d, f->path, "cameras", err);
-    json_decref(json);
+    json_decref(own);
     return st;
 }
 

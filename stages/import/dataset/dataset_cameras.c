@@ -24,13 +24,16 @@ static const camera_file_name transforms_files[] = {{"transforms.json", ""}, {NU
 static const camera_file_name blender_files[] = {
     {"transforms_train.json", ""}, {"transforms_val.json", ""}, {"transforms_test.json", "test"}, {NULL, NULL}};
 
-static kiln_status read_source(kiln_search *s, const char *path, const char *split, const char *prefix, kiln_error *err)
+/* json: what the file holds, where it has been parsed; NULL: it has not. */
+static kiln_status read_source(kiln_search *s, const char *path, const json_t *json, const char *split, const char *prefix,
+                               kiln_error *err)
 {
     kiln_camera_file f;
     const uint32_t before = s->d->n_cameras;
     char what[160];
     kiln_status st = kiln_camera_file_begin(&f, s->d, path, s->d->root, s->avoid, err);
     f.need_photos = true;
+    f.json = json;
     f.split = split;
     f.prefix = prefix;
     if (st == KILN_OK) st = kiln_cameras_append(&f, &s->camera_kind, err);
@@ -47,16 +50,6 @@ static kiln_status pass_over(kiln_search *s, const char *path, const char *what,
     for (uint32_t i = 0; i < s->d->n_findings; i++)
         if (strcmp(s->d->findings[i].path, path) == 0) return KILN_OK; /* it is the one that was named */
     return kiln_dataset_add_finding(s->d, path, "cameras", false, what, why_not, err);
-}
-
-/* A file of INRIA's names may be another program's: what parses and holds no cameras is passed over. */
-static kiln_status holds_cameras(const char *path, bool *yes, kiln_error *err)
-{
-    json_t *json = NULL;
-    KILN_TRY(kiln_json_file_read(path, &json, err));
-    *yes = kiln_cameras_kind(json) != NULL;
-    json_decref(json);
-    return KILN_OK;
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -96,6 +89,19 @@ static kiln_status need_prefixes(const kiln_search *s, bool *yes, kiln_error *er
     return st;
 }
 
+/* One file of a source, which is there. A file of INRIA's names may be another program's: what parses and holds no cameras is
+ * passed over. */
+static kiln_status try_file(kiln_search *s, const char *path, bool ours, const char *split, const char *prefix, kiln_error *err)
+{
+    json_t *json = NULL;
+    if (ours) KILN_TRY(kiln_json_file_read(path, &json, err));
+    const kiln_status st = ours && !kiln_cameras_kind(json)
+                               ? pass_over(s, path, "camera file", "it holds no cameras that we know", err)
+                               : read_source(s, path, json, split, prefix, err);
+    json_decref(json);
+    return st;
+}
+
 /* Files of one JSON source, each of which makes it there. */
 static kiln_status try_files(kiln_search *s, const camera_file_name *names, const char *taken, kiln_error *err)
 {
@@ -105,17 +111,13 @@ static kiln_status try_files(kiln_search *s, const camera_file_name *names, cons
     const bool ours = names == inria_files || names == split_files;
     if (!before_us && names == split_files) KILN_TRY(need_prefixes(s, &prefixes, err));
     for (; names->name; names++) {
-        const char *why_not = before_us;
-        bool yes = true;
         KILN_TRY(kiln_path_join(path, sizeof path, s->d->root, names->name, err));
         if (!kiln_is_file(path)) continue;
-        if (!why_not && ours) KILN_TRY(holds_cameras(path, &yes, err));
-        if (!yes) why_not = "it holds no cameras that we know";
         snprintf(prefix, sizeof prefix, "%s%s", prefixes ? names->split : "", prefixes ? "/" : "");
-        if (why_not)
-            KILN_TRY(pass_over(s, path, "camera file", why_not, err));
+        if (before_us)
+            KILN_TRY(pass_over(s, path, "camera file", before_us, err));
         else
-            KILN_TRY(read_source(s, path, names->split, prefix, err));
+            KILN_TRY(try_file(s, path, ours, names->split, prefix, err));
     }
     return KILN_OK;
 }
@@ -129,7 +131,7 @@ static kiln_status try_colmap(kiln_search *s, const char *taken, kiln_error *err
     if (!found) return KILN_OK;
     const char *encoding = kiln_colmap_look(folder, &images, points);
     if (!s->points[0]) snprintf(s->points, sizeof s->points, "%s", points);
-    if (!s->camera_kind && !taken) return read_source(s, folder, "", "", err);
+    if (!s->camera_kind && !taken) return read_source(s, folder, NULL, "", "", err);
     snprintf(what, sizeof what, "COLMAP model (%s), %llu image%s", encoding, (unsigned long long)images, images == 1 ? "" : "s");
     return pass_over(s, folder, what, taken ? taken : "other cameras take precedence", err);
 }
@@ -202,7 +204,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err)
 {
     const char *taken = file ? "other cameras were named" : NULL;
-    if (file) KILN_TRY(read_source(s, file, "", "", err));
+    if (file) KILN_TRY(read_source(s, file, NULL, "", "", err));
     KILN_TRY(try_files(s, inria_files, taken, err));
     KILN_TRY(try_files(s, split_files, taken, err));
     KILN_TRY(try_colmap(s, taken, err));

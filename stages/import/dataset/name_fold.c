@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,7 @@ struct kiln_folded_folder {
     char path[KILN_PATH_MAX];
     entry *entries; /* [n] owned, by folded name */
     uint32_t n;
+    bool whole; /* the entries are all that is there, but for names that begin with a dot */
 };
 
 static int by_folded(const void *a, const void *b) { return strcmp(((const entry *)a)->folded, ((const entry *)b)->folded); }
@@ -120,7 +122,10 @@ static kiln_status add_entry(kiln_folded_folder *f, const char *name, kiln_error
     char folded[1024];
     entry *more;
     const size_t n = strlen(name);
-    if (!kiln_name_fold(name, n, folded, sizeof folded)) return KILN_OK;
+    if (!kiln_name_fold(name, n, folded, sizeof folded)) {
+        f->whole = false;
+        return KILN_OK;
+    }
     if ((f->n & (f->n - 1)) == 0) { /* room for the next power of two */
         more = realloc(f->entries, (f->n ? (size_t)f->n * 2 : 1) * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names in '%s'", f->path);
@@ -136,11 +141,18 @@ static kiln_status add_entry(kiln_folded_folder *f, const char *name, kiln_error
 static kiln_status list(kiln_folded_folder *f, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    DIR *d = opendir(f->path); /* one that is not there holds nothing */
+    DIR *d = opendir(f->path);
+    f->whole = d || errno == ENOENT || errno == ENOTDIR; /* one that is not there holds nothing */
     if (!d) return KILN_OK;
-    for (const struct dirent *e; st == KILN_OK && f->n < ENTRIES_MAX && (e = readdir(d));)
+    while (st == KILN_OK && f->n < ENTRIES_MAX) {
+        errno = 0;
+        const struct dirent *e = readdir(d);
+        if (!e && errno) f->whole = false;
+        if (!e) break;
         if (e->d_name[0] != '.') st = add_entry(f, e->d_name, err);
+    }
     closedir(d); /* opened for reading: nothing to lose */
+    if (f->n == ENTRIES_MAX || st != KILN_OK) f->whole = false;
     if (f->n) qsort(f->entries, f->n, sizeof *f->entries, by_folded);
     return st;
 }
@@ -184,9 +196,25 @@ static const char *only(const kiln_folded_folder *f, const char *folded)
     return e->folded + strlen(e->folded) + 1;
 }
 
+/* Does an entry begin so? They are in bytewise order. */
+static bool begins(const kiln_folded_folder *f, const char *folded)
+{
+    const size_t n = strlen(folded);
+    uint32_t lo = 0, hi = f->n;
+    while (lo < hi) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        if (strcmp(f->entries[middle].folded, folded) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < f->n && strncmp(f->entries[lo].folded, folded, n) == 0;
+}
+
 static const char *find_last(const kiln_folded_folder *f, const char *name, size_t stem, const char *const *extensions)
 {
     char folded[1100];
+    if (!kiln_name_fold(name, stem, folded, 1024) || !begins(f, folded)) return NULL; /* so do all that are tried */
     if (!kiln_name_fold(name, strlen(name), folded, 1024)) return NULL;
     const char *found = only(f, folded);
     for (; !found && *extensions; extensions++) {
@@ -215,5 +243,30 @@ kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *
         if (!name || (size_t)snprintf(out + used, KILN_PATH_MAX - used, "/%s", name) >= KILN_PATH_MAX - used) return KILN_OK;
     }
     *found = true;
+    return KILN_OK;
+}
+
+/* Folders that fold names otherwise than we do fold those of ASCII alike. */
+static bool is_plain(const char *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] >= 0x80) return false;
+    return true;
+}
+
+kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const char *relative, size_t stem, bool *may,
+                                 kiln_error *err)
+{
+    enum { FEW = 64 };
+    char folder[KILN_PATH_MAX], folded[1024];
+    const kiln_folded_folder *listed = NULL;
+    const char *name = kiln_path_base(relative);
+    const size_t above = (size_t)(name - relative), n = stem > above ? stem - above : 0;
+    *may = true;
+    if (f->n >= FEW || n == 0 || name[0] == '.' || !is_plain(name, n)) return KILN_OK;
+    const int length = snprintf(folder, sizeof folder, "%s%s%.*s", dir, above ? "/" : "", above ? (int)above - 1 : 0, relative);
+    if (length < 0 || (size_t)length >= sizeof folder || !kiln_name_fold(name, n, folded, sizeof folded)) return KILN_OK;
+    KILN_TRY(folder_at(f, folder, &listed, err));
+    *may = !listed->whole || begins(listed, folded);
     return KILN_OK;
 }

@@ -24,4 +24,10 @@ void kiln_folded_names_release(kiln_folded_names *f);
 kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem,
                              const char *const *extensions, char out[KILN_PATH_MAX], bool *found, kiln_error *err) KILN_MUST_CHECK;
 
+/* May a file dir/relative be there, with its extension (from `stem` on) or another? False only where the list of its folder says
+ * that no file's name begins so, however names are folded: what cannot be listed, other than by being absent, is unknown. Lists few
+ * folders; where there are many, true. KILN_E_NOMEM. */
+kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const char *relative, size_t stem, bool *may,
+                                 kiln_error *err) KILN_MUST_CHECK;
+
 #endif

@@ -209,16 +209,27 @@ static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
     return false;
 }
 
+/* A camera whose photo is nowhere costs 13 looks at files in each folder; 20,000 of them took 0.3 s. Behind the first miss the list
+ * of the folder is asked instead. One that cannot be made for want of memory says nothing. */
+static bool may_be_there(kiln_camera_file *f, const char *dir, const char *name, size_t stem)
+{
+    bool may = true;
+    if (!f->lists_folders) return true;
+    return kiln_folded_may_hold(&f->folded, dir, name, stem, &may, NULL) != KILN_OK || may;
+}
+
 /* dir/name, then dir/name without its extension and with each that we read. */
 static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, const char *name, size_t stem)
 {
     char path[KILN_PATH_MAX];
+    if (!may_be_there(f, dir, name, stem)) return false;
     for (size_t i = 0; i < sizeof read_extensions / sizeof *read_extensions; i++) {
         const int length = i == 0 ? (int)strlen(name) : (int)stem;
         const int n = snprintf(path, sizeof path, "%s/%.*s%s", dir, length, name, read_extensions[i]);
         if (i && strcmp(name + stem, read_extensions[i]) == 0) continue; /* that was the first */
         if (n > 0 && (size_t)n < sizeof path && try_photo(f, c, path)) return true;
     }
+    f->lists_folders = true;
     return false;
 }
 
