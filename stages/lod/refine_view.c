@@ -163,10 +163,12 @@ static bool turn_between(const double a[9], const double b[9], double share, dou
     return true;
 }
 
+/* Places beside cameras from the first to the last, evenly: neighbours in the list are often neighbours in the scene. */
 static void add_between(kiln_refine_views *v)
 {
+    const uint32_t between = KILN_REFINE_VIEWS - v->n_cameras;
     for (uint32_t turn = 0; v->n_cameras > 0 && v->n < KILN_REFINE_VIEWS; turn++) {
-        const uint32_t camera = turn % v->n_cameras;
+        const uint32_t camera = between < v->n_cameras ? turn * v->n_cameras / between : turn % v->n_cameras;
         kiln_refine_camera *out = &v->views[v->n++];
         const kiln_refine_camera *a = &v->views[camera],
                                  *b = neighbour_of(v, camera, (uint32_t)(4 * kiln_refine_noise(turn, 0, 7)));
