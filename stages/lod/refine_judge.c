@@ -1,6 +1,6 @@
 #include "stages/lod/refine_judge.h"
 
-#define WORSE 1.05    /* a sight left out may have so much of its merged error .. */
+#define WORSE 1.05  /* a sight left out may have so much of its merged error .. */
 #define SLIGHT 0.02 /* .. and this share of their mean */
 
 bool kiln_refine_is_better(const kiln_refine_off_by *after, const kiln_refine_off_by *before)

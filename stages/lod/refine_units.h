@@ -12,7 +12,6 @@ enum {
     KILN_REFINE_LEFT_OUT = 2,    /* one view between cameras in so many */
     KILN_REFINE_NEIGHBOURS = 12,
     KILN_REFINE_WINDOW = 256,
-    KILN_REFINE_MOST = 512,     /* pixels that a chunk is across in a picture: windows show a quarter of it, or more */
     KILN_REFINE_POINTS = 2048,  /* rows that say where a chunk is in a picture */
     KILN_REFINE_LEVELS = 8,     /* most levels of a leaf */
     KILN_REFINE_PAIRS = 1 << 22 /* a view that lists more pairs is left out */
