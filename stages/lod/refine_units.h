@@ -18,7 +18,7 @@ enum {
 };
 
 /* Share of the squared error in the views left out that a refined level must take away to be kept: views that gain less say nothing
- * about others (DESIGN.md, where refining makes a scene worse). */
+ * about others (DESIGN.md, where refining made views worse). */
 #define KILN_REFINE_LEAST_GAIN 0.03
 
 /* A camera that may see the chunk: scene units, origin subtracted. */

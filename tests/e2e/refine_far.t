@@ -1,5 +1,5 @@
 #!/bin/bash
-# kiln-lod --refine of a scene with cameras inside and a background far away, as captures are: no view that was left out loses what shows,
+# kiln-lod --refine of a scene with cameras inside and a background far away, as captures are: no view that was left out is worse,
 # also where few cameras see what it sees.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
@@ -21,6 +21,6 @@ must 0 kiln lod far.db --refine 100 --devices cpu
 for k in 1 2 3; do
     psnr $k >refined$k
     [ "$(wc -l <refined$k)" = 3 ] || fail "not three views: $(cat refined$k)"
-    paste merged$k refined$k | awk '$4 < $2 - 0.5 { print "level '$k', " $1 ": " $2 " dB merged, " $4 " dB refined"; bad = 1 } END { exit bad }' ||
-        fail "a view loses what shows"
+    paste merged$k refined$k | awk '$4 < $2 { print "level '$k', " $1 ": " $2 " dB merged, " $4 " dB refined"; bad = 1 } END { exit bad }' ||
+        fail "a view is worse"
 done
