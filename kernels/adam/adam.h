@@ -8,6 +8,7 @@
  * The caller computes those and the steps' decay on the host (kiln_adam_at): no power or cosine is computed here. A mean's step is
  * in units of the Gaussian's longest axis, or of `longest` (and so `least` is for its gradient), a rotation's in half angles about its own axes:
  * quat (1, h0, h1, h2), to length 1. A logit stays at most KILN_ADAM_LOGIT_MAX.
+ * A parameter whose gradient is 0 stays, and so do its m and v.
  *
  * Each parameter alone, with sums, products, quotients and square roots that are correctly rounded: the same bits everywhere.
  * Pointers, work (none), threads: as in knn.h. KILN_E_INPUT: n above 2^32 - 2, a degree above 4.

@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "stages/lod/lod_rows.h"
 #include "stages/lod/refine_draw.h"
+#include "stages/lod/refine_judge.h"
 #include "stages/lod/refine_read.h"
 #include "stages/lod/refine_view.h"
 
@@ -12,15 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGIT_FIRST 5.3f       /* beyond it a Gaussian would hardly learn */
-#define FIRST_REACH 0.3        /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
-#define FULL_REACH_ERROR 0.1   /* mean error of a colour from which on steps are full */
-#define LONGEST_AXIS 4         /* of a step of a mean: pixels of the level's size */
-#define WORSE 1.05             /* a sight left out may have so much of its merged error .. */
-#define SLIGHT 0.0025          /* .. and this share of that of all: */
-#define LEAST_SHARE 0.125f     /* of the way that a level was led: the least that is tried */
+#define LOGIT_FIRST 5.3f     /* beyond it a Gaussian would hardly learn */
+#define FIRST_REACH 0.3      /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
+#define FULL_REACH_ERROR 0.06 /* mean error of a colour from which on steps are full */
+#define LONGEST_AXIS 4       /* of a step of a mean: pixels of the level's size */
+#define LEAST_SHARE 0.125f   /* of the way that a level was led: the least that is tried */
 
-enum { SIZES = 2, PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
+enum { PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
 
 /* A view of the level that is fitted: at its camera's size or a smaller one. */
 typedef struct {
@@ -35,12 +34,12 @@ typedef struct {
     kiln_refine_reader reader;
     kiln_refine_views views;
     kiln_refine_canvas canvas;
-    kiln_lod_rows own, others;                           /* level 0 */
-    float *pictures;                                     /* of all sights */
-    sight sights[SIZES * KILN_REFINE_VIEWS];             /* those of the camera's size first: they serve all levels */
-    uint32_t fitted[SIZES][KILN_REFINE_VIEWS], n[SIZES]; /* indices of sights to fit to */
-    kiln_lod_rows done[KILN_REFINE_LEVELS];              /* as they are kept */
-    kiln_lod_rows merged, level, led, around;            /* of the level: as it was, becomes, was led; the neighbours' */
+    kiln_lod_rows own, others;        /* level 0 */
+    float *pictures;                  /* of all sights */
+    sight sights[KILN_REFINE_SIGHTS]; /* those of the camera's size first: they serve all levels */
+    uint32_t fitted[KILN_REFINE_SIZES][KILN_REFINE_VIEWS], n[KILN_REFINE_SIZES]; /* indices of sights to fit to */
+    kiln_lod_rows done[KILN_REFINE_LEVELS];                                      /* as they are kept */
+    kiln_lod_rows merged, level, led, around; /* of the level: as it was, becomes, was led; the neighbours' */
     kiln_refine_steps steps;
 } work;
 
@@ -137,13 +136,7 @@ static double difference(const float *got, const float *want, const kiln_view *v
     return sum / ((double)v->width * v->height);
 }
 
-/* By how much a level is off in each sight that is left out: with its neighbours' level around it, and with all of them. Neighbours
- * are refined, too: what makes up for their faults alone would be a fault afterwards. A picture that does not fit is off by all. */
-typedef struct {
-    double of[2][SIZES * KILN_REFINE_VIEWS], sum[2];
-    uint32_t n; /* sights */
-} off_by;
-
+/* A picture that does not fit is off by all. */
 static kiln_status find_difference(work *k, const sight *s, const kiln_refine_rows *rows, double *off, kiln_error *err)
 {
     const uint64_t pixels = (uint64_t)s->window.view.width * s->window.view.height;
@@ -156,11 +149,11 @@ static kiln_status find_difference(work *k, const sight *s, const kiln_refine_ro
     return KILN_OK;
 }
 
-static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off, kiln_error *err)
+static kiln_status measure(work *k, const kiln_coarsen_rows *level, kiln_refine_off_by *off, kiln_error *err)
 {
     const kiln_coarsen_rows *const others[2] = {&k->around.rows, &k->others.rows};
-    *off = (off_by){.sum = {0}};
-    for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++) {
+    *off = (kiln_refine_off_by){.sum = {0}};
+    for (uint32_t i = 0; i < KILN_REFINE_SIGHTS; i++) {
         const sight *s = &k->sights[i];
         if (!s->target || !s->left_out) continue;
         off->n++;
@@ -178,24 +171,24 @@ static kiln_status measure(work *k, const kiln_coarsen_rows *level, off_by *off,
 /* The sight of step t: sizes alternate, each goes through its views by sevens. NULL: there is none. */
 static const sight *sight_of_step(const work *k, uint32_t t)
 {
-    uint32_t size = t % SIZES;
+    uint32_t size = t % KILN_REFINE_SIZES;
     if (k->n[size] == 0) size = 1 - size;
     const uint32_t n = k->n[size];
     if (n == 0) return NULL;
-    const uint32_t turn = t / SIZES, step = n % 7 ? 7 : 5;
+    const uint32_t turn = t / KILN_REFINE_SIZES, step = n % 7 ? 7 : 5;
     return &k->sights[k->fitted[size][(uint32_t)((uint64_t)turn * step % n)]];
 }
 
 /* Levels that are nearly right make smaller steps: what a row is led by where it is seen once is noise, and as large as the step.
  */
-static float reach_of(uint32_t level, const off_by *before)
+static float reach_of(uint32_t level, const kiln_refine_off_by *before)
 {
     const double by_level = FIRST_REACH / kiln_refine_size(level - 1);
     const double by_error = before->n > 0 ? sqrt(before->sum[0] / (3.0 * before->n)) / FULL_REACH_ERROR : 0;
     return (float)kiln_clamp_f64(by_level > by_error ? by_level : by_error, 0, 1);
 }
 
-static kiln_status fit(work *k, uint32_t level, const off_by *before, kiln_error *err)
+static kiln_status fit(work *k, uint32_t level, const kiln_refine_off_by *before, kiln_error *err)
 {
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
     float *logits = k->level.rows.opacity_logits;
@@ -216,18 +209,6 @@ static kiln_status fit(work *k, uint32_t level, const off_by *before, kiln_error
         KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, s->target, background, &turn, err));
     }
     return KILN_OK;
-}
-
-/* Whether a level takes enough away from the error, in both surroundings, and no sight of those left out is worse for it. */
-static bool is_better(const off_by *after, const off_by *before)
-{
-    for (int around = 0; around < 2; around++) {
-        const double *of = before->of[around], slight = SLIGHT * before->sum[around];
-        if (!(after->sum[around] < (1 - KILN_REFINE_LEAST_GAIN) * before->sum[around])) return false;
-        for (uint32_t i = 0; i < SIZES * KILN_REFINE_VIEWS; i++)
-            if (after->of[around][i] > WORSE * of[i] + slight) return false;
-    }
-    return true;
 }
 
 /* All that draws is finite: a level that lost its way is not kept. */
@@ -256,7 +237,7 @@ static void set_between(const kiln_coarsen_rows *from, const kiln_coarsen_rows *
 
 /* Goes back from where a level was led until it is better than merged, and on while that takes more of the error away. The level is
  * on the device when it is drawn and on the host when it is set. */
-static kiln_status go_back(work *k, const off_by *before, bool *better, kiln_error *err)
+static kiln_status go_back(work *k, const kiln_refine_off_by *before, bool *better, kiln_error *err)
 {
     const uint64_t n = k->level.rows.n, bytes = kiln_lod_rows_bytes(n, k->u->sh_degree, k->u->weighted);
     double least = before->sum[0];
@@ -266,12 +247,12 @@ static kiln_status go_back(work *k, const off_by *before, bool *better, kiln_err
     KILN_TRY(kiln_lod_rows_make(n, k->u->sh_degree, k->u->weighted, &k->led, err));
     kiln_refine_append(&k->level.rows, 0, &k->led.rows);
     for (float share = is_finite(&k->led.rows) ? 1 : 0; share >= LEAST_SHARE; share *= 0.5f) {
-        off_by after;
+        kiln_refine_off_by after;
         set_between(&k->merged.rows, &k->led.rows, share, &k->level.rows);
         KILN_TRY(keep_rows(k, &k->level, err));
         KILN_TRY(measure(k, &k->level.rows, &after, err));
         drop_rows(k, &k->level);
-        if (is_better(&after, before) && after.sum[0] < least) {
+        if (kiln_refine_is_better(&after, before) && after.sum[0] < least) {
             best = share;
             least = after.sum[0];
         } else if (best > 0)
@@ -284,7 +265,7 @@ static kiln_status go_back(work *k, const off_by *before, bool *better, kiln_err
 
 static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error *err)
 {
-    off_by before;
+    kiln_refine_off_by before;
     KILN_TRY(read_merged(k, level, err));
     KILN_TRY(kiln_refine_steps_open(&k->steps, kiln_worker_runner(k->w), k->level.rows.n, k->u->sh_degree, err));
     KILN_TRY(keep_rows(k, &k->merged, err));
@@ -328,9 +309,8 @@ static kiln_status refine_chunk(work *k, kiln_error *err)
     KILN_TRY(kiln_refine_reader_open(&k->reader, k->w, k->u, err));
     KILN_TRY(kiln_refine_read_full(&k->reader, &k->own, &k->others, err));
     KILN_TRY(kiln_refine_canvas_open(&k->canvas, kiln_worker_runner(k->w), k->u, k->own.rows.n + k->others.rows.n, err));
-    KILN_TRY(KILN_ALLOC_UNSET(&k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE, "pictures of a chunk", err));
-    KILN_TRY(
-        kiln_runner_keep(k->canvas.runner, k->pictures, (uint64_t)SIZES * KILN_REFINE_VIEWS * PICTURE * sizeof(float), true, err));
+    KILN_TRY(KILN_ALLOC_UNSET(&k->pictures, (uint64_t)KILN_REFINE_SIGHTS * PICTURE, "pictures of a chunk", err));
+    KILN_TRY(kiln_runner_keep(k->canvas.runner, k->pictures, (uint64_t)KILN_REFINE_SIGHTS * PICTURE * sizeof(float), true, err));
     KILN_TRY(keep_rows(k, &k->own, err));
     KILN_TRY(keep_rows(k, &k->others, err));
     kiln_refine_views_make(k->u, &k->own.rows, &k->views);
@@ -377,7 +357,7 @@ uint64_t kiln_lod_refine_ram(const kiln_refine_unit *u)
         kiln_lod_rows_bytes(own, u->sh_degree, u->weighted) + kiln_lod_rows_bytes(around, u->sh_degree, u->weighted);
     const uint64_t level = 3 * kiln_lod_rows_bytes(first, u->sh_degree, u->weighted) +
                            kiln_lod_rows_bytes(kiln_refine_row_count_around(u, 1), u->sh_degree, u->weighted);
-    const uint64_t pictures = (SIZES * KILN_REFINE_VIEWS + 1) * (uint64_t)PICTURE * sizeof(float);
+    const uint64_t pictures = (KILN_REFINE_SIGHTS + 1) * (uint64_t)PICTURE * sizeof(float);
     const uint64_t steps = first * (3 * (uint64_t)kiln_gradient_planes(u->sh_degree) + 3 * KILN_BACKWARD_PLANES) * sizeof(float);
     const uint64_t canvas = (own + around) * (sizeof(kiln_splat2d) + 12);
     const uint64_t lists = (own + around) * 96 + (uint64_t)KILN_REFINE_PAIRS * 6; /* and the work of operations */

@@ -8,8 +8,8 @@
  *
  * Views are the cameras that have rows of the chunk in their picture, at most KILN_REFINE_CAMERAS, evenly spread, and others between
  * cameras that are neighbours. A picture is a part of the view's own picture, at most KILN_REFINE_WINDOW pixels across, at two sizes:
- * that of the camera, or the largest at which the chunk is at most KILN_REFINE_MOST pixels across, and 2^(-K/2) of the camera's for
- * level K. One in KILN_REFINE_LEFT_OUT of the views between cameras is left out of fitting.
+ * that of the camera, or the largest at which it shows a quarter of the chunk, and 2^(-K/2) of the camera's for level K, or the
+ * largest at which it shows all of the chunk. One in KILN_REFINE_LEFT_OUT of the views between cameras is left out of fitting.
  *
  * Neighbours are the chunks whose Gaussians reach into the chunk's, the nearest KILN_REFINE_NEIGHBOURS: what lies farther away
  * neither hides the chunk nor shows through in these pictures. So a unit depends on its neighbourhood alone.

@@ -5,21 +5,20 @@
 #include "stages/lod/lod_units.h"
 
 enum {
-    KILN_REFINE_VERSION = 2, /* raised when units of the same input fit otherwise: in their keys */
-    KILN_REFINE_VIEWS = 40,
+    KILN_REFINE_VERSION = 3, /* raised when units of the same input fit otherwise: in their keys */
+    KILN_REFINE_VIEWS = 48,
     KILN_REFINE_CAMERAS = 28,    /* views that stand where cameras do; the others stand between them */
     KILN_REFINE_CANDIDATES = 48, /* cameras that the parent offers */
-    KILN_REFINE_LEFT_OUT = 3,    /* one view between cameras in so many */
+    KILN_REFINE_LEFT_OUT = 2,    /* one view between cameras in so many */
     KILN_REFINE_NEIGHBOURS = 12,
     KILN_REFINE_WINDOW = 256,
-    KILN_REFINE_MOST = 512,     /* pixels that a chunk is across in a picture: windows show a quarter of it, or more */
     KILN_REFINE_POINTS = 2048,  /* rows that say where a chunk is in a picture */
     KILN_REFINE_LEVELS = 8,     /* most levels of a leaf */
     KILN_REFINE_PAIRS = 1 << 22 /* a view that lists more pairs is left out */
 };
 
 /* Share of the squared error in the views left out that a refined level must take away to be kept: views that gain less say nothing
- * about others (DESIGN.md, where refining makes a scene worse). */
+ * about others (DESIGN.md, where refining made views worse). */
 #define KILN_REFINE_LEAST_GAIN 0.03
 
 /* A camera that may see the chunk: scene units, origin subtracted. */

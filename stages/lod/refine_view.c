@@ -99,6 +99,20 @@ static uint32_t cut_window(const stretch *chunk, double scale, uint32_t whole, d
     return spare > 0 ? KILN_REFINE_WINDOW : (uint32_t)(hi - lo);
 }
 
+/* Pixels of an axis of a window that has all of the chunk. */
+static double reach_of_chunk(const stretch *chunk, double whole, double size)
+{
+    const double with_border = ((chunk->hi - chunk->lo) * 1.25 + 2 * BORDER / size);
+    return size * (with_border < whole ? with_border : whole);
+}
+
+/* Whether a picture of a size is too large: at the camera's, windows show a quarter of the chunk or more, else all of it. */
+static bool is_too_large(const kiln_refine_camera *c, const stretch *across, const stretch *down, uint32_t half, double size)
+{
+    const double wide = reach_of_chunk(across, c->width, size), high = reach_of_chunk(down, c->height, size);
+    return (wide > high ? wide : high) > (half == 0 ? 2 : 1) * KILN_REFINE_WINDOW;
+}
+
 static uint32_t whole_pixels(double of_camera, double size)
 {
     return (uint32_t)kiln_clamp_f64(floor(of_camera * size + 0.5), 1, 1 << 20);
@@ -112,8 +126,7 @@ bool kiln_refine_window_make(const kiln_refine_views *v, uint32_t which, uint32_
     double t[3];
     uint32_t left, top, halves = half;
     if (!find_chunk(v, c, &across, &down)) return false;
-    const double wide0 = across.hi - across.lo, high0 = down.hi - down.lo, largest = wide0 > high0 ? wide0 : high0;
-    while (largest * kiln_refine_size(halves) > KILN_REFINE_MOST) halves++;
+    while (is_too_large(c, &across, &down, half, kiln_refine_size(halves))) halves++;
     const double size = kiln_refine_size(halves);
     const uint32_t width = whole_pixels(c->width, size), height = whole_pixels(c->height, size);
     const double sx = width / c->width, sy = height / c->height;
@@ -163,10 +176,12 @@ static bool turn_between(const double a[9], const double b[9], double share, dou
     return true;
 }
 
+/* Places beside cameras from the first to the last, evenly: neighbours in the list are often neighbours in the scene. */
 static void add_between(kiln_refine_views *v)
 {
+    const uint32_t between = KILN_REFINE_VIEWS - v->n_cameras;
     for (uint32_t turn = 0; v->n_cameras > 0 && v->n < KILN_REFINE_VIEWS; turn++) {
-        const uint32_t camera = turn % v->n_cameras;
+        const uint32_t camera = between < v->n_cameras ? turn * v->n_cameras / between : turn % v->n_cameras;
         kiln_refine_camera *out = &v->views[v->n++];
         const kiln_refine_camera *a = &v->views[camera],
                                  *b = neighbour_of(v, camera, (uint32_t)(4 * kiln_refine_noise(turn, 0, 7)));

@@ -473,6 +473,11 @@ static void adam_does_as_published(void **state)
         where -= 0.03 * part * longest * (m64 / (1 - b1)) / (sqrt(v64 / (1 - b2)) + 1e-3 / longest);
         assert_true(fabs((double)mean[0] - where) < 1e-5);
     }
+    /* what no picture shows goes no further, and what the next one that does shows counts as if none was between */
+    memset(g, 0, sizeof g);
+    const float mean_before = mean[0], m_before = m[0], v_before = v[0];
+    RUN(adam, &a);
+    assert_true(mean[0] == mean_before && m[0] == m_before && v[0] == v_before && m[0] != 0);
     assert_true(logit == KILN_ADAM_LOGIT_MAX);
     assert_true(log_scale[1] == -2 && log_scale[0] != -3);
     assert_true(fabs((double)log_scale[0] + 3 - (double)sh0[0]) < 1e-5); /* same gradient, same step */
