@@ -66,8 +66,8 @@ refused prune 'block 00000000' "'tally' has"
 
 spoil 'put("chunk", "plan", "chunks", "import", "block 0", "opacity_logits")'
 refused chunk plan "chunk 0 of the plan does not begin at row 0"
-spoil 'put("chunk", "plan", "blocks 0", "import", "block 0", "opacity_logits")'
-refused chunk plan "its .blocks 0. has 10416 bytes for [0-9]* chunks and 1 blocks"
+spoil 'put("chunk", "rows of block 0", "sums", "import", "block 0", "opacity_logits")'
+refused chunk 'rows of block 0' "it has 10416 bytes of sums for [0-9]* chunks"
 spoil 'put("chunk", "chunk %", "means", "chunk", "chunk %", "sh0").replace("raw_bytes, elem)", "raw_bytes, segment)").replace("raw_bytes, elem FROM", "7, 0 FROM")'
 refused chunk 'chunk [^ ]*' "plane 'means'"
 
