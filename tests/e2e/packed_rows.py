@@ -110,11 +110,18 @@ def compressed(data, n, rows):
 
 
 def splat(data, n, rows):
+    """The most important rows first, as their codes say: size times opacity."""
     assert len(data) == 32 * n, 'size'
-    for i in range(n):
-        v = struct.unpack_from('<6f8B', data, 32 * i)
-        for c, name in enumerate('xyz'):
-            assert v[c] == rows[name][i], 'position'
+    at, last = {tuple(rows[c][i] for c in 'xyz'): i for i in range(n)}, math.inf
+    assert len(at) == n, 'rows at one place'
+    for k in range(n):
+        v = struct.unpack_from('<6f8B', data, 32 * k)
+        i = at.pop(v[:3], None)
+        assert i is not None, 'position'
+        importance = v[3] * v[4] * v[5] * v[9]
+        assert importance <= last * (1 + 1e-5), 'order'
+        last = importance
+        for c in range(3):
             near(v[3 + c], math.exp(rows['scale_%d' % c][i]), 0, 1.2e-7 * v[3 + c], 'scale')
             near(v[6 + c] / 255, max(0, min(1, rows['f_dc_%d' % c][i] * C0 + 0.5)), 0.5 / 255, 1e-7, 'colour')
         near(v[9] / 255, sigmoid(rows['opacity'][i]), 0.5 / 255, 1e-7, 'opacity')

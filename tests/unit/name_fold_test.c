@@ -67,7 +67,7 @@ static void put_file(const char *dir, const char *name)
 static void a_list_says_what_cannot_be_there(void **state)
 {
     static const char *const here[] = {"a1.png", "B.JPG", "c.d.png", "e"}, *const none[] = {"a.png", "a2.png", "bb.jpg", "f.png"};
-    char dir[] = "name_fold.XXXXXX", inner[KILN_PATH_MAX], name[32];
+    char dir[] = "/tmp/kiln-name-fold.XXXXXX", inner[KILN_PATH_MAX], name[32], command[64];
     kiln_folded_names f = {0}, of_long = {0};
     (void)state;
     assert_non_null(mkdtemp(dir));
@@ -87,6 +87,8 @@ static void a_list_says_what_cannot_be_there(void **state)
     }
     kiln_folded_names_release(&f);
     kiln_folded_names_release(&of_long);
+    (void)snprintf(command, sizeof command, "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
 }
 
 int main(void)
