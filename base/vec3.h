@@ -18,11 +18,13 @@ static inline void kiln_vec3_cross(const double a[3], const double b[3], double 
 
 static inline double kiln_vec3_length(const double v[3]) { return sqrt(kiln_vec3_dot(v, v)); }
 
-static inline double kiln_vec3_distance(const double a[3], const double b[3])
+static inline double kiln_vec3_distance_squared(const double a[3], const double b[3])
 {
     const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-    return kiln_vec3_length(d);
+    return kiln_vec3_dot(d, d);
 }
+
+static inline double kiln_vec3_distance(const double a[3], const double b[3]) { return sqrt(kiln_vec3_distance_squared(a, b)); }
 
 /* Gives the vector the length 1. Returns false and leaves it alone if it has hardly any length, or too much to be squared. */
 static inline bool kiln_vec3_normalise(double v[3])

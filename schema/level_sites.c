@@ -174,13 +174,6 @@ static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_s
     return st;
 }
 
-static double square_between(const double a[3], const double b[3])
-{
-    double sum = 0;
-    for (int i = 0; i < 3; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
-    return sum;
-}
-
 bool kiln_level_sites_around(const kiln_level_sites *s, const double (*eyes)[3], uint32_t n_eyes)
 {
     double middle[3], radius2 = 0;
@@ -195,7 +188,7 @@ bool kiln_level_sites_around(const kiln_level_sites *s, const double (*eyes)[3],
         radius2 += 0.25 * (hi - lo) * (hi - lo);
     }
     for (uint32_t i = 0; i < n_eyes; i++)
-        if (square_between(eyes[i], middle) < radius2) return true;
+        if (kiln_vec3_distance_squared(eyes[i], middle) < radius2) return true;
     return false;
 }
 
@@ -203,7 +196,7 @@ static double square_gap(const kiln_level_tree *t, uint32_t of)
 {
     double least = -1;
     for (uint32_t i = 0; i < t->n_eyes; i++) {
-        const double square = i == of ? 0 : square_between(t->eyes[i], t->eyes[of]);
+        const double square = i == of ? 0 : kiln_vec3_distance_squared(t->eyes[i], t->eyes[of]);
         if (i != of && (least < 0 || square < least)) least = square;
     }
     return least < 0 ? 0 : least;
@@ -215,7 +208,7 @@ void kiln_level_tree_measure_eyes(kiln_level_tree *t)
     double middle[3] = {0}, spread = 0, gap = 0;
     for (uint32_t i = 0; i < t->n_eyes; i++)
         for (int a = 0; a < 3; a++) middle[a] += t->eyes[i][a] / t->n_eyes;
-    for (uint32_t i = 0; i < t->n_eyes; i++) spread += square_between(t->eyes[i], middle) / t->n_eyes;
+    for (uint32_t i = 0; i < t->n_eyes; i++) spread += kiln_vec3_distance_squared(t->eyes[i], middle) / t->n_eyes;
     for (uint32_t i = 0; i < gaps; i++) gap += square_gap(t, (uint32_t)((uint64_t)i * t->n_eyes / gaps)) / gaps;
     t->spread = sqrt(spread);
     t->gap = sqrt(gap);

@@ -1,6 +1,7 @@
 /* level_margin -- see level_margin.h. */
 #include "stages/frame/level_margin.h"
 
+#include "base/vec3.h"
 #include "kernels/math/real64.h"
 #include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
@@ -8,18 +9,11 @@
 #define RISES 1.75   /* for each spread */
 #define LEAST 0.0625 /* of the node's distance: of the spread */
 
-static double square_between(const double a[3], const double b[3])
-{
-    double sum = 0;
-    for (int i = 0; i < 3; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
-    return sum;
-}
-
 static const double *nearest_eye(const kiln_level_tree *t, const double at[3])
 {
     const double *nearest = t->eyes[0];
     for (uint32_t i = 1; i < t->n_eyes; i++)
-        if (square_between(t->eyes[i], at) < square_between(nearest, at)) nearest = t->eyes[i];
+        if (kiln_vec3_distance_squared(t->eyes[i], at) < kiln_vec3_distance_squared(nearest, at)) nearest = t->eyes[i];
     return nearest;
 }
 
@@ -28,7 +22,7 @@ void kiln_level_margin(const kiln_level_tree *t, const kiln_view *v, double *cou
     if (t->n_eyes == 0 || t->n_nodes == 0) return;
     const kiln_level_eye eye = kiln_level_eye_of(v);
     const double *const nearest = nearest_eye(t, eye.at);
-    const double beyond = sqrt(square_between(nearest, eye.at)) - t->gap, rows = (double)t->nodes[t->n_nodes - 1].rows;
+    const double beyond = sqrt(kiln_vec3_distance_squared(nearest, eye.at)) - t->gap, rows = (double)t->nodes[t->n_nodes - 1].rows;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
         if (!n->among || !n->sites) continue;

@@ -9,12 +9,12 @@ clean=$KILN_TMP/clean/x.db
 bake "$KILN_TMP/s" "$clean" --max 256
 kiln prune "$clean" --merge --merge-distance 5 >/dev/null && kiln chunk "$clean" >/dev/null && kiln tiles "$clean" >/dev/null || fail "merges"
 digest "$clean" | grep -v ^image >"$KILN_TMP/digest"
-db=$KILN_TMP/work/x.db
+db=$KILN_TMP/spoilt/x.db
 
 # spoil SQL [fresh]: a copy of the bake with this change, and all stages due unless they stay fresh
 spoil() {
-    rm -rf "$KILN_TMP/work"
-    cp -r "$KILN_TMP/clean" "$KILN_TMP/work"
+    rm -rf "$KILN_TMP/spoilt"
+    cp -r "$KILN_TMP/clean" "$KILN_TMP/spoilt"
     python3 - "$db" "$1" "${2:-}" <<'END' || fail "$1"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
