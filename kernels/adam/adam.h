@@ -6,7 +6,8 @@
  *
  * With beta 0.9 and 0.99 a parameter moves by -step m' / (sqrt(v') + 1e-15), m' and v' being m and v times correct1 and correct2.
  * The caller computes those and the steps' decay on the host (kiln_adam_at): no power or cosine is computed here. A mean's step is
- * in units of the Gaussian's longest axis, or of `longest` (and so `least` is for its gradient), a rotation's in half angles about its own axes:
+ * in units of the Gaussian's longest axis (and so `least` is for its gradient), or where that is longer than `longest`, of
+ * longest^2 / axis: a large Gaussian hides others, and hardly moves. A rotation's step is in half angles about its own axes:
  * quat (1, h0, h1, h2), to length 1. A logit stays at most KILN_ADAM_LOGIT_MAX.
  * A parameter whose gradient is 0 stays, and so do its m and v.
  *
@@ -38,7 +39,7 @@ typedef struct {
     float correct1, correct2; /* 1 / (1 - beta^t) */
     float weight;             /* of the gradients */
     float least;              /* above 0; gradients well below it hardly move anything */
-    float longest;            /* an axis counts as no longer in a mean's step, scene units; 0: as long as it is */
+    float longest;            /* of an axis in a mean's step, scene units; 0: any length */
 } kiln_adam_args;
 
 typedef kiln_status kiln_adam_fn(const kiln_exec *x, const kiln_adam_args *a, void *work, size_t *work_bytes, kiln_error *err);

@@ -40,14 +40,19 @@ static inline KILN_HD void kiln_adam_turn(float q[4], const float h[3])
     }
 }
 
-/* Mean, scales, rotation and opacity of a row. The mean's step is in the longest axis as it is before this step, and no longer
- * than a->longest. */
+/* The unit of a mean's step: the longest axis, and less than a->longest the longer it is beyond that. */
+static inline KILN_HD float kiln_adam_axis(float own, float longest)
+{
+    return longest > 0.0f && own > longest ? longest * (longest / own) : own;
+}
+
+/* Mean, scales, rotation and opacity of a row. The mean's step goes by the longest axis as it is before this step. */
 static inline KILN_HD void kiln_adam_geometry(const kiln_adam_args *a, uint64_t row)
 {
     const uint64_t n = a->n;
     float longest = a->log_scales[row], q[4], h[3];
     for (uint64_t k = 1; k < 3; k++) longest = a->log_scales[k * n + row] > longest ? a->log_scales[k * n + row] : longest;
-    const float own = kiln_expf(longest), axis = a->longest > 0.0f && own > a->longest ? a->longest : own;
+    const float axis = kiln_adam_axis(kiln_expf(longest), a->longest);
     const float step = a->steps.mean * axis, least = a->least / axis;
     for (uint64_t k = 0; k < 3; k++) {
         const float mean = a->means[k * n + row], size = a->log_scales[k * n + row];

@@ -16,6 +16,7 @@
 #define LOGIT_FIRST 5.3f     /* beyond it a Gaussian would hardly learn */
 #define FIRST_REACH 0.3      /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
 #define FULL_REACH_ERROR 0.06 /* mean error of a colour from which on steps are full */
+#define LEAST_MOVED 0.008     /* mean error of a colour, 42 dB, up to which means stay */
 #define LONGEST_AXIS 4       /* of a step of a mean: pixels of the level's size */
 #define LEAST_SHARE 0.125f   /* of the way that a level was led: the least that is tried */
 
@@ -179,18 +180,22 @@ static const sight *sight_of_step(const work *k, uint32_t t)
     return &k->sights[k->fitted[size][(uint32_t)((uint64_t)turn * step % n)]];
 }
 
+/* Mean error of a colour in the sights left out. */
+static double mean_error(const kiln_refine_off_by *off) { return off->n > 0 ? sqrt(off->sum[0] / (3.0 * off->n)) : 0; }
+
 /* Levels that are nearly right make smaller steps: what a row is led by where it is seen once is noise, and as large as the step.
  */
-static float reach_of(uint32_t level, const kiln_refine_off_by *before)
+static float reach_of(uint32_t level, double error)
 {
-    const double by_level = FIRST_REACH / kiln_refine_size(level - 1);
-    const double by_error = before->n > 0 ? sqrt(before->sum[0] / (3.0 * before->n)) / FULL_REACH_ERROR : 0;
+    const double by_level = FIRST_REACH / kiln_refine_size(level - 1), by_error = error / FULL_REACH_ERROR;
     return (float)kiln_clamp_f64(by_level > by_error ? by_level : by_error, 0, 1);
 }
 
 static kiln_status fit(work *k, uint32_t level, const kiln_refine_off_by *before, kiln_error *err)
 {
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
+    const double error = mean_error(before);
+    const float reach = reach_of(level, error);
     float *logits = k->level.rows.opacity_logits;
     for (uint64_t i = 0; i < k->level.rows.n; i++) logits[i] = kiln_clamp_f32(logits[i], -LOGIT_FIRST, LOGIT_FIRST);
     KILN_TRY(keep_rows(k, &k->level, err));
@@ -204,7 +209,8 @@ static kiln_status fit(work *k, uint32_t level, const kiln_refine_off_by *before
         const kiln_refine_turn turn = {.t = t,
                                        .steps = k->u->steps,
                                        .weight = (float)(size * size),
-                                       .reach = reach_of(level, before),
+                                       .reach = reach,
+                                       .mean_reach = error > LEAST_MOVED ? reach : 0, /* the least move may change an order */
                                        .longest = (float)(k->views.footprint * LONGEST_AXIS / kiln_refine_size(level))};
         KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, s->target, background, &turn, err));
     }

@@ -220,7 +220,8 @@ kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const 
                         .least = least_gradient,
                         .longest = turn->longest};
     kiln_adam_steps most = full_steps;
-    float *const each[] = {&most.mean, &most.log_scale, &most.half_angle, &most.opacity_logit, &most.sh0, &most.shN};
+    most.mean *= turn->mean_reach;
+    float *const each[] = {&most.log_scale, &most.half_angle, &most.opacity_logit, &most.sh0, &most.shN};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) *each[i] *= turn->reach;
     kiln_adam_at(&a, &most, turn->t, turn->steps);
     return kiln_runner_run(c->runner, KILN_OP_adam, &a, err);

@@ -56,8 +56,8 @@ void kiln_refine_steps_release(kiln_refine_steps *s);
 /* One of so many steps, by a picture whose error counts so much. */
 typedef struct {
     uint32_t t, steps;
-    float weight, reach; /* reach: share of the full step */
-    float longest;       /* as in kiln_adam_args */
+    float weight, reach, mean_reach; /* reach: share of the full step; of a mean's */
+    float longest;                   /* as in kiln_adam_args */
 } kiln_refine_turn;
 /* Moves rows->own towards a target, both over `background`. Leaves the rows as they are if the picture does not
  * fit. */

@@ -1,15 +1,33 @@
+/* What is kept is drawn for other cameras than those that judge. Of views like these, one in so many is worse than all of them: how
+ * far, their own spread says. */
 #include "stages/lod/refine_judge.h"
 
-#define WORSE 1.05  /* a sight left out may have so much of its merged error .. */
-#define SLIGHT 0.02 /* .. and this share of their mean */
+#define WORSE 1.05         /* so much of its merged error may have a sight left out */
+#define WORSE_UNSEEN 1.122 /* .. and a view that is in none: half a decibel */
+#define BEYOND 0.5         /* it is so far beyond the worst sight, as a share of the way from the mean to the worst */
+#define INVISIBLE 4e-7     /* squared error of a pixel: a tenth of what rounding to 8 bits makes of it */
+
+/* NaN is not below anything. */
+static bool no_view_loses(const double *after, const double *before)
+{
+    double sum = 0, worst = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < KILN_REFINE_SIGHTS; i++) {
+        if (after[i] <= INVISIBLE && before[i] <= INVISIBLE) continue; /* sights that are not left out have 0 */
+        const double left = after[i] / (before[i] > INVISIBLE ? before[i] : INVISIBLE);
+        if (!(left <= WORSE)) return false;
+        if (left > worst) worst = left;
+        sum += left;
+        n++;
+    }
+    return n == 0 || worst + BEYOND * (worst - sum / n) <= WORSE_UNSEEN;
+}
 
 bool kiln_refine_is_better(const kiln_refine_off_by *after, const kiln_refine_off_by *before)
 {
     for (int around = 0; around < 2; around++) {
-        const double *of = before->of[around], slight = before->n > 0 ? SLIGHT * before->sum[around] / before->n : 0;
         if (!(after->sum[around] < (1 - KILN_REFINE_LEAST_GAIN) * before->sum[around])) return false;
-        for (uint32_t i = 0; i < KILN_REFINE_SIGHTS; i++)
-            if (after->of[around][i] > WORSE * of[i] + slight) return false;
+        if (!no_view_loses(after->of[around], before->of[around])) return false;
     }
     return true;
 }

@@ -18,7 +18,8 @@ typedef struct {
     uint32_t n; /* sights left out */
 } kiln_refine_off_by;
 
-/* Whether a level takes enough of the error away in both surroundings, and no sight left out is worse by what shows. */
+/* Whether a level takes enough of the error away in both surroundings, no sight left out is worse by what shows, however right it
+ * was, and a view that is none of them would lose no half a decibel. */
 bool kiln_refine_is_better(const kiln_refine_off_by *after, const kiln_refine_off_by *before);
 
 #endif

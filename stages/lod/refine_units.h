@@ -5,7 +5,7 @@
 #include "stages/lod/lod_units.h"
 
 enum {
-    KILN_REFINE_VERSION = 3, /* raised when units of the same input fit otherwise: in their keys */
+    KILN_REFINE_VERSION = 4, /* raised when units of the same input fit otherwise: in their keys */
     KILN_REFINE_VIEWS = 48,
     KILN_REFINE_CAMERAS = 28,    /* views that stand where cameras do; the others stand between them */
     KILN_REFINE_CANDIDATES = 48, /* cameras that the parent offers */
@@ -19,7 +19,7 @@ enum {
 
 /* Share of the squared error in the views left out that a refined level must take away to be kept: views that gain less say nothing
  * about others (DESIGN.md, where refining made views worse). */
-#define KILN_REFINE_LEAST_GAIN 0.03
+#define KILN_REFINE_LEAST_GAIN 0.05
 
 /* A camera that may see the chunk: scene units, origin subtracted. */
 typedef struct {

@@ -487,6 +487,38 @@ static void adam_does_as_published(void **state)
     assert_true(fabs(length - 1) < 1e-6 && quat[1] == quat[2] && quat[1] != 0);
 }
 
+/* A Gaussian with a long axis moves less, the longer it is: by the square of what is allowed, beside its axis. */
+static void means_of_large_rows_hardly_move(void **state)
+{
+    (void)state;
+    const kiln_adam_steps full = {.mean = .03f};
+    const float axes[5] = {0.25f, 0.5f, 1, 2, 16}, unit[5] = {0.25f, 0.5f, 0.25f, 0.125f, 0.015625f};
+    for (int i = 0; i < 5; i++) {
+        float mean[3] = {0}, log_scale[3] = {-9, logf(axes[i]), -9}, quat[4] = {1, 0, 0, 0}, logit = 0, sh0[3] = {0};
+        float g[PLANES] = {0}, m[PLANES] = {0}, v[PLANES] = {0};
+        g[KILN_GRADIENT_MEAN] = 1;
+        kiln_adam_args a = {.n = 1,
+                            .means = mean,
+                            .log_scales = log_scale,
+                            .quats = quat,
+                            .opacity_logits = &logit,
+                            .sh0 = sh0,
+                            .gradients = g,
+                            .m = m,
+                            .v = v,
+                            .weight = 1,
+                            .least = 1e-9f,
+                            .longest = 0.5f};
+        kiln_adam_at(&a, &full, 0, 2);
+        RUN(adam, &a);
+        assert_true(fabs((double)mean[0] / (-0.03 * (double)unit[i]) - 1) < 1e-4);
+        mean[0] = m[KILN_GRADIENT_MEAN] = v[KILN_GRADIENT_MEAN] = 0;
+        a.longest = 0;
+        RUN(adam, &a);
+        assert_true(fabs((double)mean[0] / (-0.03 * (double)axes[i]) - 1) < 1e-4);
+    }
+}
+
 static void arguments_are_checked(void **state)
 {
     (void)state;
@@ -511,7 +543,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splats_follow_differences), cmocka_unit_test(parameters_follow_differences),
         cmocka_unit_test(cut_and_hidden_have_none),  cmocka_unit_test(units_hold_the_largest_sum),
-        cmocka_unit_test(adam_does_as_published),    cmocka_unit_test(arguments_are_checked),
+        cmocka_unit_test(adam_does_as_published),    cmocka_unit_test(means_of_large_rows_hardly_move),
+        cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
