@@ -150,10 +150,14 @@ static kiln_status find_difference(work *k, const sight *s, const kiln_refine_ro
     return KILN_OK;
 }
 
-static kiln_status measure(work *k, const kiln_coarsen_rows *level, kiln_refine_off_by *off, kiln_error *err)
+/* What a level is off by. before: of the merged level; as soon as the level cannot be better than that it is *lost, and the rest is
+ * not measured. NULL: all of it is. */
+static kiln_status measure(work *k, const kiln_coarsen_rows *level, const kiln_refine_off_by *before, kiln_refine_off_by *off,
+                           bool *lost, kiln_error *err)
 {
     const kiln_coarsen_rows *const others[2] = {&k->around.rows, &k->others.rows};
     *off = (kiln_refine_off_by){.sum = {0}};
+    *lost = false;
     for (uint32_t i = 0; i < KILN_REFINE_SIGHTS; i++) {
         const sight *s = &k->sights[i];
         if (!s->target || !s->left_out) continue;
@@ -164,6 +168,8 @@ static kiln_status measure(work *k, const kiln_coarsen_rows *level, kiln_refine_
             of[i] = off->of[0][i]; /* nothing stands around a chunk that is alone */
             if (around == 0 || k->others.rows.n > 0) KILN_TRY(find_difference(k, s, &rows, &of[i], err));
             off->sum[around] += of[i];
+            *lost = before && kiln_refine_is_lost(off, before, around, i);
+            if (*lost) return KILN_OK;
         }
     }
     return KILN_OK;
@@ -254,11 +260,12 @@ static kiln_status go_back(work *k, const kiln_refine_off_by *before, bool *bett
     kiln_refine_append(&k->level.rows, 0, &k->led.rows);
     for (float share = is_finite(&k->led.rows) ? 1 : 0; share >= LEAST_SHARE; share *= 0.5f) {
         kiln_refine_off_by after;
+        bool lost;
         set_between(&k->merged.rows, &k->led.rows, share, &k->level.rows);
         KILN_TRY(keep_rows(k, &k->level, err));
-        KILN_TRY(measure(k, &k->level.rows, &after, err));
+        KILN_TRY(measure(k, &k->level.rows, before, &after, &lost, err));
         drop_rows(k, &k->level);
-        if (kiln_refine_is_better(&after, before) && after.sum[0] < least) {
+        if (!lost && kiln_refine_is_better(&after, before) && after.sum[0] < least) {
             best = share;
             least = after.sum[0];
         } else if (best > 0)
@@ -272,12 +279,13 @@ static kiln_status go_back(work *k, const kiln_refine_off_by *before, bool *bett
 static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error *err)
 {
     kiln_refine_off_by before;
+    bool all;
     KILN_TRY(read_merged(k, level, err));
     KILN_TRY(kiln_refine_steps_open(&k->steps, kiln_worker_runner(k->w), k->level.rows.n, k->u->sh_degree, err));
     KILN_TRY(keep_rows(k, &k->merged, err));
     KILN_TRY(keep_rows(k, &k->around, err));
     KILN_TRY(draw_targets(k, 1, level, err));
-    KILN_TRY(measure(k, &k->merged.rows, &before, err));
+    KILN_TRY(measure(k, &k->merged.rows, NULL, &before, &all, err));
     KILN_TRY(fit(k, level, &before, err));
     KILN_TRY(go_back(k, &before, kept, err));
     drop_rows(k, &k->merged);

@@ -21,5 +21,7 @@ typedef struct {
 /* Whether a level takes enough of the error away in both surroundings, no sight left out is worse by what shows, however right it
  * was, and a view that is none of them would lose no half a decibel. */
 bool kiln_refine_is_better(const kiln_refine_off_by *after, const kiln_refine_off_by *before);
+/* Whether the sight that was measured last, or the sum so far, already says that a level is not better, whatever the others are. */
+bool kiln_refine_is_lost(const kiln_refine_off_by *after, const kiln_refine_off_by *before, int around, uint32_t sight);
 
 #endif

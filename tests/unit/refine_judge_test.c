@@ -120,10 +120,36 @@ static void nothing_measured_keeps_nothing(void **state)
     assert_false(kiln_refine_is_better(&lost, &some));
 }
 
+/* Sight by sight in the order of measuring, a level that is better is never given up, and one that is worse in a sight or in the sum
+ * is given up there. */
+static void a_lost_level_is_given_up_at_once(void **state)
+{
+    (void)state;
+    const kiln_refine_off_by before = merged();
+    for (uint32_t bad = 0; bad <= LEFT_OUT; bad++) { /* LEFT_OUT: none */
+        kiln_refine_off_by after = all_at(0.9), partly = {.sum = {0}};
+        if (bad < LEFT_OUT) set_error(&after, 1, bad, 1.06);
+        for (uint32_t i = 0; i < LEFT_OUT; i++)
+            for (int around = 0; around < 2; around++) {
+                set_error(&partly, around, i, after.of[around][i]);
+                assert_int_equal(kiln_refine_is_lost(&partly, &before, around, i), i == bad && around == 1);
+            }
+    }
+    kiln_refine_off_by same = {.sum = {0}};
+    for (uint32_t i = 0; i < LEFT_OUT; i++) {
+        set_error(&same, 0, i, 1);
+        assert_int_equal(kiln_refine_is_lost(&same, &before, 0, i), i == LEFT_OUT - 1); /* all of the error is there */
+    }
+    kiln_refine_off_by nothing = {.sum = {0}};
+    set_error(&nothing, 0, 0, NAN);
+    assert_true(kiln_refine_is_lost(&nothing, &before, 0, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gain_in_all_sights_is_kept),
+        cmocka_unit_test(a_lost_level_is_given_up_at_once),
         cmocka_unit_test(too_small_a_gain_is_not_kept),
         cmocka_unit_test(a_sight_that_loses_rejects_the_level),
         cmocka_unit_test(a_sight_that_was_right_stays_right),
