@@ -9,8 +9,8 @@
  * differently. */
 static inline KILN_HD float kiln_adam_finite(float v, float old) { return v - v == 0.0f ? v : old; }
 
-/* m' / (sqrt(v') + least), and the new m and v. No gradient, no move: a row that one picture shows would go on for six steps by that
- * one's error while others do not show it. */
+/* m' / (sqrt(v') + least), and the new m and v. No gradient, no move: a row that one picture shows would go on for six steps by
+ * that one's error while others do not show it. */
 static inline KILN_HD float kiln_adam_move(const kiln_adam_args *a, uint64_t at, float least)
 {
     const float g = kiln_adam_finite(a->weight * a->gradients[at], 0.0f);

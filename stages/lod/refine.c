@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGIT_FIRST 5.3f     /* beyond it a Gaussian would hardly learn */
-#define FIRST_REACH 0.3      /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
+#define LOGIT_FIRST 5.3f      /* beyond it a Gaussian would hardly learn */
+#define FIRST_REACH 0.3       /* share of the full steps that level 1 makes; sqrt 2 more for each further one */
 #define FULL_REACH_ERROR 0.06 /* mean error of a colour from which on steps are full */
 #define LEAST_MOVED 0.008     /* mean error of a colour, 42 dB, up to which means stay */
-#define LONGEST_AXIS 4       /* of a step of a mean: pixels of the level's size */
-#define LEAST_SHARE 0.125f   /* of the way that a level was led: the least that is tried */
+#define LONGEST_AXIS 4        /* of a step of a mean: pixels of the level's size */
+#define LEAST_SHARE 0.125f    /* of the way that a level was led: the least that is tried */
 
 enum { PICTURE = 4 * KILN_REFINE_WINDOW * KILN_REFINE_WINDOW /* floats */ };
 

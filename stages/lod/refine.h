@@ -2,14 +2,16 @@
  * anything.
  *
  * A level of a chunk is moved by Adam (kernels/adam) so that pictures of it, with its neighbours' merged rows of the same level
- * around it, look like pictures of level 0 of the chunk and its neighbours. Rows keep their number, ancestry and weights. Then it is
- * led back towards the merged level, by halves, until it takes the share KILN_REFINE_LEAST_GAIN of the merged one's squared error
- * away in views that it was not fitted to, and none of these is worse. If no such share is found, it stays as merged.
+ * around it, look like pictures of level 0 of the chunk and its neighbours. Rows keep their number, ancestry and weights. Then it
+ * is led back towards the merged level, by halves, until it takes the share KILN_REFINE_LEAST_GAIN of the merged one's squared
+ * error away in views that it was not fitted to, and neither these nor views like them are worse (refine_judge.h). If no such share
+ * is found, it stays as merged.
  *
- * Views are the cameras that have rows of the chunk in their picture, at most KILN_REFINE_CAMERAS, evenly spread, and others between
- * cameras that are neighbours. A picture is a part of the view's own picture, at most KILN_REFINE_WINDOW pixels across, at two sizes:
- * that of the camera, or the largest at which it shows a quarter of the chunk, and 2^(-K/2) of the camera's for level K, or the
- * largest at which it shows all of the chunk. One in KILN_REFINE_LEFT_OUT of the views between cameras is left out of fitting.
+ * Views are the cameras that have rows of the chunk in their picture, at most KILN_REFINE_CAMERAS, evenly spread, and others
+ * between cameras that are neighbours. A picture is a part of the view's own picture, at most KILN_REFINE_WINDOW pixels across, at
+ * two sizes: that of the camera, or the largest at which it shows a quarter of the chunk, and 2^(-K/2) of the camera's for level K,
+ * or the largest at which it shows all of the chunk. One in KILN_REFINE_LEFT_OUT of the views between cameras is left out of
+ * fitting.
  *
  * Neighbours are the chunks whose Gaussians reach into the chunk's, the nearest KILN_REFINE_NEIGHBOURS: what lies farther away
  * neither hides the chunk nor shows through in these pictures. So a unit depends on its neighbourhood alone.

@@ -37,8 +37,8 @@ typedef struct {
 } kiln_refine_rows;
 
 /* Draws rows over black: rgba [height][width][4]. *fits is false, and nothing is drawn, above KILN_REFINE_PAIRS pairs. */
-kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, float *rgba, bool *fits,
-                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, float *rgba,
+                             bool *fits, kiln_error *err) KILN_MUST_CHECK;
 
 /* What a level's steps need beside its rows. */
 typedef struct {
@@ -61,8 +61,8 @@ typedef struct {
 } kiln_refine_turn;
 /* Moves rows->own towards a target, both over `background`. Leaves the rows as they are if the picture does not
  * fit. */
-kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view, const kiln_refine_rows *rows,
-                             const float *target, const float background[3], const kiln_refine_turn *turn,
-                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
+                             const kiln_refine_rows *rows, const float *target, const float background[3],
+                             const kiln_refine_turn *turn, kiln_error *err) KILN_MUST_CHECK;
 
 #endif
