@@ -247,7 +247,6 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(kiln_against_list(s, first, n, err));
     else
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
-    KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         KILN_TRY(kiln_render_job_make(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
@@ -271,6 +270,8 @@ static void drop_leftovers(const kiln_render_plan *s)
 
 static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
+    KILN_TRY(kiln_pictures_check_places(s, err));
+    KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err)); /* not before there is something to do */
     KILN_TRY(kiln_pictures_choose(r, s, err));
     KILN_TRY(kiln_render_exposures_check(s, err));
     if (s->stream.kind != KILN_VIDEO_NONE) KILN_TRY(kiln_video_plan_begin(r, s, err));

@@ -9,6 +9,7 @@
 
 #include "stages/import/cameras/pinholes.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **
         set_numbers(s, j, &made->unit); /* the texts cost calls of the system */
         return KILN_OK;
     }
-    memset(made, 0, sizeof *made);
+    memset(made, 0, offsetof(kiln_render_made, looked_at));
     set_numbers(s, j, &made->unit);
     snprintf(made->unit.camera, sizeof made->unit.camera, "%s", j->camera->name);
     if (s->video) made->unit.frame = kiln_video_frame_of(s->video, (uint64_t)(j - s->jobs));

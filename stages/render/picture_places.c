@@ -151,8 +151,7 @@ kiln_status kiln_pictures_check_output(const kiln_render_plan *s, kiln_error *er
 {
     if (s->against || !s->o->output || output_is_folder(s->o) || !kiln_path_has_suffix(s->o->output) || s->n_jobs == 1)
         return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE,
-                     "-o '%s' names one file but %s to be drawn; name a folder, or one camera with --camera",
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file but %s to be drawn; name a folder, or one camera with --camera",
                      s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
 }
 
@@ -166,11 +165,25 @@ static uint32_t format_now(const kiln_render_plan *s)
     return same_suffix(f, format) ? format : f;
 }
 
-/* A place in the bake's folder. It is made several times for a picture, and looked at the first time. */
-static kiln_status place_inside(const kiln_render_plan *s, const kiln_render_job *j, char *out, size_t size, const char *name,
-                                kiln_error *err)
+/* No link leads out of the bake's folder on the way to a picture's own folder. Looks once for several pictures in a row. */
+static kiln_status look_at_folder(const kiln_render_plan *s, const char *name, kiln_render_made *made, kiln_error *err)
 {
-    return j->placed ? kiln_path_join(out, size, s->folder, name, err) : kiln_path_inside(out, size, s->folder, name, "-o", err);
+    char parent[KILN_PATH_MAX], path[KILN_PATH_MAX];
+    const size_t n = (size_t)(kiln_path_base(name) - name);
+    if (n == 0 || (strncmp(made->looked_at, name, n) == 0 && !made->looked_at[n])) return KILN_OK;
+    (void)snprintf(parent, sizeof parent, "%.*s", (int)n - 1, name);
+    KILN_TRY(kiln_path_inside(path, sizeof path, s->folder, parent, "-o", err));
+    memcpy(made->looked_at, name, n);
+    made->looked_at[n] = '\0';
+    return KILN_OK;
+}
+
+/* A place in the bake's folder. It is made several times for a picture, and its folder is looked at the first time. */
+static kiln_status place_inside(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, char *out, size_t size,
+                                const char *name, kiln_error *err)
+{
+    if (!j->placed) KILN_TRY(look_at_folder(s, name, made, err));
+    return kiln_path_join(out, size, s->folder, name, err);
 }
 
 /* Beside the picture. */
@@ -183,7 +196,7 @@ static kiln_status place_depth(const kiln_render_plan *s, const kiln_render_job 
     const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
     if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
-    if (!s->o->output) return place_inside(s, j, u->depth, sizeof u->depth, name, err);
+    if (!s->o->output) return place_inside(s, j, made, u->depth, sizeof u->depth, name, err);
     snprintf(u->depth, sizeof u->depth, "%s", name);
     return KILN_OK;
 }
@@ -207,10 +220,29 @@ kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job
         if (s->o->output)
             KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->o->output, name, err));
         else
-            KILN_TRY(place_inside(s, j, u->picture, sizeof u->picture, name, err));
+            KILN_TRY(place_inside(s, j, made, u->picture, sizeof u->picture, name, err));
         if (!s->o->output) snprintf(made->relative, sizeof made->relative, "%s", name);
     }
     u->depth_colours = s->o->depth_colours;
     if (s->o->depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
     return s->o->depth || s->o->depth_colours ? place_depth(s, j, made, suffix, err) : KILN_OK;
+}
+
+/* `path` is a place in the bake's folder, or "". */
+static kiln_status check_place(const kiln_render_plan *s, const char *path, kiln_error *err)
+{
+    char same[KILN_PATH_MAX];
+    const char *relative = path + strlen(s->folder);
+    return *path ? kiln_path_inside(same, sizeof same, s->folder, relative + strspn(relative, "/"), "-o", err) : KILN_OK;
+}
+
+kiln_status kiln_pictures_check_places(const kiln_render_plan *s, kiln_error *err)
+{
+    if (s->o->output || s->against) return KILN_OK;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const kiln_render_unit *u = kiln_render_unit_of(&s->jobs[i]);
+        KILN_TRY(check_place(s, u->picture, err));
+        KILN_TRY(check_place(s, u->depth, err));
+    }
+    return KILN_OK;
 }

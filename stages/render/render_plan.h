@@ -28,15 +28,16 @@ typedef struct {
     bool count_first, measured; /* as in the unit */
     kiln_product_seen picture_seen, depth_seen, full_seen; /* as in the unit */
     bool due;                                              /* this run draws the picture */
-    bool placed; /* its places were looked at before any work: no link leads out of the folder */
+    bool placed; /* the folders of its places were looked at before any work: no link leads out of the bake's folder */
 } kiln_render_job;
 
 /* What is made of a job. */
 typedef struct {
     kiln_render_unit unit;
-    char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
-    const kiln_render_job *job;   /* whose texts these are; NULL: none yet */
-    bool of_video;                /* they were made when the plan had its video */
+    char relative[KILN_PATH_MAX];  /* path of the file in the manifest; "": no file is written */
+    const kiln_render_job *job;    /* whose texts these are; NULL: none yet */
+    bool of_video;                 /* they were made when the plan had its video */
+    char looked_at[KILN_PATH_MAX]; /* stays from job to job: the folder that was looked at last, relative, with its slash */
 } kiln_render_made;
 
 typedef struct kiln_render_plan {

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/stat.h>
 
 kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *err)
 {
@@ -19,15 +20,17 @@ kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *er
     return *out ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory while describing '%s'", path);
 }
 
+/* Looks at the place itself: a link is no picture of ours. */
 bool kiln_written_is_intact(const json_t *described, const char *path)
 {
     kiln_error none;
-    kiln_file_info info;
+    struct stat s;
     kiln_hash was, is;
     const char *hex = json_string_value(json_object_get(described, "hash"));
-    if (!hex || !kiln_hash_parse(hex, &was) || kiln_file_stat(path, &info, &none) != KILN_OK || !info.is_file) return false;
-    if ((json_int_t)info.size != json_integer_value(json_object_get(described, "size"))) return false;
-    if ((json_int_t)info.mtime_ns == json_integer_value(json_object_get(described, "mtime_ns"))) return true;
+    if (!hex || !kiln_hash_parse(hex, &was) || lstat(path, &s) || !S_ISREG(s.st_mode)) return false;
+    if (s.st_size != json_integer_value(json_object_get(described, "size"))) return false;
+    const int64_t mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+    if (mtime_ns == json_integer_value(json_object_get(described, "mtime_ns"))) return true;
     return kiln_hash_file(path, &is, &none) == KILN_OK && kiln_hash_equal(was, is);
 }
 

@@ -13,7 +13,7 @@
  */
 kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the file still has the described content. Equal size and time are enough; if the time differs, as in a copy of the
- * bake, the content is hashed. False if the file is gone or `described` is NULL. */
+ * bake, the content is hashed. False if the file is gone or a link, or `described` is NULL. */
 bool kiln_written_is_intact(const json_t *described, const char *path);
 /* Asks a network file system anew what the folder of this path holds, since it may remember that a file was not there. "": nothing.
  */

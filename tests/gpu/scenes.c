@@ -10,7 +10,16 @@
 
 /* ---- which scenes ---------------------------------------------------------------------------------------------------- */
 
-static const uint32_t views[SCENE_VIEWS][2] = {{640, 360}, {15, 17}, {1, 1}, {33, 1000}, {1920, 1080}};
+/* The last two stand for the first and the fifth where there is no CUDA. */
+static const uint32_t views[SCENE_VIEWS][2] = {{640, 360}, {15, 17}, {1, 1}, {33, 1000}, {1920, 1080}, {208, 117}, {1920, 136}};
+enum { ORDINARY, LARGEST = 4, ORDINARY_OF_CPU, LARGEST_OF_CPU };
+
+static unsigned view_for(bool cuda, unsigned view)
+{
+    if (cuda) return view;
+    return view == ORDINARY ? ORDINARY_OF_CPU : view == LARGEST ? LARGEST_OF_CPU : view;
+}
+
 static const char *const kind_names[SCENE_KINDS] = {
 #define X(id, name) name,
     SCENE_KIND_MAP(X)
@@ -26,12 +35,13 @@ const char *scene_name(const scene_spec *s, char out[128])
 
 bool scenes_are_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }
 
-void scenes_each(unsigned n_largest, void (*fn)(void *context, const scene_spec *spec), void *context)
+void scenes_each(bool cuda, void (*fn)(void *context, const scene_spec *spec), void *context)
 {
     /* around a warp, a block of threads and a block of blocks; what is worst of each kind shows well below the last */
-    static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, 65536};
+    const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, cuda ? 65536 : 20000};
     static const uint64_t small_sizes[] = {0, 1, 33, 257};
     const bool small = scenes_are_small();
+    const unsigned n_largest = cuda ? SCENE_KINDS : 2;
     const unsigned n_sizes = small ? sizeof small_sizes / sizeof *small_sizes : sizeof sizes / sizeof *sizes;
     unsigned turn = 0;
     for (unsigned kind = 0; kind < SCENE_KINDS; kind++)
@@ -39,19 +49,19 @@ void scenes_each(unsigned n_largest, void (*fn)(void *context, const scene_spec 
             if (k + 1 == sizeof sizes / sizeof *sizes && kind >= n_largest) continue;
             const scene_spec s = {.kind = (scene_kind)kind,
                                   .n = small ? small_sizes[k] : sizes[k],
-                                  .view = small ? 1 : turn % 4, /* not the largest */
+                                  .view = small ? 1 : view_for(cuda, turn % LARGEST), /* not the largest */
                                   .profile = (kiln_profile_id)(turn % KILN_PROFILE_COUNT),
                                   .antialiased = turn / 2 % 2};
             fn(context, &s);
         }
     for (unsigned kind = 0; kind < SCENE_KINDS; kind++)
-        for (unsigned view = 0; view < SCENE_VIEWS; view++)
+        for (unsigned view = 0; view <= LARGEST; view++)
             for (unsigned how = 0; how < 2 * KILN_PROFILE_COUNT; how++) {
                 const bool wide = kind == SCENE_RANDOM || kind == SCENE_EXPLODED || kind == SCENE_NEEDLES;
-                const bool largest = view + 1 == SCENE_VIEWS;
+                const bool largest = view == LARGEST;
                 const scene_spec s = {.kind = (scene_kind)kind,
                                       .n = 300,
-                                      .view = view,
+                                      .view = view_for(cuda, view),
                                       .profile = (kiln_profile_id)(how / 2),
                                       .antialiased = how % 2,
                                       .of_views = true};

@@ -23,8 +23,11 @@ for folder in tests/data/fuzz/*/; do
     grep -qx "$(basename "$folder")" <<<"$listed" || fail "$folder belongs to no harness"
 done
 
-# Without seeds the replay fails and names each harness that has none.
-cp -r tests/data/fuzz "$KILN_TMP/seeds"
-rm -r "$KILN_TMP/seeds/blob"
+# Without seeds the replay fails and names each harness that has none. One seed is enough for the others.
+for folder in tests/data/fuzz/*/; do
+    name=$(basename "$folder")
+    mkdir -p "$KILN_TMP/seeds/$name"
+    [ "$name" = blob ] || cp "$(find "$folder" -type f -printf '%s %p\n' | sort -n | sed -n '1s/^[0-9]* //p')" "$KILN_TMP/seeds/$name"
+done
 "$replay" "$KILN_TMP/seeds" >"$KILN_TMP/said" 2>/dev/null && fail 'a harness without seeds passes'
 [ "$(grep -c 'has no seeds' "$KILN_TMP/said")" = 1 ] && grep -q "'blob' has no seeds" "$KILN_TMP/said" || fail "who has none is not said: $(cat "$KILN_TMP/said")"
