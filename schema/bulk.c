@@ -21,7 +21,7 @@ enum {
     BUSY_MS = 10000,
     BEHIND_THREADS = 4, /* with fewer, workers would wait for the thread that writes pages (DESIGN.md has the measurement) */
 };
-#define CACHE "-4096" /* KiB. New pages pass through once */
+#define CACHE "-1024" /* KiB. New pages pass through once, and are written while they are in the processor's cache; DESIGN.md */
 
 struct kiln_bulk {
     kiln_manifest *second; /* NULL: closed; no other is opened */
@@ -61,8 +61,7 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     KILN_TRY(set_up(b->second, err));
     /* Opened by SQLite's name of the file, which has no links. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (b->fd < 0 || !give_file(m))
-        return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);
+    if (b->fd < 0 || !give_file(m)) return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);
     return KILN_OK;
 }
 

@@ -52,8 +52,8 @@
 #include <string.h>
 
 enum {
-    VERSIONS_AT = 18,      /* in page 1 (sqlite.org/fileformat2.html 1.3): what is needed to write and to read */
-    CHANGES_AT = 24,       /* 16 bytes that SQLite compares to know whether its cache is still right */
+    VERSIONS_AT = 18, /* in page 1 (sqlite.org/fileformat2.html 1.3): what is needed to write and to read */
+    CHANGES_AT = 24,  /* 16 bytes that SQLite compares to know whether its cache is still right */
     CHANGES_BYTES = 16,
     SIZE_AT = 28,  /* of the database in pages */
     VALID_AT = 92, /* equal to the 4 bytes at CHANGES_AT if the size is right */

@@ -3,8 +3,8 @@
  * Problem. The thread that stores blobs spent two thirds of its time in pwrite, one for each page of 64 KiB: the kernel makes pages
  * for the file and copies into them. SQLite's own work waited for that.
  * Layout. A ring of blocks. The caller fills one with writes that are neighbours in the file; full blocks are written from the
- * other end, each by one call, by a thread or, without one, at once. Larger writes alone make the kernel's part cheaper, because it
- * makes larger folios of the page cache.
+ * other end by a thread, each by one call: larger writes make the kernel's part cheaper, because it makes larger folios of the page
+ * cache. Without a thread a write is done as it comes: the copy into a block costs more than larger writes gain.
  *
  *     first            first + n_full
  *     | full | full |  being filled  | empty ...
@@ -61,7 +61,7 @@ static void write_early(kiln_behind *b, const block *w)
     b->early_from = b->early_to;
 }
 
-static int write_block(kiln_behind *b, const block *w)
+static int write_now(kiln_behind *b, const block *w)
 {
     for (size_t done = 0; done < w->n;) {
         const ssize_t n = pwrite(b->fd, w->data + done, w->n - done, w->at + (sqlite3_int64)done);
@@ -81,7 +81,7 @@ static void write_first(kiln_behind *b)
     int rc = b->rc;
     if (rc == SQLITE_OK) {
         (void)pthread_mutex_unlock(&b->lock);
-        rc = write_block(b, w);
+        rc = write_now(b, w);
         (void)pthread_mutex_lock(&b->lock);
     }
     b->rc = rc;
@@ -121,11 +121,9 @@ static bool start_thread(kiln_behind *b)
 /* The block being filled is full, or what comes is not its neighbour. */
 static void hand_over(kiln_behind *b)
 {
-    if (b->threaded && !b->runs) b->runs = start_thread(b);
     (void)pthread_mutex_lock(&b->lock);
     b->n_full++;
     (void)pthread_cond_signal(&b->filled);
-    if (!b->runs) write_first(b);
     while (b->n_full == KILN_BEHIND_BLOCKS) (void)pthread_cond_wait(&b->written, &b->lock); /* one is left to fill */
     (void)pthread_mutex_unlock(&b->lock);
 }
@@ -151,6 +149,8 @@ int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 
 {
     int rc = failure_of(b);
     if (rc != SQLITE_OK) return rc;
+    if (b->threaded && !b->runs) b->runs = start_thread(b);
+    if (!b->runs) return b->rc = write_now(b, &(block){.data = (unsigned char *)data, .at = at, .n = n}); /* read only */
     block *w = open_block(b);
     if (w->n && (at != w->at + (sqlite3_int64)w->n || w->n + n > KILN_BEHIND_BLOCK)) {
         hand_over(b);
@@ -162,7 +162,7 @@ int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 
     w->n += n;
     if (w->n < KILN_BEHIND_BLOCK) return SQLITE_OK;
     hand_over(b);
-    return failure_of(b); /* without a thread it is this write's */
+    return SQLITE_OK;
 }
 
 int kiln_behind_wait(kiln_behind *b)

@@ -14,7 +14,7 @@
 typedef struct kiln_behind kiln_behind;
 
 /* Memory of one, taken from the first write on. */
-enum { KILN_BEHIND_BLOCK = 512 << 10, KILN_BEHIND_BLOCKS = 16, KILN_BEHIND_RAM = KILN_BEHIND_BLOCK * KILN_BEHIND_BLOCKS };
+enum { KILN_BEHIND_BLOCK = 256 << 10, KILN_BEHIND_BLOCKS = 16, KILN_BEHIND_RAM = KILN_BEHIND_BLOCK * KILN_BEHIND_BLOCKS };
 
 /* fd: of a regular file, borrowed. threaded: by a thread, where one can be made; else the caller's thread does the gathered writes.
  * NULL: out of memory. */

@@ -1,7 +1,7 @@
-/* insert_bench FROM TO [log|THREADS] -- how fast bare inserts are: the blobs of FROM's tile tables, or all if it has none, read into memory
- * first, go into a fresh manifest TO in transactions like the engine's (64 MiB or 256 blobs). log: all through SQLite's log. THREADS: as
- * kiln_bulk_use_threads has them; by default this machine's. What the
- * parent of kiln-tiles stores a second is compared with it (tests/bench/scaling). Prints "BYTES SECONDS". */
+/* insert_bench FROM TO [log|THREADS] -- how fast bare inserts are: the blobs of FROM's tile tables, or all if it has none, read
+ * into memory first, go into a fresh manifest TO in transactions like the engine's (64 MiB or 256 blobs). log: all through SQLite's
+ * log. THREADS: as kiln_bulk_use_threads has them; by default this machine's. What the parent of kiln-tiles stores a second is
+ * compared with it (tests/bench/scaling). Prints "BYTES SECONDS". */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/manifest.h"
