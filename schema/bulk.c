@@ -19,12 +19,13 @@ enum {
     LEAST_BYTES = 1 << 20, /* DESIGN.md has the measurement */
     FREE_MOST = 32, /* free pages of the file: they are old pages, of which a transaction keeps KILN_DIRECT_KEPT_MOST in memory */
     BUSY_MS = 10000,
+    BEHIND_THREADS = 4, /* with fewer, workers would wait for the thread that writes pages (DESIGN.md has the measurement) */
 };
-#define CACHE "-4096" /* KiB. New pages pass through once */
+#define CACHE "-1024" /* KiB. New pages pass through once, and are written while they are in the processor's cache; DESIGN.md */
 
 struct kiln_bulk {
     kiln_manifest *second; /* NULL: closed; no other is opened */
-    int fd;                /* of the file; -1: none. Closed last (direct.h) */
+    int fd;                /* of the file, by which new pages are written; -1: none. Closed last (direct.h) */
 };
 
 static kiln_status set_up(kiln_manifest *s, kiln_error *err)
@@ -42,6 +43,11 @@ static kiln_status set_up(kiln_manifest *s, kiln_error *err)
         s, "PRAGMA foreign_keys = ON; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL; PRAGMA cache_size = " CACHE, err);
 }
 
+static bool give_file(kiln_manifest *m)
+{
+    return kiln_direct_write_by(m->bulk->second->db, m->bulk->fd, m->threads >= BEHIND_THREADS);
+}
+
 static kiln_status open_second(kiln_manifest *m, kiln_error *err)
 {
     struct kiln_bulk *b = m->bulk;
@@ -53,9 +59,9 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&b->second->file, strlen(m->file) + 1, "a path", err));
     strcpy(b->second->file, m->file);
     KILN_TRY(set_up(b->second, err));
-    /* Opened by SQLite's name of the file, which has no links. If that fails, the disk only begins to write later. */
+    /* Opened by SQLite's name of the file, which has no links. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    kiln_direct_write_early(b->second->db, b->fd);
+    if (b->fd < 0 || !give_file(m)) return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);
     return KILN_OK;
 }
 
@@ -72,7 +78,7 @@ void kiln_bulk_close(kiln_manifest *m)
 void kiln_bulk_release(kiln_manifest *m)
 {
     if (!m->bulk) return;
-    if (m->bulk->fd >= 0) (void)close(m->bulk->fd); /* nothing was written through it */
+    if (m->bulk->fd >= 0) (void)close(m->bulk->fd); /* what was written through it is synced, or belongs to no commit */
     free(m->bulk);
     m->bulk = NULL;
 }
@@ -137,6 +143,12 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
     /* This rolls back. Either the run ends with this failure, or the next batch would change too many pages as well. */
     kiln_bulk_close(m);
     return *done ? st : KILN_OK;
+}
+
+void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads)
+{
+    m->threads = threads;
+    if (m->bulk && m->bulk->second) (void)give_file(m); /* it was opened to cut garbage off; as it is it writes, too */
 }
 
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context, kiln_error *err)

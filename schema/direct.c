@@ -20,7 +20,8 @@
  *           that writes begins the log anew where it can. Readers take neither lock, so they are never blocked. "unix" is asked
  *           for the SHARED lock once and keeps it, as a connection in WAL mode does.
  *   read    A page that this transaction changed comes from memory, else from its last frame in the log, else from the file.
- *   write   A new page goes to its place, any other into memory (`kept`).
+ *   write   A new page goes to its place, with its neighbours and behind the caller's back (write_behind.h), any other into memory
+ *           (`kept`). Whatever reads, syncs or cuts the file waits for that first.
  *   sync    The file is synced if it has new pages.
  *   commit  (SQLITE_FCNTL_COMMIT_PHASETWO, after the sync) What is kept is appended to the log and shown (kiln_wal_commit).
  *   unlock  What is kept is dropped, and the locks are given back.
@@ -45,16 +46,14 @@
 #include "schema/direct.h"
 
 #include "schema/wal.h"
+#include "schema/write_behind.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    EARLY_BYTES = 8 << 20, /* the disk is asked to write after so many; DESIGN.md */
-    VERSIONS_AT = 18,      /* in page 1 (sqlite.org/fileformat2.html 1.3): what is needed to write and to read */
-    CHANGES_AT = 24,       /* 16 bytes that SQLite compares to know whether its cache is still right */
+    VERSIONS_AT = 18, /* in page 1 (sqlite.org/fileformat2.html 1.3): what is needed to write and to read */
+    CHANGES_AT = 24,  /* 16 bytes that SQLite compares to know whether its cache is still right */
     CHANGES_BYTES = 16,
     SIZE_AT = 28,  /* of the database in pages */
     VALID_AT = 92, /* equal to the 4 bytes at CHANGES_AT if the size is right */
@@ -74,10 +73,9 @@ typedef struct {
     uint32_t n_pages;                          /* of the database in the last commit */
     uint32_t end;                              /* pages of the database and of the new ones */
     bool unsynced;                             /* new pages were written since the last sync */
+    kiln_behind *behind;                       /* writes them; NULL: nothing can be written yet */
     kiln_wal_page kept[KILN_DIRECT_KEPT_MOST]; /* the first n_kept are of this transaction; the others' memory waits for reuse */
     uint32_t n_kept;
-    int early_fd; /* -1: none */
-    sqlite3_int64 early_from, early_to;
     kiln_direct_state state;
 } direct_file;
 
@@ -102,6 +100,8 @@ static int read_page(direct_file *f, void *out, int n, uint32_t page, int offset
     const uint32_t frame = kiln_wal_find(&f->wal, page, &rc);
     if (rc != SQLITE_OK) return rc;
     if (frame) return kiln_wal_read(&f->wal, frame, out, n, offset);
+    if (page > f->n_pages && f->unsynced) rc = kiln_behind_wait(f->behind);
+    if (rc != SQLITE_OK) return rc;
     return f->file->pMethods->xRead(f->file, out, n, (sqlite3_int64)(page - 1) * KILN_WAL_PAGE + offset);
 }
 
@@ -144,46 +144,36 @@ static int keep(direct_file *f, uint32_t page, const void *data)
     return SQLITE_OK;
 }
 
-/* Lets the disk begin with what was written since the last time, so that the sync has little left to wait for. A hint: what becomes
- * of it does not matter. */
-static void write_early(direct_file *f, sqlite3_int64 at)
-{
-    if (f->early_fd < 0) return;
-    if (f->early_from == f->early_to) f->early_from = f->early_to = at;
-    if (at < f->early_from) f->early_from = at;
-    if (at + KILN_WAL_PAGE > f->early_to) f->early_to = at + KILN_WAL_PAGE;
-    if (f->early_to - f->early_from < EARLY_BYTES) return;
-    (void)sync_file_range(f->early_fd, f->early_from, f->early_to - f->early_from, SYNC_FILE_RANGE_WRITE);
-    f->early_from = f->early_to;
-}
-
 static int direct_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     direct_file *f = of(file);
     const uint32_t page = (uint32_t)(at / KILN_WAL_PAGE) + 1;
     int rc = SQLITE_OK;
-    if (f->level < SQLITE_LOCK_RESERVED || n != KILN_WAL_PAGE || at % KILN_WAL_PAGE) return SQLITE_IOERR_WRITE;
+    if (f->level < SQLITE_LOCK_RESERVED || n != KILN_WAL_PAGE || at % KILN_WAL_PAGE || !f->behind) return SQLITE_IOERR_WRITE;
     if (page <= f->n_pages || kiln_wal_find(&f->wal, page, &rc)) return keep(f, page, data);
     if (rc != SQLITE_OK) return rc;
     f->unsynced = true;
-    rc = f->file->pMethods->xWrite(f->file, data, n, at);
+    rc = kiln_behind_write(f->behind, data, (size_t)n, at);
     if (rc != SQLITE_OK) return rc;
     if (page > f->end) f->end = page;
     f->state.pages++;
-    write_early(f, at);
     return SQLITE_OK;
 }
 
+/* No write of a new page is open any more, and the thread that did them is gone. */
+static int end_writes(direct_file *f) { return f->behind ? kiln_behind_end(f->behind) : SQLITE_OK; }
+
 /* A rollback cuts off the new pages, which a full disk needs: nobody else's are there (rule 5). If that fails, they are garbage as
- * after a kill. A transaction that makes the database smaller is not for this connection. */
+ * after a kill; nor does a write matter that failed. A transaction that makes the database smaller is not for this connection. */
 static int direct_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 {
     direct_file *f = of(file);
     if (!f->wal.locked || bytes < (sqlite3_int64)f->n_pages * KILN_WAL_PAGE) return SQLITE_IOERR_TRUNCATE;
+    const int rc = end_writes(f);
     if (f->end > f->n_pages) (void)f->file->pMethods->xTruncate(f->file, bytes);
     f->end = (uint32_t)(bytes / KILN_WAL_PAGE);
-    if (f->end == f->n_pages) f->unsynced = false;
-    return SQLITE_OK;
+    if (f->end == f->n_pages) return f->unsynced = false, SQLITE_OK;
+    return rc;
 }
 
 static int direct_size(sqlite3_file *file, sqlite3_int64 *bytes)
@@ -248,7 +238,8 @@ static int by_page(const void *a, const void *b)
 static int sync_new_pages(direct_file *f, int flags)
 {
     if (!f->unsynced) return SQLITE_OK;
-    const int rc = f->file->pMethods->xSync(f->file, flags);
+    int rc = end_writes(f);
+    if (rc == SQLITE_OK) rc = f->file->pMethods->xSync(f->file, flags);
     if (rc == SQLITE_OK) f->unsynced = false;
     return rc;
 }
@@ -305,6 +296,7 @@ static int direct_unlock(sqlite3_file *file, int level)
     if (level >= f->level) return SQLITE_OK;
     f->level = level;
     f->n_kept = 0;
+    (void)end_writes(f); /* of a transaction that is over: if it was committed there are none */
     if (level == SQLITE_LOCK_NONE) {
         f->seen = f->wal.header;
         kiln_wal_unlock(&f->wal);
@@ -345,6 +337,7 @@ static int direct_characteristics(sqlite3_file *file)
 static int direct_close(sqlite3_file *file)
 {
     direct_file *f = of(file);
+    kiln_behind_free(f->behind); /* before the locks go */
     kiln_wal_close(&f->wal);
     for (uint32_t i = 0; i < KILN_DIRECT_KEPT_MOST; i++) free(f->kept[i].data);
     const int rc = f->file->pMethods ? f->file->pMethods->xClose(f->file) : SQLITE_OK;
@@ -378,7 +371,6 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     file->pMethods = NULL;
     if (!(flags & SQLITE_OPEN_MAIN_DB)) return SQLITE_CANTOPEN; /* journals are in memory; no temporary table is made */
     memset(f, 0, sizeof *f);
-    f->early_fd = -1;
     f->file = calloc(1, (size_t)unix_of(vfs)->szOsFile);
     if (!f->file) return SQLITE_NOMEM;
     int rc = unix_of(vfs)->xOpen(unix_of(vfs), name, f->file, flags, out_flags);
@@ -450,8 +442,14 @@ const kiln_direct_state *kiln_direct_state_of(sqlite3 *db)
     return f ? &f->state : NULL;
 }
 
-void kiln_direct_write_early(sqlite3 *db, int fd)
+bool kiln_direct_write_by(sqlite3 *db, int fd, bool threaded)
 {
     direct_file *f = file_of(db);
-    if (f) f->early_fd = fd;
+    int moved = 1;
+    if (!f || f->file->pMethods->xFileControl(f->file, SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved) return false;
+    kiln_behind *const behind = kiln_behind_new(fd, threaded);
+    if (!behind) return false;
+    kiln_behind_free(f->behind);
+    f->behind = behind;
+    return true;
 }

@@ -2,6 +2,7 @@
  * round_parts.c's. */
 #include "stages/engine/round.h"
 
+#include "stages/engine/devices.h"
 #include "stages/engine/job.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/round_parts.h"
@@ -88,6 +89,7 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
         KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
     else
         KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
+    kiln_bulk_use_threads(m, kiln_devices_threads(kiln_common_values.threads));
     kiln_run_set_manifest(r, m);
     return KILN_OK;
 }

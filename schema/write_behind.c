@@ -1,0 +1,214 @@
+/* write_behind -- see the header.
+ *
+ * Problem. The thread that stores blobs spent two thirds of its time in pwrite, one for each page of 64 KiB: the kernel makes pages
+ * for the file and copies into them. SQLite's own work waited for that.
+ * Layout. A ring of blocks. The caller fills one with writes that are neighbours in the file; full blocks are written from the
+ * other end by a thread, each by one call: larger writes make the kernel's part cheaper, because it makes larger folios of the page
+ * cache. Without a thread a write is done as it comes: the copy into a block costs more than larger writes gain.
+ *
+ *     first            first + n_full
+ *     | full | full |  being filled  | empty ...
+ *     thread ------>   caller
+ *
+ * One thread, not several: file systems let one write into a file at a time (ext4, xfs and tmpfs hold the inode's lock while they
+ * copy), and order needs no thought so.
+ * After a failure nothing more is written: what follows would only fill a disk that is full. */
+#include "schema/write_behind.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The disk is asked to begin after so many bytes; DESIGN.md. */
+enum { EARLY_BYTES = 8 << 20 };
+
+typedef struct {
+    unsigned char *data; /* NULL: not used yet */
+    sqlite3_int64 at;
+    size_t n;
+} block;
+
+struct kiln_behind {
+    int fd;
+    bool threaded;
+    sqlite3_int64 early_from, early_to; /* written, the disk not asked; whoever writes has them */
+    bool runs;                          /* there is a thread */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows, while there is a thread */
+    pthread_cond_t filled, written;
+    bool end;
+    int rc; /* of the first write that failed */
+    unsigned first, n_full;
+    block blocks[KILN_BEHIND_BLOCKS]; /* full ones are the thread's, the one being filled the caller's */
+};
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
+/* Lets the disk begin with what was written since the last time, so that the sync has little left to wait for. A hint: what becomes
+ * of it does not matter. */
+static void write_early(kiln_behind *b, const block *w)
+{
+    if (b->early_from == b->early_to) b->early_from = b->early_to = w->at;
+    if (w->at < b->early_from) b->early_from = w->at;
+    if (w->at + (sqlite3_int64)w->n > b->early_to) b->early_to = w->at + (sqlite3_int64)w->n;
+    if (b->early_to - b->early_from < EARLY_BYTES) return;
+    (void)sync_file_range(b->fd, b->early_from, b->early_to - b->early_from, SYNC_FILE_RANGE_WRITE);
+    b->early_from = b->early_to;
+}
+
+static int write_now(kiln_behind *b, const block *w)
+{
+    for (size_t done = 0; done < w->n;) {
+        const ssize_t n = pwrite(b->fd, w->data + done, w->n - done, w->at + (sqlite3_int64)done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno != ENOSPC) return SQLITE_IOERR_WRITE;
+        if (n <= 0) return SQLITE_FULL;
+        done += (size_t)n;
+    }
+    write_early(b, w);
+    return SQLITE_OK;
+}
+
+/* Takes a block off the ring; the caller has the lock. */
+static void write_first(kiln_behind *b)
+{
+    block *const w = &b->blocks[b->first];
+    int rc = b->rc;
+    if (rc == SQLITE_OK) {
+        (void)pthread_mutex_unlock(&b->lock);
+        rc = write_now(b, w);
+        (void)pthread_mutex_lock(&b->lock);
+    }
+    b->rc = rc;
+    w->n = 0;
+    b->first = (b->first + 1) % KILN_BEHIND_BLOCKS;
+    b->n_full--;
+    (void)pthread_cond_signal(&b->written);
+}
+
+static void *write_all(void *behind)
+{
+    kiln_behind *b = behind;
+    (void)pthread_mutex_lock(&b->lock);
+    while (b->n_full || !b->end) {
+        if (b->n_full)
+            write_first(b);
+        else
+            (void)pthread_cond_wait(&b->filled, &b->lock);
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+/* The thread blocks all signals, so that they reach the thread that waits for them. */
+static bool start_thread(kiln_behind *b)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+    b->end = false;
+    const bool started = pthread_create(&b->thread, NULL, write_all, b) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* ---- the caller's side ---------------------------------------------------------------------------------------------------- */
+/* The block being filled is full, or what comes is not its neighbour. */
+static void hand_over(kiln_behind *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    b->n_full++;
+    (void)pthread_cond_signal(&b->filled);
+    while (b->n_full == KILN_BEHIND_BLOCKS) (void)pthread_cond_wait(&b->written, &b->lock); /* one is left to fill */
+    (void)pthread_mutex_unlock(&b->lock);
+}
+
+/* The block being filled: behind the full ones. */
+static block *open_block(kiln_behind *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    block *const w = &b->blocks[(b->first + b->n_full) % KILN_BEHIND_BLOCKS];
+    (void)pthread_mutex_unlock(&b->lock);
+    return w;
+}
+
+static int failure_of(kiln_behind *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    const int rc = b->rc;
+    (void)pthread_mutex_unlock(&b->lock);
+    return rc;
+}
+
+int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 at)
+{
+    int rc = failure_of(b);
+    if (rc != SQLITE_OK) return rc;
+    if (b->threaded && !b->runs) b->runs = start_thread(b);
+    if (!b->runs) return b->rc = write_now(b, &(block){.data = (unsigned char *)data, .at = at, .n = n}); /* read only */
+    block *w = open_block(b);
+    if (w->n && (at != w->at + (sqlite3_int64)w->n || w->n + n > KILN_BEHIND_BLOCK)) {
+        hand_over(b);
+        w = open_block(b);
+    }
+    if (!w->data && kiln_alloc_unset((void **)&w->data, KILN_BEHIND_BLOCK, 1, "a block", NULL) != KILN_OK) return SQLITE_NOMEM;
+    if (w->n == 0) w->at = at;
+    memcpy(w->data + w->n, data, n);
+    w->n += n;
+    if (w->n < KILN_BEHIND_BLOCK) return SQLITE_OK;
+    hand_over(b);
+    return SQLITE_OK;
+}
+
+int kiln_behind_wait(kiln_behind *b)
+{
+    if (open_block(b)->n) hand_over(b);
+    (void)pthread_mutex_lock(&b->lock);
+    while (b->n_full) (void)pthread_cond_wait(&b->written, &b->lock);
+    const int rc = b->rc;
+    (void)pthread_mutex_unlock(&b->lock);
+    return rc;
+}
+
+int kiln_behind_end(kiln_behind *b)
+{
+    const int rc = kiln_behind_wait(b);
+    if (b->runs) {
+        (void)pthread_mutex_lock(&b->lock);
+        b->end = true;
+        (void)pthread_cond_signal(&b->filled);
+        (void)pthread_mutex_unlock(&b->lock);
+        (void)pthread_join(b->thread, NULL); /* cannot fail: it was created, and is joined once */
+    }
+    b->runs = false;
+    b->rc = SQLITE_OK;
+    return rc;
+}
+
+kiln_behind *kiln_behind_new(int fd, bool threaded)
+{
+    kiln_behind *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->fd = fd;
+    b->threaded = threaded;
+    (void)pthread_mutex_init(&b->lock, NULL); /* these cannot fail on Linux */
+    (void)pthread_cond_init(&b->filled, NULL);
+    (void)pthread_cond_init(&b->written, NULL);
+    return b;
+}
+
+void kiln_behind_free(kiln_behind *b)
+{
+    if (!b) return;
+    (void)kiln_behind_end(b);
+    for (unsigned i = 0; i < KILN_BEHIND_BLOCKS; i++) free(b->blocks[i].data);
+    (void)pthread_cond_destroy(&b->written);
+    (void)pthread_cond_destroy(&b->filled);
+    (void)pthread_mutex_destroy(&b->lock);
+    free(b);
+}

@@ -1,0 +1,32 @@
+/* write_behind -- writes to a file that are gathered to larger ones, and are done by a thread while the caller goes on.
+ *
+ * What is written follows what was there: a failure is told by the next kiln_behind_write, _wait or _end. Functions return SQLite's
+ * codes as its "unix" VFS has them: SQLITE_FULL if no room was left, SQLITE_IOERR_WRITE for other failures.
+ * A kiln_behind belongs to one thread at a time. Between kiln_behind_end and the next write it has no thread of its own, so a child
+ * of fork needs none. */
+#ifndef KILN_SCHEMA_WRITE_BEHIND_H
+#define KILN_SCHEMA_WRITE_BEHIND_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct kiln_behind kiln_behind;
+
+/* Memory of one, taken from the first write on. */
+enum { KILN_BEHIND_BLOCK = 256 << 10, KILN_BEHIND_BLOCKS = 16, KILN_BEHIND_RAM = KILN_BEHIND_BLOCK * KILN_BEHIND_BLOCKS };
+
+/* fd: of a regular file, borrowed. threaded: by a thread, where one can be made; else the caller's thread does the gathered writes.
+ * NULL: out of memory. */
+kiln_behind *kiln_behind_new(int fd, bool threaded);
+/* Ends (kiln_behind_end) and frees it; accepts NULL. */
+void kiln_behind_free(kiln_behind *b);
+
+/* Takes n bytes, at most KILN_BEHIND_BLOCK, for this place of the file. Writes are done in the order of these calls. */
+int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 at);
+/* Waits until all that was taken is in the file: before it is read there. */
+int kiln_behind_wait(kiln_behind *b);
+/* The same, and ends the thread: before the file is synced or cut. The failure that it tells is forgotten then. */
+int kiln_behind_end(kiln_behind *b);
+
+#endif
