@@ -12,7 +12,7 @@
 
 /* Grows from round to round; the bytes of the plan. */
 typedef struct {
-    kiln_sog_text text;  /* bounds at once, codebooks of log_scales and sh0 after round 1, of shN and the palette after round 3 */
+    kiln_sog_text text;  /* bounds at once, codebooks of log_scales and sh0 after round 1, of shN and the palette after round 4 */
     bool few;            /* shN has at most 256 different values, which are kept */
     double scale;        /* else: whole number = round(value * scale) */
     int16_t levels[256]; /* the whole number of each value of the codebook of shN */

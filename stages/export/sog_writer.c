@@ -3,14 +3,15 @@
  *   0  chunks    counts of log scales, colours and coefficients, from which
  *   1  one unit  makes the codebooks
  *   2  chunks    rows become codes, at their places in scratch; coefficients become rows of whole numbers, some of them the sample
- *   3  one unit  the palette of the sample, and its codebook
- *   4  chunks    the entry of each row
- *   5  images    an image a unit: its codes from scratch, encoded, back to scratch
- *   6  one unit  puts the files together
+ *   3  images    an image a unit: its codes from scratch, encoded, back to scratch; those that need no palette, where 4 to 6 are on
+ *                GPUs and this round goes on beside them
+ *   4  one unit  the palette of the sample, and its codebook
+ *   5  chunks    the entry of each row
+ *   6  images    as in 3: all that are left
+ *   7  one unit  puts the files together
  *
- * Memory is that of a chunk or of the sample, and in round 5 that of an image with what libwebp takes for it: there are no parts of
- * an image in WebP.
- * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
+ * Memory is that of a chunk or of the sample, and in rounds 3 and 6 that of an image with what libwebp takes for it: there are no
+ * parts of an image in WebP. Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
  */
 #include "stages/export/float_places.h"
 #include "stages/export/rows.h"
@@ -247,6 +248,25 @@ static uint64_t one_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? 1 :
 
 static uint64_t chunks_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? e->n_chunks : 0; }
 
+/* Images of round 3, the first in the order of kiln_sog_pictures; the others are those of round 6. */
+static uint64_t images_beside(const kiln_export *e) { return e->apart && kiln_sog_d(e) ? KILN_SOG_LABELS : 0; }
+
+static uint64_t images_left(const kiln_export *e) { return kiln_sog_images(e) - images_beside(e); }
+
+static uint64_t left_ram(const kiln_export *e, uint64_t unit) { return kiln_sog_image_ram(e, images_beside(e) + unit); }
+
+static uint64_t left_cost(const kiln_export *e, uint64_t unit) { return kiln_sog_image_cost(e, images_beside(e) + unit); }
+
+static kiln_status encode_left(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    return kiln_sog_image_encode(x, images_beside(x->e) + unit, err);
+}
+
+static kiln_status take_left(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    return kiln_sog_image_take(p, images_beside(p->e) + unit, result, bytes, err);
+}
+
 /* What kiln_sog_files_ram says is below that of the largest image, whose file is in memory when it is encoded. */
 static uint64_t rounds_ram(const kiln_export *e)
 {
@@ -276,6 +296,13 @@ const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
     {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
     {.what = "coding", .ram = code_ram, .run = code_chunk},
+    {.what = "image beside",
+     .units = images_beside,
+     .ram = kiln_sog_image_ram,
+     .cost = kiln_sog_image_cost,
+     .run = kiln_sog_image_encode,
+     .gather = kiln_sog_image_take,
+     .beside = true},
     {.what = "palette",
      .units = one_if_degree,
      .ram = kiln_sog_palette_ram,
@@ -290,10 +317,12 @@ const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
      .run = kiln_sog_label_chunk,
      .computes = true},
     {.what = "image",
-     .units = kiln_sog_images,
-     .ram = kiln_sog_image_ram,
-     .run = kiln_sog_image_encode,
-     .gather = kiln_sog_image_take},
+     .units = images_left,
+     .ram = left_ram,
+     .cost = left_cost,
+     .run = encode_left,
+     .gather = take_left,
+     .stays = true},
     {.what = "files", .units = kiln_export_one_unit, .ram = kiln_sog_files_ram, .run = kiln_sog_files_write},
 };
 
