@@ -97,17 +97,26 @@ kiln_status kiln_sog_plan_archive(kiln_export_parent *p, kiln_error *err)
 static uint64_t counts_bytes(void) { return KILN_SOG_BOOKS * sizeof(kiln_codebook_counts) + kiln_sog_counts_ram(); }
 static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_export_rows_ram(e, unit, COLOURS) + counts_bytes(); }
 
+/* A worker's counts, which are zero between two units, and room to put them: kept until the round ends, because most of a small
+ * chunk's time would be that of their 24 MiB of new pages. */
+static kiln_status find_counts(kiln_export_worker *x, kiln_sog_counts *c, void **room, kiln_error *err)
+{
+    const uint64_t bytes = KILN_SOG_BOOKS * sizeof *c->books;
+    if (!x->own) KILN_TRY(kiln_alloc(&x->own, bytes + kiln_sog_counts_room_bytes(), 1, "counts of values", err));
+    *c = (kiln_sog_counts){.books = x->own};
+    *room = (char *)x->own + bytes;
+    return KILN_OK;
+}
+
 static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
-    kiln_sog_counts c = {0};
-    kiln_status st = KILN_OK;
+    kiln_sog_counts c;
+    void *room;
     KILN_TRY(kiln_export_rows_read(x, unit, COLOURS, &rows, err));
-    KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
-    kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
-    KILN_GO(kiln_sog_counts_put(x, unit, &c, err));
-done:
-    free(c.books);
+    kiln_status st = find_counts(x, &c, &room, err);
+    if (st == KILN_OK) kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
+    if (st == KILN_OK) st = kiln_sog_counts_put(x, unit, &c, room, err);
     kiln_export_rows_release(&rows);
     return st;
 }
@@ -129,7 +138,7 @@ static kiln_status make_book(kiln_export_worker *x, uint64_t unit, kiln_error *e
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_codebook_work_bytes(), 1, "codebooks", err));
-    for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, &c, err));
+    for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, (uint32_t)unit, &c, err));
     if (unit == KILN_SOG_SCALES_BOOK) {
         kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_RARE, work, k.text.log_scales);
     } else if (unit == KILN_SOG_SH0_BOOK) {
