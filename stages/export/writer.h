@@ -165,6 +165,8 @@ enum {
     KILN_KEPT_STEP,
     KILN_KEPT_BUCKET,
     KILN_KEPT_BUCKET_ROWS,
+    KILN_KEPT_COEFFICIENTS,
+    KILN_KEPT_LABELS,
     KILN_KEPT_ALL
 };
 typedef struct {
@@ -178,7 +180,7 @@ typedef struct {
     int fd;                          /* as the parent's */
     int scratch[KILN_SCRATCH_FILES]; /* -1: the writer has none */
     uint32_t round;
-    void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
+    void *own; /* the writer's; NULL at the begin of a round; freed by its close, after kiln_runner_drop */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
     kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
     kiln_kept kept[KILN_KEPT_ALL];
