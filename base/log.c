@@ -175,7 +175,7 @@ void kiln_progress_add(kiln_progress *p, uint64_t n)
 {
     uint64_t now = kiln_now_ns();
     p->done += n;
-    if (level == KILN_LOG_QUIET) return;
+    if (level == KILN_LOG_QUIET || !p->what) return;
     uint64_t wait = !p->on_terminal ? 5 * SECOND : p->shown ? SECOND / 10 : SECOND / 2;
     if (now - p->last_ns >= wait && now - p->start_ns >= SECOND / 2) show(p, now);
 }

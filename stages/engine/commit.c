@@ -124,7 +124,8 @@ static int add_workers(json_t *summary, const kiln_run *r)
     json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
     if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
     if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
-    if (*r->devices.note && json_object_set_new(summary, "device_why", kiln_json_string(r->devices.note)) != 0) return -1;
+    const char *why = r->home->devices.note;
+    if (*why && json_object_set_new(summary, "device_why", kiln_json_string(why)) != 0) return -1;
     if (json_object_set_new(summary, "start_s", kiln_json_real((double)kiln_workers_open_ns(r) * 1e-9)) != 0) return -1;
     if (json_object_set_new(summary, "workers", kiln_workers_json(r)) != 0) return -1;
     return add_vram(summary, &use);
@@ -268,7 +269,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     KILN_TRY(kiln_interrupt_check(err));
     KILN_TRY(kiln_round_check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
-    kiln_workers_dismiss(r->workers, r->n_workers);
+    kiln_run_dismiss_workers(r);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
     const kiln_status st = commit(r, input_key, make, context, err);
     if (st != KILN_OK) {

@@ -175,6 +175,9 @@ bool kiln_run_gpu_pays(double cpu_s);
 /* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that
  * changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
 void kiln_run_computes(kiln_run *r, bool on);
+/* Between kiln_run_on_cpu and the first list that is there: GPUs that a later list will be on are opened while lists of the CPU
+ * run. Returns whether there are some and --threads and --ram have room for lists of both at a time. */
+bool kiln_run_open_ahead(kiln_run *r);
 /* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
 void kiln_run_serial(kiln_run *r, bool on);
 
@@ -271,6 +274,14 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kil
  * KILN_E_BUG:     under --force, a stored result has the same sizes and other bits.
  * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal. Any status of unit() that is about its input, the disk or the cap. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+/* Begins a list that goes on while the next lists run on the other home (GPUs beside the CPU), for units with volatile results. It
+ * is worked off while kiln_run_units works on another list, and kiln_run_units_join works off what is left; so does the first list
+ * that cannot go beside it: on the same home, with results to be stored, or without room in --ram. Then its results are there.
+ * units stay the run's until then. After a failure of any list it is dropped: its workers end, its results are void; a stage that
+ * fails between two lists says so itself. No other list may be open. */
+kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_units_join(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+void kiln_run_units_drop(kiln_run *r); /* nothing, if none is open */
 /* Takes results in the order of the list while it runs, such as the frames of a video, and holds units back that are too far ahead.
  * For a list whose units are volatile, not optional, in no group and of one cost. */
 typedef struct {

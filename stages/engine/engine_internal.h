@@ -129,12 +129,15 @@ uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
 /* Starts a worker that rests from its start: it opens its device while the parent does something else, and has no stage yet.
  * program: the name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
+/* Says whether --ram has room for n workers that open a GPU before a plan counts them; each takes about kiln_rest_start_bytes. */
+bool kiln_rest_has_room(kiln_run *r, unsigned n);
+uint64_t kiln_rest_start_bytes(void);
 /* Says whether a worker on a GPU rests, or has been started to. */
 bool kiln_rest_has_gpu(void);
 /* kiln_rest_expect notes the devices of a later stage (kiln_program_expect). kiln_rest_begin_expected asks which GPUs these are,
  * and does not wait; call it when the first worker on the CPU has been started, because then there is work. */
 void kiln_rest_expect(const char *devices);
-void kiln_rest_begin_expected(const kiln_run *r);
+void kiln_rest_begin_expected(kiln_run *r);
 /* Returns a descriptor that becomes readable when the answer is there; then call kiln_rest_start_expected, which starts a worker on
  * each of these GPUs. -1: there is nothing to wait for. */
 int kiln_rest_descriptor(void);
@@ -148,6 +151,10 @@ unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX]);
 const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size);
 /* Raises each field of `to` to the larger of the two; n_host is added. */
 void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more);
+/* Slot i of all that a run has used, of both homes. NULL behind the last. */
+const kiln_worker_process *kiln_run_slot(const kiln_run *r, unsigned i);
+/* Asks the idle workers of both homes to end, or to rest (kiln_workers_dismiss). */
+void kiln_run_dismiss_workers(kiln_run *r);
 /* Of all slots of a run, on both kinds of devices. The first adds up what their processes took, in the same way; the second returns
  * the longest time until one had opened its device. */
 kiln_worker_use kiln_workers_use(const kiln_run *r);
@@ -254,23 +261,33 @@ int kiln_report_rows_leave_out(const kiln_report_rows *rows, json_t *record);
 void kiln_report_rows_print(const kiln_report_rows *rows, const char *report);
 
 /* ---- the run -------------------------------------------------------------------------------------------------------- */
+typedef struct kiln_job kiln_job; /* job.h */
+
+/* Devices of one kind, and the slots of the workers on them. What was retired stays so until the run ends. */
+typedef struct {
+    kiln_device_list devices;                    /* n == 0: not looked for yet */
+    kiln_worker_process workers[KILN_SLOTS_MAX]; /* with GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
+    unsigned n_workers;                          /* slots that have been used so far */
+    bool greeted;                                /* at least one worker could open its device */
+} kiln_home;
+enum { KILN_HOMES = 2 };
+/* Returns the device of a slot: borrowed. */
+const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot);
+
 struct kiln_run {
     const kiln_stage_program *program;
     const kiln_stage_info *stage; /* NULL: a tool, not in stages.def */
     kiln_cli cli;                 /* of kiln_engine_options_merge */
     kiln_parsed parsed;
     kiln_manifest *manifest;
-    kiln_device_list devices;     /* n == 0: not looked for yet */
+    kiln_home homes[KILN_HOMES];  /* the CPU and the GPUs, whichever came first; one has no devices in most runs */
+    kiln_home *home;              /* of the next list */
+    kiln_job *beside;             /* kiln_run_units_beside; NULL: no list is open */
     bool on_cpu;                  /* kiln_run_on_cpu */
     bool found_named;             /* the GPUs that --devices names are there */
     double work_s, later_s;       /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
     bool computes, serial;        /* kiln_run_computes, kiln_run_serial */
     const kiln_unit_taker *taker; /* kiln_run_takes */
-    kiln_worker_process
-        workers[KILN_SLOTS_MAX];              /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
-    unsigned n_workers;                       /* slots that have been used so far */
-    kiln_worker_process away[KILN_SLOTS_MAX]; /* slots of the other kind of devices, without processes, for a run that has lists */
-    unsigned n_away;                          /* of both (kiln_run_computes, kiln_run_on_cpu) */
     json_t *report;
     kiln_report_rows rows; /* of its list of many rows */
     json_t *lists;         /* an entry for each list of units that had work, for the run's record; NULL: none had */
@@ -279,7 +296,6 @@ struct kiln_run {
     uint64_t units_total;            /* of all lists */
     kiln_buffer used;                /* keys of the units of all lists, possibly several times */
     uint64_t store_ns, stored_bytes; /* time and bytes of the transactions that stored units */
-    bool worker_greeted;             /* at least one worker could open its device */
     kiln_quarantine quarantine;
     kiln_selection selection;
     kiln_round round;
@@ -295,6 +311,8 @@ struct kiln_run {
 };
 /* Drops the refused results. If that fails, it only warns: the next run refuses them again. */
 void kiln_run_drop_bad_units(kiln_run *r);
+/* Says whether a list is open beside others (kiln_run_units_beside) and has its workers on this home. */
+bool kiln_run_is_beside(const kiln_run *r, const kiln_home *h);
 /* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Checks that --scratch-dir and --shared-dir are folders that exist, because a mistyped name would be made and filled.
@@ -310,8 +328,6 @@ void kiln_scratch_drop_shared(const char *manifest, const char *stage);
 kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Removes the folder of this run if it is empty, because the run failed early. */
 void kiln_run_tidy_scratch(kiln_run *r);
-/* Returns the device of a slot: borrowed. */
-const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot);
 /* Stores the KILN_KEYED options that were given; with --reset, drops all stored ones first. Inside a transaction. */
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Returns the status with which a run ends that failed with st. It turns KILN_E_USAGE into KILN_E_INPUT if the sentence names only

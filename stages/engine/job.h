@@ -52,8 +52,17 @@ typedef struct {
     char reason[1024];
 } kiln_failure;
 
+/* Sums over the run, or their growth over a list. */
 typedef struct {
+    uint64_t now_ns, busy_ns, store_ns, stored_bytes;
+} kiln_work_sums;
+
+struct kiln_job {
     kiln_run *run;
+    kiln_home *home; /* whose workers compute it */
+    bool is_beside;  /* kiln_run_units_beside */
+    const char *what;
+    kiln_work_sums before;
     kiln_unit *units;
     uint64_t *due; /* [n_due] for each item of the schedule, the index of its unit */
     uint64_t n_due;
@@ -72,7 +81,7 @@ typedef struct {
     bool take_waits;           /* for its descriptor */
     uint64_t look_ns;          /* when kiln_job_look_after was last called */
     kiln_progress progress;
-} kiln_job;
+};
 
 static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item) { return &j->units[j->due[item]]; }
 /* Says whether the result of the unit is kept in memory only, not stored. */
@@ -88,7 +97,7 @@ kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 void kiln_job_drop_arrivals(kiln_job *j); /* waits for the transaction that runs; releases results that are not stored */
 
-static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->run->workers[slot]; }
+static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->home->workers[slot]; }
 /* Asks the worker to end. Units that it has go back to the schedule as if they had not been handed out. */
 void kiln_job_dismiss(kiln_job *j, unsigned slot);
 /* Closes the slot for the rest of the run. Fails if it was the last one: with *why alone if no worker ever opened its device, else

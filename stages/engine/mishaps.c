@@ -88,7 +88,7 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
         kiln_warn("%s is used no more: %s", kiln_worker_name(r, w, name, sizeof name), why->msg);
         return give_up_stranded(j, err);
     }
-    if (!r->worker_greeted) return kiln_fail(err, why->status, "%s", why->msg);
+    if (!j->home->greeted) return kiln_fail(err, why->status, "%s", why->msg);
     (void)kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on, %s was the last: %.700s",
                     kiln_worker_name(r, w, name, sizeof name), why->msg);
     if (w->device->kind == KILN_DEVICE_CUDA) kiln_devices_advise(err);

@@ -36,8 +36,8 @@ static unsigned count_wanted(const kiln_job *j)
 static kiln_status start(kiln_job *j, unsigned slot, kiln_error *err)
 {
     kiln_run *r = j->run;
-    if (slot >= r->n_workers) r->n_workers = slot + 1;
-    return kiln_worker_start(r, kiln_run_slot_device(r, slot), j->plan.unit, kiln_job_worker(j, slot), err);
+    if (slot >= j->home->n_workers) j->home->n_workers = slot + 1;
+    return kiln_worker_start(r, kiln_home_device(j->home, slot), j->plan.unit, kiln_job_worker(j, slot), err);
 }
 
 /* Asks one idle worker to end. Returns false if there is none. */
@@ -146,7 +146,7 @@ static kiln_status hear_greeting(kiln_job *j, unsigned slot, const kiln_message 
     kiln_error why = {0};
     const kiln_status st = kiln_worker_greet(w, m, &why);
     if (st == KILN_OK) {
-        j->run->worker_greeted = true;
+        j->home->greeted = true;
         return KILN_OK;
     }
     if (kiln_failure_is_contained(st) && w->handed_over) {
@@ -202,22 +202,36 @@ static kiln_status hear(kiln_job *j, unsigned slot, kiln_error *err)
     return st;
 }
 
-static kiln_status hear_all(kiln_job *j, kiln_error *err)
+/* Fills a descriptor for each slot of the list. */
+static void listen_to(const kiln_job *j, struct pollfd *fds, int *most_ms)
 {
-    struct pollfd fds[KILN_SLOTS_MAX + 2];
-    int most_ms = IDLE_POLL_MS;
     for (unsigned i = 0; i < j->slots.n; i++) {
         const kiln_worker_process *w = kiln_job_worker(j, i);
         fds[i] = (struct pollfd){.fd = is_there(w) ? w->fd : -1, .events = POLLIN};
-        if (is_there(w) && w->end_ns) most_ms = ENDING_POLL_MS;
+        if (is_there(w) && w->end_ns) *most_ms = ENDING_POLL_MS;
     }
-    fds[j->slots.n] = (struct pollfd){.fd = kiln_rest_descriptor(), .events = POLLIN};
-    fds[j->slots.n + 1] = (struct pollfd){.fd = j->take_waits ? j->run->taker->fd : -1, .events = POLLOUT};
-    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 2, most_ms, err));
-    if (fds[j->slots.n].revents) kiln_rest_start_expected(j->run);
+}
+
+static kiln_status hear_ready(kiln_job *j, const struct pollfd *fds, kiln_error *err)
+{
     for (unsigned i = 0; i < j->slots.n; i++) /* one may have been dismissed for what another said */
         if (fds[i].revents && kiln_job_worker(j, i)->fd == fds[i].fd) KILN_TRY(hear(j, i, err));
     return KILN_OK;
+}
+
+/* beside: NULL, or the list that is open beside this one. */
+static kiln_status hear_all(kiln_job *j, kiln_job *beside, kiln_error *err)
+{
+    struct pollfd fds[2 * KILN_SLOTS_MAX + 2], *const of_beside = fds + j->slots.n + 2;
+    int most_ms = IDLE_POLL_MS;
+    listen_to(j, fds, &most_ms);
+    if (beside) listen_to(beside, of_beside, &most_ms);
+    fds[j->slots.n] = (struct pollfd){.fd = kiln_rest_descriptor(), .events = POLLIN};
+    fds[j->slots.n + 1] = (struct pollfd){.fd = j->take_waits ? j->run->taker->fd : -1, .events = POLLOUT};
+    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 2 + (beside ? beside->slots.n : 0), most_ms, err));
+    if (fds[j->slots.n].revents) kiln_rest_start_expected(j->run);
+    if (beside) KILN_TRY(hear_ready(beside, of_beside, err));
+    return hear_ready(j, fds, err);
 }
 
 /* ---- results that are taken in order -------------------------------------------------------------------------------------- */
@@ -235,16 +249,35 @@ static kiln_status take_ready(kiln_job *j, kiln_error *err)
 
 static bool is_open(const kiln_job *j) { return j->n_open > 0 || (j->run->taker && j->n_taken < j->n_due); }
 
-kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
+static kiln_status offer(kiln_job *j, kiln_error *err)
+{
+    KILN_TRY(start_missing(j, err));
+    kiln_rest_begin_expected(j->run);
+    KILN_TRY(take_ready(j, err));
+    KILN_TRY(hand_out(j, err));
+    return kiln_job_store_ripe(j, err);
+}
+
+/* Workers that were started ahead of their list (kiln_run_open_ahead) have their time for HELLO from now on: nobody listened. */
+static void begin(kiln_job *j)
 {
     j->look_ns = kiln_now_ns();
+    for (unsigned i = 0; i < j->slots.n; i++) {
+        kiln_worker_process *w = kiln_job_worker(j, i);
+        if (is_there(w) && !w->greeted) w->start_ns = j->look_ns;
+    }
+}
+
+kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
+{
+    kiln_job *const beside = j->run->beside;
+    begin(j);
+    if (beside) begin(beside);
     while (is_open(j)) {
-        KILN_TRY(start_missing(j, err));
-        kiln_rest_begin_expected(j->run);
-        KILN_TRY(take_ready(j, err));
-        KILN_TRY(hand_out(j, err));
-        KILN_TRY(kiln_job_store_ripe(j, err));
-        KILN_TRY(hear_all(j, err));
+        if (beside) KILN_TRY(offer(beside, err));
+        KILN_TRY(offer(j, err));
+        KILN_TRY(hear_all(j, beside, err));
+        if (beside) KILN_TRY(kiln_job_look_after(beside, err));
         KILN_TRY(kiln_job_look_after(j, err));
         kiln_ram_look(j->run, false);
         kiln_progress_add(&j->progress, 0);

@@ -51,17 +51,18 @@ static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 static void end_workers(kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK && kiln_rest_keeps()) {
-        kiln_workers_dismiss(r->workers, r->n_workers);
+        kiln_run_dismiss_workers(r);
         kiln_rest_wait();
     } else {
         kiln_rest_dismiss(); /* all are asked before the first is waited for */
     }
-    kiln_workers_stop(r->workers, r->n_workers);
+    for (unsigned i = 0; i < KILN_HOMES; i++) kiln_workers_stop(r->homes[i].workers, r->homes[i].n_workers);
     if (st != KILN_OK || !kiln_rest_keeps()) kiln_rest_stop();
 }
 
 static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
+    kiln_run_units_drop(r); /* of a stage that failed between two lists */
     end_workers(r, st);
     kiln_ram_judge(r);
     kiln_round_drop_part(r);
@@ -230,10 +231,12 @@ void kiln_program_stop_workers(void)
 /* A stage that runs after another one in this process finds what it would find in a process of its own. */
 static void forget_last_run(kiln_run *r)
 {
-    if (!r->program) return; /* this is the first */
-    memset(r, 0, sizeof *r);
-    kiln_engine_options_forget();
-    kiln_peak_rss_forget();
+    if (r->program) { /* this is not the first */
+        memset(r, 0, sizeof *r);
+        kiln_engine_options_forget();
+        kiln_peak_rss_forget();
+    }
+    r->home = r->homes;
 }
 
 kiln_status kiln_program_stopped(kiln_error *err) { return kiln_interrupt_check(err); }

@@ -79,7 +79,7 @@ static uint64_t parent_bytes(kiln_run *r)
     }
     const uint64_t now = kiln_ram_mapped() + kiln_manifest_cache_left(r->manifest);
     if (!r->ram.parent) r->ram.parent = kiln_max_u64(PARENT_BYTES, now + PARENT_GROWS) + r->ram.announced;
-    return kiln_max_u64(r->ram.parent, now + LATER_GROWS) + r->ram.results + r->ram.shared;
+    return kiln_max_u64(r->ram.parent, now + LATER_GROWS) + r->ram.results + r->ram.shared + r->ram.ahead + r->ram.beside;
 }
 
 void kiln_run_foresee_parent(kiln_run *r, uint64_t bytes)
@@ -204,6 +204,13 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
                      advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
+bool kiln_ram_has_room_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
+{
+    uint64_t largest = 0;
+    for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, unit_bytes(&units[i], 1));
+    return share_of(kiln_ram_cap(r), parent_bytes(r) + kiln_list_ram(n), 1, 1) >= largest;
+}
+
 bool kiln_run_parent_fits(kiln_run *r) { return parent_bytes(r) <= kiln_ram_cap(r); }
 
 kiln_status kiln_run_need_parent(kiln_run *r, const char *what, kiln_error *err)
@@ -260,6 +267,7 @@ static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned thre
     p->predicted = l->parent + p->batch + n * (worker_bytes(threads) + taken + (p->in_flight - 1) * (need / 2));
     p->direct = p->batch > 0 && p->predicted + KILN_BULK_RAM <= p->cap;
     if (p->direct) p->predicted += KILN_BULK_RAM;
+    p->workers = p->predicted - l->parent;
     p->threads_each = (unsigned)kiln_min_u64(all_threads(), threads + (p->cap - kiln_min_u64(p->cap, p->predicted)) / THREAD_BYTES);
 }
 

@@ -30,6 +30,7 @@ typedef struct {
                               another unit */
     bool direct;           /* there is room for the connection that writes large batches once (kiln_bulk_store) */
     uint64_t predicted;    /* upper bound of what all processes take together, including what workers keep between units */
+    uint64_t workers;      /* of it, all but the parent's */
     unsigned n_workers;    /* 1 to the number that was wanted */
     unsigned n_threads;    /* of all workers together: --threads, or fewer if memory is short */
     unsigned threads_each; /* the most for one worker while others are idle */
@@ -47,6 +48,8 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
 void kiln_ram_results(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t n_due);
 /* Checks that the parent alone has room for a list. It is called before stored results are loaded; if nothing is due, no plan is
  * made and this is the only check. KILN_E_CAP names the least --ram that works. */
+/* Says whether one of these units has room at a time beside the parent and the list that is open (kiln_run_units_beside). */
+bool kiln_ram_has_room_beside(kiln_run *r, const kiln_unit *units, uint64_t n);
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
 /* Checks that there is room for a gather that takes `bytes` of the parent's memory and stores in bulk. `what` names the part.
@@ -69,6 +72,8 @@ typedef struct {
     uint64_t announced; /* kiln_run_foresee_parent, before that plan */
     uint64_t before;    /* the most that the parent had before it, while it read its input */
     uint64_t results;   /* kiln_ram_results */
+    uint64_t ahead;     /* of workers that open a GPU for a later list (kiln_run_open_ahead) */
+    uint64_t beside;    /* of the list that is open beside others (kiln_run_units_beside), without the parent */
     uint64_t gatherer;  /* the parent before the first part was gathered; 0: none was */
     uint64_t last_ns;   /* time of the last measurement */
 } kiln_ram_use;

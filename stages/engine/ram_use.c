@@ -92,8 +92,13 @@ void kiln_ram_look(kiln_run *r, bool now)
     find_memfds("self", &shared);
     const kiln_worker_process *resting[KILN_SLOTS_MAX];
     const unsigned n_resting = kiln_rest_processes(resting);
-    for (unsigned i = 0; i < r->n_workers + n_resting; i++) {
-        const kiln_worker_process *w = i < r->n_workers ? &r->workers[i] : resting[i - r->n_workers];
+    unsigned n_slots = 0;
+    const kiln_worker_process *w;
+    for (unsigned i = 0; (w = kiln_run_slot(r, i)) || i - n_slots < n_resting; i++) {
+        if (w)
+            n_slots = i + 1;
+        else
+            w = resting[i - n_slots];
         char process[16];
         if (w->pid <= 0 || (!w->ready && w->device->kind == KILN_DEVICE_CUDA)) continue; /* CUDA's share is not known yet */
         (void)snprintf(process, sizeof process, "%d", (int)w->pid);

@@ -108,11 +108,8 @@ static kiln_status find_named(kiln_run *r, kiln_error *err)
     return st;
 }
 
-kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
+static kiln_status find_devices(kiln_run *r, kiln_device_list *d, cpu_reason reason, kiln_error *err)
 {
-    kiln_device_list *const d = &r->devices;
-    if (d->n) return KILN_OK;
-    const cpu_reason reason = why_cpu(r);
     if (reason == PACKS) KILN_TRY(find_named(r, err));
     KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? kiln_common_values.devices : "cpu", d, err));
     say_choice(r, reason, d);
@@ -124,27 +121,29 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
+kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
+{
+    return r->home->devices.n ? KILN_OK : find_devices(r, &r->home->devices, why_cpu(r), err);
+}
+
 static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
 
-/* Ends all workers, or lets them rest for a later stage. The slots of the other kind of devices take the place of theirs, as their
- * last list left them: what was retired stays so. The next list looks for devices again. */
-static void leave_devices(kiln_run *r)
+static kiln_home *other_home(kiln_run *r) { return &r->homes[r->home == r->homes]; }
+
+/* Ends all workers, or lets them rest for a later stage, unless a list goes on beside those that follow. The next list is on the
+ * other home, whose slots are as its last list left them. What was left is looked for again when its turn comes. */
+static void leave_home(kiln_run *r)
 {
-    kiln_workers_dismiss(r->workers, r->n_workers);
+    kiln_home *const left = r->home;
+    r->home = other_home(r);
+    r->ram.ahead = 0; /* they are in the plan of the next list */
+    if (kiln_run_is_beside(r, left)) return;
+    kiln_workers_dismiss(left->workers, left->n_workers);
     kiln_rest_wait();
-    kiln_workers_stop(r->workers, r->n_workers);
-    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
-        const kiln_worker_process w = r->workers[i];
-        r->workers[i] = r->away[i];
-        r->away[i] = w;
-        r->workers[i].device = NULL; /* the next process is the first again, so that one that rests will do */
-    }
-    const unsigned n = r->n_workers;
-    r->n_workers = r->n_away;
-    r->n_away = n;
-    r->worker_greeted = false;
-    for (unsigned i = 0; i < r->n_workers; i++) r->worker_greeted |= r->workers[i].open_ns > 0;
-    r->devices.n = 0;
+    kiln_workers_stop(left->workers, left->n_workers);
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        left->workers[i].device = NULL; /* the next process is the first again, so that one that rests will do */
+    left->devices.n = 0;
 }
 
 static bool has_gpu(void)
@@ -163,8 +162,8 @@ static bool has_gpu(void)
 static void change_home(kiln_run *r)
 {
     const bool to_cpu = why_cpu(r) != NO_REASON;
-    if (r->devices.n == 0 || is_cpu(&r->devices) == to_cpu) return;
-    if (to_cpu || has_gpu()) leave_devices(r);
+    if (r->home->devices.n == 0 || is_cpu(&r->home->devices) == to_cpu) return;
+    if (to_cpu || has_gpu()) leave_home(r);
 }
 
 void kiln_run_on_cpu(kiln_run *r, bool on)
@@ -179,6 +178,31 @@ void kiln_run_computes(kiln_run *r, bool on)
     change_home(r);
 }
 
+/* A GPU that cannot be opened, or is not there, is told of by the list that wants it. */
+bool kiln_run_open_ahead(kiln_run *r)
+{
+    kiln_home *const h = other_home(r);
+    const unsigned asked = kiln_engine_values.workers;
+    const bool on_cpu = r->on_cpu;
+    if (!on_cpu || kiln_devices_threads(kiln_common_values.threads) < 2) return false;
+    if (h->devices.n) return true;
+    r->on_cpu = false;
+    const cpu_reason reason = why_cpu(r);
+    r->on_cpu = on_cpu;
+    if (reason != NO_REASON || !has_gpu() || find_devices(r, &h->devices, reason, NULL) != KILN_OK || is_cpu(&h->devices) ||
+        !kiln_rest_has_room(r, h->devices.n)) {
+        h->devices.n = 0;
+        return false;
+    }
+    for (unsigned i = 0; i < h->devices.n && (!asked || i < asked); i++) {
+        if (h->workers[i].retired || h->workers[i].pid > 0) continue;
+        if (kiln_worker_start(r, &h->devices.items[i], 0, &h->workers[i], NULL) != KILN_OK) continue;
+        if (h->n_workers <= i) h->n_workers = i + 1;
+        r->ram.ahead += kiln_rest_start_bytes();
+    }
+    return true;
+}
+
 void kiln_run_serial(kiln_run *r, bool on) { r->serial = on; }
 
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err)
@@ -186,14 +210,14 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
     *kind = kiln_run_named_kind(r);
     if (*kind) return KILN_OK;
     KILN_TRY(kiln_run_find_devices(r, err));
-    *kind = r->devices.items[0].kind == KILN_DEVICE_CUDA ? "cuda" : "cpu";
+    *kind = r->home->devices.items[0].kind == KILN_DEVICE_CUDA ? "cuda" : "cpu";
     return KILN_OK;
 }
 
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err)
 {
     KILN_TRY(kiln_run_find_devices(r, err));
-    *n = r->devices.n;
+    *n = r->home->devices.n;
     return KILN_OK;
 }
 

@@ -138,19 +138,25 @@ void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more)
     to->n_host += more->n_host;
 }
 
-/* Slot i of all that the run has used: those of its present devices, then those of the others. NULL behind the last. */
-static const kiln_worker_process *slot_of(const kiln_run *r, unsigned i)
+const kiln_worker_process *kiln_run_slot(const kiln_run *r, unsigned i)
 {
-    if (i < r->n_workers) return &r->workers[i];
-    i -= r->n_workers;
-    return i < r->n_away ? &r->away[i] : NULL;
+    for (unsigned k = 0; k < KILN_HOMES; k++) {
+        if (i < r->homes[k].n_workers) return &r->homes[k].workers[i];
+        i -= r->homes[k].n_workers;
+    }
+    return NULL;
+}
+
+void kiln_run_dismiss_workers(kiln_run *r)
+{
+    for (unsigned k = 0; k < KILN_HOMES; k++) kiln_workers_dismiss(r->homes[k].workers, r->homes[k].n_workers);
 }
 
 kiln_worker_use kiln_workers_use(const kiln_run *r)
 {
     kiln_worker_use all = {0};
     const kiln_worker_process *w;
-    for (unsigned i = 0; (w = slot_of(r, i)); i++) {
+    for (unsigned i = 0; (w = kiln_run_slot(r, i)); i++) {
         kiln_worker_use_add(&all, &w->past);
         kiln_worker_use_add(&all, &w->use);
     }
@@ -161,14 +167,15 @@ uint64_t kiln_workers_open_ns(const kiln_run *r)
 {
     uint64_t ns = 0;
     const kiln_worker_process *w;
-    for (unsigned i = 0; (w = slot_of(r, i)); i++)
+    for (unsigned i = 0; (w = kiln_run_slot(r, i)); i++)
         if (w->open_ns > ns) ns = w->open_ns;
     return ns;
 }
 
 const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size)
 {
-    const unsigned slot = (unsigned)(w - r->workers);
+    unsigned slot = 0;
+    while (&r->homes[0].workers[slot] != w && &r->homes[1].workers[slot] != w) slot++;
     if (w->device->kind == KILN_DEVICE_CUDA && !*w->device_text)
         (void)snprintf(buf, size, "GPU '%s'", w->device->visible);
     else if (w->device->kind == KILN_DEVICE_CUDA)
@@ -181,9 +188,9 @@ const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, ch
 /* Says whether an earlier worker has the same device: all on the CPU have. Also true for one that was never ready. */
 static bool is_listed(const kiln_run *r, unsigned i)
 {
-    const char *text = slot_of(r, i)->device_text;
+    const char *text = kiln_run_slot(r, i)->device_text;
     for (unsigned k = 0; k < i; k++)
-        if (!strcmp(slot_of(r, k)->device_text, text)) return true;
+        if (!strcmp(kiln_run_slot(r, k)->device_text, text)) return true;
     return !*text;
 }
 
@@ -192,7 +199,7 @@ void kiln_workers_devices(const kiln_run *r, char *out, size_t size)
     size_t used = 0;
     const kiln_worker_process *w;
     *out = '\0';
-    for (unsigned i = 0; (w = slot_of(r, i)) && used < size; i++) {
+    for (unsigned i = 0; (w = kiln_run_slot(r, i)) && used < size; i++) {
         if (is_listed(r, i)) continue;
         const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", w->device_text);
         used += more > 0 ? (size_t)more : 0;
@@ -203,7 +210,7 @@ json_t *kiln_workers_json(const kiln_run *r)
 {
     json_t *list = json_array();
     const kiln_worker_process *w;
-    for (unsigned i = 0; list && (w = slot_of(r, i)); i++) {
+    for (unsigned i = 0; list && (w = kiln_run_slot(r, i)); i++) {
         if (!w->device && !w->start_ns) continue; /* never started */
         json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:b}", "device", w->device_text, "units", (json_int_t)w->n_units, "busy_s",
                                 kiln_json_real((double)w->busy_ns * 1e-9), "start_s", kiln_json_real((double)w->open_ns * 1e-9),

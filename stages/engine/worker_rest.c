@@ -184,9 +184,9 @@ uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
     uint64_t spare = 0;
     bury_ended();
     for (unsigned slot = 0; slot < n_slots; slot++)
-        for (unsigned i = 0; i < KILN_SLOTS_MAX && r->workers[slot].pid <= 0; i++) {
+        for (unsigned i = 0; i < KILN_SLOTS_MAX && r->home->workers[slot].pid <= 0; i++) {
             const resting *x = &room.at[i];
-            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_run_slot_device(r, slot))) continue;
+            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_home_device(r->home, slot))) continue;
             wanted[i] = true;
             break;
         }
@@ -244,13 +244,21 @@ static bool has_little_left(const kiln_run *r)
     return work > 0 && !kiln_work_pays(work, kiln_devices_threads(kiln_common_values.threads), false);
 }
 
-/* Only if --ram has plenty left: what such a worker takes is in no plan. */
-void kiln_rest_begin_expected(const kiln_run *r)
+uint64_t kiln_rest_start_bytes(void) { return START_BYTES; }
+
+bool kiln_rest_has_room(kiln_run *r, unsigned n)
 {
-    if (!room.expected || !room.keeps || !r->devices.n || r->devices.items[0].kind != KILN_DEVICE_CPU) return;
+    const uint64_t cap = kiln_ram_cap(r), bytes = (uint64_t)n * START_BYTES;
+    return r->ram.predicted + bytes <= cap && bytes <= cap / SPARE_SHARE;
+}
+
+/* Only if --ram has plenty left: what such a worker takes is in no plan. */
+void kiln_rest_begin_expected(kiln_run *r)
+{
+    if (!room.expected || !room.keeps || !r->home->devices.n || r->home->devices.items[0].kind != KILN_DEVICE_CPU) return;
     if (has_little_left(r)) room.expected = NULL;
     if (!room.expected) return;
-    if (r->ram.predicted + START_BYTES > r->ram.cap || START_BYTES > r->ram.cap / SPARE_SHARE) return;
+    if (!kiln_rest_has_room(r, 1)) return;
     const char *kind = kiln_devices_named_kind(room.expected);
     if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())
         room.expected = NULL;

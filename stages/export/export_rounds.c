@@ -29,7 +29,7 @@ typedef struct {
     kiln_export_parent p;
     int scratch[KILN_SCRATCH_FILES]; /* without names: gone when they are closed */
     kiln_export_said *said;
-    kiln_buffer plan, shared;
+    kiln_buffer plan;
 } runner;
 
 /* ---- what writers call ------------------------------------------------------------------------------------------------------- */
@@ -91,6 +91,7 @@ typedef struct {
     uint64_t n;
     kiln_unit *units;
     kiln_export_request *requests;
+    kiln_buffer shared; /* what its workers know */
 } list;
 
 static uint64_t unit_ram(const runner *k, const kiln_export_round *round, uint64_t unit)
@@ -106,18 +107,24 @@ static uint32_t next_serial(void)
     return ++serial;
 }
 
+static uint64_t cost_of(const runner *k, const list *l, uint64_t unit)
+{
+    if (l->round && l->round->cost) return l->round->cost(k->e, unit);
+    return !l->round || !l->round->units ? k->e->chunks[unit].chunk->count : 1;
+}
+
 static void fill_units(const runner *k, const list *l)
 {
     const uint32_t serial = next_serial();
     const bool by_chunk = !l->round || !l->round->units;
-    const uint64_t shared = kiln_shared_payload_ram(k->shared.size) + k->shared.size;
+    const uint64_t shared = kiln_shared_payload_ram(l->shared.size) + l->shared.size;
     for (uint64_t i = 0; i < l->n; i++) {
         l->requests[i] = (kiln_export_request){.unit = i, .round = l->number, .serial = serial};
         l->units[i] = (kiln_unit){.payload = &l->requests[i],
                                   .payload_bytes = sizeof l->requests[i],
-                                  .shared_payload = k->shared.data,
-                                  .shared_payload_bytes = k->shared.size,
-                                  .cost = by_chunk ? k->e->chunks[i].chunk->count : 1,
+                                  .shared_payload = l->shared.data,
+                                  .shared_payload_bytes = l->shared.size,
+                                  .cost = cost_of(k, l, i),
                                   .ram = unit_ram(k, l->round, i) + shared,
                                   .ram_thread = l->round && l->round->ram_thread ? l->round->ram_thread(k->e, i) : 0,
                                   .volatile_result = true};
@@ -178,25 +185,67 @@ static kiln_status take_result(runner *k, const list *l, uint64_t unit, kiln_err
     return st;
 }
 
+static void release_list(list *l)
+{
+    if (l->units) kiln_units_release(l->units, l->n);
+    free(l->units);
+    free(l->requests);
+    kiln_buffer_release(&l->shared);
+    *l = (list){0};
+}
+
+static kiln_status make_list(runner *k, list *l, kiln_error *err)
+{
+    see_plan(k);
+    KILN_TRY(kiln_export_pack(k->e, &k->places, &l->shared, err));
+    KILN_TRY(KILN_ALLOC(&l->units, l->n, "units", err));
+    KILN_TRY(KILN_ALLOC(&l->requests, l->n, "units", err));
+    fill_units(k, l);
+    return KILN_OK;
+}
+
+static kiln_status gather_list(runner *k, const list *l, kiln_error *err)
+{
+    for (uint64_t i = 0; i < l->n; i++) KILN_TRY(take_result(k, l, i, err));
+    see_plan(k);
+    return l->round && l->round->end ? l->round->end(&k->p, err) : KILN_OK;
+}
+
+static bool is_on_cpu(const runner *k, const kiln_export_round *round)
+{
+    return !round || !(round->computes || (round->stays && k->e->apart));
+}
+
 static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     if (l->n == 0) return KILN_OK;
-    see_plan(k);
-    k->shared.size = 0;
-    KILN_TRY(kiln_export_pack(k->e, &k->places, &k->shared, err));
-    KILN_GO(KILN_ALLOC(&l->units, l->n, "units", err));
-    KILN_GO(KILN_ALLOC(&l->requests, l->n, "units", err));
-    fill_units(k, l);
-    kiln_run_on_cpu(k->r, !l->round || !l->round->computes);
+    KILN_GO(make_list(k, l, err));
+    kiln_run_on_cpu(k->r, is_on_cpu(k, l->round));
     KILN_GO(kiln_run_units(k->r, what, l->units, l->n, err));
-    for (uint64_t i = 0; i < l->n; i++) KILN_GO(take_result(k, l, i, err));
-    see_plan(k);
-    if (l->round && l->round->end) KILN_GO(l->round->end(&k->p, err));
+    KILN_GO(gather_list(k, l, err));
 done:
-    if (l->units) kiln_units_release(l->units, l->n);
-    free(l->units);
-    free(l->requests);
+    release_list(l);
+    return st;
+}
+
+/* The list stays open until end_beside. */
+static kiln_status begin_beside(runner *k, list *l, kiln_error *err)
+{
+    if (l->n == 0) return KILN_OK;
+    KILN_TRY(make_list(k, l, err));
+    kiln_run_on_cpu(k->r, true);
+    return kiln_run_units_beside(k->r, l->round->what, l->units, l->n, err);
+}
+
+static kiln_status end_beside(runner *k, list *l, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    if (l->n == 0) return KILN_OK;
+    KILN_GO(kiln_run_units_join(k->r, err));
+    KILN_GO(gather_list(k, l, err));
+done:
+    release_list(l);
     return st;
 }
 
@@ -240,17 +289,42 @@ static void foresee_rounds(runner *k)
     kiln_run_foresee_ram(k->r, most + kiln_export_shared_ram(k->e, k->plan.size), n);
 }
 
+/* Where the first rounds are on the CPU and later ones compute, GPUs open while the first run. */
+static void open_ahead(runner *k)
+{
+    bool computes = k->said->loss.most > 0 && k->f->reader;
+    k->e->apart = false;
+    for (uint32_t i = 0; i < k->f->n_rounds; i++)
+        computes = computes || (k->f->rounds[i].computes && units_of(k, &k->f->rounds[i]));
+    if (!computes || k->f->n_rounds == 0 || k->f->rounds[0].computes) return;
+    kiln_run_on_cpu(k->r, true);
+    k->e->apart = kiln_run_open_ahead(k->r);
+}
+
+static kiln_status run_round(runner *k, uint32_t number, list *beside, kiln_error *err)
+{
+    const kiln_export_round *round = &k->f->rounds[number];
+    list l = {.number = number, .round = round};
+    if (is_on_cpu(k, round)) KILN_TRY(end_beside(k, beside, err));
+    see_plan(k);
+    l.n = units_of(k, round);
+    if (!round->beside || !k->e->apart) return run_list(k, &l, round->what, err);
+    *beside = l;
+    return begin_beside(k, beside, err);
+}
+
 static kiln_status run_rounds(runner *k, kiln_error *err)
 {
+    list beside = {0};
+    kiln_status st = KILN_OK;
     if (!k->f->foresee) foresee_rounds(k);
-    for (uint32_t i = 0; i < k->f->n_rounds; i++) {
-        const kiln_export_round *round = &k->f->rounds[i];
-        list l = {.number = i, .round = round};
-        see_plan(k);
-        l.n = units_of(k, round);
-        KILN_TRY(run_list(k, &l, round->what, err));
-    }
-    return KILN_OK;
+    open_ahead(k);
+    for (uint32_t i = 0; i < k->f->n_rounds; i++) KILN_GO(run_round(k, i, &beside, err));
+    KILN_GO(end_beside(k, &beside, err));
+done:
+    if (st != KILN_OK) kiln_run_units_drop(k->r);
+    release_list(&beside);
+    return st;
 }
 
 /* ---- the target ------------------------------------------------------------------------------------------------------------- */
@@ -444,7 +518,6 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
         if (k.scratch[i] >= 0) (void)close(k.scratch[i]);
     kiln_buffer_release(&k.plan);
-    kiln_buffer_release(&k.shared);
     e->plan = NULL;
     e->plan_bytes = 0;
     return st;
@@ -490,7 +563,6 @@ kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e,
     k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
     const kiln_status st = prepare(&k, err);
     kiln_buffer_release(&k.plan);
-    kiln_buffer_release(&k.shared);
     kiln_buffer_release(&said.notes);
     kiln_buffer_release(&said.remarks);
     return st;

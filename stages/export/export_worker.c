@@ -25,6 +25,7 @@ static void free_state(void *state)
     worker_state *s = state;
     if (!s) return;
     const kiln_writer *writer = s->copy.places.writer;
+    kiln_runner_drop(kiln_worker_runner(s->x.w), s->x.own);
     if (s->x.own) (writer->functions->close ? writer->functions->close : free)(s->x.own);
     if (s->x.fd >= 0) close(s->x.fd); /* every write was checked; the parent syncs */
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)

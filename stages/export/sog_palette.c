@@ -15,7 +15,6 @@
 typedef struct {
     int16_t *rows, *centroids;
     uint32_t *index;
-    uint16_t *labels;
     uint8_t *codes;
     kiln_codebook_counts *book;
     void *work;
@@ -27,7 +26,6 @@ static void release_palette(palette_arrays *a)
     free(a->rows);
     free(a->centroids);
     free(a->index);
-    free(a->labels);
     free(a->codes);
     free(a->book);
     free(a->work);
@@ -142,7 +140,7 @@ static uint64_t assign_work(const kiln_export *e, uint64_t n, unsigned threads)
 uint64_t kiln_sog_label_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), n = e->chunks[unit].n;
-    return n * (2 * d + 2 + 4) + 2 * p * d + 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) + assign_work(e, n, 1);
+    return n * (2 * d + 2) + 2 * p * d + 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) + assign_work(e, n, 1);
 }
 
 uint64_t kiln_sog_label_ram_thread(const kiln_export *e, uint64_t unit)
@@ -150,37 +148,56 @@ uint64_t kiln_sog_label_ram_thread(const kiln_export *e, uint64_t unit)
     return assign_work(e, e->chunks[unit].n, 2) - assign_work(e, e->chunks[unit].n, 1);
 }
 
+/* The palette of a worker until its round ends, on the device if that has room: it is twice as large as the coefficients of a
+ * chunk. */
+typedef struct {
+    const uint32_t *index;
+    const int16_t *centroids;
+} kept_palette;
+
+static kiln_status read_palette(kiln_export_worker *x, uint64_t index_bytes, uint64_t centroid_bytes, kiln_error *err)
+{
+    char *data = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC_UNSET(&data, index_bytes + centroid_bytes, "a palette", err));
+    KILN_GO(kiln_export_scratch_read(x, data, index_bytes, kiln_sog_at(x->e, KILN_SOG_AT_INDEX), err));
+    KILN_GO(kiln_export_scratch_read(x, data + index_bytes, centroid_bytes, kiln_sog_at(x->e, KILN_SOG_AT_CENTROIDS), err));
+    KILN_GO(kiln_runner_keep(kiln_worker_runner(x->w), data, index_bytes + centroid_bytes, false, err));
+    x->own = data;
+    data = NULL;
+done:
+    free(data);
+    return st;
+}
+
+static kiln_status find_palette(kiln_export_worker *x, kept_palette *out, kiln_error *err)
+{
+    const uint32_t d = kiln_sog_d(x->e), p = kiln_sog_plan_of(x->e)->text.palette;
+    const uint64_t index_bytes = kiln_palette_index_words(p, d) * sizeof *out->index;
+    if (!x->own) KILN_TRY(read_palette(x, index_bytes, (uint64_t)p * d * sizeof *out->centroids, err));
+    *out = (kept_palette){x->own, (const int16_t *)(const void *)((const char *)x->own + index_bytes)};
+    return KILN_OK;
+}
+
 kiln_status kiln_sog_label_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     const kiln_export_chunk *chunk = &x->e->chunks[unit];
-    const uint32_t d = kiln_sog_d(x->e), p = kiln_sog_plan_of(x->e)->text.palette;
-    const uint64_t n = chunk->n, words = kiln_palette_index_words(p, d);
-    palette_arrays a = {0};
-    uint32_t *distances = NULL;
-    kiln_status st = KILN_OK;
-    KILN_GO(KILN_ALLOC_UNSET(&a.rows, n * d, "coefficients", err));
-    KILN_GO(KILN_ALLOC_UNSET(&a.labels, n, "labels", err));
-    KILN_GO(KILN_ALLOC_UNSET(&distances, n, "distances", err));
-    KILN_GO(KILN_ALLOC_UNSET(&a.centroids, (uint64_t)p * d, "a palette", err));
-    KILN_GO(KILN_ALLOC_UNSET(&a.index, words, "the index of a palette", err));
-    KILN_GO(kiln_export_scratch_read(x, a.rows, n * d * sizeof *a.rows,
-                                     kiln_sog_at(x->e, KILN_SOG_AT_ROWS) + chunk->first * d * sizeof *a.rows, err));
-    KILN_GO(kiln_export_scratch_read(x, a.centroids, (uint64_t)p * d * sizeof *a.centroids,
-                                     kiln_sog_at(x->e, KILN_SOG_AT_CENTROIDS), err));
-    KILN_GO(kiln_export_scratch_read(x, a.index, words * sizeof *a.index, kiln_sog_at(x->e, KILN_SOG_AT_INDEX), err));
+    const uint32_t d = kiln_sog_d(x->e);
+    const uint64_t n = chunk->n, row_bytes = d * sizeof(int16_t);
+    kept_palette palette;
+    void *rows, *labels;
+    KILN_TRY(find_palette(x, &palette, err));
+    KILN_TRY(kiln_export_keep(x, KILN_KEPT_COEFFICIENTS, n * row_bytes, "coefficients", &rows, err));
+    KILN_TRY(kiln_export_keep(x, KILN_KEPT_LABELS, n * sizeof(uint16_t), "labels", &labels, err));
+    KILN_TRY(kiln_export_scratch_read(x, rows, n * row_bytes, kiln_sog_at(x->e, KILN_SOG_AT_ROWS) + chunk->first * row_bytes, err));
     const kiln_palette_assign_args args = {.n = n,
                                            .d = d,
-                                           .p = p,
-                                           .rows = a.rows,
-                                           .centroids = a.centroids,
-                                           .index = a.index,
-                                           .labels = a.labels,
-                                           .distances = distances};
-    KILN_GO(KILN_WORK(x->w, palette_assign, &args, err));
-    KILN_GO(kiln_export_scratch_write(x, a.labels, n * sizeof *a.labels,
-                                      kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + chunk->first * sizeof *a.labels, err));
-done:
-    free(distances);
-    release_palette(&a);
-    return st;
+                                           .p = kiln_sog_plan_of(x->e)->text.palette,
+                                           .rows = rows,
+                                           .centroids = palette.centroids,
+                                           .index = palette.index,
+                                           .labels = labels};
+    KILN_TRY(KILN_WORK(x->w, palette_assign, &args, err));
+    return kiln_export_scratch_write(x, labels, n * sizeof(uint16_t),
+                                     kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + chunk->first * sizeof(uint16_t), err);
 }

@@ -1,4 +1,4 @@
-/* sog_palette -- rounds 3 and 4 of the SOG writer (sog_writer.c): the palette of harmonics, made of the sample of all rows, and the
+/* sog_palette -- rounds 4 and 5 of the SOG writer (sog_writer.c): the palette of harmonics, made of the sample of all rows, and the
  * entry of it that each row gets. Functions are those of a kiln_export_round, of scenes that have harmonics. */
 #ifndef KILN_STAGES_EXPORT_SOG_PALETTE_H
 #define KILN_STAGES_EXPORT_SOG_PALETTE_H

@@ -5,7 +5,7 @@
 
 #include "stages/export/writer.h"
 
-enum { KILN_SOG_ROUNDS = 7 };
+enum { KILN_SOG_ROUNDS = 8 };
 extern const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS];
 extern const kiln_export_count kiln_sog_lost[]; /* .counts */
 

@@ -90,59 +90,66 @@ uint64_t kiln_sog_picture_at(const kiln_export *e, uint32_t image)
 
 uint64_t kiln_sog_counts_ram(void) { return COUNTS_MAX + sizeof(kiln_codebook_counts); }
 
-static uint64_t put_bins(const kiln_codebook_counts *c, book_head *head, full_bin *out)
+/* Bins that are not empty; they are set to zero. */
+static uint64_t take_bins(kiln_codebook_counts *c, book_head *head, full_bin *out)
 {
     *head = (book_head){.n = c->n, .n_values = c->n_values};
     memcpy(head->keys, c->keys, sizeof head->keys);
-    for (uint32_t b = 0; b < KILN_CODEBOOK_BINS; b++)
-        if (c->count[b]) out[head->n_bins++] = (full_bin){b, (uint32_t)c->count[b], c->low[b]};
+    for (uint32_t b = 0; b < KILN_CODEBOOK_BINS; b++) {
+        if (c->count[b] == 0) continue;
+        out[head->n_bins++] = (full_bin){b, (uint32_t)c->count[b], c->low[b]};
+        c->count[b] = c->low[b] = 0;
+    }
+    c->n = c->n_values = 0;
     return head->n_bins;
 }
 
-kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, const kiln_sog_counts *c, kiln_error *err)
+uint64_t kiln_sog_counts_room_bytes(void) { return BINS_MAX * sizeof(full_bin); }
+
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *room, kiln_error *err)
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     counts_head head = {.largest = c->largest, .squares = c->squares};
-    full_bin *bins = NULL;
+    full_bin *const bins = room;
     uint64_t n = 0;
-    KILN_TRY(KILN_ALLOC_UNSET(&bins, BINS_MAX, "counts of values", err));
-    for (int b = 0; b < KILN_SOG_BOOKS; b++) n += put_bins(&c->books[b], &head.books[b], bins + n);
-    kiln_status st = kiln_export_scratch_write(x, &head, sizeof head, at, err);
-    if (st == KILN_OK) st = kiln_export_scratch_write(x, bins, n * sizeof *bins, at + sizeof head, err);
-    free(bins);
-    return st;
+    for (int b = 0; b < KILN_SOG_BOOKS; b++) n += take_bins(&c->books[b], &head.books[b], bins + n);
+    c->largest = c->squares = 0;
+    KILN_TRY(kiln_export_scratch_write(x, &head, sizeof head, at, err));
+    return kiln_export_scratch_write(x, bins, n * sizeof *bins, at + sizeof head, err);
 }
 
-static kiln_status check_head(const counts_head *head, uint64_t *n, kiln_error *err)
+/* Where the bins of a book begin among those of all. */
+static kiln_status find_bins(const counts_head *head, uint32_t book, uint64_t *first, kiln_error *err)
 {
-    *n = 0;
-    for (int b = 0; b < KILN_SOG_BOOKS; b++) *n += head->books[b].n_bins;
-    return *n <= BINS_MAX ? KILN_OK : kiln_fail(err, KILN_E_BUG, "counts of %llu bins in scratch", (unsigned long long)*n);
+    uint64_t n = 0;
+    for (uint32_t b = 0; b < KILN_SOG_BOOKS; b++) {
+        if (b == book) *first = n;
+        n += head->books[b].n_bins;
+    }
+    return n <= BINS_MAX ? KILN_OK : kiln_fail(err, KILN_E_BUG, "counts of %llu bins in scratch", (unsigned long long)n);
 }
 
-kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, kiln_error *err)
+kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t book, kiln_sog_counts *c, kiln_error *err)
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     kiln_status st = KILN_OK;
-    full_bin *bins = NULL, *bin;
+    full_bin *bins = NULL;
     counts_head head;
-    uint64_t n;
+    uint64_t first = 0;
     KILN_TRY(kiln_export_scratch_read(x, &head, sizeof head, at, err));
-    KILN_TRY(check_head(&head, &n, err));
-    KILN_GO(KILN_ALLOC_UNSET(&bins, n, "counts of values", err));
-    KILN_GO(kiln_export_scratch_read(x, bins, n * sizeof *bins, at + sizeof head, err));
+    KILN_TRY(find_bins(&head, book, &first, err));
+    const book_head *const from = &head.books[book];
+    kiln_codebook_counts *const to = &c->books[book];
+    KILN_GO(KILN_ALLOC_UNSET(&bins, from->n_bins, "counts of values", err));
+    KILN_GO(kiln_export_scratch_read(x, bins, from->n_bins * sizeof *bins, at + sizeof head + first * sizeof *bins, err));
     c->largest = head.largest > c->largest ? head.largest : c->largest;
     c->squares += head.squares;
-    bin = bins;
-    for (int b = 0; b < KILN_SOG_BOOKS; b++) {
-        kiln_codebook_counts *to = &c->books[b];
-        for (uint32_t i = 0; i < head.books[b].n_bins; i++, bin++) {
-            const uint32_t at_bin = bin->bin % KILN_CODEBOOK_BINS; /* scratch is our own; a bit that flipped writes nowhere else */
-            to->count[at_bin] += bin->count;
-            to->low[at_bin] += bin->low;
-        }
-        kiln_codebook_merge_values(to, head.books[b].n, head.books[b].n_values, head.books[b].keys);
+    for (uint32_t i = 0; i < from->n_bins; i++) {
+        const uint32_t bin = bins[i].bin % KILN_CODEBOOK_BINS; /* scratch is our own; a bit that flipped writes nowhere else */
+        to->count[bin] += bins[i].count;
+        to->low[bin] += bins[i].low;
     }
+    kiln_codebook_merge_values(to, from->n, from->n_values, from->keys);
 done:
     free(bins);
     return st;

@@ -12,7 +12,7 @@
 
 /* Grows from round to round; the bytes of the plan. */
 typedef struct {
-    kiln_sog_text text;  /* bounds at once, codebooks of log_scales and sh0 after round 1, of shN and the palette after round 3 */
+    kiln_sog_text text;  /* bounds at once, codebooks of log_scales and sh0 after round 1, of shN and the palette after round 4 */
     bool few;            /* shN has at most 256 different values, which are kept */
     double scale;        /* else: whole number = round(value * scale) */
     int16_t levels[256]; /* the whole number of each value of the codebook of shN */
@@ -56,9 +56,13 @@ typedef struct {
     kiln_codebook_counts *books; /* [KILN_SOG_BOOKS] */
     double largest, squares;
 } kiln_sog_counts;
-kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, const kiln_sog_counts *c, kiln_error *err) KILN_MUST_CHECK;
-/* Adds those of a chunk. */
-kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, kiln_error *err) KILN_MUST_CHECK;
+/* Writes those of a chunk and sets the counts to zero. room: kiln_sog_counts_room_bytes, of any content. */
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *room,
+                                kiln_error *err) KILN_MUST_CHECK;
+uint64_t kiln_sog_counts_room_bytes(void);
+/* Adds one book of those of a chunk, and of shN the largest size and the sum of squares. */
+kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t book, kiln_sog_counts *c,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* Host memory of either beside the counts. */
 uint64_t kiln_sog_counts_ram(void);
 

@@ -3,14 +3,15 @@
  *   0  chunks    counts of log scales, colours and coefficients, from which
  *   1  one unit  makes the codebooks
  *   2  chunks    rows become codes, at their places in scratch; coefficients become rows of whole numbers, some of them the sample
- *   3  one unit  the palette of the sample, and its codebook
- *   4  chunks    the entry of each row
- *   5  images    an image a unit: its codes from scratch, encoded, back to scratch
- *   6  one unit  puts the files together
+ *   3  images    an image a unit: its codes from scratch, encoded, back to scratch; those that need no palette, where 4 to 6 are on
+ *                GPUs and this round goes on beside them
+ *   4  one unit  the palette of the sample, and its codebook
+ *   5  chunks    the entry of each row
+ *   6  images    as in 3: all that are left
+ *   7  one unit  puts the files together
  *
- * Memory is that of a chunk or of the sample, and in round 5 that of an image with what libwebp takes for it: there are no parts of
- * an image in WebP.
- * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
+ * Memory is that of a chunk or of the sample, and in rounds 3 and 6 that of an image with what libwebp takes for it: there are no
+ * parts of an image in WebP. Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
  */
 #include "stages/export/float_places.h"
 #include "stages/export/rows.h"
@@ -96,17 +97,26 @@ kiln_status kiln_sog_plan_archive(kiln_export_parent *p, kiln_error *err)
 static uint64_t counts_bytes(void) { return KILN_SOG_BOOKS * sizeof(kiln_codebook_counts) + kiln_sog_counts_ram(); }
 static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_export_rows_ram(e, unit, COLOURS) + counts_bytes(); }
 
+/* A worker's counts, which are zero between two units, and room to put them: kept until the round ends, because most of a small
+ * chunk's time would be that of their 24 MiB of new pages. */
+static kiln_status find_counts(kiln_export_worker *x, kiln_sog_counts *c, void **room, kiln_error *err)
+{
+    const uint64_t bytes = KILN_SOG_BOOKS * sizeof *c->books;
+    if (!x->own) KILN_TRY(kiln_alloc(&x->own, bytes + kiln_sog_counts_room_bytes(), 1, "counts of values", err));
+    *c = (kiln_sog_counts){.books = x->own};
+    *room = (char *)x->own + bytes;
+    return KILN_OK;
+}
+
 static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
-    kiln_sog_counts c = {0};
-    kiln_status st = KILN_OK;
+    kiln_sog_counts c;
+    void *room;
     KILN_TRY(kiln_export_rows_read(x, unit, COLOURS, &rows, err));
-    KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
-    kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
-    KILN_GO(kiln_sog_counts_put(x, unit, &c, err));
-done:
-    free(c.books);
+    kiln_status st = find_counts(x, &c, &room, err);
+    if (st == KILN_OK) kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
+    if (st == KILN_OK) st = kiln_sog_counts_put(x, unit, &c, room, err);
     kiln_export_rows_release(&rows);
     return st;
 }
@@ -128,7 +138,7 @@ static kiln_status make_book(kiln_export_worker *x, uint64_t unit, kiln_error *e
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_codebook_work_bytes(), 1, "codebooks", err));
-    for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, &c, err));
+    for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, (uint32_t)unit, &c, err));
     if (unit == KILN_SOG_SCALES_BOOK) {
         kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_RARE, work, k.text.log_scales);
     } else if (unit == KILN_SOG_SH0_BOOK) {
@@ -247,6 +257,25 @@ static uint64_t one_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? 1 :
 
 static uint64_t chunks_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? e->n_chunks : 0; }
 
+/* Images of round 3, the first in the order of kiln_sog_pictures; the others are those of round 6. */
+static uint64_t images_beside(const kiln_export *e) { return e->apart && kiln_sog_d(e) ? KILN_SOG_LABELS : 0; }
+
+static uint64_t images_left(const kiln_export *e) { return kiln_sog_images(e) - images_beside(e); }
+
+static uint64_t left_ram(const kiln_export *e, uint64_t unit) { return kiln_sog_image_ram(e, images_beside(e) + unit); }
+
+static uint64_t left_cost(const kiln_export *e, uint64_t unit) { return kiln_sog_image_cost(e, images_beside(e) + unit); }
+
+static kiln_status encode_left(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    return kiln_sog_image_encode(x, images_beside(x->e) + unit, err);
+}
+
+static kiln_status take_left(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    return kiln_sog_image_take(p, images_beside(p->e) + unit, result, bytes, err);
+}
+
 /* What kiln_sog_files_ram says is below that of the largest image, whose file is in memory when it is encoded. */
 static uint64_t rounds_ram(const kiln_export *e)
 {
@@ -276,6 +305,13 @@ const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
     {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
     {.what = "coding", .ram = code_ram, .run = code_chunk},
+    {.what = "image beside",
+     .units = images_beside,
+     .ram = kiln_sog_image_ram,
+     .cost = kiln_sog_image_cost,
+     .run = kiln_sog_image_encode,
+     .gather = kiln_sog_image_take,
+     .beside = true},
     {.what = "palette",
      .units = one_if_degree,
      .ram = kiln_sog_palette_ram,
@@ -290,10 +326,12 @@ const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
      .run = kiln_sog_label_chunk,
      .computes = true},
     {.what = "image",
-     .units = kiln_sog_images,
-     .ram = kiln_sog_image_ram,
-     .run = kiln_sog_image_encode,
-     .gather = kiln_sog_image_take},
+     .units = images_left,
+     .ram = left_ram,
+     .cost = left_cost,
+     .run = encode_left,
+     .gather = take_left,
+     .stays = true},
     {.what = "files", .units = kiln_export_one_unit, .ram = kiln_sog_files_ram, .run = kiln_sog_files_write},
 };
 

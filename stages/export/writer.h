@@ -100,7 +100,9 @@ typedef struct {
     bool replace;              /* a folder there: names alone say that a file is ours (folder_owner.h) */
     kiln_product_seen seen;    /* what stood there as a file when it was allowed to write it */
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
-    const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
+    bool
+        apart; /* rounds that compute are on GPUs, and rounds of the CPU can go on beside them; not known before the rounds begin */
+    const void *plan; /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
     /* The parent's, for a writer that asks for them; else NULL. */
     const kiln_export_views *views;
@@ -163,6 +165,8 @@ enum {
     KILN_KEPT_STEP,
     KILN_KEPT_BUCKET,
     KILN_KEPT_BUCKET_ROWS,
+    KILN_KEPT_COEFFICIENTS,
+    KILN_KEPT_LABELS,
     KILN_KEPT_ALL
 };
 typedef struct {
@@ -176,7 +180,7 @@ typedef struct {
     int fd;                          /* as the parent's */
     int scratch[KILN_SCRATCH_FILES]; /* -1: the writer has none */
     uint32_t round;
-    void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
+    void *own; /* the writer's; NULL at the begin of a round; freed by its close, after kiln_runner_drop */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
     kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
     kiln_kept kept[KILN_KEPT_ALL];
@@ -220,7 +224,12 @@ typedef struct {
     kiln_status (*gather)(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err);
     /* May be NULL: called once behind the last gather. */
     kiln_status (*end)(kiln_export_parent *p, kiln_error *err);
+    /* What a unit costs beside the others of the round: those that cost most go first. NULL: the rows of its chunk, or 1. */
+    uint64_t (*cost)(const kiln_export *e, uint64_t unit);
     bool computes; /* units run operations of the runner: on a GPU where there is one */
+    bool
+        beside; /* where `apart` is set: goes on while the rounds behind it compute; it is gathered before the next that does not */
+    bool stays; /* where `apart` is set: on the home of the round before, which computes, so that a round beside goes on */
 } kiln_export_round;
 /* `units` of a round of one unit. */
 uint64_t kiln_export_one_unit(const kiln_export *e);
