@@ -142,7 +142,7 @@ static bool batch_is_ripe(const kiln_job *j)
     if (j->n_batch == 0) return false;
     if (wait_ns < BATCH_MS * NS_OF_MS) wait_ns = BATCH_MS * NS_OF_MS;
     if (wait_ns > BATCH_MS_MOST * NS_OF_MS) wait_ns = BATCH_MS_MOST * NS_OF_MS;
-    if (j->n_open <= (uint64_t)j->plan.n_workers * j->plan.in_flight) return true;
+    if (kiln_schedule_waiting(j->schedule) == 0) return true; /* all have been handed out: the list is about to end */
     return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= wait_ns;
 }
 

@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { KILN_ATTEMPTS_MAX = 3, KILN_STRIKES_MAX = 3, KILN_SLOTS_MAX = KILN_DEVICES_MAX };
+enum { KILN_ATTEMPTS_MAX = 3, KILN_STRIKES_MAX = 3, KILN_SLOTS_MAX = 256 };
+_Static_assert((int)KILN_SLOTS_MAX >= (int)KILN_DEVICES_MAX, "each device has a slot");
 
 /* Says whether a fresh process or device may succeed after this status (KILN_E_DEVICE, _NOMEM, _BUG). Every other status comes from
  * the input, the disk or the cap and ends the run. */
@@ -36,7 +37,7 @@ unsigned kiln_slots_open(const kiln_slots *s);
 /* The failures of one unit. Starts as {0}. */
 typedef struct {
     uint8_t attempts; /* that failed */
-    uint8_t slot;     /* of the last failure */
+    uint8_t slot;     /* of the last failure: KILN_SLOTS_MAX values */
     bool elsewhere;   /* it failed in more than one slot */
     bool doubtful;    /* it was in work together with another unit when their process died; that is no failed attempt */
 } kiln_trial;

@@ -79,7 +79,8 @@ struct kiln_job {
     kiln_storing storing;
     uint64_t n_ready, n_taken; /* of a run that takes results in order (kiln_run_takes): so many of the first are done, are taken */
     bool take_waits;           /* for its descriptor */
-    uint64_t look_ns;          /* when kiln_job_look_after was last called */
+    uint64_t n_answered, answered_ns; /* units that came back, and how long they took together */
+    uint64_t look_ns;                 /* when kiln_job_look_after was last called */
     kiln_progress progress;
 };
 

@@ -66,7 +66,7 @@ static const kiln_opt round_rows[] = {
 static const kiln_opt unit_rows[] = {
     {"list-gpus", 0, KILN_OPT_BOOL, &kiln_engine_values.list_gpus, NULL, NULL, NULL,
      "list the GPUs here, their numbers for --devices and their memory, and end", KILN_DEVICE | KILN_ALONE},
-    {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..64",
+    {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..256",
      "number of worker processes, which share the threads on the CPU, or use one GPU each; 0: automatic", KILN_DEVICE},
     {"deadline", 0, KILN_OPT_U32, &kiln_engine_values.deadline_s, "SECONDS", "3600", "0..1000000000",
      "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units", KILN_DEVICE},

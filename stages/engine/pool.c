@@ -6,6 +6,8 @@
  * while more units wait than there are workers; near the end of the list it has none, because an idle worker could compute it. */
 #include "stages/engine/job.h"
 
+#include "base/minmax.h"
+
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 enum {
     ENDING_POLL_MS = 5, /* while a process is to end */
     IDLE_POLL_MS = 200,
+    STARTING_MOST = 16, /* processes on the CPU that start at a time, and that a list starts whatever its units take */
 };
 
 static bool is_there(const kiln_worker_process *w) { return w->pid > 0; }
@@ -30,6 +33,13 @@ static unsigned count_wanted(const kiln_job *j)
     const unsigned open = kiln_slots_open(&j->slots);
     const unsigned most = j->plan.n_workers < open ? j->plan.n_workers : open;
     return j->n_open < most ? (unsigned)j->n_open : most;
+}
+
+/* Returns the number of workers among which units and threads are shared: those that are there, or those that are about to be. */
+static unsigned count_sharing(const kiln_job *j)
+{
+    const unsigned there = count_there(j), wanted = count_wanted(j);
+    return there > wanted ? there : wanted;
 }
 
 /* ---- workers start ------------------------------------------------------------------------------------------------------ */
@@ -52,6 +62,24 @@ static bool make_room(kiln_job *j)
     return false;
 }
 
+/* Says whether another worker on the CPU has to wait, or is of no use. Many that start at once keep the first ones from their
+ * units. Where those that are there will have done the list before another has started, by what units and the quickest start took
+ * so far, it would only cost time: a worker takes some 10 ms of the processor, and a machine may have threads for hundreds. */
+static bool is_enough(const kiln_job *j)
+{
+    unsigned n_there = 0, n_starting = 0;
+    uint64_t start_ns = UINT64_MAX;
+    for (unsigned i = 0; i < j->slots.n; i++) {
+        const kiln_worker_process *w = kiln_job_worker(j, i);
+        n_there += is_there(w);
+        n_starting += is_there(w) && !w->greeted;
+        if (w->open_ns) start_ns = kiln_min_u64(start_ns, w->open_ns);
+    }
+    if (!j->slots.one_device || n_there < STARTING_MOST) return false;
+    if (n_starting >= STARTING_MOST) return true;
+    return j->n_answered && kiln_schedule_waiting(j->schedule) * (j->answered_ns / j->n_answered) / n_there < start_ns;
+}
+
 /* Starts workers in empty slots: first those that a unit that came back needs, then others while there is work and memory for them.
  */
 static kiln_status start_missing(kiln_job *j, kiln_error *err)
@@ -69,7 +97,7 @@ static kiln_status start_missing(kiln_job *j, kiln_error *err)
         there[i] = true;
         n++;
     }
-    for (unsigned i = 0; i < j->slots.n && n < count_wanted(j); i++) {
+    for (unsigned i = 0; i < j->slots.n && n < count_wanted(j) && !is_enough(j); i++) {
         if (there[i] || j->slots.closed[i]) continue;
         KILN_TRY(start(j, i, err));
         n++;
@@ -82,7 +110,7 @@ static kiln_status start_missing(kiln_job *j, kiln_error *err)
  * has room. */
 static uint32_t threads_of(const kiln_job *j, unsigned slot)
 {
-    unsigned n = count_there(j);
+    unsigned n = count_sharing(j);
     if (n > j->n_open) n = (unsigned)j->n_open;
     if (n == 0) n = 1;
     const unsigned share = j->n_threads / n + (slot < j->n_threads % n);
@@ -133,7 +161,7 @@ static kiln_status hand_out(kiln_job *j, kiln_error *err)
         for (unsigned i = 0; i < j->slots.n; i++) {
             const kiln_worker_process *w = kiln_job_worker(j, i);
             if (!w->ready || w->n_flight >= depth || depth > j->plan.in_flight + w->n_beside) continue;
-            if (depth > 1 && kiln_schedule_waiting(j->schedule) < count_there(j)) return KILN_OK;
+            if (depth > 1 && kiln_schedule_waiting(j->schedule) < count_sharing(j)) return KILN_OK;
             if (kiln_schedule_next(j->schedule, i, depth == 1, &item)) KILN_TRY(send_unit(j, i, item, err));
         }
     return KILN_OK;
@@ -176,6 +204,8 @@ static kiln_status hear_answer(kiln_job *j, unsigned slot, const kiln_message *m
     w->use = m->use;
     w->busy_ns += m->kind == KILN_MSG_RESULT ? m->wall_ns : now - w->unit_ns;
     w->unit_ns = now;
+    j->n_answered++;
+    j->answered_ns += m->wall_ns;
     if (m->kind == KILN_MSG_FAILED) return kiln_job_fail(j, slot, item, m, err);
     const int fd = *memfd;
     *memfd = -1;

@@ -76,10 +76,11 @@ typedef struct {
     uint64_t beside;    /* of the list that is open beside others (kiln_run_units_beside), without the parent */
     uint64_t gatherer;  /* the parent before the first part was gathered; 0: none was */
     uint64_t last_ns;   /* time of the last measurement */
+    uint64_t look_ns;   /* how long it took: with hundreds of workers, some milliseconds */
 } kiln_ram_use;
 
-/* Measures all processes and raises the peak, unless the last measurement is less than 50 ms old and `now` is false. Called
- * whenever results have arrived and while the parent waits. */
+/* Measures all processes and raises the peak, unless `now` is false and the last measurement is less than 50 ms old, or took more
+ * than a 20th of the time since. Called whenever results have arrived and while the parent waits. */
 void kiln_ram_look(kiln_run *r, bool now);
 /* Returns the anonymous and shared memory of this process; 0 without /proc. */
 uint64_t kiln_ram_mapped(void);

@@ -6,6 +6,7 @@
 #include "stages/engine/ram.h"
 
 #include "base/log.h"
+#include "base/minmax.h"
 #include "stages/engine/engine_internal.h"
 
 #include <dirent.h>
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 50 * 1000000, MEMFDS_MAX = 4 * KILN_DEVICES_MAX };
+enum { LOOK_NS = 50 * 1000000, LOOK_PART = 20, MEMFDS_MAX = 4 * KILN_SLOTS_MAX };
 
 typedef struct {
     uint64_t anon, shared, file;
@@ -83,7 +84,7 @@ uint64_t kiln_ram_mapped_most(void)
 void kiln_ram_look(kiln_run *r, bool now)
 {
     const uint64_t ns = kiln_now_ns();
-    if (!now && ns - r->ram.last_ns < LOOK_NS) return;
+    if (!now && ns - r->ram.last_ns < kiln_max_u64(LOOK_NS, LOOK_PART * r->ram.look_ns)) return;
     mapped all = {0};
     memfds shared = {.bytes = r->ram.held};
     uint64_t cuda = 0;
@@ -111,6 +112,7 @@ void kiln_ram_look(kiln_run *r, bool now)
     const uint64_t ours = sum > cuda ? sum - cuda : 0;
     if (ours > r->ram.peak) r->ram.peak = ours;
     r->ram.last_ns = ns;
+    r->ram.look_ns = kiln_now_ns() - ns;
 }
 
 int kiln_ram_report(const kiln_run *r, json_t *summary)

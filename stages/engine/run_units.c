@@ -50,12 +50,13 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 /* ---- which workers compute --------------------------------------------------------------------------------------- */
 const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot) { return &h->devices.items[h->devices.n > 1 ? slot : 0]; }
 
-/* Returns the number of workers on the CPU. Several of them share the threads, because one unit may not keep all threads busy. */
+/* Returns the number of workers that suits the CPU. Several of them share the threads, because one unit may not keep all threads
+ * busy. */
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
-    enum { THREADS_EACH = 4, WORKERS_MOST = 16 };
+    enum { THREADS_EACH = 4 };
     const unsigned n = r->program->serial || r->serial ? n_threads : n_threads / THREADS_EACH;
-    return n < 1 ? 1 : n > WORKERS_MOST ? WORKERS_MOST : n;
+    return n < 1 ? 1 : n;
 }
 
 /* Opens n slots. Retired slots stay closed and keep their numbers; further slots take their place. */

@@ -5,10 +5,19 @@
 
 #include <stdlib.h>
 
+static void drop_sums(kiln_lod_state *s)
+{
+    for (uint32_t i = 0; s->sums && i < s->baked->n_chunks; i++) free(s->sums[i]);
+    free(s->sums);
+    s->sums = NULL;
+}
+
 static void state_free(void *state)
 {
     kiln_lod_state *s = state;
     if (!s) return;
+    drop_sums(s);
+    kiln_ahead_release(&s->ahead);
     kiln_draw_store_free(s->store);
     kiln_plane_cache_free(s->planes);
     kiln_layer_free(s->baked);
@@ -36,6 +45,8 @@ kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state 
 {
     *out = kiln_worker_state(w);
     if (!*out || !kiln_hash_equal((*out)->baked->digest, digest)) KILN_TRY(state_new(w, digest, out, err));
+    drop_sums(*out);
+    kiln_ahead_release(&(*out)->ahead);
     kiln_plane_cache_set_budget((*out)->planes, 0);
     return KILN_OK;
 }
@@ -52,6 +63,8 @@ kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spar
 {
     *out = kiln_worker_state(w);
     if (!*out || !kiln_hash_equal((*out)->baked->digest, digest)) KILN_TRY(state_new(w, digest, out, err));
-    kiln_plane_cache_set_budget((*out)->planes, spare);
-    return (*out)->store ? KILN_OK : kiln_draw_store_new(kiln_worker_runner(w), &(*out)->store, err);
+    kiln_lod_state *s = *out;
+    kiln_plane_cache_set_budget(s->planes, spare - kiln_ahead_set(&s->ahead, w, s->baked, false, spare));
+    if (!s->sums) KILN_TRY(KILN_ALLOC(&s->sums, s->baked->n_chunks, "sums of shares", err));
+    return s->store ? KILN_OK : kiln_draw_store_new(kiln_worker_runner(w), &s->store, err);
 }

@@ -13,7 +13,6 @@ typedef struct {
     kiln_lod_state *state;
     const kiln_shares_unit *unit;
     const kiln_view_request *view; /* that is drawn */
-    uint64_t **sums;               /* [n_chunks] NULL: no view may see the chunk */
 } drawing;
 
 /* ---- for kernels/draw ------------------------------------------------------------------------------------------------------- */
@@ -24,12 +23,19 @@ static kiln_status plane(const drawing *d, const kiln_chunk *c, const char *name
     return kiln_plane_cache_get(d->state->planes, m, c, name, out, err);
 }
 
+static bool is_in_view(const void *context, uint32_t chunk)
+{
+    const drawing *d = context;
+    return kiln_view_request_may_see(d->view, &d->state->baked->chunks[chunk]);
+}
+
 static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const drawing *d = context;
     const kiln_chunk *c = &d->state->baked->chunks[index];
     *out = (kiln_draw_chunk){0};
-    if (!kiln_view_request_may_see(d->view, c)) return KILN_OK;
+    if (!is_in_view(d, index)) return KILN_OK;
+    KILN_TRY(kiln_ahead_read(&d->state->ahead, d->state->planes, d->state->baked, is_in_view, d, index, false, err));
     KILN_TRY(plane(d, c, "means", &out->means, err));
     KILN_TRY(plane(d, c, "log_scales", &out->log_scales, err));
     KILN_TRY(plane(d, c, "quats", &out->quats, err));
@@ -56,22 +62,35 @@ static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_he
     const kiln_chunk *c = &d->state->baked->chunks[index];
     const kiln_hash key = key_of(c);
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !kiln_view_request_may_see(d->view, c)};
+    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !is_in_view(d, index)};
     memcpy(out->key, key.bytes, sizeof out->key);
     return KILN_OK;
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------------------------ */
-static kiln_status make_sums(drawing *d, kiln_error *err)
+static bool is_seen(const kiln_shares_unit *u, const kiln_chunk *c)
+{
+    bool seen = false;
+    for (uint32_t v = 0; v < u->n_views; v++) seen = seen || kiln_view_request_may_see(&u->views[v], c);
+    return seen;
+}
+
+/* An array of zeros for each chunk that a view may see. Those of the unit before are taken again. */
+static kiln_status make_sums(const drawing *d, kiln_error *err)
 {
     const kiln_layer *baked = d->state->baked;
-    KILN_TRY(KILN_ALLOC(&d->sums, baked->n_chunks, "sums of shares", err));
+    uint64_t **sums = d->state->sums;
+    const int threads = (int)kiln_worker_threads(d->w);
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
-        bool seen = false;
-        for (uint32_t v = 0; v < d->unit->n_views; v++)
-            seen = seen || kiln_view_request_may_see(&d->unit->views[v], &baked->chunks[i]);
-        if (seen) KILN_TRY(KILN_ALLOC(&d->sums[i], baked->chunks[i].count, "sums of shares", err));
+        const bool seen = is_seen(d->unit, &baked->chunks[i]);
+        if (seen && !sums[i]) KILN_TRY(KILN_ALLOC_UNSET(&sums[i], baked->chunks[i].count, "sums of shares", err));
+        if (seen) continue;
+        free(sums[i]);
+        sums[i] = NULL;
     }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (uint32_t i = 0; i < baked->n_chunks; i++)
+        if (sums[i]) memset(sums[i], 0, baked->chunks[i].count * sizeof *sums[i]);
     return KILN_OK;
 }
 
@@ -85,46 +104,42 @@ static kiln_status draw(drawing *d, kiln_error *err)
                                    .header = give_header,
                                    .context = d,
                                    .store = d->state->store};
-    return kiln_draw_weights(kiln_worker_runner(d->w), &scene, d->unit->room, d->sums, NULL, err);
+    return kiln_draw_weights(kiln_worker_runner(d->w), &scene, d->unit->room, d->state->sums, NULL, err);
 }
 
-/* Rounded once: at most 2^24 for each of 2^22 pixels of some views. */
+/* Rounded once, in place: at most 2^24 for each of 2^22 pixels of some views. A float is written over sums that have been read. */
+static void round_sums(uint64_t *sums, uint64_t n)
+{
+    for (uint64_t row = 0; row < n; row++) {
+        const float share = (float)(int64_t)sums[row] * (1.0f / KILN_BLEND_UNIT); /* a power of two: exact */
+        memcpy((char *)sums + row * sizeof share, &share, sizeof share);
+    }
+}
+
 static kiln_status put_shares(const drawing *d, kiln_error *err)
 {
     const kiln_layer *baked = d->state->baked;
+    uint64_t *const *sums = d->state->sums;
+    const int threads = (int)kiln_worker_threads(d->w);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (uint32_t i = 0; i < baked->n_chunks; i++)
+        if (sums[i]) round_sums(sums[i], baked->chunks[i].count);
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
         const kiln_chunk *c = &baked->chunks[i];
-        float *shares;
-        if (!d->sums[i]) continue;
-        KILN_TRY(KILN_ALLOC_UNSET(&shares, c->count, "shares of a chunk", err));
-        for (uint64_t row = 0; row < c->count; row++)
-            shares[row] = (float)(int64_t)d->sums[i][row] * (1.0f / KILN_BLEND_UNIT); /* a power of two: exact */
-        const kiln_status st = kiln_worker_put(d->w, c->name, shares, c->count * sizeof *shares, sizeof *shares, err);
-        free(shares);
-        KILN_TRY(st);
+        if (sums[i]) KILN_TRY(kiln_worker_lend(d->w, c->name, sums[i], c->count * sizeof(float), sizeof(float), err));
     }
     return KILN_OK;
-}
-
-static void sums_release(drawing *d)
-{
-    for (uint32_t i = 0; d->sums && i < d->state->baked->n_chunks; i++) free(d->sums[i]);
-    free(d->sums);
 }
 
 kiln_status kiln_shares_compute(kiln_worker *w, const kiln_shares_unit *u, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w);
     drawing d = {.w = w, .unit = u};
-    kiln_status st;
     KILN_TRY(kiln_lod_state_draws(w, u->baked, may > u->ram ? may - u->ram : 0, &d.state, err));
-    KILN_GO(make_sums(&d, err));
+    KILN_TRY(make_sums(&d, err));
     for (uint32_t v = 0; v < u->n_views; v++) {
         d.view = &u->views[v];
-        KILN_GO(draw(&d, err));
+        KILN_TRY(draw(&d, err));
     }
-    KILN_GO(put_shares(&d, err));
-done:
-    sums_release(&d);
-    return st;
+    return put_shares(&d, err);
 }

@@ -6,6 +6,7 @@
 #include "kernels/draw/draw_weights.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
+#include "stages/frame/ahead.h"
 #include "stages/lod/visibility_math.h"
 #include "stages/lod/visibility_units.h"
 
@@ -86,10 +87,11 @@ static seen_rows rows_of(const making *k, const kiln_shares_unit *u)
     return rows;
 }
 
-/* With pictures in slabs of `room`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then put chunk by chunk. */
+/* With pictures in slabs of `room`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then lent chunk by chunk.
+ */
 static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows, uint64_t room)
 {
-    const uint64_t putting = sizeof(float) * k->largest + kiln_outputs_ram(sizeof(float) * rows->all);
+    const uint64_t putting = kiln_outputs_lent_ram(sizeof(float) * rows->all);
     uint64_t drawing = 0;
     for (uint32_t v = 0; v < u->n_views; v++) drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], room));
     return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows->all + kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
@@ -163,6 +165,13 @@ static kiln_hash seen_key(const making *k, const kiln_chunk *c, const kiln_hash 
 }
 
 /* ---- shares ----------------------------------------------------------------------------------------------------------------- */
+/* Decoded planes, and what decodes them ahead. */
+static uint64_t kept_ram(const making *k)
+{
+    return k->baked->count * DRAWN_ROW + (uint64_t)k->baked->n_chunks * GEOMETRY * PLANE_ENTRY +
+           KILN_AHEAD_THREADS * (kiln_ahead_reader_bytes(k->baked, false) + k->largest * DRAWN_ROW);
+}
+
 /* A unit has neighbours in the order of names, which often see the same: fewer rows for each, and a change leaves more units alone.
  */
 static void plan_group(making *k, uint32_t g)
@@ -184,7 +193,7 @@ static void plan_group(making *k, uint32_t g)
                                .cost = 4 * rows.all + pixels,
                                .ram = u->ram,
                                .planning = true,
-                               .ram_cache = k->baked->count * DRAWN_ROW + (uint64_t)k->baked->n_chunks * GEOMETRY * PLANE_ENTRY};
+                               .ram_cache = kept_ram(k)};
     (void)snprintf(k->shares[g].name, sizeof k->shares[g].name, "views %u of %u", g + 1, k->n_groups);
 }
 

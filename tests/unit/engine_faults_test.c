@@ -338,6 +338,43 @@ static void workers_share_the_threads_and_one_alone_has_them_all(void **state)
     assert_int_equal(started(), 2);
 }
 
+/* How many the last list was planned for. */
+static json_int_t planned(void)
+{
+    json_t *lists = reported("lists");
+    const json_int_t n = json_integer_value(json_object_get(json_array_get(lists, 0), "workers"));
+    json_decref(lists);
+    return n;
+}
+
+static void workers_are_as_many_as_suit_the_threads(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=100 --slow=100 --threads=100"), 0);
+    assert_int_equal(planned(), 25);
+    assert_int_equal(number("first.threads"), 4);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=100 --slow=100 --threads=90 --serial"), 0);
+    assert_int_equal(planned(), 90);
+    assert_in_range(started(), 8, 90);
+    assert_int_equal(number("first.threads"), 1);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=100 --slow=100 --threads=90 --serial --ram=1G"), 0); /* a unit counts 64 MiB */
+    assert_in_range(planned(), 8, 16);
+    assert_in_range(started(), 8, planned());
+    assert_true(number("ram_predicted_bytes") <= (json_int_t)1 << 30);
+}
+
+/* Others start while the first ones work: a list that these end needs no more. */
+static void a_short_list_starts_few_workers(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=200 --threads=200 --serial"), 0);
+    assert_int_equal(planned(), 200);
+    assert_in_range(started(), 16, 100);
+    assert_int_equal(number("units.done"), 200);
+}
+
 /* ---- parts of a stage --------------------------------------------------------------------------------------------------- */
 static void shards_compute_their_units_and_the_whole_run_only_commits(void **state)
 {
@@ -395,9 +432,9 @@ static void a_unit_of_a_shard_that_fails_is_said(void **state)
 static void slips_of_the_pen_are_told(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {
-        "--shard=0/2", "--shard=3/2",           "--shard=1",          "--shard=a/b",  "--shard=1/2x", "--units=5-3", "--units=1,,2",
-        "--units=",    "--shard=1/2 --units=0", "--once --shard=1/2", "--workers=65", "--deadline=-1"};
+    static const char *const wrong[] = {"--shard=0/2",           "--shard=3/2",        "--shard=1",     "--shard=a/b",
+                                        "--shard=1/2x",          "--units=5-3",        "--units=1,,2",  "--units=",
+                                        "--shard=1/2 --units=0", "--once --shard=1/2", "--workers=257", "--deadline=-1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(run(wrong[i]), 2);
         assert_int_equal(access(db, F_OK), -1);
@@ -439,6 +476,8 @@ int main(int argc, char **argv)
         CLAIM(workers_that_never_come_to_life_end_the_run),
         CLAIM(a_signal_ends_a_run_whose_worker_hangs),
         CLAIM(workers_share_the_threads_and_one_alone_has_them_all),
+        CLAIM(workers_are_as_many_as_suit_the_threads),
+        CLAIM(a_short_list_starts_few_workers),
         CLAIM(shards_compute_their_units_and_the_whole_run_only_commits),
         CLAIM(a_group_goes_to_one_shard),
         CLAIM(units_are_chosen_by_position_and_name),

@@ -31,7 +31,7 @@ enum { NEVER = 1000000 };
 static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
         later_fail_at, choice;
-    bool wrong, once, reject, mute, stillborn, optional, plan, clings, reads;
+    bool wrong, once, serial, reject, mute, stillborn, optional, plan, clings, reads;
     const char *change, *unlink;
 } o;
 
@@ -62,6 +62,7 @@ static const kiln_opt options[] = {
     {"reads", 0, KILN_OPT_BOOL, &o.reads, NULL, NULL, NULL, "have workers that open the manifest", 0},
     {"change", 0, KILN_OPT_PATH, &o.change, "FILE", NULL, NULL, "file whose byte 27 each unit changes: a manifest's count", 0},
     {"unlink", 0, KILN_OPT_PATH, &o.unlink, "FILE", NULL, NULL, "file that each unit removes", 0},
+    {"serial", 0, KILN_OPT_BOOL, &o.serial, NULL, NULL, NULL, "have a worker for each thread", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -277,6 +278,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
     }
     pretend_devices(r);
     if (o.plan) KILN_TRY(run_plan(r, err));
+    kiln_run_serial(r, o.serial);
     kiln_status st = kiln_run_units(r, "testing", units, o.count, err);
     if (st == KILN_OK) st = sum_units(r, units, &sum, err);
     if (st == KILN_OK) st = report_workers(r, units, err);
