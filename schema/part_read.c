@@ -226,10 +226,27 @@ uint64_t kiln_part_find(const kiln_part *p, kiln_hash key)
 }
 
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
+kiln_status kiln_part_read_rows(kiln_part *p, kiln_error *err)
+{
+    kiln_hash seal;
+    p->n = 0;
+    KILN_TRY(kiln_part_read_info(p->m, &p->info, &seal, err));
+    KILN_TRY(check_seal(p->m, seal, err));
+    return read_keys(p, err);
+}
+
+void kiln_part_free_rows(kiln_part *p)
+{
+    free(p->keys);
+    free(p->ids);
+    p->keys = NULL;
+    p->ids = NULL;
+    p->n = p->room = 0;
+}
+
 kiln_status kiln_part_open(const char *path, kiln_part **out, bool *unreadable, kiln_error *err)
 {
     kiln_part *p = NULL;
-    kiln_hash seal;
     kiln_status st = KILN_OK;
     bool system = false;
     *out = NULL;
@@ -238,9 +255,7 @@ kiln_status kiln_part_open(const char *path, kiln_part **out, bool *unreadable, 
     KILN_TRY(check_file(path, unreadable, err));
     KILN_TRY(KILN_ALLOC(&p, 1, "a part", err));
     KILN_GO(kiln_part_connect(path, false, unreadable, &p->m, err));
-    KILN_GO(kiln_part_read_info(p->m, &p->info, &seal, err));
-    KILN_GO(check_seal(p->m, seal, err));
-    KILN_GO(read_keys(p, err));
+    KILN_GO(kiln_part_read_rows(p, err));
     *out = p;
     return KILN_OK;
 done:
@@ -255,8 +270,7 @@ void kiln_part_close(kiln_part *p)
 {
     if (!p) return;
     kiln_manifest_close(p->m);
-    free(p->keys);
-    free(p->ids);
+    kiln_part_free_rows(p);
     free(p);
 }
 

@@ -48,6 +48,13 @@ const char *kiln_fuzz_folder(void);
  * the next call. */
 const char *kiln_fuzz_file(const char *folder, const char *name, const void *data, size_t size);
 
+/* SQLite in a harness (sqlite.c). The first two before anything else of a process uses SQLite; else they change nothing. */
+void kiln_fuzz_plain_sqlite_memory(void); /* libc's in place of the sanitizer's */
+/* Memory for n pages of so many bytes, the smaller ones of other files too, is taken once. */
+void kiln_fuzz_keep_sqlite_pages(size_t page_bytes, unsigned n);
+/* Gives a file that nobody has open pages of 512 bytes and no log: it is read and written fast. */
+void kiln_fuzz_small_pages(const char *path);
+
 /* Number made of the `bytes` bytes that end `before_end` bytes before the end; 0 where the input is too short. */
 static inline uint64_t kiln_fuzz_tail(const uint8_t *data, size_t size, size_t before_end, size_t bytes)
 {

@@ -26,57 +26,7 @@ static struct {
     unsigned char *whole, *edited; /* [size] */
 } base;
 
-/* ---- SQLite's memory --------------------------------------------------------------------------------------------- */
-/* Opening parses the SQL of the file, in tens of thousands of small allocations, for which the sanitizer takes half of the time.
- * SQLite's code is not instrumented, so that opening loses nothing by glibc's; what our code reads of SQLite's buffers is watched
- * in manifest-rows, which leaves the sanitizer's in place. A block begins with its size. */
-#ifdef __GLIBC__
-enum { HEAD = 16 };
-void *__libc_malloc(size_t bytes);
-void *__libc_realloc(void *p, size_t bytes);
-void __libc_free(void *p);
-
-static void *with_size(char *p, int bytes)
-{
-    if (!p) return NULL;
-    memcpy(p, &bytes, sizeof bytes);
-    return p + HEAD;
-}
-
-static void *plain_malloc(int bytes) { return with_size(__libc_malloc((size_t)bytes + HEAD), bytes); }
-static void plain_free(void *p) { __libc_free((char *)p - HEAD); } /* never NULL (sqlite3.h, sqlite3_mem_methods) */
-static void *plain_realloc(void *p, int bytes) { return with_size(__libc_realloc((char *)p - HEAD, (size_t)bytes + HEAD), bytes); }
-static int plain_round(int bytes) { return (bytes + 7) & ~7; }
-static int plain_init(void *context) { return (void)context, SQLITE_OK; }
-static void plain_end(void *context) { (void)context; }
-
-static int plain_size(void *p)
-{
-    int bytes;
-    memcpy(&bytes, (char *)p - HEAD, sizeof bytes);
-    return bytes;
-}
-
-/* Refused where SQLite is in use already, as in a replay of several harnesses. */
-static void use_plain_memory(void)
-{
-    static const sqlite3_mem_methods plain = {plain_malloc, plain_free, plain_realloc, plain_size,
-                                              plain_round,  plain_init, plain_end,     NULL};
-    (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &plain);
-}
-#else
-static void use_plain_memory(void) {}
-#endif
-
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
-
-static void shrink(const char *path)
-{
-    sqlite3 *db = NULL;
-    HOLDS(sqlite3_open(path, &db) == SQLITE_OK);
-    HOLDS(sqlite3_exec(db, "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM", NULL, NULL, NULL) == SQLITE_OK);
-    HOLDS(sqlite3_close(db) == SQLITE_OK);
-}
 
 /* Of that name; the first of a process, or the first after the other harness's. */
 static void make_base(const char *name)
@@ -91,7 +41,7 @@ static void make_base(const char *name)
     fixture_fill(m, false);
     put_levels(m);
     kiln_manifest_close(m);
-    shrink(base.path);
+    kiln_fuzz_small_pages(base.path);
     base.fd = open(base.path, O_RDWR | O_CLOEXEC);
     HOLDS(base.fd >= 0 && fstat(base.fd, &s) == 0);
     base.size = (size_t)s.st_size;
@@ -257,7 +207,7 @@ void kiln_fuzz_manifest(const void *argument, const uint8_t *data, size_t size)
     kiln_error err = {0};
     const bool itself = size >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
     (void)argument;
-    if (!base.size) use_plain_memory();
+    if (!base.size) kiln_fuzz_plain_sqlite_memory();
     make_base("manifest.db");
     if (!itself) apply_edits(data, size);
     const void *bytes = itself ? (const void *)data : base.edited;
