@@ -21,7 +21,7 @@ enum {
     BATCH_MS_MOST = 2000,
     BATCH_WAIT_FACTOR = 4,
     /* A result of up to so many bytes is copied. The end of a map interrupts every CPU that a thread of this process has run on,
-     * and was half of what the parent did for counts of pairs, 1 KiB each. */
+     * and was two fifths of what the parent did for counts of pairs, 1 KiB each. */
     COPIED_MOST = 16 << 10,
 };
 #define NS_OF_MS UINT64_C(1000000)
