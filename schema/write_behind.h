@@ -1,4 +1,4 @@
-/* write_behind -- writes to a file that are gathered to larger ones, and are done by a thread while the caller goes on.
+/* write_behind -- writes to a file that a thread does, neighbours at once, while the caller goes on.
  *
  * What is written follows what was there: a failure is told by the next kiln_behind_write, _wait or _end. Functions return SQLite's
  * codes as its "unix" VFS has them: SQLITE_FULL if no room was left, SQLITE_IOERR_WRITE for other failures.
@@ -13,10 +13,10 @@
 
 typedef struct kiln_behind kiln_behind;
 
-/* Memory of one, taken from the first write on. */
+/* Memory of one with a thread, taken from the first write on. */
 enum { KILN_BEHIND_BLOCK = 256 << 10, KILN_BEHIND_BLOCKS = 16, KILN_BEHIND_RAM = KILN_BEHIND_BLOCK * KILN_BEHIND_BLOCKS };
 
-/* fd: of a regular file, borrowed. threaded: by a thread, where one can be made; else the caller's thread does the gathered writes.
+/* fd: of a regular file, borrowed. threaded: by a thread, where one can be made; else each write is done as it comes.
  * NULL: out of memory. */
 kiln_behind *kiln_behind_new(int fd, bool threaded);
 /* Ends (kiln_behind_end) and frees it; accepts NULL. */

@@ -16,7 +16,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH_MS = 200, BATCH_MS_MOST = 2000, BATCH_WAIT_FACTOR = 4 };
+enum {
+    BATCH_MS = 200,
+    BATCH_MS_MOST = 2000,
+    BATCH_WAIT_FACTOR = 4,
+    /* A result of up to so many bytes is copied. The end of a map interrupts every CPU that a thread of this process has run on,
+     * and was two fifths of what the parent did for counts of pairs, 1 KiB each. */
+    COPIED_MOST = 16 << 10,
+};
 #define NS_OF_MS UINT64_C(1000000)
 
 bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u)
@@ -28,9 +35,11 @@ bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u)
 static void arrival_release(kiln_run *r, kiln_arrival *a)
 {
     free(a->blobs);
-    if (a->map) {
-        (void)munmap(a->map, a->map_bytes);
+    if (a->is_map) {
+        (void)munmap(a->bytes, a->n_bytes);
         r->ram.held -= a->held_bytes;
+    } else {
+        free(a->bytes);
     }
     *a = (kiln_arrival){0};
 }
@@ -214,19 +223,27 @@ static kiln_status keep_in_memory(kiln_unit *u, const kiln_blob *blobs, kiln_err
     return KILN_OK;
 }
 
+static kiln_status take_bytes(int memfd, kiln_arrival *a, kiln_error *err)
+{
+    a->held_bytes = kiln_memfd_holds(memfd);
+    if (a->n_bytes <= COPIED_MOST) return kiln_memfd_copy(memfd, a->n_bytes, &a->bytes, err);
+    KILN_TRY(kiln_memfd_map(memfd, a->n_bytes, &a->bytes, err));
+    a->is_map = true;
+    return KILN_OK;
+}
+
 kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int memfd, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    kiln_arrival a = {.unit = u, .map_bytes = m->bytes, .wall_ns = m->wall_ns};
+    kiln_arrival a = {.unit = u, .n_bytes = m->bytes, .wall_ns = m->wall_ns};
     kiln_unit_result result = {0};
     kiln_ram_look(j->run, false); /* finds the memfd by its descriptor; from then on it counts as held */
-    st = kiln_memfd_map(memfd, m->bytes, &a.map, err);
-    a.held_bytes = kiln_memfd_holds(memfd);
+    st = take_bytes(memfd, &a, err);
     (void)close(memfd);
     if (st != KILN_OK) return st;
-    j->run->ram.held += a.held_bytes;
+    if (a.is_map) j->run->ram.held += a.held_bytes;
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
-    KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
+    KILN_GO(kiln_outputs_read(m, a.bytes, &result, a.blobs, err));
     j->run->units_done++;
     if (u->was_cached && !u->replaced) {                                      /* --force */
         KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see run_units.c */

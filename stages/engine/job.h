@@ -22,12 +22,13 @@
 
 enum { KILN_BATCH_UNITS = 256 };
 
-/* A result that waits for its transaction. Owns the map and the blobs. */
+/* A result that waits for its transaction. Owns the bytes and the blobs. */
 typedef struct {
     kiln_unit *unit;
-    void *map; /* the memfd that the blobs point into */
-    uint64_t map_bytes;
-    uint64_t held_bytes; /* of the map in memory; the rest are holes */
+    void *bytes; /* of the memfd; the blobs point into them */
+    uint64_t n_bytes;
+    bool is_map;         /* else a copy */
+    uint64_t held_bytes; /* of the memfd in memory; the rest are holes */
     kiln_blob *blobs;
     uint64_t wall_ns;
 } kiln_arrival;

@@ -2,9 +2,11 @@
 #include "stages/engine/protocol.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -124,14 +126,33 @@ uint64_t kiln_memfd_holds(int fd)
     return fstat(fd, &s) == 0 ? BLOCK * (uint64_t)s.st_blocks : 0;
 }
 
-kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
+static kiln_status check_size(int fd, uint64_t bytes, kiln_error *err)
 {
     struct stat s;
-    *data = NULL;
     if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at shared memory: %s", strerror(errno));
     if (bytes == 0 || (uint64_t)s.st_size != bytes)
         return kiln_fail(err, KILN_E_BUG, "shared memory of %lld bytes came where %llu were announced", (long long)s.st_size,
                          (unsigned long long)bytes);
+    return KILN_OK;
+}
+
+kiln_status kiln_memfd_copy(int fd, uint64_t bytes, void **data, kiln_error *err)
+{
+    *data = NULL;
+    KILN_TRY(check_size(fd, bytes, err));
+    KILN_TRY(kiln_alloc(data, bytes, 1, "a small result", err));
+    const kiln_status st = kiln_file_read_at(fd, "shared memory", 0, *data, bytes, err);
+    if (st != KILN_OK) {
+        free(*data);
+        *data = NULL;
+    }
+    return st;
+}
+
+kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
+{
+    *data = NULL;
+    KILN_TRY(check_size(fd, bytes, err));
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
         return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s", (unsigned long long)bytes,

@@ -102,5 +102,7 @@ uint64_t kiln_memfd_holds(int fd);
 kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;
 /* Maps it read-only. bytes is above 0. The caller calls munmap(*data, bytes). KILN_E_BUG: it is not exactly `bytes` long. */
 kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err) KILN_MUST_CHECK;
+/* Copies it into memory of the caller's, who frees *data; otherwise the same. */
+kiln_status kiln_memfd_copy(int fd, uint64_t bytes, void **data, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

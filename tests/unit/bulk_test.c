@@ -157,11 +157,20 @@ static kiln_status store(kiln_manifest *to, void *context, kiln_error *err)
     return st;
 }
 
+enum { THREADS = 4 }; /* enough for a thread that writes behind */
+static unsigned threads = THREADS;
+
+static kiln_status store_by(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *how, void *context, kiln_error *err)
+{
+    if (m->threads != threads) kiln_bulk_use_threads(m, threads);
+    return kiln_bulk_store(m, bytes, how, context, err);
+}
+
 /* Stores it as one that is large enough for the second connection, whatever its size. */
 static kiln_status store_batch(kiln_manifest *m, batch b, kiln_error *err)
 {
     const uint64_t bytes = b.n_blobs * (uint64_t)b.blob_bytes;
-    return kiln_bulk_store(m, bytes < MIB ? MIB : bytes, store, &b, err);
+    return store_by(m, bytes < MIB ? MIB : bytes, store, &b, err);
 }
 
 /* ---- what SQLite sees --------------------------------------------------------------------------------------------------- */
@@ -1095,7 +1104,7 @@ static bool one_failure(void **state, uint64_t nth, bool for_ever, int wrote)
     return hit;
 }
 
-static void failures_lose_nothing(void **state)
+static void failures_of(void **state)
 {
     char base[600];
     kiln_error err = {0};
@@ -1110,6 +1119,56 @@ static void failures_lose_nothing(void **state)
     }
     print_message("%llu failures\n", (unsigned long long)n);
     assert_true(n > 40);
+}
+
+static void failures_lose_nothing(void **state) { failures_of(state); }
+
+static kiln_status store_and_read(kiln_manifest *to, void *context, kiln_error *err)
+{
+    KILN_TRY(store(to, context, err));
+    return read_all(to->db) == ((const batch *)context)->n_blobs ? KILN_OK : kiln_fail(err, KILN_E_IO, "not what was written");
+}
+
+static void pages_are_read_while_they_wait(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    batch b = {1, 5, 3 * MIB};
+    OK(store_by(m, 15 * MIB, store_and_read, &b, &err));
+    assert_int_equal(kiln_bulk_state(m)->commits, 1);
+    kiln_manifest_close(m);
+    assert_holds(path, 5);
+}
+
+/* A disk is full from some write on: the batch ends with the sentence of a full disk, and the next one finds nothing of it. */
+static void a_failure_behind_is_told(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    OK(store_batch(m, (batch){0, 2, MIB}, &err));
+    for (uint64_t nth = 1; nth <= 5; nth += 2) {
+        injected.calls = 0, injected.nth = nth, injected.for_ever = true, injected.wrote = WRITES_NOTHING;
+        assert_int_equal(store_batch(m, (batch){1, 4, 3 * MIB}, &err), KILN_E_IO);
+        injected.nth = 0;
+        assert_non_null(strstr(err.msg, "are free there, make room"));
+        assert_holds(path, 2);
+        kiln_manifest_close(m); /* a connection whose batch failed is not opened again */
+        m = open_manifest(path, KILN_OPEN_WRITE);
+    }
+    OK(store_batch(m, (batch){1, 4, 3 * MIB}, &err));
+    assert_int_equal(kiln_bulk_state(m)->commits, 1);
+    kiln_manifest_close(m);
+    assert_holds(path, 6);
+}
+
+/* As on a machine of few threads. */
+static void failures_without_a_thread_lose_nothing(void **state)
+{
+    threads = 1;
+    failures_of(state);
+    threads = THREADS;
 }
 
 int main(void)
@@ -1133,6 +1192,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_disk_gets_it_in_order, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(power_failures_lose_nothing_that_was_told, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(failures_lose_nothing, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(failures_without_a_thread_lose_nothing, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(pages_are_read_while_they_wait, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_failure_behind_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
