@@ -108,22 +108,25 @@ static kiln_status find_named(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static kiln_status find_devices(kiln_run *r, kiln_device_list *d, cpu_reason reason, kiln_error *err)
+static void tell_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d)
 {
-    if (reason == PACKS) KILN_TRY(find_named(r, err));
-    KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? kiln_common_values.devices : "cpu", d, err));
     say_choice(r, reason, d);
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
         kiln_warn("%s%s", where, d->note);
     else if (d->note[0])
         kiln_chat("%s%s", where, d->note);
-    return KILN_OK;
 }
 
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
-    return r->home->devices.n ? KILN_OK : find_devices(r, &r->home->devices, why_cpu(r), err);
+    kiln_device_list *const d = &r->home->devices;
+    if (d->n) return KILN_OK;
+    const cpu_reason reason = why_cpu(r);
+    if (reason == PACKS) KILN_TRY(find_named(r, err));
+    KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? kiln_common_values.devices : "cpu", d, err));
+    tell_choice(r, reason, d);
+    return KILN_OK;
 }
 
 static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
@@ -189,11 +192,12 @@ bool kiln_run_open_ahead(kiln_run *r)
     r->on_cpu = false;
     const cpu_reason reason = why_cpu(r);
     r->on_cpu = on_cpu;
-    if (reason != NO_REASON || !has_gpu() || find_devices(r, &h->devices, reason, NULL) != KILN_OK || is_cpu(&h->devices) ||
-        !kiln_rest_has_room(r, h->devices.n)) {
+    if (reason != NO_REASON || kiln_devices_resolve(kiln_common_values.devices, &h->devices, NULL) != KILN_OK ||
+        is_cpu(&h->devices) || !kiln_rest_has_room(r, h->devices.n)) {
         h->devices.n = 0;
         return false;
     }
+    tell_choice(r, reason, &h->devices);
     for (unsigned i = 0; i < h->devices.n && (!asked || i < asked); i++) {
         if (h->workers[i].retired || h->workers[i].pid > 0) continue;
         if (kiln_worker_start(r, &h->devices.items[i], 0, &h->workers[i], NULL) != KILN_OK) continue;
