@@ -39,6 +39,13 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
     return take(out, count, elem, what, &bytes, err);
 }
 
+uint64_t kiln_memory_tidies_from(uint64_t share)
+{
+    enum { PARTS = 1024 };
+    const uint64_t least = 128 << 10, most = 32 << 20, part = share / PARTS;
+    return part < least ? least : part > most ? most : part;
+}
+
 /* glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread gets an arena. What lies in an arena goes
  * back only from its end: planes that come and go leave holes between those that stay. With a threshold of 1/64 of the share the
  * holes of a picture in slabs were a fifth of all that was taken, above any cap (2026-11-22); with 1/1024 an array of any weight
@@ -47,9 +54,8 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 void kiln_memory_tidy(uint64_t share)
 {
 #ifdef __GLIBC__
-    enum { ARENAS = 2, PARTS = 1024 };
-    const uint64_t least = 128 << 10, most = 32 << 20, part = share / PARTS;
-    const int bytes = (int)(part < least ? least : part > most ? most : part);
+    enum { ARENAS = 2 };
+    const int bytes = (int)kiln_memory_tidies_from(share);
     (void)mallopt(M_MMAP_THRESHOLD, bytes); /* what fails leaves only more in use */
     (void)mallopt(M_TRIM_THRESHOLD, bytes);
     (void)mallopt(M_ARENA_MAX, ARENAS);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/work.h"
@@ -115,8 +116,8 @@ static kiln_hash input_key(kiln_run *r, const making *k)
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------------- */
-/* Leaves, then the nodes above, height by height. Merging is a heap's work: nothing in it is for a GPU, and a unit has one thread.
- */
+/* Leaves, then the nodes above, height by height. Merging is a heap's work: nothing in it is for a GPU. A unit has one thread, or
+ * several where a list has fewer units than there are threads. */
 static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
 {
     kiln_lod_plan *p = &k->plan;
@@ -124,6 +125,7 @@ static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
     kiln_run_on_cpu(r, true);
     kiln_run_serial(r, true);
     for (uint32_t h = 0; h < p->n_heights && st == KILN_OK; h++) {
+        kiln_lod_plan_threads(p, h, kiln_devices_threads(kiln_common_values.threads));
         st = h == 0 ? kiln_lod_plan_leaves(r, p, k->seen, err) : kiln_lod_plan_height(r, p, h, err);
         if (st == KILN_OK)
             st = kiln_run_units(r, h == 0 ? "merging chunks" : "merging cells", &p->units[p->first[h]],

@@ -38,6 +38,7 @@ size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, voi
     kiln_carve c = {base, 0};
     memset(s, 0, sizeof *s);
     s->n = n;
+    s->threads = 1;
     s->stride = (uint32_t)((kiln_coarsen_colours(sh_degree) + COARSEN_LANES - 1) / COARSEN_LANES * COARSEN_LANES);
     s->nodes = kiln_take(&c, n, sizeof *s->nodes);
     s->colours = kiln_take(&c, n, s->stride * sizeof *s->colours);
@@ -126,8 +127,12 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
     out->n = s->n_live;
     out->sh_degree = in->sh_degree;
     out->antialiased = in->antialiased;
-    for (uint64_t slot = 0, at = 0; slot < s->n; slot++) {
-        if (s->into[slot] != slot) continue;
+    uint64_t n = 0;
+    for (uint32_t slot = 0; slot < s->n; slot++)
+        if (s->into[slot] == slot) s->live[n++] = slot;
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
+    for (uint64_t at = 0; at < n; at++) {
+        const uint32_t slot = s->live[at];
         const coarsen_node *g = &s->nodes[slot];
         if (g->members == 1)
             store_unmerged(in, slot, out, at);
@@ -138,7 +143,6 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
             out->source_last[at] = g->last;
             out->source_count[at] = g->count;
         }
-        at++;
     }
 }
 
@@ -155,7 +159,7 @@ static kiln_status check(const kiln_coarsen_rows *in, uint32_t n_levels, const u
 static uint32_t members_at(uint32_t level) { return level < 31 ? 2u << level : UINT32_MAX; }
 
 kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
-                         size_t work_bytes, kiln_error *err)
+                         size_t work_bytes, unsigned threads, kiln_error *err)
 {
     KILN_TRY(check(in, n_levels, counts, err));
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, n_levels);
@@ -163,6 +167,7 @@ kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const u
     const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();
     coarsen_state s;
     kiln_coarsen_layout(&s, in->n, in->sh_degree, work);
+    s.threads = threads > 1 ? threads : 1;
     (baseline ? kiln_coarsen_load_cpu : kiln_coarsen_load_cpu_avx2)(&s, in);
     for (uint32_t i = 0; i < n_levels; i++) {
         (baseline ? kiln_coarsen_merge_cpu : kiln_coarsen_merge_cpu_avx2)(&s, counts[i], members_at(i + 1));

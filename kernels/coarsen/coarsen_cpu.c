@@ -40,8 +40,8 @@ static double gate_of(double weight, bool antialiased)
     return antialiased ? half * quarter : quarter * eighth * sqrt(eighth);
 }
 
-/* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends on
- * how near the cameras are. */
+/* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends
+ * on how near the cameras are. */
 static float closeness_of(const coarsen_node *g, bool antialiased)
 {
     const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass); /* W v^1/2, both ways */
@@ -301,10 +301,13 @@ static void merge(coarsen_state *s, uint32_t a, uint32_t b)
 static void start_heap(coarsen_state *s, uint64_t max_members)
 {
     s->n_heap = 0;
+    /* Candidates are as the search has left them, live slots all of them: nothing is written that another slot reads. */
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
+    for (uint32_t slot = 0; slot < s->n; slot++)
+        if (s->into[slot] == slot) find_best(s, slot, max_members);
     for (uint32_t slot = 0; slot < s->n; slot++) {
         s->place[slot] = COARSEN_NONE;
         if (s->into[slot] != slot) continue;
-        find_best(s, slot, max_members);
         if (s->edges[slot].partner != COARSEN_NONE) put(s, s->n_heap++, slot);
     }
     for (uint32_t i = s->n_heap / 2; i-- > 0;) sink(s, i);
@@ -368,6 +371,7 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in)
 {
     const uint32_t rest = (uint32_t)kiln_coarsen_colours(in->sh_degree) - 3;
     memset(s->colours, 0, in->n * s->stride * sizeof *s->colours);
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
     for (uint32_t slot = 0; slot < in->n; slot++) {
         float *colours = s->colours + (uint64_t)slot * s->stride;
         load_node(&s->nodes[slot], in, slot);

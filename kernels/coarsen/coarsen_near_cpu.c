@@ -96,7 +96,8 @@ void KILN_CPU(coarsen_near)(coarsen_state *s)
     if (m == 0) return;
     knn_tree tree;
     KILN_CPU(knn_tree_layout)(&tree, m, s->tree);
-    KILN_CPU(knn_tree_build)(&tree, s->points, 1);
+    KILN_CPU(knn_tree_build)(&tree, s->points, s->threads);
+#pragma omp parallel for num_threads(s->threads) schedule(dynamic, 16) if (s->threads > 1)
     for (uint64_t leaf = 0; leaf < tree.n_leaves; leaf++) {
         for (uint64_t i = 0; i < KNN_LEAF && leaf * KNN_LEAF + i < m; i++) {
             const knn_leaf *l = &tree.leaves[leaf];

@@ -38,6 +38,7 @@ typedef struct {
 
 typedef struct {
     uint64_t n, n_live;
+    unsigned threads;            /* at least 1 */
     bool antialiased, prominent; /* prominent: rows have prominence */
     uint32_t stride;             /* floats of a slot's colours, a multiple of COARSEN_LANES; those behind the last are 0 */
     coarsen_node *nodes;

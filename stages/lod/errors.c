@@ -65,28 +65,36 @@ static float select_kth(float *v, int64_t n, int64_t k)
     return v[k];
 }
 
-/* Farthest that the rows reach along an axis: how = -1 down, 1 up. */
-static float end_of(const kiln_coarsen_rows *rows, uint32_t axis, float how, float *edge)
+/* How far each row reaches from its mean. */
+static void find_reach(const kiln_coarsen_rows *rows, float *reach)
 {
-    const uint64_t n = rows->n, beyond = n / LEFT_OUT;
+    const uint64_t n = rows->n;
     for (uint64_t i = 0; i < n; i++) {
         const float *s = rows->log_scales + i;
-        const float reach = SIGMAS * kiln_expf(kiln_max_f32(s[0], kiln_max_f32(s[n], s[2 * n])));
-        edge[i] = kiln_clamp_f32(rows->means[axis * n + i] + how * reach, -FARTHEST, FARTHEST);
+        reach[i] = SIGMAS * kiln_expf(kiln_max_f32(s[0], kiln_max_f32(s[n], s[2 * n])));
     }
+}
+
+/* Farthest that the rows reach along an axis: how = -1 down, 1 up. */
+static float end_of(const kiln_coarsen_rows *rows, const float *reach, uint32_t axis, float how, float *edge)
+{
+    const uint64_t n = rows->n, beyond = n / LEFT_OUT;
+    for (uint64_t i = 0; i < n; i++) edge[i] = kiln_clamp_f32(rows->means[axis * n + i] + how * reach[i], -FARTHEST, FARTHEST);
     return select_kth(edge, (int64_t)n, (int64_t)(how > 0 ? n - 1 - beyond : beyond));
 }
 
 static kiln_status find_window(gauge *g, const kiln_coarsen_rows *rows, kiln_error *err)
 {
-    float *edge;
-    KILN_TRY(KILN_ALLOC_UNSET(&edge, rows->n, "the window of a node", err));
+    float *reach, *edge;
+    KILN_TRY(kiln_alloc_unset((void **)&reach, rows->n, 2 * sizeof *reach, "the window of a node", err));
+    edge = reach + rows->n;
+    find_reach(rows, reach);
     for (uint32_t axis = 0; axis < 3; axis++) {
-        const double lo = end_of(rows, axis, -1.0f, edge), hi = end_of(rows, axis, 1.0f, edge);
+        const double lo = end_of(rows, reach, axis, -1.0f, edge), hi = end_of(rows, reach, axis, 1.0f, edge);
         g->middle[axis] = 0.5 * (lo + hi);
         g->half[axis] = 0.5 * (hi - lo);
     }
-    free(edge);
+    free(reach);
     return KILN_OK;
 }
 
@@ -485,5 +493,5 @@ uint64_t kiln_lod_errors_bytes_thread(uint64_t rows)
 uint64_t kiln_lod_errors_bytes(uint64_t rows)
 {
     const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float); /* levels together have no more rows */
-    return kiln_lod_errors_bytes_thread(rows) + 4 * rows + dimmed;
+    return kiln_lod_errors_bytes_thread(rows) + 2 * sizeof(float) * rows + dimmed;
 }

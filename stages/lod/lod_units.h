@@ -47,6 +47,7 @@ typedef struct {
     kiln_hash prominence;             /* likewise of its plane `prominence`; zero: none */
     kiln_distance_prior prior;        /* leaf: says the prominence of rows where there is no such plane; radius 0: none */
     uint32_t weighted;                /* the levels have the planes `visibility` and `prominence` */
+    uint32_t threads;                 /* that it may have if its share of memory has room; they are no part of its key */
     kiln_lod_error_request errors;    /* how they are measured */
 } kiln_lod_unit;
 
@@ -56,7 +57,8 @@ kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_erro
 kiln_status kiln_lod_inner_unit(kiln_worker *w, const kiln_lod_unit *u, const kiln_lod_child *children,
                                 kiln_error *err) KILN_MUST_CHECK;
 
-/* Host memory that such a unit takes, for kiln_unit.ram. */
+/* Host memory that such a unit takes on one thread, for kiln_unit.ram; and that each further thread takes. */
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u);
+uint64_t kiln_lod_unit_ram_thread(const kiln_lod_unit *u);
 
 #endif

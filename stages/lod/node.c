@@ -25,7 +25,16 @@ void kiln_lod_node_release(kiln_lod_node *n)
     free(n->children);
 }
 
-static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
+/* As many as the unit may have, the worker has, and its memory has room for. */
+static unsigned threads_of(const kiln_worker *w, const kiln_lod_unit *u)
+{
+    const uint64_t one = kiln_lod_unit_ram(u), may = kiln_worker_ram(w);
+    const uint64_t more = may > one ? (may - one) / kiln_lod_unit_ram_thread(u) : 0;
+    const uint64_t most = kiln_min_u64(u->threads, kiln_worker_threads(w));
+    return (unsigned)kiln_max_u64(1, kiln_min_u64(most, 1 + more));
+}
+
+static kiln_status coarsen(kiln_lod_node *n, unsigned threads, kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
     const size_t bytes = kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels);
@@ -34,7 +43,7 @@ static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
     KILN_TRY(kiln_alloc_unset(&work, bytes, 1, "merging", err));
     for (uint32_t i = 0; i < u->n_levels; i++) out[i] = n->levels[i].rows;
     n->from.rows.antialiased = u->errors.antialiased != 0;
-    const kiln_status st = kiln_coarsen(&n->from.rows, u->n_levels, u->counts, out, work, bytes, err);
+    const kiln_status st = kiln_coarsen(&n->from.rows, u->n_levels, u->counts, out, work, bytes, threads, err);
     free(work);
     for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)
         if (out[i].n != u->counts[i])
@@ -43,24 +52,39 @@ static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
     return st;
 }
 
-static kiln_status measure(kiln_worker *w, const kiln_lod_node *n, kiln_error *err)
+static kiln_status measure(kiln_worker *w, const kiln_lod_node *n, unsigned threads, kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
     kiln_coarsen_rows levels[KILN_LEVELS_MAX];
     kiln_lod_errors errors;
     if (u->errors.n_views == 0) return KILN_OK;
     for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = n->levels[i].rows;
-    KILN_TRY(kiln_lod_errors_measure(&u->errors, &n->from.rows, levels, u->n_levels, n->children, u->n_children, 1, &errors, err));
+    const uint64_t taken = kiln_lod_errors_bytes(u->rows), share = kiln_worker_ram(w);
+    const bool keeps = taken > 4 * kiln_memory_tidies_from(share); /* its largest arrays go back each time */
+    if (keeps) kiln_memory_keep(taken); /* or the kernel zeroes pages for each of some eighty pictures anew */
+    const kiln_status st =
+        kiln_lod_errors_measure(&u->errors, &n->from.rows, levels, u->n_levels, n->children, u->n_children, threads, &errors, err);
+    if (keeps) {
+        kiln_memory_tidy(share);
+        kiln_memory_trim();
+    }
+    KILN_TRY(st);
     return kiln_worker_put(w, "errors", &errors, sizeof errors, sizeof(float), err);
 }
 
 kiln_status kiln_lod_node_merge(kiln_worker *w, kiln_lod_node *n, kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
-    KILN_TRY(coarsen(n, err));
-    KILN_TRY(measure(w, n, err));
+    const unsigned threads = threads_of(w, u);
+    KILN_TRY(coarsen(n, threads, err));
+    KILN_TRY(measure(w, n, threads, err));
     for (uint32_t i = 0; i < u->n_levels; i++) KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
     return KILN_OK;
+}
+
+uint64_t kiln_lod_unit_ram_thread(const kiln_lod_unit *u)
+{
+    return u->errors.n_views ? kiln_lod_errors_bytes_thread(u->rows) : 1; /* a thread that merges takes nothing */
 }
 
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u)

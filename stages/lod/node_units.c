@@ -93,6 +93,18 @@ static kiln_status plan_unit(kiln_lod_plan *p, uint32_t node, kiln_error *err)
     return KILN_OK;
 }
 
+void kiln_lod_plan_threads(kiln_lod_plan *p, uint32_t height, unsigned threads)
+{
+    enum { MOST = (KILN_LOD_STEPS + 1) / 2 * KILN_LOD_VIEWS }; /* views at footprints, which threads of errors share out */
+    const uint32_t first = p->first[height], n = p->first[height + 1] - first;
+    const uint32_t each = n < threads ? (uint32_t)kiln_min_u64(threads / n, MOST) : 1;
+    for (uint32_t i = first; i < first + n; i++) {
+        kiln_lod_unit *u = p->units[i].payload;
+        u->threads = each;
+        p->units[i].ram_cache = (each - 1) * kiln_lod_unit_ram_thread(u);
+    }
+}
+
 /* Units by height. Children stand before their parents in the tree. */
 static kiln_status order(kiln_lod_plan *p, kiln_error *err)
 {

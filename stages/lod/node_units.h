@@ -52,6 +52,8 @@ static inline kiln_unit *kiln_lod_unit_of(const kiln_lod_plan *p, uint32_t node)
 
 /* Says what memory all lists take, before the first runs. */
 void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p);
+/* Shares `threads` out among the units of a height where they are fewer; else each has one. */
+void kiln_lod_plan_threads(kiln_lod_plan *p, uint32_t height, unsigned threads);
 /* Keys the leaves. seen: the layer `visibility`, NULL without one. */
 kiln_status kiln_lod_plan_leaves(kiln_run *r, kiln_lod_plan *p, const kiln_layer *seen, kiln_error *err) KILN_MUST_CHECK;
 /* Keys the nodes of a height above 0: those below have results. */

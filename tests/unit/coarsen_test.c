@@ -81,6 +81,8 @@ typedef struct {
     kiln_coarsen_rows at[MAX_LEVELS];
 } levels;
 
+static unsigned threads = 1;
+
 static levels coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts)
 {
     levels l = {.n = n_levels};
@@ -93,7 +95,7 @@ static levels coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint
         if (!in->visibility) free(l.at[i].visibility), l.at[i].visibility = NULL;
         if (in->prominence) l.at[i].prominence = floats(counts[i]);
     }
-    assert_int_equal(kiln_coarsen(in, n_levels, counts, l.at, work, bytes, &err), KILN_OK);
+    assert_int_equal(kiln_coarsen(in, n_levels, counts, l.at, work, bytes, threads, &err), KILN_OK);
     free(work);
     return l;
 }
@@ -522,6 +524,18 @@ static void visibility_and_sources_are_optional(void **state)
     release(&in), release_levels(&l), release_levels(&a), release_levels(&b);
 }
 
+static void threads_do_not_show(void **state)
+{
+    (void)state;
+    kiln_coarsen_rows in = scene(5000, 1, 4);
+    levels one = halves(&in, 3);
+    threads = 3;
+    levels three = halves(&in, 3);
+    threads = 1;
+    assert_same(&one, &three);
+    release(&in), release_levels(&one), release_levels(&three);
+}
+
 /* ---- parts ---- */
 
 static void candidates_are_the_nearest(void **state)
@@ -600,10 +614,10 @@ static void refusals(void **state)
     kiln_error err = {0};
     const size_t bytes = kiln_coarsen_bytes(10, 0, 1);
     void *work = aligned_alloc(256, (bytes + 511) / 256 * 256);
-    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){5}, &out, work, bytes - 1, &err), KILN_E_CAP);
-    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){0}, &out, work, bytes, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){5}, &out, work, bytes - 1, 1, &err), KILN_E_CAP);
+    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){0}, &out, work, bytes, 1, &err), KILN_E_INPUT);
     bad.sh_degree = 5;
-    assert_int_equal(kiln_coarsen(&bad, 1, (uint64_t[]){5}, &out, work, bytes, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_coarsen(&bad, 1, (uint64_t[]){5}, &out, work, bytes, 1, &err), KILN_E_INPUT);
     assert_true(kiln_coarsen_bytes(UINT64_MAX / 4, 3, 1) == SIZE_MAX);
     free(work);
     release(&in), release(&out);
@@ -626,6 +640,7 @@ int main(void)
         cmocka_unit_test(hostile_values_stay_finite),
         cmocka_unit_test(rows_in_one_place),
         cmocka_unit_test(visibility_and_sources_are_optional),
+        cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(candidates_are_the_nearest),
         cmocka_unit_test(surfaces_are_exact_to_half_an_ulp_of_float),
         cmocka_unit_test(axes_give_the_covariance_back),
