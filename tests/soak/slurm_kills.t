@@ -1,7 +1,8 @@
 #!/bin/bash
 # kiln slurm's chain of jobs on a real slurmctld and slurmd, with a stand-in for the stages, while at random moments a job's process is
 # killed, a job is put back into the queue, or one of another partition takes its place: the chain ends by itself, or --status says what
-# became of its last job and the same command goes on. SLURM_KILLS=n SEED=n: more of them, other moments.
+# became of its last job and the same command goes on. A host so busy that Slurm cannot start a job on it has the job held; the same command
+# releases it. SLURM_KILLS=n SEED=n: more of them, other moments.
 # time-limit: 7200
 . tests/e2e/lib.sh
 . tests/e2e/slurm_cluster.sh
@@ -10,7 +11,7 @@ jobs_start MaxArraySize=4 PreemptType=preempt/partition_prio PreemptMode=REQUEUE
     'PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE MaxTime=INFINITE State=UP' \
     'PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP'
 RANDOM=${SEED:-7}
-wanted=${SLURM_KILLS:-200} bakes=0 alone=0 again=0
+wanted=${SLURM_KILLS:-200} bakes=0 alone=0 again=0 held=0
 declare -A events=([kill]=0 [requeue]=0 [preempt]=0)
 of_bake() { squeue --noheader --states="$1" --array --format='%i %k' | awk '$2 == "kiln" { print $1 }'; }
 any() { shuf -n 1 --random-source=<(yes $RANDOM); }
@@ -37,6 +38,11 @@ while [ "$(total)" -lt "$wanted" ]; do
         sleep 0.$((RANDOM % 5 + 2))
         [ "$(total)" -ge "$wanted" ] || [ $((look % 2)) = 0 ] || disturb
         slurm_hurry
+        if squeue --noheader --states=PENDING --format=%r | grep -qE '^launch.failed.requeued.held'; then
+            must 0 on_hosts --status; says '^Slurm holds jobs that it could not start: the same kiln slurm releases them'
+            held=$((held + 1)) again=$((again + 1))
+            must 75 on_hosts; says 'could not start job .* and holds it; released'
+        fi
         [ -z "$(of_bake PENDING,RUNNING,COMPLETING,REQUEUED)" ] || continue
         must 0 on_hosts --status
         ! grep -q '^finished$' "$KILN_TMP/out" || break
@@ -54,5 +60,5 @@ while [ "$(total)" -lt "$wanted" ]; do
         [ "$(grep -l 'the bake is finished' "$chain"/*-round-*.log | wc -l)" -le 1 ] || fail "two chains: $chain"
     done
 done
-echo "${events[kill]} kills, ${events[requeue]} requeues, ${events[preempt]} preemptions in $bakes bakes; $alone ended by themselves, $again times the same command went on"
+echo "${events[kill]} kills, ${events[requeue]} requeues, ${events[preempt]} preemptions in $bakes bakes; $alone ended by themselves, $again times the same command went on, $held of them for jobs that Slurm held"
 slurm_stop
