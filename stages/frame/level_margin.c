@@ -6,7 +6,7 @@
 #include "schema/level_sites.h"
 #include "stages/frame/level_cost.h"
 
-#define RISES 1.75   /* for each spread */
+#define RISES 4.0    /* for each spread */
 #define LEAST 0.0625 /* of the node's distance: of the spread */
 
 static const double *nearest_eye(const kiln_level_tree *t, const double at[3])

@@ -6,7 +6,7 @@
  *
  * d is the distance of a view from the nearest camera, gap that of a camera from its nearest other one, spread the distance from
  * their middle (root mean squares; of spread at least a sixteenth of what the node's sites are away, where one camera is alone).
- * An error counts 1 + 1.75 (d - gap) / spread times, where that is more than once. At most that is KILN_MARGIN_PART for a node that
+ * An error counts 1 + 4 (d - gap) / spread times, where that is more than once. At most that is KILN_MARGIN_PART for a node that
  * is a small part of the scene and KILN_MARGIN_WHOLE for the root: of many nodes errors are wrong in either direction, one node is
  * wrong as a whole.
  *
@@ -19,7 +19,7 @@
 #include "stages/frame/view_request.h"
 
 #define KILN_MARGIN_PART 2.5
-#define KILN_MARGIN_WHOLE 8.0
+#define KILN_MARGIN_WHOLE 16.0
 /* Multiplies counts[n_nodes], what an error of each node counts in this view. A tree without cameras or sites stays as it is. */
 void kiln_level_margin(const kiln_level_tree *t, const kiln_view *v, double *counts);
 
