@@ -294,6 +294,7 @@ static void open_ahead(runner *k)
 {
     bool computes = k->said->loss.most > 0 && k->f->reader;
     k->e->apart = false;
+    see_plan(k);
     for (uint32_t i = 0; i < k->f->n_rounds; i++)
         computes = computes || (k->f->rounds[i].computes && units_of(k, &k->f->rounds[i]));
     if (!computes || k->f->n_rounds == 0 || k->f->rounds[0].computes) return;

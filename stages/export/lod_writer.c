@@ -149,7 +149,8 @@ static kiln_status take_inner(kiln_export_parent *p, uint64_t unit, const void *
 
 /* ---- round 2: files --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t files(const kiln_export *e) { return head_of(e)->n_files; }
+/* None before there is a plan: a file is not known by then. */
+static uint64_t files(const kiln_export *e) { return e->plan ? head_of(e)->n_files : 0; }
 static uint64_t file_rows(const kiln_export *e, uint64_t unit)
 {
     return KILN_LOD_AT(e->plan, kiln_lod_file, head_of(e)->files)[unit].rows;

@@ -8,6 +8,7 @@ scene "$KILN_TMP/s" 20000 2 200x120
 bake_on cpu "$KILN_TMP/s" "$db" --max 4096
 must 0 "$draw" "$db" cam1 -1 "$KILN_TMP/cpu.ppm"
 for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do
+    rm -f "$KILN_TMP/gpu.ppm"
     must 0 "$draw" "$db" cam1 "$gpu" "$KILN_TMP/gpu.ppm"
     grep -q ' on NVIDIA' "$KILN_TMP/out" || fail "device $gpu: $(cat "$KILN_TMP/out")"
     cmp "$KILN_TMP/cpu.ppm" "$KILN_TMP/gpu.ppm" || fail "another picture on device $gpu"

@@ -85,7 +85,7 @@ static void rounds_are_given_what_the_palette_takes(void **state)
             const bool is_label = strcmp(round->what, "labels") == 0;
             if (!is_label && strcmp(round->what, "palette") != 0) continue;
             found++;
-            const uint64_t arrays = 2ull * p * d + 4 * kiln_palette_index_words(p, d) + (is_label ? chunk.n * (2 * d + 6) : 0);
+            const uint64_t arrays = 2ull * p * d + 4 * kiln_palette_index_words(p, d) + (is_label ? chunk.n * (2 * d + 2) : 0);
             for (unsigned threads = 1; threads <= 64; threads *= 4) {
                 const kiln_exec cpu = {.device = -1, .threads = threads};
                 const uint64_t given = round->ram(&e, 0) + (round->ram_thread ? round->ram_thread(&e, 0) : 0) * (threads - 1);
