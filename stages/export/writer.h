@@ -209,8 +209,8 @@ kiln_status kiln_export_scratch_result(kiln_export_worker *x, const char *what, 
 
 typedef struct {
     const char *what; /* in progress: "packing" */
-    /* Number of units; 0: the round is left out. NULL: one a chunk, in the order of e->chunks. Asked for before the first round, too,
-     * with the plan as .plan left it, or NULL: 0 for a round that computes opens no GPU ahead. */
+    /* Number of units; 0: the round is left out. NULL: one a chunk, in the order of e->chunks. Asked for before the first round,
+     * too, with the plan as .plan left it, or NULL: 0 for a round that computes opens no GPU ahead. */
     uint64_t (*units)(const kiln_export *e);
     /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. Asked for by the
      * first plan, too, before the round's turn: of it and of `units` is made what a refusal of --ram names, unless the round or the

@@ -120,8 +120,8 @@ static void nothing_measured_keeps_nothing(void **state)
     assert_false(kiln_refine_is_better(&lost, &some));
 }
 
-/* Sight by sight in the order of measuring, a level that is better is never given up, and one that is worse in a sight or in the sum
- * is given up there. */
+/* Sight by sight in the order of measuring, a level that is better is never given up, and one that is worse in a sight or in the
+ * sum is given up there. */
 static void a_lost_level_is_given_up_at_once(void **state)
 {
     (void)state;
