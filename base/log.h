@@ -30,7 +30,7 @@ typedef struct {
     int on_terminal, shown;
 } kiln_progress;
 void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, uint64_t total);
-void kiln_progress_add(kiln_progress *p, uint64_t n); /* shows nothing of one that was not started, all zero */
+void kiln_progress_add(kiln_progress *p, uint64_t n); /* of one that is {0}, not started: shows nothing */
 void kiln_progress_stop(kiln_progress *p);
 
 /* A longer work, of which what this process does now is a part, such as a stage of a bake: its number and the time left of the

@@ -22,7 +22,7 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 /* Sets from which size on freed memory goes back to the system at once instead of staying in malloc's arenas. share: bytes that
  * this process may take. Call it between two pieces of work, while no other thread runs. */
 void kiln_memory_tidy(uint64_t share);
-/* Returns that size. */
+/* Returns the size from which on kiln_memory_tidy(share) gives freed memory back at once. */
 uint64_t kiln_memory_tidies_from(uint64_t share);
 /* Lets malloc keep freed arrays of up to so many bytes each, and as much free memory behind the last array, until the next
  * kiln_memory_tidy. For work that takes and frees large arrays again and again; the caller counts these bytes in its memory

@@ -163,7 +163,7 @@ typedef kiln_status kiln_bulk_store_fn(kiln_manifest *to, void *context, kiln_er
  * and nothing else may use m meanwhile. */
 enum { KILN_BULK_RAM = 23 << 20 };
 /* How many CPU threads this process and its children may use, in all; 1 at first. Where there are enough, a thread of its own
- * writes new pages while kiln_bulk_store goes on; it ends before the transaction does. Before the first kiln_bulk_store. */
+ * writes new pages while kiln_bulk_store goes on; it ends before the transaction does. Call it between transactions. */
 void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads);
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context,
                             kiln_error *err) KILN_MUST_CHECK;

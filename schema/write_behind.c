@@ -11,7 +11,7 @@
  *     thread ------>   caller
  *
  * One thread, not several: file systems let one write into a file at a time (ext4, xfs and tmpfs hold the inode's lock while they
- * copy), and order needs no thought so.
+ * copy), and so writes stay in order.
  * After a failure nothing more is written: what follows would only fill a disk that is full. */
 #include "schema/write_behind.h"
 

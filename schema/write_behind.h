@@ -1,6 +1,6 @@
 /* write_behind -- writes to a file that a thread does, neighbours at once, while the caller goes on.
  *
- * What is written follows what was there: a failure is told by the next kiln_behind_write, _wait or _end. Functions return SQLite's
+ * A write may fail after kiln_behind_write has returned: the next _write, _wait or _end tells. Functions return SQLite's
  * codes as its "unix" VFS has them: SQLITE_FULL if no room was left, SQLITE_IOERR_WRITE for other failures.
  * A kiln_behind belongs to one thread at a time. Between kiln_behind_end and the next write it has no thread of its own, so a child
  * of fork needs none. */

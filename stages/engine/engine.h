@@ -275,10 +275,11 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kil
  * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal. Any status of unit() that is about its input, the disk or the cap. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 /* Begins a list that goes on while the next lists run on the other home (GPUs beside the CPU), for units with volatile results. It
- * is worked off while kiln_run_units works on another list, and kiln_run_units_join works off what is left; so does the first list
- * that cannot go beside it: on the same home, with results to be stored, or without room in --ram. Then its results are there.
- * units stay the run's until then. After a failure of any list it is dropped: its workers end, its results are void; a stage that
- * fails between two lists says so itself. No other list may be open. */
+ * is worked off while kiln_run_units works on another list, and kiln_run_units_join works off what is left. A list that cannot run
+ * beside it, on the same home, with results to be stored, or without room in --ram, waits until it has ended. Then its results are
+ * there; units stay the run's until then. After a failure of any list it is dropped: its workers end, its results are void; a stage
+ * that fails between two lists says so itself. No other list may be open.
+ * KILN_E_BUG: results are to be stored, or are taken in order (kiln_run_takes). */
 kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_run_units_join(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_units_drop(kiln_run *r); /* nothing, if none is open */

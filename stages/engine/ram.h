@@ -48,9 +48,9 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
 void kiln_ram_results(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t n_due);
 /* Checks that the parent alone has room for a list. It is called before stored results are loaded; if nothing is due, no plan is
  * made and this is the only check. KILN_E_CAP names the least --ram that works. */
+kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether one of these units has room at a time beside the parent and the list that is open (kiln_run_units_beside). */
 bool kiln_ram_has_room_beside(kiln_run *r, const kiln_unit *units, uint64_t n);
-kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
 /* Checks that there is room for a gather that takes `bytes` of the parent's memory and stores in bulk. `what` names the part.
  * KILN_E_CAP names the least --ram that works. */

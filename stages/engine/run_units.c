@@ -233,8 +233,7 @@ static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- a list beside others ------------------------------------------------------------------------------------------------------
- */
+/* ---- a list beside others -------------------------------------------------------------------------------------------------- */
 bool kiln_run_is_beside(const kiln_run *r, const kiln_home *h) { return r->beside && r->beside->home == h; }
 
 static bool all_volatile(const kiln_unit *units, uint64_t n)
@@ -256,6 +255,7 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     kiln_job *j = NULL;
     KILN_TRY(kiln_run_units_join(r, err));
     if (!all_volatile(units, n)) return kiln_fail(err, KILN_E_BUG, "%s: results to be stored cannot come beside other lists", what);
+    if (r->taker) return kiln_fail(err, KILN_E_BUG, "%s: results that are taken in order cannot come beside other lists", what);
     KILN_GO(job_new(r, what, units, &j, err));
     KILN_GO(kiln_ram_need_list(r, what, units, n, err));
     KILN_GO(find_due(j, n, err));

@@ -289,6 +289,16 @@ static void foresee_rounds(runner *k)
     kiln_run_foresee_ram(k->r, most + kiln_export_shared_ram(k->e, k->plan.size), n);
 }
 
+/* Whether the format has a round that would go on beside those that compute. */
+static bool has_beside(runner *k)
+{
+    bool has = false;
+    k->e->apart = true; /* or such a round has no units */
+    for (uint32_t i = 0; i < k->f->n_rounds; i++) has = has || (k->f->rounds[i].beside && units_of(k, &k->f->rounds[i]));
+    k->e->apart = false;
+    return has;
+}
+
 /* Where the first rounds are on the CPU and later ones compute, GPUs open while the first run. */
 static void open_ahead(runner *k)
 {
@@ -299,7 +309,8 @@ static void open_ahead(runner *k)
         computes = computes || (k->f->rounds[i].computes && units_of(k, &k->f->rounds[i]));
     if (!computes || k->f->n_rounds == 0 || k->f->rounds[0].computes) return;
     kiln_run_on_cpu(k->r, true);
-    k->e->apart = kiln_run_open_ahead(k->r);
+    const bool beside = has_beside(k);
+    k->e->apart = kiln_run_open_ahead(k->r) && beside;
 }
 
 static kiln_status run_round(runner *k, uint32_t number, list *beside, kiln_error *err)

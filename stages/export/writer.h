@@ -100,8 +100,8 @@ typedef struct {
     bool replace;              /* a folder there: names alone say that a file is ours (folder_owner.h) */
     kiln_product_seen seen;    /* what stood there as a file when it was allowed to write it */
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
-    bool
-        apart; /* rounds that compute are on GPUs, and rounds of the CPU can go on beside them; not known before the rounds begin */
+    /* Rounds that compute are on GPUs, and a round of the CPU goes on beside them. Not known before the rounds begin. */
+    bool apart;
     const void *plan; /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
     /* The parent's, for a writer that asks for them; else NULL. */
@@ -228,9 +228,10 @@ typedef struct {
     /* What a unit costs beside the others of the round: those that cost most go first. NULL: the rows of its chunk, or 1. */
     uint64_t (*cost)(const kiln_export *e, uint64_t unit);
     bool computes; /* units run operations of the runner: on a GPU where there is one */
-    bool
-        beside; /* where `apart` is set: goes on while the rounds behind it compute; it is gathered before the next that does not */
-    bool stays; /* where `apart` is set: on the home of the round before, which computes, so that a round beside goes on */
+    /* Where `apart` is set: goes on while the rounds behind it compute, and is gathered before the next that does not. */
+    bool beside;
+    /* Where `apart` is set: runs on the workers of GPUs, so that a round beside need not end first. */
+    bool stays;
 } kiln_export_round;
 /* `units` of a round of one unit. */
 uint64_t kiln_export_one_unit(const kiln_export *e);

@@ -116,6 +116,18 @@ static void with_little_room_lists_follow_each_other(void **state)
     assert_true(place_of("image beside", &n) > 0);
 }
 
+/* Without a palette nothing is computed but the loss, so images are encoded by all threads of the CPU. */
+static void images_stay_on_the_cpu_where_no_palette_is_made(void **state)
+{
+    json_int_t n = 0;
+    (void)state;
+    assert_int_equal(export_with("--devices=0 --threads=8 --sh-degree 0 --report-loss 1"), 0);
+    assert_int_equal(place_of("image beside", &n), -1);
+    assert_true(place_of("image", &n) > 0);
+    assert_true(n > 1);
+    assert_int_equal(units_on("fake"), 1);
+}
+
 static void what_fails_is_tried_again_and_changes_nothing(void **state)
 {
     static const char *const faults[] = {"unit=image beside 2:kill,times=1; unit=chunk*:kill,times=1",
@@ -151,6 +163,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_encoded_beside_what_gpus_compute),
         cmocka_unit_test(with_little_room_lists_follow_each_other),
+        cmocka_unit_test(images_stay_on_the_cpu_where_no_palette_is_made),
         cmocka_unit_test(what_fails_is_tried_again_and_changes_nothing),
         cmocka_unit_test(what_fails_for_good_ends_both_lists),
     };
