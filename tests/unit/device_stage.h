@@ -111,4 +111,19 @@ static inline void must_be_within(json_int_t mib)
     assert_true(number("ram_peak_bytes") <= mib * MIB);
 }
 
+/* Units of the last run on devices whose text begins so. */
+static inline json_int_t units_on(const char *kind)
+{
+    json_int_t n = 0;
+    size_t i;
+    json_t *one, *at = reported("workers");
+    json_array_foreach(at, i, one)
+    {
+        const char *text = json_string_value(json_object_get(one, "device"));
+        if (text && !strncmp(text, kind, strlen(kind))) n += json_integer_value(json_object_get(one, "units"));
+    }
+    json_decref(at);
+    return n;
+}
+
 #endif

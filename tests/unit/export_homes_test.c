@@ -64,20 +64,6 @@ static int place_of(const char *what, json_int_t *units)
     return place;
 }
 
-static json_int_t units_on(const char *kind)
-{
-    json_int_t n = 0;
-    size_t i;
-    json_t *one, *at = reported("workers");
-    json_array_foreach(at, i, one)
-    {
-        const char *text = json_string_value(json_object_get(one, "device"));
-        if (text && !strncmp(text, kind, strlen(kind))) n += json_integer_value(json_object_get(one, "units"));
-    }
-    json_decref(at);
-    return n;
-}
-
 static void images_are_encoded_beside_what_gpus_compute(void **state)
 {
     static const char *const ways[] = {"--devices=1 --threads=4", "--devices=0,2 --threads=2", "--devices=all --threads=8",

@@ -47,21 +47,6 @@ static void prune(const char *words)
     assert_string_equal(got, right);
 }
 
-/* Units of the last run on devices whose text begins so. */
-static json_int_t units_on(const char *kind)
-{
-    json_int_t n = 0;
-    size_t i;
-    json_t *one, *at = reported("workers");
-    json_array_foreach(at, i, one)
-    {
-        const char *text = json_string_value(json_object_get(one, "device"));
-        if (text && !strncmp(text, kind, strlen(kind))) n += json_integer_value(json_object_get(one, "units"));
-    }
-    json_decref(at);
-    return n;
-}
-
 static bool device_says(const char *word)
 {
     json_t *at = reported("device");
