@@ -22,6 +22,11 @@ look() { # at the others: processes and growth of each
     done
     [ $most -le $SLACK_MIB ] || fail "with --devices $ours another GPU holds $most MiB more than before"
 }
+# A GPU that no program has open is put to sleep and holds some MiB less, and any program that looks at devices wakes all of them:
+# this one keeps them awake, so that what is measured is of the bake.
+nvidia-smi --loop=1 >/dev/null 2>&1 & awake=$!
+trap 'kill $awake 2>/dev/null' EXIT
+sleep 1
 scene "$KILN_TMP/s" 400000 24 1280x720
 read -r -a before <<<"$(used)"
 bake_on "$ours" "$KILN_TMP/s" "$KILN_TMP/m.db" --max 8192 & baking=$!
