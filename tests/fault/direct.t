@@ -11,4 +11,4 @@ for s in import chunk; do
     [ "$bytes" -gt 3000000 ] || fail "the bake after $s has $bytes bytes: the batches are too small to be written once"
 done
 ALL_STAGES="import chunk"
-loops 8 write fsync step
+loops 4 write fsync step

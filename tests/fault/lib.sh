@@ -5,7 +5,8 @@
 # command once more must give the digest, the pictures and the exports of a bake without faults, and leave nothing else.
 #
 # GAUSSIANS, CAMERAS, SIZE, MAX before `prepare`: another scene.
-# Environment: FAULT='STAGE KIND N WHO': just this case; FAULT_ALL=1: no case is left out; SEED: others are left out.
+# Each loop takes a few cases, spread over all calls. Environment: FAULT_MOST=n: about n cases of each loop; FAULT_ALL=1: none is
+# left out, the full sweep; SEED: others are left out; FAULT='STAGE KIND N WHO': just this case.
 . tests/e2e/lib.sh
 read -ra cc <<<"${CC:-cc}" # make CC='ccache gcc' has two words
 
@@ -89,7 +90,7 @@ one() {
     is_untouched || { is_whole && goes_on; }
 }
 
-# loop STAGE KIND WHO MOST: every n, or MOST of them at random; one line of what went wrong for each
+# loop STAGE KIND WHO MOST: every n, or about MOST of them at random; one line of what went wrong for each
 loop() {
     local stage=$1 kind=$2 who=$3 most=$4 n=0 step=1 calls hits total tried=0 bad=0
     RANDOM=${SEED:-1}
@@ -110,7 +111,7 @@ loop() {
 
 # loops MOST KIND...: over all stages, in parent and worker, as many beside each other as there are cores
 loops() {
-    local most=$1 kind stage who; shift
+    local most=${FAULT_MOST:-$1} kind stage who; shift
     if [ -n "${FAULT:-}" ]; then
         # shellcheck disable=SC2086 # four words
         one $FAULT || fail "as above"

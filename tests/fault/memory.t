@@ -4,4 +4,4 @@
 . tests/fault/lib.sh
 grep -qa __cudaRegisterFatBinary "$KILN_BIN/kiln-knn" && skip "CUDA's runtime is in these programs, and crashes by itself before main when memory is gone; make CUDA=0 test"
 prepare
-loops 12 malloc mmap memfd
+loops 4 malloc mmap memfd
