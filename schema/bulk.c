@@ -4,6 +4,7 @@
  * connection, as everything else does. Small ones, because the second sync of a direct commit costs more than writing twice. Those
  * of a file with many free pages (kiln-gc): these are old pages, which go through the log in any case. And those whose transaction
  * cannot begin here: the first connection meets the same obstacle and names it, or is not hindered by it. */
+#include "base/log.h"
 #include "base/memory.h"
 #include "schema/direct.h"
 #include "schema/manifest_internal.h"
@@ -94,7 +95,11 @@ static kiln_manifest *second_of(kiln_manifest *m)
     if (m->bulk) return m->bulk->second;
     if (kiln_direct_register() != SQLITE_OK || KILN_ALLOC(&m->bulk, 1, "a connection", NULL) != KILN_OK) return NULL;
     m->bulk->fd = -1;
-    if (open_second(m, NULL) != KILN_OK) kiln_bulk_close(m);
+    kiln_error why;
+    if (open_second(m, &why) != KILN_OK) {
+        kiln_chat("new pages are written twice, through the log: %s", why.msg);
+        kiln_bulk_close(m);
+    }
     return m->bulk->second;
 }
 

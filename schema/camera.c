@@ -93,7 +93,7 @@ enum { PATH_BYTES = 4096 };
 static kiln_status read_camera(kiln_query *q, kiln_texts *texts, kiln_camera *c, kiln_error *err)
 {
     c->photo = c->mask = ""; /* a row that cannot be read further stays as it is */
-    kiln_column_text(q, c->name, sizeof c->name);
+    c->name = kiln_column_text_kept(q, KILN_CAMERA_NAME, texts);
     for (int i = 0; i < 9; i++) c->r[i] = kiln_column_f64(q);
     for (int i = 0; i < 3; i++) c->t[i] = kiln_column_f64(q);
     c->width = kiln_column_u32(q);
@@ -149,7 +149,7 @@ static int by_name(const void *a, const void *b) { return strcmp(a, ((const kiln
 
 static kiln_status read_mask(kiln_query *q, kiln_texts *texts, kiln_camera *cameras, uint32_t n, kiln_error *err)
 {
-    char name[sizeof cameras->name];
+    char name[KILN_CAMERA_NAME];
     kiln_column_text(q, name, sizeof name);
     kiln_camera *c = n ? bsearch(name, cameras, n, sizeof *cameras, by_name) : NULL; /* cameras: NULL if there are none */
     kiln_camera *const to = c && !c->mask[0] ? c : &(kiln_camera){0};
@@ -194,10 +194,10 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
 {
     *out = NULL;
     *n = 0;
-    static const size_t fields[] = {offsetof(kiln_camera, photo), offsetof(kiln_camera, mask)};
+    static const size_t fields[] = {offsetof(kiln_camera, name), offsetof(kiln_camera, photo), offsetof(kiln_camera, mask)};
     kiln_texts texts = {0};
     kiln_status st = read_all(m, &texts, out, n, err);
-    if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 2, err);
+    if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 3, err);
     kiln_texts_release(&texts);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "cameras", err); /* never NULL */
     if (st == KILN_OK) return st;
@@ -229,7 +229,7 @@ kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_err
 
 kiln_hash kiln_camera_hash(const kiln_camera *c)
 {
-    _Static_assert(sizeof *c == 1392,
+    _Static_assert(sizeof *c == 368,
                    "kiln_camera has another size: add to this hash what a picture depends on, then write the new size");
     /* + 0.0 turns -0 into 0: SQLite does not keep the sign of a zero, and a camera must hash alike before and after */
     kiln_hasher *h = kiln_key_begin("camera", 1);
@@ -277,25 +277,31 @@ static kiln_status read_joined(kiln_query *q, kiln_texts *texts, kiln_camera *c,
     return kiln_query_check(q, err);
 }
 
-/* two: the one before, of which its name is kept, and the one that is read. */
-static kiln_status each_camera(kiln_manifest *m, kiln_camera two[2], kiln_camera_fn *each, void *context, kiln_error *err)
+/* The row before, of which its name alone is kept, and the one that is read. */
+typedef struct {
+    kiln_camera two[2];
+    char before[KILN_CAMERA_NAME];
+} neighbours;
+
+static kiln_status each_camera(kiln_manifest *m, neighbours *k, kiln_camera_fn *each, void *context, kiln_error *err)
 {
     kiln_query q;
     kiln_texts texts = {0};
     bool row;
     kiln_status st = KILN_OK;
+    kiln_camera *const c = &k->two[1];
+    k->two[0].name = k->before;
     KILN_TRY(open_joined(m, &q, err));
     for (uint32_t n = 0;; n++) {
-        kiln_camera *c = &two[1];
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         memset(c, 0, sizeof *c);
         kiln_texts_clear(&texts);
         st = read_joined(&q, &texts, c, err);
-        if (st == KILN_OK) st = check_row(n ? two : c, n ? 1 : 0, err);
+        if (st == KILN_OK) st = check_row(n ? k->two : c, n ? 1 : 0, err);
         KILN_GO(kiln_row_take(m, &q, st, err));
         KILN_GO(each(context, c, err));
-        strcpy(two[0].name, c->name);
+        strcpy(k->before, c->name);
     }
 done:
     kiln_texts_release(&texts);
@@ -306,11 +312,11 @@ done:
 kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err)
 {
     bool own = false;
-    kiln_camera *two;
-    KILN_TRY(KILN_ALLOC(&two, 2, "a camera", err));
+    neighbours *k;
+    KILN_TRY(KILN_ALLOC(&k, 1, "a camera", err));
     kiln_status st = m->writer ? KILN_OK : kiln_group_begin(m, &own, err);
-    if (st == KILN_OK) st = kiln_group_end(m, own, each_camera(m, two, each, context, err), err);
-    free(two);
+    if (st == KILN_OK) st = kiln_group_end(m, own, each_camera(m, k, each, context, err), err);
+    free(k);
     return st;
 }
 
@@ -319,7 +325,7 @@ kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    char camera[sizeof((kiln_camera *)NULL)->name], path[PATH_BYTES];
+    char camera[KILN_CAMERA_NAME], path[PATH_BYTES];
     KILN_TRY(kiln_query_open(m, &q, "SELECT camera, path FROM photo", err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));

@@ -43,7 +43,7 @@ static kiln_status look_at_image(void *context, const kiln_image *image, kiln_er
 
 static kiln_status check_mask(kiln_query *q, kiln_error *err)
 {
-    char name[sizeof((kiln_camera *)0)->name];
+    char name[KILN_CAMERA_NAME];
     kiln_column_text(q, name, sizeof name);
     (void)kiln_column_u32(q);
     (void)kiln_column_u32(q);

@@ -61,58 +61,85 @@ bool kiln_hash_parse(const char *hex, kiln_hash *out)
     return true;
 }
 
-/* XXH3_state_t asks for 64-byte alignment; XXH3_createState gives it. */
+/* A key is some ten items of a few bytes each, and there are several for each camera: they are put together here, and of what fits
+ * no state of XXH3 is made. The hash is the same: XXH3's is of the bytes, however they come. */
 struct kiln_hasher {
-    XXH3_state_t *state;
+    XXH3_state_t
+        *state; /* of what was before `held`; NULL: nothing was. It asks for 64-byte alignment; XXH3_createState gives it */
+    bool failed;
+    size_t n;
+    unsigned char held[1000];
 };
 
 kiln_hasher *kiln_hasher_new(void)
 {
     kiln_hasher *h = malloc(sizeof *h);
     if (!h) return NULL;
-    h->state = XXH3_createState();
-    if (!h->state || XXH3_128bits_reset(h->state) != XXH_OK) {
-        XXH3_freeState(h->state);
-        free(h);
-        return NULL;
-    }
+    h->state = NULL;
+    h->failed = false;
+    h->n = 0;
     return h;
+}
+
+static void hash_now(kiln_hasher *h, const void *data, size_t bytes)
+{
+    if (!h->state && !h->failed) {
+        h->state = XXH3_createState();
+        h->failed = !h->state || XXH3_128bits_reset(h->state) != XXH_OK;
+    }
+    if (!h->failed) h->failed = XXH3_128bits_update(h->state, data, bytes) != XXH_OK;
 }
 
 void kiln_hasher_update(kiln_hasher *h, const void *data, size_t bytes)
 {
-    if (!h || !h->state || bytes == 0) return;
-    if (XXH3_128bits_update(h->state, data, bytes) == XXH_OK) return;
-    XXH3_freeState(h->state); /* end then gives zero, which no one takes for a hash */
-    h->state = NULL;
+    if (!h || bytes == 0) return;
+    if (bytes > sizeof h->held - h->n) {
+        if (h->n) hash_now(h, h->held, h->n);
+        h->n = 0;
+    }
+    if (bytes > sizeof h->held) {
+        hash_now(h, data, bytes);
+        return;
+    }
+    memcpy(h->held + h->n, data, bytes);
+    h->n += bytes;
 }
 
+/* Of a failure zero, which no one takes for a hash. */
 kiln_hash kiln_hasher_end(kiln_hasher *h)
 {
     kiln_hash out = {{0}};
     if (!h) return out;
-    if (h->state) {
-        out = from_xxh(XXH3_128bits_digest(h->state));
-        XXH3_freeState(h->state);
-    }
+    if (h->state && h->n) hash_now(h, h->held, h->n);
+    if (!h->failed) out = h->state ? from_xxh(XXH3_128bits_digest(h->state)) : kiln_hash_of(h->held, h->n);
+    if (h->state) XXH3_freeState(h->state);
     free(h);
     return out;
 }
 
-static void put_u64(kiln_hasher *h, uint64_t v)
+static size_t put_u64(unsigned char *to, uint64_t v)
 {
-    unsigned char le[8];
-    for (int i = 0; i < 8; i++) le[i] = (unsigned char)(v >> (8 * i));
-    kiln_hasher_update(h, le, sizeof le);
+    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(v >> (8 * i));
+    return 8;
 }
 
 static void put_item(kiln_hasher *h, const char *name, char tag, const void *value, size_t bytes)
 {
-    size_t length = strlen(name);
-    put_u64(h, length);
-    kiln_hasher_update(h, name, length);
-    kiln_hasher_update(h, &tag, 1);
-    put_u64(h, bytes);
+    enum { NAME_MOST = 64 };
+    unsigned char head[8 + NAME_MOST + 1 + 8];
+    const size_t length = strlen(name);
+    size_t n = put_u64(head, length);
+    if (length > NAME_MOST) {
+        kiln_hasher_update(h, head, n);
+        kiln_hasher_update(h, name, length);
+        n = 0;
+    } else {
+        memcpy(head + n, name, length);
+        n += length;
+    }
+    head[n++] = (unsigned char)tag;
+    n += put_u64(head + n, bytes);
+    kiln_hasher_update(h, head, n);
     kiln_hasher_update(h, value, bytes);
 }
 

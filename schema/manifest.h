@@ -227,9 +227,9 @@ typedef kiln_status kiln_source_visit_fn(void *context, const kiln_source_file *
 kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
-enum { KILN_CAMERA_PARAMS = 16 };
+enum { KILN_CAMERA_PARAMS = 16, KILN_CAMERA_NAME = 1025 }; /* room for the longest name */
 typedef struct {
-    char name[1025];
+    const char *name; /* shorter than KILN_CAMERA_NAME. Others own it, as photo and mask */
     double r[9], t[3]; /* cam_from_world, row-major; x right, y down, z forward; world as in the source (origin not subtracted) */
     uint32_t width, height;
     double fx, fy, cx, cy; /* pixels; centre of the first pixel at 0.5 */
@@ -239,7 +239,7 @@ typedef struct {
     bool distorted;                     /* the photo has a lens: size, fx .. cy are of its pinhole, params of the photo */
     bool synthetic;                     /* made by us on an orbit */
     char split[8];                      /* "train" or "test" */
-    const char *photo;                  /* absolute path, "" when there is none; never NULL. Others own it, as mask */
+    const char *photo;                  /* absolute path, "" when there is none; never NULL */
     uint32_t photo_width, photo_height; /* as it is compared: turned where its EXIF orientation is followed */
     const char *mask;                   /* of the photo: absolute path, "" when there is none */
     uint32_t mask_width, mask_height;   /* as the file says */

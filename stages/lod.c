@@ -83,7 +83,7 @@ static void making_release(making *k)
 static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
 {
     const kiln_camera nowhere = {
-        .photo = "", .mask = "", .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
+        .name = "", .photo = "", .mask = "", .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, "chunk", err));

@@ -54,7 +54,7 @@ static const kiln_cli cli = {.program = "kiln-tiles",
 /* The cameras that --tables names; a name that no camera has is a slip of the pen. */
 static kiln_status want_listed(kiln_tiles_bake *b, kiln_error *err)
 {
-    char name[sizeof b->cameras->name];
+    char name[KILN_CAMERA_NAME];
     for (const char *at = o.tables; *at;) {
         size_t n = strcspn(at, ",");
         uint32_t index = 0;

@@ -1,6 +1,7 @@
 /* The worker's half of kiln-chunk. Between units it keeps the layers' rows, the order and how blocks were grouped. */
 #include "stages/chunk/chunk_units.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "stages/chunk/chunk_gather.h"
 #include "stages/chunk/plan.h"
@@ -171,17 +172,26 @@ done:
 }
 
 /* ---- order, plan, scatter ------------------------------------------------------------------------------------------------- */
-/* A connection for each thread and no more, for the memory of this unit counts no others. The first is the worker's own. */
+/* Opens a connection for each thread and no more, for the memory of this unit counts no others. The first is the worker's own. If
+ * one cannot be opened, most likely because no more files may be open, the work goes on with half of those that could: the files
+ * that are written meanwhile need descriptors, too. */
 static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n, kiln_error *err)
 {
     const unsigned threads = kiln_worker_threads(w);
+    kiln_status st = KILN_OK;
+    kiln_error why;
     *n = threads < KILN_CHUNK_READERS ? threads : KILN_CHUNK_READERS;
     if (k->n_readers == 0) {
         KILN_TRY(kiln_worker_manifest(w, &k->readers[0], err));
         k->n_readers = 1;
     }
     close_readers(k, *n);
-    for (; k->n_readers < *n; k->n_readers++) KILN_TRY(kiln_worker_reader(w, &k->readers[k->n_readers], err));
+    while (k->n_readers < *n && (st = kiln_worker_reader(w, &k->readers[k->n_readers], &why)) == KILN_OK) k->n_readers++;
+    if (st == KILN_OK) return KILN_OK;
+    if (st != KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
+    *n = (k->n_readers + 1) / 2;
+    kiln_chat("%u connections instead of %u: %s", *n, threads, why.msg);
+    close_readers(k, *n);
     return KILN_OK;
 }
 

@@ -139,6 +139,7 @@ static void leave_home(kiln_run *r)
 {
     kiln_home *const left = r->home;
     r->home = other_home(r);
+    r->home->ahead = false;
     r->ram.ahead = 0; /* they are in the plan of the next list */
     if (kiln_run_is_beside(r, left)) return;
     kiln_workers_dismiss(left->workers, left->n_workers);
@@ -161,11 +162,13 @@ static bool has_gpu(void)
 }
 
 /* Call it when what decides about the next lists has changed. Workers on the CPU keep what they have decoded where it stays the
- * CPU's turn, or there is no GPU to take their place. */
+ * CPU's turn, or there is no GPU to take their place. GPUs that were opened ahead are taken even if no list had work before them,
+ * and so no device was looked for: looked for on this home, they would be opened twice. */
 static void change_home(kiln_run *r)
 {
-    const bool to_cpu = why_cpu(r) != NO_REASON;
-    if (r->home->devices.n == 0 || is_cpu(&r->home->devices) == to_cpu) return;
+    const bool to_cpu = why_cpu(r) != NO_REASON, found = r->home->devices.n > 0;
+    if (!found && !to_cpu && other_home(r)->ahead) leave_home(r);
+    if (!found || is_cpu(&r->home->devices) == to_cpu) return;
     if (to_cpu || has_gpu()) leave_home(r);
 }
 
@@ -198,6 +201,7 @@ bool kiln_run_open_ahead(kiln_run *r)
         return false;
     }
     tell_choice(r, reason, &h->devices);
+    h->ahead = true;
     for (unsigned i = 0; i < h->devices.n && (!asked || i < asked); i++) {
         if (h->workers[i].retired || h->workers[i].pid > 0) continue;
         if (kiln_worker_start(r, &h->devices.items[i], 0, &h->workers[i], NULL) != KILN_OK) continue;

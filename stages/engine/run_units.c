@@ -260,10 +260,12 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     KILN_GO(kiln_ram_need_list(r, what, units, n, err));
     KILN_GO(find_due(j, n, err));
     if (j->n_due == 0) goto done;
+    kiln_ram_results(r, units, n, j->n_due);
     j->is_beside = true;
     KILN_GO(prepare(j, err));
     j->n_threads = j->plan.n_workers;
-    r->ram.beside = j->plan.workers;
+    r->ram.beside = j->plan.workers + r->ram.results; /* they are held until the list ends, beside those of the next ones */
+    r->ram.results = 0;
     r->beside = j;
     return KILN_OK;
 done:

@@ -23,7 +23,7 @@ typedef struct {
 /* Quoted as for a terminal: nothing reorders what is read. */
 static json_t *shown(const char *text)
 {
-    char quoted[8 * sizeof((kiln_camera *)0)->name];
+    char quoted[8 * KILN_CAMERA_NAME];
     kiln_quote(quoted, sizeof quoted, text);
     return kiln_json_string(quoted);
 }

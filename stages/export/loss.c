@@ -66,7 +66,7 @@ static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error
     if (k->taken == k->l->n) return KILN_OK;
     kiln_camera *to = &k->l->cameras[k->taken++];
     *to = *c;
-    to->photo = to->mask = ""; /* they last as long as the row is read */
+    to->name = to->photo = to->mask = ""; /* they last as long as the row is read */
     return KILN_OK;
 }
 

@@ -138,14 +138,14 @@ kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_c
 
 kiln_status kiln_camera_name_check(const char *text, kiln_error *err)
 {
-    const size_t most = sizeof((kiln_camera *)0)->name - 1;
+    const size_t most = KILN_CAMERA_NAME - 1;
     if (*text && strlen(text) <= most) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "the name of a camera has 1 to %zu characters, not %zu", most, strlen(text));
 }
 
 kiln_status kiln_camera_list_check(const char *text, kiln_error *err)
 {
-    const size_t most = sizeof((kiln_camera *)0)->name - 1;
+    const size_t most = KILN_CAMERA_NAME - 1;
     for (const char *at = text;; at++) {
         const size_t n = strcspn(at, ",");
         if (n == 0 || n > most)
@@ -180,7 +180,7 @@ kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char 
 
 static kiln_status pick_each(const kiln_camera *cameras, uint32_t n, const char *text, bool list, kiln_error *err)
 {
-    char name[sizeof cameras->name];
+    char name[KILN_CAMERA_NAME];
     uint32_t at;
     for (;; text++) {
         const size_t length = list ? strcspn(text, ",") : strlen(text);

@@ -270,7 +270,7 @@ static kiln_status has_parameter(kiln_manifest *m, const char *stage, const char
 
 /* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a
  * metre there. What is made for any viewer is therefore relative, unless the user has said otherwise, here or once. */
-static kiln_status keep_origin(kiln_bake *b, size_t s, kiln_error *err)
+static kiln_status keep_origin(kiln_bake *b, size_t s, bool say, kiln_error *err)
 {
     kiln_manifest *m;
     kiln_scene *scene = NULL;
@@ -288,9 +288,10 @@ static kiln_status keep_origin(kiln_bake *b, size_t s, kiln_error *err)
         KILN_GO(KILN_ALLOC(&word, sizeof option, "an option", err));
         memcpy(word, option, sizeof option);
         b->call[s].argv[b->call[s].n++] = word; /* make_call has room for it and the end */
-        kiln_say("export: positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
-                 "(--keep-origin; --no-keep-origin writes absolute ones)",
-                 scene->origin[0], scene->origin[1], scene->origin[2]);
+        if (say)
+            kiln_say("export: positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
+                     "(--keep-origin; --no-keep-origin writes absolute ones)",
+                     scene->origin[0], scene->origin[1], scene->origin[2]);
     }
 done:
     free(scene);
@@ -302,7 +303,7 @@ static kiln_status run_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
 {
     const bool tells = b->level != KILN_LOG_QUIET;
     KILN_TRY(kiln_program_stopped(err));
-    KILN_TRY(keep_origin(b, s, err));
+    KILN_TRY(keep_origin(b, s, true, err));
     kiln_program_keep_workers(runs_behind(b, s));
     kiln_program_expect(devices_behind(b, s));
     if (tells) kiln_time_left_begin(&b->left, s);
@@ -555,13 +556,17 @@ static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands
     return KILN_OK;
 }
 
-static kiln_status copy_commands(const kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
+/* Export runs in a job that makes the commands once more: then there is a scene. */
+static kiln_status copy_commands(kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
 {
     (void)snprintf(out->out, sizeof out->out, "%s", b->out);
     (void)snprintf(out->manifest, sizeof out->manifest, "%s", b->manifest);
     (void)snprintf(out->scene, sizeof out->scene, "%s", b->scene ? b->scene : "");
     for (size_t s = 0; s < b->table->n_stages; s++)
-        if (b->runs[s]) KILN_TRY(copy_command(b, s, out, err));
+        if (b->runs[s]) {
+            KILN_TRY(keep_origin(b, s, false, err));
+            KILN_TRY(copy_command(b, s, out, err));
+        }
     return out->n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--stages names no stage");
 }
 

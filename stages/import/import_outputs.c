@@ -12,7 +12,7 @@
 
 /* Each field of the scene that a later stage reads is in one of the digests below. */
 KILN_KEY_LISTS(kiln_scene, 14904);
-KILN_KEY_LISTS(kiln_camera, 1392);
+KILN_KEY_LISTS(kiln_camera, 368);
 KILN_KEY_LISTS(kiln_source_file, 80);
 
 static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)

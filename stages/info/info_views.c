@@ -154,7 +154,7 @@ done:
 static void print_camera(const char *name, const char *split, const char *const numbers[5])
 {
     enum { COLUMNS = 24 };
-    char fitted[4 * sizeof((kiln_camera *)0)->name];
+    char fitted[4 * KILN_CAMERA_NAME];
     kiln_quote_fit(fitted, sizeof fitted, name, COLUMNS);
     kiln_print("%s %-5s %-11s %9s %10s %7s %8s", fitted, split, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
 }

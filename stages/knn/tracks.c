@@ -77,8 +77,7 @@ void kiln_key_tracks(kiln_hasher *h, const kiln_tracks *t)
 
 const kiln_camera *kiln_tracks_camera(const kiln_tracks *t, const char *name)
 {
-    kiln_camera key;
-    snprintf(key.name, sizeof key.name, "%s", name);
+    const kiln_camera key = {.name = name};
     return t->n_cameras ? bsearch(&key, t->cameras, t->n_cameras, sizeof key, by_name) : NULL;
 }
 

@@ -35,6 +35,7 @@ typedef struct {
     kiln_level_tree tree;
     bool current;         /* the tree is made */
     kiln_camera *cameras; /* [n_cameras] at most CAMERAS_MOST, evenly spread over those of the bake */
+    kiln_texts names;     /* of those */
     uint32_t n_cameras;
     figure figures[FIGURES]; /* sizes one after the other, of each the places */
     uint32_t n_figures;      /* 0: no errors were measured, or there are no cameras */
@@ -46,6 +47,7 @@ static void survey_release(survey *s)
 {
     for (uint32_t i = 0; i < FIGURES; i++) free(s->figures[i].open);
     free(s->cameras);
+    kiln_texts_release(&s->names);
     kiln_level_tree_release(&s->tree);
     kiln_layer_free(s->levels);
     kiln_layer_free(s->baked);
@@ -132,11 +134,11 @@ typedef struct {
 static kiln_status take_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
     spreading *x = context;
-    (void)err;
     if (x->s->n_cameras < x->n && x->met++ == x->s->n_cameras * x->all / x->n) {
         kiln_camera *to = &x->s->cameras[x->s->n_cameras++];
         *to = *c;
         to->photo = to->mask = ""; /* they last as long as the row is read */
+        KILN_TRY(kiln_texts_add(&x->s->names, c->name, &to->name, err));
     }
     return KILN_OK;
 }

@@ -25,6 +25,7 @@ void kiln_pruning_release(kiln_pruning *p)
     free(p->judgement.weights);
     free(p->judgement.weighed);
     free(p->cameras);
+    kiln_texts_release(&p->camera_names);
     free(p->merges);
     free(p->rows);
     free(p->spacing_of);
@@ -46,17 +47,18 @@ uint32_t kiln_pruning_held_cameras(const kiln_prune_values *o, uint32_t all)
 /* Takes n of n_all cameras, evenly chosen, while they are read one after the other. */
 typedef struct {
     kiln_camera *chosen; /* [n] */
+    kiln_texts *names;
     uint32_t n_all, n, at, n_chosen;
 } choosing;
 
 static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
     choosing *x = context;
-    (void)err;
     while (x->n_chosen < x->n && (uint64_t)x->n_chosen * x->n_all / x->n == x->at) {
         kiln_camera *to = &x->chosen[x->n_chosen++];
         *to = *c;
         to->photo = to->mask = ""; /* they last as long as the row is read */
+        KILN_TRY(kiln_texts_add(x->names, c->name, &to->name, err));
     }
     x->at++;
     return KILN_OK;
@@ -71,6 +73,7 @@ kiln_status kiln_pruning_read_cameras(kiln_run *r, kiln_pruning *p, kiln_error *
     x.n = kiln_pruning_held_cameras(p->o, x.n_all);
     KILN_TRY(KILN_ALLOC(&p->cameras, x.n, "cameras", err));
     x.chosen = p->cameras;
+    x.names = &p->camera_names;
     KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), choose_camera, &x, err));
     p->n_cameras = x.n_chosen;
     return KILN_OK;

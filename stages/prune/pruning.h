@@ -3,6 +3,7 @@
 #ifndef KILN_STAGES_PRUNE_PRUNING_H
 #define KILN_STAGES_PRUNE_PRUNING_H
 
+#include "base/memory.h"
 #include "stages/engine/engine.h"
 #include "stages/prune/prune_report.h"
 #include "stages/prune/prune_units.h"
@@ -41,8 +42,9 @@ typedef struct {
     uint32_t n_blocks;
     uint32_t *kept; /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     kiln_tally tally, other;
-    double largest[3];    /* as in kiln_prune_report */
-    kiln_camera *cameras; /* [n_cameras] that are held */
+    double largest[3];       /* as in kiln_prune_report */
+    kiln_camera *cameras;    /* [n_cameras] that are held */
+    kiln_texts camera_names; /* of those */
     uint32_t n_cameras, n_views;
     kiln_prune_view *views;
     kiln_view_request *requests; /* [n_views] */

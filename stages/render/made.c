@@ -65,6 +65,29 @@ static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kil
     kiln_render_exposure_set(s, j, u);
 }
 
+/* Sets to 0 what is made of a job. Behind the ends of texts all is 0 already: their rooms are 22 KB, of which a few hundred bytes
+ * are in use, and with 20,000 pictures to look for, clearing all of it was an eighth of the time. */
+static void clear_made(kiln_render_made *made)
+{
+#define TEXT(member)                                            \
+    {                                                           \
+        offsetof(kiln_render_made, member), sizeof made->member \
+    }
+    static const struct {
+        size_t at, size;
+    } texts[] = {TEXT(unit.camera), TEXT(unit.photo),      TEXT(unit.mask), TEXT(unit.picture),
+                 TEXT(unit.depth),  TEXT(unit.frame.path), TEXT(relative)}; /* in their order */
+#undef TEXT
+    char *const bytes = (char *)made;
+    size_t from = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        memset(bytes + from, 0, texts[i].at - from);
+        memset(bytes + texts[i].at, 0, strnlen(bytes + texts[i].at, texts[i].size));
+        from = texts[i].at + texts[i].size;
+    }
+    memset(bytes + from, 0, offsetof(kiln_render_made, looked_at) - from);
+}
+
 kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out, kiln_error *err)
 {
     const kiln_render_plan *s = j->plan;
@@ -74,7 +97,7 @@ kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **
         set_numbers(s, j, &made->unit); /* the texts cost calls of the system */
         return KILN_OK;
     }
-    memset(made, 0, offsetof(kiln_render_made, looked_at));
+    clear_made(made);
     set_numbers(s, j, &made->unit);
     snprintf(made->unit.camera, sizeof made->unit.camera, "%s", j->camera->name);
     if (s->video) made->unit.frame = kiln_video_frame_of(s->video, (uint64_t)(j - s->jobs));

@@ -1,6 +1,8 @@
 /* stored_pictures -- see the header. */
 #include "stages/render/stored_pictures.h"
 
+#include "base/memory.h"
+#include "schema/units_find.h"
 #include "stages/engine/json_text.h"
 #include "stages/render/exposure.h"
 #include "stages/render/photo.h"
@@ -60,7 +62,26 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     return kiln_key_end(h);
 }
 
-void kiln_pictures_key_job(kiln_run *r, kiln_render_job *j) { j->any_key = unit_key(r, j->plan, j, ""); }
+/* Fast pictures have a device kind of their own, so that none passes for an exact one. */
+static const char *kind_of_pictures(const kiln_render_plan *s, const char *device_kind)
+{
+    return s->o->fast ? KILN_RENDER_FAST_KIND : device_kind;
+}
+
+/* The kind that --devices names; NULL: a picture of either kind is good. */
+static const char *named_kind(const kiln_run *r, const kiln_render_plan *s) { return kind_of_pictures(s, kiln_run_named_kind(r)); }
+
+static const char *first_kind(const kiln_run *r, const kiln_render_plan *s)
+{
+    const char *named = named_kind(r, s);
+    return named ? named : "cpu";
+}
+
+void kiln_pictures_key_job(kiln_run *r, kiln_render_job *j)
+{
+    j->any_key = unit_key(r, j->plan, j, "");
+    j->first_key = unit_key(r, j->plan, j, first_kind(r, j->plan));
+}
 
 kiln_hash kiln_pictures_key(kiln_run *r, const kiln_render_plan *s)
 {
@@ -125,12 +146,6 @@ void kiln_pictures_wait_for_files(kiln_run *r)
     kiln_run_checks_files(r, check_files);
 }
 
-/* Fast pictures have a device kind of their own, so that none passes for an exact one. */
-static const char *kind_of_pictures(const kiln_render_plan *s, const char *device_kind)
-{
-    return s->o->fast ? KILN_RENDER_FAST_KIND : device_kind;
-}
-
 /* Says whether the picture of this kind is stored and its files are intact. *done: it is stored, but files may be missing or
  * overwritten.
  */
@@ -149,23 +164,65 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_ren
 /* A picture of either kind is good unless --devices names one. Looks for no device. */
 static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, picture *p, kiln_error *err)
 {
-    const char *named = kind_of_pictures(s, kiln_run_named_kind(r));
-    KILN_TRY(find_of_kind(r, s, j, named ? named : "cpu", p, err));
-    return named || p->intact ? KILN_OK : find_of_kind(r, s, j, "cuda", p, err);
+    KILN_TRY(find_of_kind(r, s, j, first_kind(r, s), p, err));
+    return named_kind(r, s) || p->intact ? KILN_OK : find_of_kind(r, s, j, "cuda", p, err);
+}
+
+/* Those that have not been found intact. */
+typedef struct {
+    kiln_render_job **jobs; /* [n]; NULL: it is found */
+    kiln_hash *keys;        /* [n] */
+    uint64_t n;
+} looking;
+
+/* A kiln_units_found_fn. */
+static kiln_status look_at_files(void *context, uint64_t i, int64_t unit, const char *counters, kiln_error *err)
+{
+    looking *x = context;
+    bool intact;
+    (void)unit;
+    KILN_TRY(files_intact(kiln_render_unit_of(x->jobs[i]), counters, &intact, err));
+    if (intact) x->jobs[i] = NULL;
+    return KILN_OK;
+}
+
+static kiln_status look_for_keys(kiln_run *r, looking *x, kiln_error *err)
+{
+    uint64_t n = 0;
+    KILN_TRY(kiln_units_find(kiln_run_manifest(r), x->keys, x->n, look_at_files, x, err));
+    for (uint64_t i = 0; i < x->n; i++)
+        if (x->jobs[i]) x->jobs[n++] = x->jobs[i];
+    x->n = n;
+    return KILN_OK;
+}
+
+/* As find_picture, for all of them. */
+static kiln_status look_for_all(kiln_run *r, const kiln_render_plan *s, looking *x, kiln_error *err)
+{
+    for (uint64_t i = 0; i < x->n; i++) x->keys[i] = x->jobs[i]->first_key;
+    KILN_TRY(look_for_keys(r, x, err));
+    if (named_kind(r, s)) return KILN_OK;
+    for (uint64_t i = 0; i < x->n; i++) x->keys[i] = unit_key(r, s, x->jobs[i], "cuda");
+    return look_for_keys(r, x, err);
 }
 
 kiln_status kiln_pictures_are_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
+    looking x = {0};
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
-    if (!*fresh) return KILN_OK;
-    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err)); /* one for all: one for each takes longer than to look */
-    for (uint32_t i = 0; i < s->n_jobs && *fresh && st == KILN_OK; i++) {
-        picture p = {0};
-        st = find_picture(r, s, &s->jobs[i], &p, err);
-        *fresh = p.intact;
-    }
+    if (!*fresh || s->n_jobs == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&x.jobs, s->n_jobs, "pictures", err));
+    KILN_GO(KILN_ALLOC_UNSET(&x.keys, s->n_jobs, "pictures", err));
+    for (uint32_t i = 0; i < s->n_jobs; i++) x.jobs[i] = &s->jobs[i];
+    x.n = s->n_jobs;
+    KILN_GO(kiln_manifest_begin(kiln_run_manifest(r), err)); /* one for all: one for each takes longer than to look */
+    st = look_for_all(r, s, &x, err);
     kiln_manifest_rollback(kiln_run_manifest(r));
+    *fresh = x.n == 0;
+done:
+    free(x.keys);
+    free(x.jobs);
     return st;
 }
 

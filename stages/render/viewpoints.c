@@ -21,6 +21,7 @@ enum { PICTURES_MOST = 100000 };
 void kiln_viewpoints_release(kiln_viewpoints *v)
 {
     free(v->cameras);
+    kiln_texts_release(&v->names);
     kiln_dataset_release(&v->file);
     *v = (kiln_viewpoints){0};
 }
@@ -232,8 +233,8 @@ static int digits_of(uint32_t n)
     return digits;
 }
 
-/* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. */
-static void take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what)
+/* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. They are v's in any case. */
+static kiln_status take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what, kiln_error *err)
 {
     const int digits = digits_of(n);
     free(v->cameras);
@@ -241,10 +242,12 @@ static void take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const cha
     v->n = n;
     v->own = false;
     for (uint32_t i = 0; i < n; i++) {
-        char number[11]; /* a uint32_t has ten digits at most */
+        char number[11], name[32]; /* a uint32_t has ten digits at most */
         snprintf(number, sizeof number, "%010u", i);
-        snprintf(cameras[i].name, sizeof cameras[i].name, "%s_%s", what, number + sizeof number - 1 - digits);
+        snprintf(name, sizeof name, "%s_%s", what, number + sizeof number - 1 - digits);
+        KILN_TRY(kiln_texts_add(&v->names, name, &cameras[i].name, err));
     }
+    return KILN_OK;
 }
 
 /* About the box. */
@@ -321,7 +324,9 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
     if (st == KILN_OK) st = KILN_ALLOC(&cameras, said.n, "cameras", err);
     if (st == KILN_OK) {
         for (uint32_t i = 0; i < said.n; i++) kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
-        take(v, cameras, said.n, "orbit");
+        st = take(v, cameras, said.n, "orbit", err);
+    }
+    if (st == KILN_OK) {
         kiln_say("the orbit: radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g, up is %.3g %.3g %.3g", shape.radius, shape.height,
                  shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0] + 0.0, shape.up[1] + 0.0,
                  shape.up[2] + 0.0); /* not -0 */
@@ -353,7 +358,7 @@ static uint32_t count_names(const char *text)
 /* Chooses the cameras that --through names, into new memory. */
 static kiln_status choose(const kiln_viewpoints *v, const char *text, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
-    char name[sizeof v->cameras->name];
+    char name[KILN_CAMERA_NAME];
     uint32_t at;
     *n = text ? count_names(text) : v->n;
     KILN_TRY(KILN_ALLOC(out, *n, "cameras of a path", err));
@@ -385,7 +390,7 @@ static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v
     }
     KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));
     KILN_GO(kiln_camera_path_between(through, n, o->constant_speed, o->interpolate, cameras, err));
-    take(v, cameras, o->interpolate, "path");
+    st = take(v, cameras, o->interpolate, "path", err);
     cameras = NULL;
 done:
     free(cameras);

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     kiln_dataset file;    /* of --cameras; released with the rest */
     kiln_camera *cameras; /* [n], in the order of their names; owned */
+    kiln_texts names;     /* of those that are made here */
     uint32_t n;
     kiln_render_crop crop; /* what is kept of each picture; width 0: all of it */
     const char *sized_by;  /* the option that gives their size in pixels; NULL: none does */

@@ -68,7 +68,7 @@ void kiln_bake_camera_unpack(const kiln_bake_camera *c, kiln_camera *out)
     out->distorted = c->distorted;
     out->synthetic = c->synthetic;
     out->n_params = c->n_params;
-    (void)snprintf(out->name, sizeof out->name, "%s", c->name);
+    out->name = c->name;
     out->photo = c->photo;
     out->mask = c->mask;
 }

@@ -4,6 +4,7 @@
 #include "stages/tiles/rank_code.h"
 
 #include "base/minmax.h"
+#include "schema/units_find.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,37 +242,51 @@ static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit 
     return KILN_OK;
 }
 
-static void name_count(kiln_run *r, const kiln_tiles_job *j, kiln_unit *u)
+static kiln_hash count_key(kiln_run *r, const kiln_tiles_job *j) { return unit_key(r, "count with boxes", j, 0, 0); }
+
+static void name_count(const kiln_tiles_job *j, kiln_unit *u)
 {
     snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
-    u->key = unit_key(r, "count with boxes", j, 0, 0);
 }
 
-static kiln_status look_at_count(kiln_run *r, const kiln_tiles_job *j, bool *there, kiln_error *err)
+typedef struct {
+    kiln_run *r;
+    const kiln_tiles_bake *b;
+    const kiln_hash *keys; /* [n_jobs] */
+    uint64_t n_found;
+} looking;
+
+/* A kiln_units_found_fn. */
+static kiln_status look_at_count(void *context, uint64_t i, int64_t unit, const char *counters, kiln_error *err)
 {
-    kiln_unit u = {0};
+    looking *x = context;
+    const kiln_tiles_job *j = &x->b->jobs[i];
+    kiln_unit u = {.key = x->keys[i]};
     kiln_frame_counts c = {0};
     const kiln_view_chunks seen = {.rows = j->rows};
-    name_count(r, j, &u);
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), u.key, there, &u.result, err));
-    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, &seen, &c, err) : KILN_OK;
+    x->n_found++;
+    name_count(j, &u);
+    KILN_TRY(kiln_unit_outputs_of(kiln_run_manifest(x->r), unit, counters, &u.result, err));
+    const kiln_status st = kiln_frame_counts_read(x->r, &u, &j->request, &seen, &c, err);
     free(c.row_pairs);
     kiln_unit_result_release(&u.result);
-    return kiln_unit_pass(r, &u, st);
+    return kiln_unit_pass(x->r, &u, st);
 }
 
 /* One transaction for all, in which nothing is written: one for each takes longer than to look. */
 kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err)
 {
-    kiln_status st = KILN_OK;
-    *all = true;
-    KILN_TRY(kiln_manifest_begin(kiln_run_manifest(r), err));
-    for (uint32_t i = 0; i < b->n_jobs && st == KILN_OK; i++) {
-        bool there;
-        st = look_at_count(r, &b->jobs[i], &there, err);
-        *all &= there;
+    kiln_hash *keys;
+    KILN_TRY(KILN_ALLOC_UNSET(&keys, b->n_jobs, "keys of counts", err));
+    for (uint32_t i = 0; i < b->n_jobs; i++) keys[i] = count_key(r, &b->jobs[i]);
+    looking x = {.r = r, .b = b, .keys = keys};
+    kiln_status st = kiln_manifest_begin(kiln_run_manifest(r), err);
+    if (st == KILN_OK) {
+        st = kiln_units_find(kiln_run_manifest(r), keys, b->n_jobs, look_at_count, &x, err);
+        kiln_manifest_rollback(kiln_run_manifest(r));
     }
-    kiln_manifest_rollback(kiln_run_manifest(r));
+    free(keys);
+    *all = x.n_found == b->n_jobs;
     return st == KILN_OK ? kiln_run_refused(r, err) : st;
 }
 
@@ -295,7 +310,8 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
                                         .drawn = kiln_drawn_name_of(&b->drawn, &b->wish),
                                         .ram = u->ram,
                                         .most_ram = b->most_ram};
-        name_count(r, j, u);
+        name_count(j, u);
+        u->key = count_key(r, j);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
         u->cost = 1 + j->rows;

@@ -146,9 +146,8 @@ static kiln_dataset *some_cameras(void)
     kiln_dataset *d = calloc(1, sizeof *d);
     HOLDS(d);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        kiln_camera c = {.width = 4, .height = 3, .fx = 5, .fy = 5, .cx = 2, .cy = 1.5, .t = {(double)i, 1, -2}};
+        kiln_camera c = {.name = names[i], .width = 4, .height = 3, .fx = 5, .fy = 5, .cx = 2, .cy = 1.5, .t = {(double)i, 1, -2}};
         for (size_t k = 0; k < 3; k++) c.r[3 * k + (k + i) % 3] = 1;
-        snprintf(c.name, sizeof c.name, "%s", names[i]);
         HOLDS(kiln_dataset_add_camera(d, &c, &err) == KILN_OK);
     }
     snprintf(d->root, sizeof d->root, "%s/list", kiln_fuzz_folder());

@@ -40,6 +40,24 @@ static void hash_of_much_is_the_same_on_every_processor(void **state)
     }
 }
 
+/* What is short is put together before it is hashed: pieces of all sizes about the room for that give the hash of the whole. */
+static void hash_is_of_the_bytes_however_they_come(void **state)
+{
+    (void)state;
+    static unsigned char data[5000];
+    static const size_t pieces[] = {1, 7, 333, 999, 1000, 1001, 1999}, sizes[] = {0, 1, 999, 1000, 1001, 1007, 2000, 2001, 5000};
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 13 + (i >> 7));
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+            kiln_hasher *h = kiln_hasher_new();
+            for (size_t at = 0, n; at < sizes[k]; at += n) {
+                n = sizes[k] - at < pieces[p] ? sizes[k] - at : pieces[p];
+                kiln_hasher_update(h, data + at, n);
+            }
+            assert_true(kiln_hash_equal(kiln_hasher_end(h), kiln_hash_of(data, sizes[k])));
+        }
+}
+
 static void hash_text_round_trips_and_refuses_the_rest(void **state)
 {
     (void)state;
@@ -151,15 +169,11 @@ static void key_of_a_double_goes_by_bits_but_nans_are_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order),
-        cmocka_unit_test(hash_of_much_is_the_same_on_every_processor),
-        cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
-        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),
-        cmocka_unit_test(hasher_that_is_null_gives_zero),
-        cmocka_unit_test(key_keeps_the_borders_of_its_items),
-        cmocka_unit_test(key_keeps_the_kinds_of_its_items),
-        cmocka_unit_test(key_depends_on_stage_and_version),
-        cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
+        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order),    cmocka_unit_test(hash_of_much_is_the_same_on_every_processor),
+        cmocka_unit_test(hash_is_of_the_bytes_however_they_come), cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
+        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),     cmocka_unit_test(hasher_that_is_null_gives_zero),
+        cmocka_unit_test(key_keeps_the_borders_of_its_items),     cmocka_unit_test(key_keeps_the_kinds_of_its_items),
+        cmocka_unit_test(key_depends_on_stage_and_version),       cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

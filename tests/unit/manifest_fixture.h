@@ -211,7 +211,8 @@ static inline void fixture_table_make(kiln_manifest *m, fixture_table *f, const 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 static inline kiln_camera fixture_camera(const char *name)
 {
-    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+    kiln_camera c = {.name = name,
+                     .r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                      .t = {0.1, -0.2, 3},
                      .width = 20,
                      .height = 30,
@@ -230,7 +231,6 @@ static inline kiln_camera fixture_camera(const char *name)
                      .mask = "/masks/view 1.png.png",
                      .mask_width = 40,
                      .mask_height = 60};
-    snprintf(c.name, sizeof c.name, "%s", name);
     return c;
 }
 

@@ -225,8 +225,10 @@ static void sources_are_replaced_whole(void **state)
 static void same_camera(const kiln_camera *got, const kiln_camera *put)
 {
     kiln_camera c = *got;
+    assert_string_equal(got->name, put->name);
     assert_string_equal(got->photo, put->photo);
     assert_string_equal(got->mask, put->mask);
+    c.name = put->name;
     c.photo = put->photo;
     c.mask = put->mask;
     assert_memory_equal(&c, put, sizeof c);

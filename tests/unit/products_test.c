@@ -195,7 +195,7 @@ static void names_of_cameras_say_where_photos_begin(void **state)
     kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 8, .height = 8, .fx = 8, .fy = 8, .cx = 4, .cy = 4, .n_params = 4};
     for (int i = 0; i < 4; i++) c.params[i] = i < 2 ? 8 : 4;
     FREE(m, "scene/images/right/c.png");
-    snprintf(c.name, sizeof c.name, "left/a");
+    c.name = "left/a";
     snprintf(c.model, sizeof c.model, "PINHOLE");
     snprintf(c.split, sizeof c.split, "train");
     c.photo = kept_at("scene/images/left/a.jpg");

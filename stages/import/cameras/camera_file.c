@@ -27,6 +27,7 @@ kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_
     KILN_TRY(kiln_grow((void **)&d->cameras, d->n_cameras, sizeof *c, "cameras", err));
     kiln_camera *to = &d->cameras[d->n_cameras];
     *to = *c;
+    KILN_TRY(kiln_texts_add(&d->texts, c->name, &to->name, err));
     KILN_TRY(kiln_texts_add(&d->texts, c->photo, &to->photo, err));
     KILN_TRY(kiln_texts_add(&d->texts, c->mask, &to->mask, err));
     d->n_cameras++;
@@ -108,7 +109,8 @@ kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char
     p->stem = kiln_photo_stem(given);
     if (p->stem <= p->after_folder || given[p->stem - 1] == '/')
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'", f->path, who, given);
-    snprintf(c->name, sizeof c->name, "%.*s", (int)(p->stem - p->after_folder), given + p->after_folder);
+    snprintf(p->name, sizeof p->name, "%.*s", (int)(p->stem - p->after_folder), given + p->after_folder);
+    c->name = p->name;
     return KILN_OK;
 }
 

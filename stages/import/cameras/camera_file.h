@@ -23,6 +23,7 @@ typedef struct {
     char path[KILN_PATH_MAX]; /* without leading ./ */
     size_t after_folder;      /* offset behind the image folder */
     size_t stem;              /* where the extension begins, at its dot; the end when there is none that we know */
+    char name[KILN_CAMERA_NAME]; /* the camera's, which it points to until kiln_dataset_add_camera copies it */
 } kiln_photo_path;
 
 typedef struct {

@@ -15,7 +15,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
 {
     char who[40], given[1100];
     double r[9], centre[3];
-    kiln_camera c = {.photo = "", .mask = ""};
+    kiln_camera c = {.name = "", .photo = "", .mask = ""};
     kiln_photo_path p;
     const char *name = json_string_value(json_object_get(o, "img_name"));
     const double width = json_number_value(json_object_get(o, "width")), height = json_number_value(json_object_get(o, "height"));

@@ -20,7 +20,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
 {
     char who[40], numbered[40];
     double r[9], t[3];
-    kiln_camera c = {.photo = "", .mask = ""};
+    kiln_camera c = {.name = "", .photo = "", .mask = ""};
     kiln_photo_path p;
     const json_t *rotation = json_object_get(o, "R"), *name = json_object_get(o, "name");
     const double width = number_or(o, "width", 0), height = number_or(o, "height", 0);

@@ -74,7 +74,7 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
     const json_t *path = json_object_get(json, "camera_path");
     const size_t n = json_array_size(path);
     path_head h;
-    char who[40];
+    char who[40], name[40];
     f->may_lack_photos = true;
     if (n == 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has no camera in camera_path%s", f->path,
@@ -83,9 +83,9 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
     KILN_TRY(read_head(f, json, n, &h, err));
     for (size_t i = 0; i < n; i++) {
         const json_t *o = json_array_get(path, i);
-        kiln_camera c = {.photo = "", .mask = ""};
+        kiln_camera c = {.name = name, .photo = "", .mask = ""};
         snprintf(who, sizeof who, "camera %zu", i);
-        snprintf(c.name, sizeof c.name, "path/%0*zu", h.digits, i);
+        snprintf(name, sizeof name, "path/%0*zu", h.digits, i);
         KILN_TRY(set_pose(f, &c, o, who, err));
         KILN_TRY(set_lens(f, &h, &c, o, who, err));
         KILN_TRY(kiln_dataset_add_camera(f->d, &c, err));

@@ -132,7 +132,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
 {
     char who[200];
     bool sized = false;
-    kiln_camera c = {.photo = "", .mask = ""};
+    kiln_camera c = {.name = "", .photo = "", .mask = ""};
     kiln_photo_path p;
     KILN_TRY(set_path(f, &c, frame, index, who, &p, err));
     KILN_TRY(set_pose(f, &c, frame, who, err));

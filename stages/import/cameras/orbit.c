@@ -76,6 +76,8 @@ static void set_lens(kiln_camera *c)
 
 void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_camera out[KILN_ORBIT_CAMERAS])
 {
+    static const char *const names[KILN_ORBIT_CAMERAS] = {"orbit_0", "orbit_1", "orbit_2", "orbit_3",
+                                                          "orbit_4", "orbit_5", "orbit_6", "orbit_7"};
     double u[3], e0[3], e1[3], centre[3], radius = 0, farthest = 0;
     kiln_up_vector(up, u);
     plane_of(u, e0, e1);
@@ -90,8 +92,7 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_cam
     for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
         kiln_camera *c = &out[k];
         double eye[3];
-        *c = (kiln_camera){.photo = "", .mask = ""};
-        snprintf(c->name, sizeof c->name, "orbit_%u", k);
+        *c = (kiln_camera){.name = names[k], .photo = "", .mask = ""};
         snprintf(c->split, sizeof c->split, "train");
         c->synthetic = true;
         for (int i = 0; i < 3; i++)

@@ -94,7 +94,7 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
                                    const double *params, kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {.photo = "", .mask = ""};
+    kiln_camera c = {.name = "", .photo = "", .mask = ""};
     snprintf(who, sizeof who, "camera %u", id);
     KILN_TRY(kiln_camera_set_size(&c, (double)width, (double)height, m->path, who, err));
     const bool is_void = !are_finite(params, model->n_params);
@@ -135,7 +135,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
                                   kiln_error *err)
 {
     char who[40];
-    kiln_camera c = {.photo = "", .mask = ""};
+    kiln_camera c = {.name = "", .photo = "", .mask = ""};
     kiln_photo_path p;
     const colmap_camera key = {.id = camera_id};
     const colmap_camera *from = bsearch(&key, m->cameras, m->n_cameras, sizeof key, by_camera_id);

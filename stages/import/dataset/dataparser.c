@@ -88,7 +88,7 @@ static bool invert(const double a[12], double inverse[9])
 /* m->move of the file's numbers and what was applied to the world of the cameras. */
 static kiln_status compose(const kiln_dataset *d, const char *path, motion *m, kiln_error *err)
 {
-    kiln_camera checked = {.photo = "", .mask = ""};
+    kiln_camera checked = {.name = "", .photo = "", .mask = ""};
     kiln_camera_file f = {0}; /* for the sentences of the check */
     double inverse[9];
     const double *t = m->transform, *a = d->applied;

@@ -50,7 +50,7 @@ static kiln_status make_folder(const char *in, const char *name, char out[KILN_P
 /* ---- photos --------------------------------------------------------------------------------------------------------------- */
 static kiln_status fill(const kiln_camera *c, const char *images, uint32_t filter, kiln_undistorted_request *q, kiln_error *err)
 {
-    char name[sizeof c->name + 8];
+    char name[KILN_CAMERA_NAME + 8];
     snprintf(name, sizeof name, "%s.png", c->name);
     snprintf(q->photo, sizeof q->photo, "%s", c->photo);
     KILN_TRY(kiln_path_join(q->out, sizeof q->out, images, name, err));
