@@ -22,7 +22,7 @@ static void match_some(const kiln_exposures *e)
     kiln_error err = {0};
     HOLDS(cameras);
     for (size_t i = 0; i < N; i++) {
-        snprintf(cameras[i].name, sizeof cameras[i].name, "%s", names[i]);
+        cameras[i].name = names[i];
         snprintf(cameras[i].split, sizeof cameras[i].split, "%s", i == 1 ? "train" : "test");
     }
     HOLDS(kiln_exposures_match(e, cameras, N, of, &err) == KILN_OK);

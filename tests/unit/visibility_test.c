@@ -103,12 +103,13 @@ enum { CAMERAS = 10 };
 /* Focal lengths tell which camera a view is of. */
 static kiln_camera *cameras_make(void)
 {
+    static const char *const names[CAMERAS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     kiln_camera *c = calloc(CAMERAS, sizeof *c);
     assert_non_null(c);
     for (int i = 0; i < CAMERAS; i++) {
         c[i] = (kiln_camera){
             .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 320, .height = 200, .fx = 100 + i, .fy = 50, .cx = 160, .cy = 100};
-        (void)snprintf(c[i].name, sizeof c[i].name, "%d", i);
+        c[i].name = names[i];
         (void)snprintf(c[i].split, sizeof c[i].split, "%s", i % 5 == 4 ? "test" : "train");
     }
     return c;
