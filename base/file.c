@@ -207,7 +207,7 @@ void kiln_file_room_text(const char *path, int error, char *out, size_t size)
     memcpy(folder, path, length);
     folder[length] = '\0';
     if (statvfs(length ? folder : ".", &fs) == 0)
-        (void)snprintf(out, size, "; more is needed than the %s that are free there now, make room and run again",
+        (void)snprintf(out, size, "; %s are free there, make room and run again",
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
 }
 
@@ -239,7 +239,7 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, k
     char place[KILN_PATH_MAX], room[128] = "", amount[32];
     kiln_fd_place_text(fd, place, sizeof place);
     if ((error == ENOSPC || error == EDQUOT) && fstatvfs(fd, &fs) == 0)
-        (void)snprintf(room, sizeof room, "; more is needed than the %s that are free there now, make room",
+        (void)snprintf(room, sizeof room, "; %s are free there, make room",
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     else
         kiln_file_room_text("", error, room, sizeof room);

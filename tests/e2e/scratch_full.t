@@ -49,7 +49,7 @@ KILN_NETWORK_FS=$PWD/net full kiln tiles net/m.db --plan --tasks 2 --near 0.125
 # the copy fits, what is to be written does not
 mount -o remount,size=$(($(stat -c %s m.db) / 1024 + 200))k full && rm full/x || fail "remount"
 KILN_NETWORK_FS=$PWD/net must 74 kiln chunk net/m.db --plan --max 300 --scratch-dir full
-grep -qE "cannot write 'net/m.db', of which '[^']*full/[^']*copy' is the copy to work on: .* are free there now, make room and run again, or name another folder with --scratch-dir" err ||
+grep -qE "cannot write 'net/m.db', of which '[^']*full/[^']*copy' is the copy to work on: .* are free there, make room and run again, or name another folder with --scratch-dir" err ||
     fail "a full copy: $(cat err)"
 cmp -s net/m.db m.db && [ -z "$(ls full)" ] || fail "the manifest changed, or the copy is left: $(ls full)"
 [ $n = 10 ] || fail "$n of 10"
