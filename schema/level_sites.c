@@ -120,7 +120,7 @@ kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_lev
     for (uint32_t i = 0; i < s->n; i++)
         add_place(eye, s->site[i].at, (double)s->site[i].share, (double)s->site[i].least, (double)s->site[i].reach, &sum);
     if (sum.within > 0 && sum.pixels > 0) return sight_of(&sum, eye);
-    return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_LEAST};
+    return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_UNKNOWN};
 }
 
 bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,

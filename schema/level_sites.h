@@ -42,11 +42,13 @@ typedef struct {
     double at[3], axes[9], left, right, top, bottom, near_m;
 } kiln_level_eye;
 /* Of the sites in its picture: their distance, and their share of all, at least KILN_LEVEL_SHARE_LEAST: what reaches into a picture
- * may have its sites beside it. */
+ * may have its sites beside it. Where none is in it, nothing tells how much reaches in: KILN_LEVEL_SHARE_UNKNOWN of all, from their
+ * distance. (With the least, ten rows of a background that stood before the camera cost a hundredth of what they were.) */
 typedef struct {
     double distance, share;
 } kiln_level_sight;
 #define KILN_LEVEL_SHARE_LEAST (1.0 / 16)
+#define KILN_LEVEL_SHARE_UNKNOWN 0.25
 kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_level_eye *eye);
 /* The same of rows, each for itself: sites are few, and one row more moves them. false: none is in the picture. */
 bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,

@@ -71,6 +71,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
                                  .sh_degree = c.sh0 ? s->sh_degree : 0,
                                  .half_sh = s->fast,
                                  .view = s->view,
+                                 .cut = s->cut,
                                  .profile = s->profile,
                                  .antialiased = s->antialiased,
                                  .splats = g->splats + g->n,

@@ -82,6 +82,7 @@ typedef struct {
 /* What to draw: the scene, the camera, the renderer's profile. The caller owns it and everything it points to. */
 typedef struct {
     const kiln_view *view;
+    kiln_view_cut cut; /* of the picture that the view is a part of, as in project.h; all 0: it is a whole picture */
     kiln_profile_id profile;
     bool antialiased;
     bool fast;          /* as in raster.h: GPU only (KILN_E_INPUT on a CPU), and a slightly different picture. KILN_E_CAP if a

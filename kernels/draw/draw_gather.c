@@ -94,6 +94,7 @@ static kiln_project_args project_of(const kiln_gather *v, const kiln_draw_chunk 
                            .sh_degree = c->sh0 ? s->sh_degree : 0,
                            .half_sh = s->fast,
                            .view = s->view,
+                           .cut = s->cut,
                            .profile = s->profile,
                            .antialiased = s->antialiased,
                            .splats = v->whole ? g->splats : g->of_chunk,

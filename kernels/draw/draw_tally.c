@@ -32,6 +32,7 @@ kiln_status kiln_draw_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint
                                  .quats = c.quats,
                                  .opacity_logits = c.opacity_logits,
                                  .view = s->view,
+                                 .cut = s->cut,
                                  .profile = s->profile,
                                  .antialiased = s->antialiased,
                                  .splats = g->splats,

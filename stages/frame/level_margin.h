@@ -18,7 +18,7 @@
 #include "schema/levels.h"
 #include "stages/frame/view_request.h"
 
-#define KILN_MARGIN_PART 2.5
+#define KILN_MARGIN_PART 5.0
 #define KILN_MARGIN_WHOLE 16.0
 /* Multiplies counts[n_nodes], what an error of each node counts in this view. A tree without cameras or sites stays as it is. */
 void kiln_level_margin(const kiln_level_tree *t, const kiln_view *v, double *counts);

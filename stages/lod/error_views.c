@@ -43,6 +43,7 @@ static void set_view(const kiln_camera *c, const double origin[3], kiln_lod_erro
     }
     v->tan_x = 0.5 * c->width / c->fx;
     v->tan_y = 0.5 * c->height / c->fy;
+    v->focal = c->fx > c->fy ? c->fx : c->fy;
 }
 
 void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s, const kiln_level_node *node)
@@ -62,7 +63,7 @@ void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error
     }
     const bool all = seeing == 0 || among; /* a box around cameras has no middle that says who sees it */
     const uint32_t n = all ? s->n_cameras : seeing;
-    q->n_views = n < KILN_LOD_VIEWS ? n : KILN_LOD_VIEWS;
+    q->n_views = n < KILN_LOD_CANDIDATES ? n : KILN_LOD_CANDIDATES;
     for (uint32_t i = 0; i < s->n_cameras; i++) {
         const kiln_camera *c = s->cameras[i];
         if (!all && !kiln_lod_in_picture(c, 0, middle)) continue;

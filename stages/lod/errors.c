@@ -8,6 +8,7 @@
 #include "kernels/math/real.h"
 #include "kernels/project/sh_math.h"
 #include "stages/frame/level_cost.h"
+#include "stages/lod/error_windows.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,6 +17,7 @@
 
 #define SIGMAS 2.5f               /* how far the window holds a Gaussian */
 #define FARTHEST 1e30f            /* scene units: where a window ends at the latest */
+#define NEAR 2.0                  /* radii of a node, nearer than which a camera is taken as it is */
 #define HIDDEN 0.1f               /* visibility below which a row counts less to a camera among the rows */
 #define MOST_DIFFERENCE 1e4       /* of a colour */
 #define MOST_ERROR 3.40282347e38f /* the largest float32 */
@@ -23,8 +25,9 @@
 enum {
     LEFT_OUT = 200, /* one row in so many may reach out of the window in a direction */
     SIDE = KILN_LOD_WINDOW + 2 * KILN_LOD_BORDER,
-    PICTURE = 4 * SIDE * SIDE, /* floats */
-    STEP_MOST = 1000           /* of a first step, either way: what the manifest takes */
+    PICTURE = 4 * SIDE * SIDE,                    /* floats */
+    WIDEST = KILN_LOD_CELLS * KILN_LOD_CELL_MOST, /* pixels of a picture that is drawn in parts */
+    STEP_MOST = 1000                              /* of a first step, either way: what the manifest takes */
 };
 
 /* What is measured. */
@@ -32,9 +35,10 @@ typedef struct {
     const kiln_lod_error_request *q;
     kiln_coarsen_rows reference, levels[KILN_LEVELS_MAX];
     kiln_coarsen_rows dim_reference, dim_levels[KILN_LEVELS_MAX]; /* for cameras among the rows */
-    uint32_t n_levels;
+    uint32_t n_levels, n_views;
     double middle[3], half[3]; /* of the window's box */
     kiln_level_sites sites;    /* of the coarsest level */
+    double usual;              /* footprint of cameras */
 } gauge;
 
 /* A thread's pictures and the runner that draws them. */
@@ -116,6 +120,9 @@ typedef struct {
     double r[9], t[3];   /* cam_from_world */
     double distance;     /* of the middle */
     double tan_x, tan_y; /* half the window's size at distance 1 */
+    double finest;       /* footprint of the camera's own picture */
+    uint32_t border;     /* pixels around the window */
+    bool kept;           /* the camera and its picture are as they are */
     bool among;          /* the camera stands among the rows */
     double share;        /* of the node's rows that the picture has */
     kiln_level_eye eye;  /* the camera */
@@ -136,35 +143,37 @@ static kiln_level_eye eye_of(const kiln_lod_error_view *v, double near_m)
     return e;
 }
 
-/* A camera among the rows, as it is. */
+/* A camera as it is. */
 static void keep_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
 {
-    a->among = true;
-    memcpy(a->r, a->eye.axes, sizeof a->r);
-    for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
     const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
     kiln_level_sight seen;
     if (!kiln_level_rows_seen(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, &a->eye, &seen))
-        seen = kiln_level_sites_seen(&g->sites, &a->eye);
-    a->distance = seen.distance;
+        seen.share = 0;
+    memcpy(a->r, a->eye.axes, sizeof a->r);
+    for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
+    a->kept = true;
+    a->distance = kiln_level_sites_seen(&g->sites, &a->eye).distance; /* as it is when levels are chosen */
+    a->finest = a->distance / v->focal;
     a->share = seen.share;
     a->tan_x = v->tan_x;
     a->tan_y = v->tan_y;
+    a->border = 0;
 }
 
-static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
+static void aim_view(const gauge *g, const kiln_lod_error_view *v, bool keeps, aim *a)
 {
     static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     double *right = a->r, *down = a->r + 3, *forward = a->r + 6;
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
     const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
-    a->among = false;
-    a->share = 1;
-    a->eye = eye_of(v, g->q->near_m);
-    if (g->sites.n > 0 && away < radius) {
+    *a = (aim){.share = 1, .border = KILN_LOD_BORDER, .eye = eye_of(v, g->q->near_m)};
+    a->among = g->sites.n > 0 && (away < radius || kiln_level_sites_around(&g->sites, &v->centre, 1));
+    if (keeps && g->sites.n > 0 && (a->among || away < NEAR * fmax(radius, g->q->near_m))) {
         keep_view(g, v, a);
         return;
     }
+    a->among = false;
     if (!normalise_any(forward)) { /* the camera is in the middle: it steps back */
         memcpy(forward, v->forward, sizeof v->forward);
         if (!normalise_any(forward)) memcpy(forward, axes[2], sizeof axes[2]);
@@ -176,8 +185,49 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
     for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
     const double nearest =
         a->distance - axis_reach(g, forward); /* at least a quarter of the distance, half sides are at most the radius */
+    a->finest = fmax(away - radius, g->q->near_m) / v->focal;
     a->tan_x = axis_reach(g, right) / nearest;
     a->tan_y = axis_reach(g, down) / nearest;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the footprints that those candidates have which see something. */
+static double usual_footprint(const aim *aims, uint32_t n)
+{
+    double of[KILN_LOD_CANDIDATES];
+    uint32_t seeing = 0;
+    for (uint32_t v = 0; v < n; v++)
+        if (aims[v].share > 0) of[seeing++] = aims[v].finest;
+    qsort(of, seeing, sizeof *of, by_value);
+    return seeing > 0 ? of[seeing / 2] : aims[0].finest;
+}
+
+/* Of each part of the candidates the one whose picture has most of the node, unless another part has one that has much more. One
+ * that stands right before a few rows says nothing of the others. Where none has enough, all are turned towards the node. */
+static void aim_views(gauge *g, aim aims[KILN_LOD_CANDIDATES])
+{
+    const uint32_t all = g->q->n_views, parts = all < KILN_LOD_VIEWS ? all : KILN_LOD_VIEWS;
+    uint32_t best[KILN_LOD_VIEWS];
+    double most = 0;
+    for (uint32_t v = 0; v < all; v++) aim_view(g, &g->q->views[v], true, &aims[v]);
+    g->usual = usual_footprint(aims, all);
+    for (uint32_t v = 0; v < all; v++)
+        if (aims[v].kept && aims[v].finest < g->usual / 2) aims[v].share = 0;
+    for (uint32_t p = 0; p < parts; p++) {
+        best[p] = p * all / parts;
+        for (uint32_t v = best[p] + 1; v < (p + 1) * all / parts; v++)
+            if (aims[v].share > aims[best[p]].share) best[p] = v;
+        most = fmax(most, aims[best[p]].share);
+    }
+    g->n_views = 0;
+    for (uint32_t p = 0; p < parts; p++)
+        if (!(most > 0) || aims[best[p]].share >= most / 4) aims[g->n_views++] = aims[best[p]];
+    for (uint32_t v = 0; !(most > 0) && v < g->n_views; v++) aim_view(g, &g->q->views[best[v]], false, &aims[v]);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
@@ -213,12 +263,13 @@ static void easel_close(easel *e)
     free(e->level);
 }
 
-static kiln_status draw(const gauge *g, const easel *e, const kiln_view *view, const kiln_coarsen_rows *rows, float *rgba,
-                        kiln_error *err)
+static kiln_status draw(const gauge *g, const easel *e, const kiln_view *view, const kiln_view_cut *cut,
+                        const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
 {
     static const float black[3] = {0};
     kiln_coarsen_rows given = *rows;
     const kiln_draw_scene scene = {.view = view,
+                                   .cut = *cut,
                                    .profile = (kiln_profile_id)g->q->profile,
                                    .antialiased = g->q->antialiased != 0,
                                    .sh_degree = rows->sh_degree,
@@ -235,59 +286,142 @@ static double squared(float a, float b)
     return d < MOST_DIFFERENCE ? d * d : MOST_DIFFERENCE * MOST_DIFFERENCE;
 }
 
-/* Mean over colours, sum over pixels. */
+/* Mean over colours. */
+static double difference_at(const easel *e, uint64_t pixel)
+{
+    const float *a = e->reference + 4 * pixel, *b = e->level + 4 * pixel;
+    return (squared(a[0], b[0]) + squared(a[1], b[1]) + squared(a[2], b[2])) / 3;
+}
+
+/* Sum over pixels. */
 static double difference(const easel *e, uint64_t pixels)
 {
     double sum = 0;
-    for (uint64_t i = 0; i < pixels; i++) {
-        const float *a = e->reference + 4 * i, *b = e->level + 4 * i;
-        sum += squared(a[0], b[0]) + squared(a[1], b[1]) + squared(a[2], b[2]);
-    }
-    return sum / 3;
+    for (uint64_t i = 0; i < pixels; i++) sum += difference_at(e, i);
+    return sum;
 }
 
-static uint32_t side_of(double tan, double focal)
+static uint32_t cell_of(uint32_t pixel, uint32_t border, uint32_t pixels)
 {
-    const double pixels = ceil(2 * tan * focal);
-    return 2 * KILN_LOD_BORDER + (uint32_t)kiln_clamp_f64(pixels, 1, KILN_LOD_WINDOW);
+    const uint32_t within = pixels - 2 * border, at = pixel < border ? 0 : pixel - border;
+    return (at < within ? at : within - 1) * KILN_LOD_CELLS / within;
 }
 
-/* What one view has at one footprint: by[level]. */
-static kiln_status measure_view(const gauge *g, const easel *e, const aim *a, double footprint, double *by, kiln_error *err)
+/* The same by cells; the border counts to the cells beside it. */
+static void difference_by_cells(const easel *e, const aim *a, uint32_t width, uint32_t height, double pixel, double *cell)
+{
+    memset(cell, 0, KILN_LOD_CELLS * KILN_LOD_CELLS * sizeof *cell);
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            cell[cell_of(y, a->border, height) * KILN_LOD_CELLS + cell_of(x, a->border, width)] +=
+                pixel * difference_at(e, (uint64_t)y * width + x);
+}
+
+/* Pixels of the window, without its border. */
+static uint32_t side_of(double tan, double focal, uint32_t most)
+{
+    return (uint32_t)kiln_clamp_f64(ceil(2 * tan * focal), 1, most);
+}
+
+static bool fits_whole(const aim *a, double footprint)
+{
+    return side_of(fmax(a->tan_x, a->tan_y), a->distance / footprint, WIDEST) <= KILN_LOD_WINDOW;
+}
+
+/* The picture of a view at a footprint. */
+static void view_at(const gauge *g, const aim *a, double footprint, uint32_t border, uint32_t most, kiln_view *view)
 {
     static const double origin[3] = {0};
     const kiln_profile *p = &kiln_profiles[g->q->profile];
     const double focal = a->distance / footprint;
-    const uint32_t width = side_of(a->tan_x, focal), height = side_of(a->tan_y, focal);
+    const uint32_t width = 2 * border + side_of(a->tan_x, focal, most), height = 2 * border + side_of(a->tan_y, focal, most);
     const double intrinsics[4] = {focal, focal, 0.5 * width, 0.5 * height};
+    kiln_view_init(view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
+}
+
+/* What one view has at a footprint at which its picture fits: by[level]. map: of the view, or NULL. */
+static kiln_status measure_whole(const gauge *g, const easel *e, const aim *a, double footprint, kiln_lod_error_map *map,
+                                 double *by, kiln_error *err)
+{
+    static const kiln_view_cut uncut = {0};
     kiln_view view;
-    kiln_view_init(&view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
-    KILN_TRY(draw(g, e, &view, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+    view_at(g, a, footprint, a->border, KILN_LOD_WINDOW, &view);
+    KILN_TRY(draw(g, e, &view, &uncut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
     for (uint32_t k = 0; k < g->n_levels; k++) {
-        KILN_TRY(draw(g, e, &view, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
-        by[k] = difference(e, (uint64_t)width * height) * footprint * footprint;
+        KILN_TRY(draw(g, e, &view, &uncut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
+        by[k] = difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
+        if (map) difference_by_cells(e, a, view.width, view.height, footprint * footprint, map->cell[k]);
     }
     return KILN_OK;
 }
 
-/* All views at every other footprint: by[view of them][level]. The large pictures come first: the last thread to end has a small
- * one.
- */
-enum { SIGHTS = (KILN_LOD_STEPS + 1) / 2 * KILN_LOD_VIEWS };
-static kiln_status measure_views(const gauge *g, const aim *aims, int32_t first_step, unsigned threads,
-                                 double by[SIGHTS][KILN_LEVELS_MAX], kiln_error *err)
+/* The same at a footprint at which it does not: coarse[level] is what the view has where the map was made. */
+static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, double footprint, const kiln_lod_error_map *map,
+                                 const double *coarse, double *by, kiln_error *err)
 {
-    const int n = (int)((KILN_LOD_STEPS + 1) / 2 * g->q->n_views);
+    kiln_lod_error_part parts[KILN_LOD_PARTS];
+    double fine[KILN_LEVELS_MAX] = {0}, same[KILN_LEVELS_MAX] = {0};
+    kiln_view whole;
+    view_at(g, a, footprint, 0, WIDEST, &whole);
+    const uint32_t n = kiln_lod_error_parts(map, g->n_levels, whole.width, whole.height, parts);
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_view view = whole;
+        const kiln_view_cut cut = kiln_view_cut_to(&view, parts[i].left, parts[i].top, parts[i].width, parts[i].height);
+        KILN_TRY(draw(g, e, &view, &cut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+        for (uint32_t k = 0; k < g->n_levels; k++) {
+            KILN_TRY(draw(g, e, &view, &cut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
+            fine[k] += parts[i].stands * difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
+            same[k] += parts[i].stands * parts[i].coarse[k];
+        }
+    }
+    for (uint32_t k = 0; k < g->n_levels; k++) by[k] = same[k] > 0 ? coarse[k] * (fine[k] / same[k]) : fine[k];
+    return KILN_OK;
+}
+
+enum { MEASURED = (KILN_LOD_STEPS + 1) / 2, SIGHTS = MEASURED * KILN_LOD_VIEWS };
+
+/* What views have at every other footprint. */
+typedef struct {
+    const gauge *g;
+    const aim *aims;
+    int32_t first_step;
+    kiln_lod_error_map *maps;      /* [views] */
+    double (*by)[KILN_LEVELS_MAX]; /* [view of them][level] */
+} sights;
+
+static double footprint_of(const sights *s, uint32_t i) { return ldexp(1.0, s->first_step + 2 * (int)i); }
+
+/* The finest of the measured footprints at which the whole picture fits; the last one at the latest. */
+static uint32_t first_whole(const sights *s, uint32_t view)
+{
+    uint32_t i = 0;
+    while (i + 1 < MEASURED && !fits_whole(&s->aims[view], footprint_of(s, i))) i++;
+    return i;
+}
+
+static kiln_status measure_sight(const sights *s, const easel *e, uint32_t sight, bool whole, kiln_error *err)
+{
+    const uint32_t views = s->g->n_views, i = sight / views, v = sight % views, first = first_whole(s, v);
+    const aim *a = &s->aims[v];
+    if (whole != (i >= first)) return KILN_OK;
+    if (whole) return measure_whole(s->g, e, a, footprint_of(s, i), i == first ? &s->maps[v] : NULL, s->by[sight], err);
+    return measure_parts(s->g, e, a, footprint_of(s, i), &s->maps[v], s->by[first * views + v], s->by[sight], err);
+}
+
+/* All views at every other footprint. Whole pictures come first, because the others need them. */
+static kiln_status measure_views(const sights *s, unsigned threads, kiln_error *err)
+{
+    const int n = MEASURED * (int)s->g->n_views;
     kiln_status st = KILN_OK;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         kiln_error why;
         easel e;
         kiln_status one = easel_open(&e, &why);
+        for (int whole = 1; whole >= 0; whole--) {
 #pragma omp for schedule(dynamic, 1)
-        for (int i = 0; i < n; i++) {
-            const int step = i / (int)g->q->n_views * 2, v = i % (int)g->q->n_views;
-            if (one == KILN_OK) one = measure_view(g, &e, &aims[v], ldexp(1.0, first_step + step), by[i], &why);
+            for (int i = 0; i < n; i++)
+                if (one == KILN_OK) one = measure_sight(s, &e, (uint32_t)i, whole, &why);
         }
         easel_close(&e);
         if (one != KILN_OK) {
@@ -334,15 +468,19 @@ static kiln_status dimmed_make(const kiln_coarsen_rows *rows, dimmed_rows *out, 
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
-/* The largest power of two that is not above `finest`, doubled until the windows of all views fit. */
-static int32_t first_step_of(const gauge *g, const aim *aims, uint32_t n)
+/* The largest power of two that is not above the footprint of interest: the smallest that cameras have on the box, or where some
+ * stand among the rows, that which is usual. Doubled until the parts of no picture are too large. */
+static int32_t first_step_of(const gauge *g, const aim *aims)
 {
     int step;
-    frexp(kiln_clamp_f64(g->q->finest, 1 / (double)FARTHEST, FARTHEST), &step); /* poses and lenses of a file may be anything */
+    bool kept = false;
+    for (uint32_t v = 0; v < g->n_views; v++) kept = kept || aims[v].kept;
+    frexp(kiln_clamp_f64(kept ? g->usual : fmax(g->q->finest, g->usual), 1 / (double)FARTHEST, FARTHEST),
+          &step); /* lenses may be anything */
     step--;
-    for (uint32_t i = 0; i < n; i++) {
-        const double widest = 2 * aims[i].distance * fmax(aims[i].tan_x, aims[i].tan_y);
-        while (step < STEP_MOST && widest > KILN_LOD_WINDOW * ldexp(1.0, step)) step++;
+    for (uint32_t v = 0; v < g->n_views; v++) {
+        const double widest = 2 * aims[v].distance * fmax(aims[v].tan_x, aims[v].tan_y);
+        while (step < STEP_MOST && widest > WIDEST * ldexp(1.0, step)) step++;
     }
     return step < -STEP_MOST ? -STEP_MOST : step;
 }
@@ -396,10 +534,9 @@ static double shares_of(const aim *aims, uint32_t n)
 }
 
 /* Sums of doubles in the order of views, whichever thread drew them. */
-static void add_up(const gauge *g, const aim *aims, const double by[SIGHTS][KILN_LEVELS_MAX], const double *below,
-                   kiln_lod_errors *out)
+static void add_up(const gauge *g, const aim *aims, double (*by)[KILN_LEVELS_MAX], const double *below, kiln_lod_errors *out)
 {
-    const uint32_t views = g->q->n_views;
+    const uint32_t views = g->n_views;
     const double shares = shares_of(aims, views);
     double sums[KILN_LOD_STEPS][KILN_LEVELS_MAX] = {{0}};
     for (uint32_t i = 0; i < KILN_LOD_STEPS; i += 2)
@@ -417,7 +554,7 @@ static double lost_below(const kiln_lod_child_errors *child, const aim *a, doubl
     const kiln_lod_errors *e = &child->errors;
     kiln_chunk c = {.n_errors = KILN_LOD_STEPS, .error_step = e->first_step};
     memcpy(c.errors, e->at[e->n_levels - 1], KILN_LOD_STEPS * sizeof *c.errors);
-    if (child->sites.n == 0 || !a->among) return kiln_level_error_at(&c, footprint);
+    if (child->sites.n == 0 || !a->kept) return kiln_level_error_at(&c, footprint);
     const kiln_level_sight seen = kiln_level_sites_seen(&child->sites, &a->eye);
     const double nearer = seen.distance / a->distance;
     return seen.share * kiln_level_error_at(&c, nearer * footprint) / (nearer * nearer);
@@ -427,14 +564,14 @@ static double lost_below(const kiln_lod_child_errors *child, const aim *a, doubl
 static void add_children(const gauge *g, const kiln_lod_child_errors *children, uint32_t n, const aim *aims, int32_t first_step,
                          double below[KILN_LOD_STEPS])
 {
-    const uint32_t views = g->q->n_views;
+    const uint32_t views = g->n_views;
     const double shares = shares_of(aims, views);
-    bool among = false;
-    for (uint32_t v = 0; v < views; v++) among = among || aims[v].among;
+    bool kept = false;
+    for (uint32_t v = 0; v < views; v++) kept = kept || aims[v].kept;
     for (uint32_t c = 0; c < n; c++) {
         if (children[c].errors.n_levels == 0) continue;
-        if (!among) kiln_lod_errors_add(&children[c].errors, first_step, below);
-        for (int i = 0; among && i < KILN_LOD_STEPS; i++)
+        if (!kept) kiln_lod_errors_add(&children[c].errors, first_step, below);
+        for (int i = 0; kept && i < KILN_LOD_STEPS; i++)
             for (uint32_t v = 0; v < views; v++)
                 below[i] += lost_below(&children[c], &aims[v], ldexp(1.0, first_step + i)) / shares;
     }
@@ -443,16 +580,21 @@ static void add_children(const gauge *g, const kiln_lod_child_errors *children, 
 static kiln_status measure(gauge *g, const kiln_lod_child_errors *children, uint32_t n_children, unsigned threads,
                            kiln_lod_errors *out, kiln_error *err)
 {
-    aim aims[KILN_LOD_VIEWS];
+    aim aims[KILN_LOD_CANDIDATES];
     double below[KILN_LOD_STEPS] = {0}, by[SIGHTS][KILN_LEVELS_MAX];
+    sights s = {.g = g, .aims = aims, .by = by};
     const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
     KILN_TRY(find_window(g, &g->reference, err));
     kiln_level_sites_make(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, 0, coarsest->n, &g->sites);
-    for (uint32_t v = 0; v < g->q->n_views; v++) aim_view(g, &g->q->views[v], &aims[v]);
+    aim_views(g, aims);
     out->n_levels = g->n_levels;
-    out->first_step = first_step_of(g, aims, g->q->n_views);
+    out->first_step = first_step_of(g, aims);
     add_children(g, children, n_children, aims, out->first_step, below);
-    KILN_TRY(measure_views(g, aims, out->first_step, threads, by, err));
+    s.first_step = out->first_step;
+    KILN_TRY(KILN_ALLOC_UNSET(&s.maps, g->n_views, "the pictures of a node", err));
+    const kiln_status st = measure_views(&s, threads, err);
+    free(s.maps);
+    KILN_TRY(st);
     add_up(g, aims, by, below, out);
     make_monotone(out);
     return KILN_OK;
@@ -493,5 +635,5 @@ uint64_t kiln_lod_errors_bytes_thread(uint64_t rows)
 uint64_t kiln_lod_errors_bytes(uint64_t rows)
 {
     const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float); /* levels together have no more rows */
-    return kiln_lod_errors_bytes_thread(rows) + 2 * sizeof(float) * rows + dimmed;
+    return kiln_lod_errors_bytes_thread(rows) + KILN_LOD_VIEWS * sizeof(kiln_lod_error_map) + 2 * sizeof(float) * rows + dimmed;
 }

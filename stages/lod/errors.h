@@ -8,27 +8,32 @@
  * that reaches the pictures of the scene's cameras): colours are multiplied by sqrt(v / 0.1). A node that is seen from outside
  * counts in full: what hides it there depends on where a camera stands, and is asked for each view (stages/frame/level_hiding.h).
  *
- * Views. The parent picks up to KILN_LOD_VIEWS of the cameras that have the middle of the node's box in their pictures, evenly
- * spread in their order; of all cameras if none has. A view stands where the camera stands and looks at the middle of the node.
- * (Turning changes no footprint, and every profile draws about the middle of its picture.) It steps back to twice the radius of the
- * node and twice the near plane, so that the whole node is seen. Its focal length makes the footprint at the middle exact.
- * A camera within the radius stands among the rows. It is taken as it is, with its own direction and picture: from outside, the
- * near rows of a capture are not what it sees of them. Its distance is that of the coarsest level's rows in its picture, and what it
- * measures is divided by their share of all (schema/level_sites.h): errors are of the whole node.
+ * Views. The parent picks up to KILN_LOD_CANDIDATES of the cameras that have the middle of the node's box in their pictures, evenly
+ * spread in their order; of all cameras if none has. The worker measures with up to KILN_LOD_VIEWS of them: of each part of the
+ * list that one whose picture has most of the node's rows. From afar a view stands where the camera stands and looks at the middle
+ * of the node. (Turning changes no footprint, and every profile draws about the middle of its picture.) Its focal length makes the
+ * footprint at the middle exact. A camera nearer than twice the radius of the node, or among its rows, is taken as it is, with its
+ * own direction and picture: from outside, the near rows of a capture are not what it sees of them. Its distance is that of the
+ * node's sites in its picture, as when levels are chosen, and what it measures is divided by the share of the coarsest level's rows
+ * that its picture has (schema/level_sites.h): errors are of the whole node. If no such picture has any row, views look at the node
+ * from twice its radius and twice the near plane.
  *
  * Window. A picture holds the node up to 2.5 standard deviations of its Gaussians, but for the half per cent that reach farthest in
- * each direction: a few large ones would leave no pixels for the rest.
+ * each direction: a few large ones would leave no pixels for the rest. Of a picture of more than KILN_LOD_WINDOW pixels across a few
+ * parts are drawn, which stand for all of it (error_windows.h).
  *
  * Footprints are 2^(first_step + i), i = 0 .. KILN_LOD_STEPS - 1. The first is the largest power of two that is not above the
- * smallest footprint that any camera of the parent's choice has at the nearest point of the node's box; larger if a picture would
- * have more than KILN_LOD_WINDOW pixels across.
+ * smallest footprint that any camera of the parent's choice has at the nearest point of the node's box, or the median of those that
+ * the candidates have, if that is larger or cameras are taken as they are; larger if a picture would have more than 4,096 pixels
+ * across.
  *
  * Every second footprint is measured. Those between have the mean of both sides, which halves the time: from one to the next an
  * error changes by a factor of at most 2 as a rule, where that mean is 6 % above the geometric one.
  *
  * Nodes above the chunks are compared with their children's coarsest levels, and the children's errors are added to what is
- * measured, for a camera among the rows at the distances and with the shares that it has of each child's sites: what one merge loses and what the
- * next one loses are about orthogonal. The square of the sum of roots would be certain, but up to 3 dB more for each height.
+ * measured, for a camera among the rows at the distances and with the shares that it has of each child's sites: what one merge
+ * loses and what the next one loses are about orthogonal. The square of the sum of roots would be certain, but up to 3 dB more for
+ * each height.
  *
  * Errors are made monotone: none is below that of a finer level, nor, in pixels (error / f^2), below its own at a larger footprint.
  *
@@ -44,8 +49,9 @@
 
 enum {
     KILN_LOD_VIEWS = 4,
+    KILN_LOD_CANDIDATES = 16,
     KILN_LOD_STEPS = 7,
-    KILN_LOD_WINDOW = 256 /* pixels, without the border of KILN_LOD_BORDER on each side */,
+    KILN_LOD_WINDOW = 128 /* pixels, without the border of KILN_LOD_BORDER on each side */,
     KILN_LOD_BORDER = 4
 };
 
@@ -63,6 +69,7 @@ typedef struct {
 typedef struct {
     double centre[3], right[3], forward[3];
     double tan_x, tan_y; /* half of its picture at distance 1 */
+    double focal;        /* pixels, the larger of both axes */
 } kiln_lod_error_view;
 
 /* All that the errors of a node depend on besides its rows. Part of a unit's payload and key: no bytes are undefined. */
@@ -72,7 +79,7 @@ typedef struct {
     uint64_t antialiased;
     double near_m;
     double finest; /* smallest footprint that is of interest; above 0 */
-    kiln_lod_error_view views[KILN_LOD_VIEWS];
+    kiln_lod_error_view views[KILN_LOD_CANDIDATES];
 } kiln_lod_error_request;
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */

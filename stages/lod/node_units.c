@@ -179,7 +179,7 @@ void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p)
 /* What both kinds have in their keys. Not the layer's digest, nor the index of a chunk: a change elsewhere leaves a unit alone. */
 static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 {
-    KILN_KEY_LISTS(kiln_lod_unit, 760);
+    KILN_KEY_LISTS(kiln_lod_unit, 1944);
     kiln_key_u64(h, "first level", u->first_level);
     kiln_key_bytes(h, "counts", u->counts, u->n_levels * sizeof *u->counts);
     kiln_key_u64(h, "sh_degree", u->sh_degree);

@@ -126,7 +126,7 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
 static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
 {
     kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
-    KILN_KEY_LISTS(kiln_refine_unit, 7856); /* visibility is in the key of the chunk's merged levels */
+    KILN_KEY_LISTS(kiln_refine_unit, 9040); /* visibility is in the key of the chunk's merged levels */
     const double least_gain = KILN_REFINE_LEAST_GAIN;
     kiln_key_u64(h, "version", KILN_REFINE_VERSION);
     kiln_key_u64(h, "steps", u->steps);
