@@ -9,12 +9,14 @@
 #include "base/vec3.h"
 #include "tests/unit/test_folder.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +102,27 @@ static void alloc_gives_zeroed_aligned_memory_and_refuses_overflow(void **state)
     assert_null(v);
     assert_non_null(strstr(err.msg, "pairs"));
     assert_int_equal(KILN_ALLOC(&v, UINT64_C(1) << 58, "pairs", &err), KILN_E_NOMEM);
+}
+
+/* Pages that reach out of the array belong to others as well, and stay as they are. */
+static void a_populated_array_has_its_pages(void **state)
+{
+    enum { PAGE = 4096, PAGES = 64 };
+    unsigned char there[PAGES], *at;
+    (void)state;
+    at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(at, PAGE, MADV_POPULATE_WRITE) != 0) skip(); /* before Linux 5.14 */
+    errno = 7;
+    kiln_memory_populate(at + PAGE + 1, (PAGES - 2) * PAGE);
+    assert_int_equal(errno, 7);
+    assert_int_equal(mincore(at, PAGES * PAGE, there), 0);
+    for (int i = 0; i < PAGES; i++) assert_int_equal(there[i] & 1, i != 1 && i != PAGES - 1);
+#else
+    (void)there;
+#endif
+    assert_int_equal(munmap(at, PAGES * PAGE), 0);
 }
 
 static void a_buffer_keeps_what_was_put_across_growth(void **state)
@@ -420,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_sentence_too_long_is_cut_and_stays_a_string),
         cmocka_unit_test(exit_codes_are_those_of_the_contract),
         cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
+        cmocka_unit_test(a_populated_array_has_its_pages),
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
         cmocka_unit_test(texts_stay_where_they_are),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
