@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,6 +124,27 @@ static void a_populated_array_has_its_pages(void **state)
     (void)there;
 #endif
     assert_int_equal(munmap(at, PAGES * PAGE), 0);
+}
+
+/* mremap moves no range of which a part alone has asked for large pages; realloc copies then. */
+static void a_large_array_grows_without_being_copied(void **state)
+{
+    enum { BYTES = 64 << 20, FAULTS_MOST = BYTES / 4096 / 4 };
+    struct rusage before, after;
+    unsigned char *data, *more;
+    kiln_error err;
+    (void)state;
+    assert_int_equal(KILN_ALLOC_UNSET(&data, BYTES, "a large array", &err), KILN_OK);
+    memset(data, 1, BYTES);
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    more = realloc(data, BYTES + BYTES / 2);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_non_null(more);
+    assert_true(more[0] == 1 && more[BYTES - 1] == 1);
+#if defined(__GLIBC__) && !defined(KILN_ADDRESS_SANITIZER)
+    assert_true(after.ru_minflt - before.ru_minflt < FAULTS_MOST);
+#endif
+    free(more);
 }
 
 static void a_buffer_keeps_what_was_put_across_growth(void **state)
@@ -444,6 +466,7 @@ int main(void)
         cmocka_unit_test(exit_codes_are_those_of_the_contract),
         cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
         cmocka_unit_test(a_populated_array_has_its_pages),
+        cmocka_unit_test(a_large_array_grows_without_being_copied),
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
         cmocka_unit_test(texts_stay_where_they_are),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
