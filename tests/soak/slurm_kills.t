@@ -14,7 +14,8 @@ options=(--max 512 --devices cpu --threads 1)
 must 0 "$KILN_BIN/kiln" pipeline "$SCENE" --out "$KILN_TMP/home" "${options[@]}"
 digest "$KILN_TMP/home/manifest.db" >"$KILN_TMP/home.digest"
 export XDG_STATE_HOME=$KILN_TMP/state
-slurm_start "$KILN_TMP/cluster" MaxArraySize=4 PreemptType=preempt/partition_prio PreemptMode=REQUEUE \
+# A host that other work keeps busy is not down.
+slurm_start "$KILN_TMP/cluster" SlurmdTimeout=300 MaxArraySize=4 PreemptType=preempt/partition_prio PreemptMode=REQUEUE \
     'PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE MaxTime=INFINITE State=UP' \
     'PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP'
 wanted=${SLURM_KILLS:-200} bakes=0 alone=0 again=0 held=0 parts=0
@@ -51,6 +52,7 @@ while [ "$(kills)" -lt "$wanted" ]; do
         [ -z "$(of_bake PENDING,RUNNING,COMPLETING,REQUEUED)" ] || continue
         must 0 on_hosts --status
         ! grep -q '^finished$' "$KILN_TMP/out" || { ended=yes; break; }
+        grep -q '^no job is left' "$KILN_TMP/out" || continue # squeue did not answer
         # The job between two rounds was killed: that is said, and what to do.
         says '^no job is left.*(same kiln slurm|job [0-9]+ .*(nothing says why|unknown|cancelled)|ended with exit code|was killed)'
         again=$((again + 1))
