@@ -19,6 +19,12 @@ kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what
 kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC_UNSET(ptr, count, what, err) kiln_alloc_unset((void **)(ptr), (count), sizeof **(ptr), (what), (err))
 
+/* Asks for large pages inside a large array, as kiln_alloc does for its own. Call it before the array is written. */
+void kiln_memory_use_large_pages(void *data, size_t bytes);
+/* Makes the pages of a large array at once, which is cheaper than one by one as they are written. For arrays of which each byte is
+ * written soon, by few threads. Does nothing where the kernel cannot. */
+void kiln_memory_populate(void *data, size_t bytes);
+
 /* Sets from which size on freed memory goes back to the system at once instead of staying in malloc's arenas. share: bytes that
  * this process may take. Call it between two pieces of work, while no other thread runs. */
 void kiln_memory_tidy(uint64_t share);

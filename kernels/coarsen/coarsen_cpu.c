@@ -303,8 +303,8 @@ static void start_heap(coarsen_state *s, uint64_t max_members)
     s->n_heap = 0;
     /* Candidates are as the search has left them, live slots all of them: nothing is written that another slot reads. */
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
-    for (uint32_t slot = 0; slot < s->n; slot++)
-        if (s->into[slot] == slot) find_best(s, slot, max_members);
+    for (uint64_t slot = 0; slot < s->n; slot++)
+        if (s->into[slot] == slot) find_best(s, (uint32_t)slot, max_members);
     for (uint32_t slot = 0; slot < s->n; slot++) {
         s->place[slot] = COARSEN_NONE;
         if (s->into[slot] != slot) continue;
@@ -372,12 +372,12 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in)
     const uint32_t rest = (uint32_t)kiln_coarsen_colours(in->sh_degree) - 3;
     memset(s->colours, 0, in->n * s->stride * sizeof *s->colours);
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
-    for (uint32_t slot = 0; slot < in->n; slot++) {
-        float *colours = s->colours + (uint64_t)slot * s->stride;
-        load_node(&s->nodes[slot], in, slot);
+    for (uint64_t slot = 0; slot < in->n; slot++) {
+        float *colours = s->colours + slot * s->stride;
+        load_node(&s->nodes[slot], in, (uint32_t)slot);
         for (uint64_t c = 0; c < 3; c++) colours[c] = in->sh0[c * in->n + slot];
         for (uint64_t c = 0; c < rest; c++) colours[3 + c] = in->shN[c * in->n + slot];
-        s->into[slot] = slot;
+        s->into[slot] = (uint32_t)slot;
         s->version[slot] = 0;
     }
     s->n_live = in->n;

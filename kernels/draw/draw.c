@@ -28,8 +28,10 @@ static void gathered_release(gathered *g)
 static bool grow_one(void **array, uint64_t capacity, size_t elem)
 {
     void *more = capacity <= SIZE_MAX / elem ? realloc(*array, (size_t)capacity * elem) : NULL;
-    if (more) *array = more;
-    return more != NULL;
+    if (!more) return false;
+    kiln_memory_use_large_pages(more, (size_t)capacity * elem);
+    *array = more;
+    return true;
 }
 
 static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)

@@ -77,6 +77,7 @@ static kiln_status take_plane(uint64_t bytes, unsigned char **out, kiln_error *e
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return kiln_fail(err, KILN_E_NOMEM, "no room for a decoded plane: %llu bytes", (unsigned long long)bytes);
+    kiln_memory_use_large_pages(pages, (size_t)bytes);
     *out = pages;
     return KILN_OK;
 }
@@ -157,12 +158,19 @@ static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, ki
     return KILN_OK;
 }
 
+/* On the thread that calls: several make the pages of their planes at the same time. */
+static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry *e, kiln_error *err)
+{
+    kiln_memory_populate(e->data, (size_t)e->bytes);
+    return kiln_plane_read(m, chunk, p->name, e->data, (size_t)e->bytes, err);
+}
+
 static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
                         kiln_error *err)
 {
     make_room(c, p->data.raw_bytes, chunk);
     KILN_TRY(add(c, p, out, err));
-    const kiln_status st = kiln_plane_read(m, chunk, p->name, (*out)->data, (size_t)p->data.raw_bytes, err);
+    const kiln_status st = read_plane(m, chunk, p, *out, err);
     if (st != KILN_OK) drop(c, *out);
     return st;
 }
@@ -219,8 +227,7 @@ static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const
     for (uint32_t i = 0; i < n_jobs; i++) {
         const job *j = &jobs[i];
         kiln_error why = {0};
-        const kiln_status one =
-            kiln_plane_read(m[omp_get_thread_num()], j->chunk, j->plane->name, j->e->data, (size_t)j->e->bytes, &why);
+        const kiln_status one = read_plane(m[omp_get_thread_num()], j->chunk, j->plane, j->e, &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_plane_cache)
         {

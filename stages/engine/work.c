@@ -31,6 +31,7 @@ double kiln_work_knn(double rows) { return NS * KNN_ROW * rows; }
 double kiln_work_prune(double rows, double views) { return NS * rows * (PRUNE_ROW + PRUNE_ROW_VIEW * views); }
 double kiln_work_chunk(double rows) { return NS * CHUNK_ROW * rows; }
 double kiln_work_tiles(double rows, double cameras) { return NS * TILES_ROW_CAMERA * rows * cameras; }
+double kiln_work_count(double rows) { return NS * PRUNE_ROW_VIEW * rows; }
 double kiln_work_decode(double rows) { return NS * DECODED_ROW * rows; }
 
 double kiln_work_picture(double rows, double pixels, double pairs, bool photo)

@@ -26,6 +26,8 @@ double kiln_work_chunk(double rows);
 double kiln_work_tiles(double rows, double cameras);
 /* A picture of `rows` Gaussians that the camera may see, of which `pairs` are listed in tiles, without decoding them. */
 double kiln_work_picture(double rows, double pixels, double pairs, bool photo);
+/* Counts the pairs of views; rows: those that each view may see, of all views together. */
+double kiln_work_count(double rows);
 /* Decodes the planes of so many rows. Each worker that draws does this once. */
 double kiln_work_decode(double rows);
 

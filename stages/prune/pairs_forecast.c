@@ -128,11 +128,7 @@ static bool is_long(const kiln_pruning *p)
 }
 
 /* Of one thread; the same on all hosts. */
-static double pairs_s(const kiln_pruning *p)
-{
-    const double rows = (double)p->input->count;
-    return kiln_work_prune(rows, p->n_views) - kiln_work_prune(rows, 0);
-}
+static double pairs_s(const kiln_pruning *p) { return kiln_work_count((double)p->input->count * p->n_views); }
 
 kiln_status kiln_pruning_predict(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {

@@ -5,6 +5,7 @@
 
 #include "base/minmax.h"
 #include "schema/units_find.h"
+#include "stages/engine/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -295,7 +296,11 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_status st;
     kiln_unit *units = NULL;
     kiln_tiles_unit *payloads = NULL;
-    for (uint32_t i = 0; i < b->n_jobs; i++) add_most(b, &b->jobs[i]);
+    double rows = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        add_most(b, &b->jobs[i]);
+        rows += (double)b->jobs[i].rows;
+    }
     foresee_tables(r, b);
     KILN_GO(KILN_ALLOC(&units, b->n_jobs, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, b->n_jobs, "units", err));
@@ -318,7 +323,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->n_outputs = 1;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
-    kiln_run_shares_planning(r, true); /* as much to project as a table is */
+    kiln_run_shares_planning(r, kiln_work_is_round(kiln_work_count(rows)));
     st = kiln_run_units(r, "counting pairs", units, b->n_jobs, err);
     kiln_run_shares_planning(r, false);
     KILN_GO(st);

@@ -10,6 +10,7 @@ must 0 "$KILN_BIN/kiln" pipeline "it's a scene" --out one --stages import,knn,pr
 mkdir bin
 cat >bin/kiln-tiles <<E1
 #!/bin/sh
+export KILN_ROUND_S=0 # counting is a round, too
 case "\$*" in *--shard*) echo "\$CUDA_VISIBLE_DEVICES" >>'$KILN_TMP/gpus' ;; esac
 case " \$* " in *' --shard 2/3 '*) [ ! -e '$KILN_TMP/deadly' ] || kill -KILL \$\$ ;; esac
 exec '$KILN_BIN/kiln-tiles' "\$@"

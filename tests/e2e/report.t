@@ -168,11 +168,13 @@ has "$T/lod.html" '1 camera is farther away than the maps reach'
 
 # tasks of several hosts stand in the time line, each list of units on each host
 cp "$M" "$T/hosts.db"
+export KILN_ROUND_S=0
 must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --plan --tasks 2
 for round in 1 2; do
     for i in 1 2; do must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --shard $i/2 --part "$T/parts"; done
     must 0 kiln tiles "$T/hosts.db" --profile gsplat-1.6 --gather "$T/parts"
 done
+unset KILN_ROUND_S
 [ "$(python3 -c 'import json, socket, sqlite3, sys; print({json.loads(c)["host"] for c, in sqlite3.connect(sys.argv[1]).execute("SELECT counters FROM run")} == {socket.gethostname()})' "$T/hosts.db")" = True ] || fail 'a run does not say on which host it was'
 python3 - "$T/hosts.db" <<'PY' || fail 'cannot name the hosts'
 import sqlite3, sys

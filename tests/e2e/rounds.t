@@ -185,6 +185,8 @@ round() {
 }
 cp u.db w.db
 cp u.db net.db
+cp u.db short.db
+export KILN_ROUND_S=0 # counting is worth a round, as in a large scene
 must 0 kiln tiles u.db --plan --tasks 4 --json
 [ "$(number round.what)" = "counting pairs" ] || fail "the first round is $(number round.what)"
 round
@@ -192,6 +194,10 @@ round
 round
 [ "$(number status)" = done ] && [ "$(number round)" = None ] || fail "the last gather says $(cat out)"
 same t.db u.db
+unset KILN_ROUND_S
+# counting that takes less than a round costs is the plan's
+must 0 kiln tiles short.db --plan --tasks 4 --json
+[ "$(number round.what)" = "tile tables" ] && [ "$(number units.done)" = 3 ] || fail "the plan of a small scene says $(cat out)"
 
 # import: the plan makes the manifest and stores hashes and scan, so that a task reads its own blocks alone
 mkdir -p i/images && cp s/cameras.json i && head -c $((131072 * 32)) s/scene.splat >i/scene.splat && python3 - <<'EOF' || fail "scene with a photo"
@@ -295,6 +301,7 @@ export KILN_NETWORK_FS=$PWD/net
 must 74 kiln tiles net/m.db
 must 2 kiln tiles net/m.db --plan
 said "scratch-dir"
+export KILN_ROUND_S=0
 must 0 kiln tiles net/m.db --plan --tasks 2 --scratch-dir local
 for i in 1 2; do
     for task in 1 2; do must 0 kiln tiles net/m.db --shard $task/2 --part net/parts; done
@@ -308,6 +315,7 @@ for i in 1 2; do
     fi
     must 0 kiln tiles net/m.db --gather net/parts --no-compute --remove-parts --scratch-dir local
 done
+unset KILN_ROUND_S
 [ "$(ls net | tr '\n' ' ')" = "m.db parts " ] && [ -z "$(ls net/parts)$(ls local)" ] || fail "left: $(ls net net/parts local)"
 # what a plan leaves for its tasks is beside the manifest, not beside the copy that its workers read
 mv k.db net/k.db
@@ -327,6 +335,7 @@ kiln verify net/new/i.db >/dev/null || fail "verify"
 
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
 kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"
+export KILN_ROUND_S=0
 must 0 kiln tiles v.db --plan
 must 7 env KILN_FAULT='unit=pairs of *1*:exit' "$KILN_BIN/kiln-tiles" v.db --shard 1/1 --part failed
 must 0 env KILN_FAULT='unit=pairs of *1*:exit' "$KILN_BIN/kiln-tiles" v.db --gather failed --json

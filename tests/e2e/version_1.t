@@ -55,12 +55,14 @@ done
 # a plan for other hosts writes, too
 fresh
 prune_again
+export KILN_ROUND_S=0
 must 0 kiln tiles "$db" --profile gsplat-1.6 --plan --tasks 2
 [ "$(version)" = 2 ] || fail "planning leaves version $(version)"
 for round in 1 2; do
     for i in 1 2; do must 0 kiln tiles "$db" --profile gsplat-1.6 --shard $i/2 --part "$KILN_TMP/parts.$round"; done
     must 0 kiln tiles "$db" --profile gsplat-1.6 --gather "$KILN_TMP/parts.$round"
 done
+unset KILN_ROUND_S
 must 0 kiln verify "$db"
 [ "$(digest "$db" | grep -c '^table cam.*:gsplat-1.6:')" = 2 ] || fail "no tables of the other profile"
 

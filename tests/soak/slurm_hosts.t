@@ -12,6 +12,7 @@ scene=$KILN_TMP/demo out=$KILN_TMP/hosts
 kiln generate demo "$scene" >/dev/null || fail "generate"
 must 0 "$KILN_BIN/kiln" pipeline "$scene" --out "$KILN_TMP/home" --devices cpu
 export XDG_STATE_HOME=$KILN_TMP/state
+export KILN_ROUND_S=0 # counting pairs is a round of its own, as in a large scene
 slurm_start_two "$KILN_TMP/cluster"
 mkdir "$out" "$KILN_TMP/local"
 on_hosts() { KILN_NETWORK_FS=$out "$KILN_BIN/kiln" slurm "$scene" --out "$out" --devices cpu --threads 1 --scratch-dir "$KILN_TMP/local" "$@"; }

@@ -9,12 +9,15 @@
 #include "base/vec3.h"
 #include "tests/unit/test_folder.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +103,48 @@ static void alloc_gives_zeroed_aligned_memory_and_refuses_overflow(void **state)
     assert_null(v);
     assert_non_null(strstr(err.msg, "pairs"));
     assert_int_equal(KILN_ALLOC(&v, UINT64_C(1) << 58, "pairs", &err), KILN_E_NOMEM);
+}
+
+/* Pages that reach out of the array belong to others as well, and stay as they are. */
+static void a_populated_array_has_its_pages(void **state)
+{
+    enum { PAGE = 4096, PAGES = 64 };
+    unsigned char there[PAGES], *at;
+    (void)state;
+    at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(at, PAGE, MADV_POPULATE_WRITE) != 0) skip(); /* before Linux 5.14 */
+    errno = 7;
+    kiln_memory_populate(at + PAGE + 1, (PAGES - 2) * PAGE);
+    assert_int_equal(errno, 7);
+    assert_int_equal(mincore(at, PAGES * PAGE, there), 0);
+    for (int i = 0; i < PAGES; i++) assert_int_equal(there[i] & 1, i != 1 && i != PAGES - 1);
+#else
+    (void)there;
+#endif
+    assert_int_equal(munmap(at, PAGES * PAGE), 0);
+}
+
+/* mremap moves no range of which a part alone has asked for large pages; realloc copies then. */
+static void a_large_array_grows_without_being_copied(void **state)
+{
+    enum { BYTES = 64 << 20, FAULTS_MOST = BYTES / 4096 / 4 };
+    struct rusage before, after;
+    unsigned char *data, *more;
+    kiln_error err;
+    (void)state;
+    assert_int_equal(KILN_ALLOC_UNSET(&data, BYTES, "a large array", &err), KILN_OK);
+    memset(data, 1, BYTES);
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    more = realloc(data, BYTES + BYTES / 2);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_non_null(more);
+    assert_true(more[0] == 1 && more[BYTES - 1] == 1);
+#if defined(__GLIBC__) && !defined(KILN_ADDRESS_SANITIZER)
+    assert_true(after.ru_minflt - before.ru_minflt < FAULTS_MOST);
+#endif
+    free(more);
 }
 
 static void a_buffer_keeps_what_was_put_across_growth(void **state)
@@ -420,6 +465,8 @@ int main(void)
         cmocka_unit_test(a_sentence_too_long_is_cut_and_stays_a_string),
         cmocka_unit_test(exit_codes_are_those_of_the_contract),
         cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
+        cmocka_unit_test(a_populated_array_has_its_pages),
+        cmocka_unit_test(a_large_array_grows_without_being_copied),
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
         cmocka_unit_test(texts_stay_where_they_are),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
