@@ -64,7 +64,8 @@ static void check_dataset(const kiln_dataset *d)
 /* Texts by what they say, the rest by its bytes. */
 static void check_same_camera(kiln_camera a, const kiln_camera *b)
 {
-    HOLDS(strcmp(a.photo, b->photo) == 0 && strcmp(a.mask, b->mask) == 0);
+    HOLDS(strcmp(a.name, b->name) == 0 && strcmp(a.photo, b->photo) == 0 && strcmp(a.mask, b->mask) == 0);
+    a.name = b->name;
     a.photo = b->photo;
     a.mask = b->mask;
     HOLDS(memcmp(&a, b, sizeof a) == 0);
