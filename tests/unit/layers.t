@@ -45,5 +45,5 @@ hits=$(grep -nE '[^<]"\$\{?(CC|CXX)(:-[a-z+]*)?\}?" ' tests/*/*.{t,sh} | grep -v
 headers=({base,schema,kernels,stages}/**/*.h)
 flags='-std=c11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-const-variable -fsyntax-only -x c'
 # shellcheck disable=SC2086
-printf '%s\0' "${headers[@]}" | xargs -0 -n 1 -P "$(nproc)" ${CC:-gcc} $flags || { echo 'a header does not compile alone'; bad=1; }
+printf '%s\0' "${headers[@]}" | xargs -0 -n 16 -P "$(nproc)" ${CC:-gcc} $flags || { echo 'a header does not compile alone'; bad=1; }
 exit $bad

@@ -4,7 +4,7 @@
 #define DEVICE_STAGE kiln_stage_prune
 #include "tests/unit/device_stage.h"
 
-enum { ROWS = 140000, VIEWS = 5 };
+enum { ROWS = 40000, VIEWS = 5 };
 
 static char right[4096]; /* digest of prune on the CPU */
 
