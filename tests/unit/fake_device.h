@@ -9,6 +9,7 @@
 #ifndef KILN_TESTS_FAKE_DEVICE_H
 #define KILN_TESTS_FAKE_DEVICE_H
 
+#include "base/memory.h"
 #include "kernels/arrays.h"
 #include "kernels/device.h"
 #include "kernels/violation.h"
@@ -114,6 +115,7 @@ static void fake_ballast(int64_t change)
     if (!at) {
         at = mmap(NULL, fake.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(at != MAP_FAILED);
+        kiln_memory_use_large_pages(at, fake.room);
     }
     if (change < 0 && (uint64_t)-change <= bytes)
         assert_int_equal(madvise(at + (bytes + (uint64_t)change) / 4096 * 4096, (uint64_t)-change, MADV_DONTNEED), 0);

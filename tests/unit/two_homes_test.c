@@ -12,7 +12,7 @@ static char right[4096]; /* digest of prune on the CPU */
 static int be_it(int argc, char **argv)
 {
     const char *stage = getenv("STAGE");
-    fake.room = 512 * MIB;
+    fake.room = 64 * MIB;
     return kiln_program_main(stage && !strcmp(stage, "chunk") ? &kiln_stage_chunk : &kiln_stage_prune, argc, argv);
 }
 
@@ -43,7 +43,7 @@ static void prune(const char *words)
 {
     char got[4096], line[256];
     (void)snprintf(line, sizeof line, "--min-opacity=0.3 %s", words);
-    run_stage(line, 512 * MIB, got);
+    run_stage(line, 64 * MIB, got);
     assert_string_equal(got, right);
 }
 
@@ -80,7 +80,7 @@ static void all_threads_pack(void **state)
     (void)state;
     char got[4096];
     assert_int_equal(setenv("STAGE", "chunk", 1), 0);
-    run_stage("--layer=source --max=2048 --devices=1 --threads=4", 512 * MIB, got);
+    run_stage("--layer=source --max=2048 --devices=1 --threads=4", 64 * MIB, got);
     assert_true(device_says("cpu"));
     assert_int_equal(units_on("fake"), 0);
     assert_int_equal(started(), 4);
