@@ -34,6 +34,7 @@ void kiln_loss_release(kiln_loss *l)
 {
     free(l->cameras);
     free(l->psnr);
+    kiln_texts_release(&l->names);
     l->cameras = NULL;
     l->psnr = NULL;
 }
@@ -61,13 +62,12 @@ typedef struct {
 static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
     choice *k = context;
-    (void)err;
     if (k->met++ != k->taken * k->all / k->l->n) return KILN_OK;
     if (k->taken == k->l->n) return KILN_OK;
     kiln_camera *to = &k->l->cameras[k->taken++];
     *to = *c;
-    to->name = to->photo = to->mask = ""; /* they last as long as the row is read */
-    return KILN_OK;
+    to->photo = to->mask = ""; /* they last as long as the row is read */
+    return kiln_texts_add(&k->l->names, c->name, &to->name, err);
 }
 
 static kiln_status choose_cameras(kiln_manifest *m, kiln_loss *l, kiln_error *err)

@@ -14,6 +14,7 @@ typedef struct {
     uint32_t most;   /* cameras to draw; evenly among those of the bake, by name */
     double min_psnr; /* NAN: none is asked for */
     kiln_camera *cameras;
+    kiln_texts names; /* theirs */
     double *psnr; /* [n]; INFINITY: the pictures are equal */
     uint32_t n;
 } kiln_loss;
