@@ -43,7 +43,8 @@ typedef struct {
 } kiln_level_eye;
 /* Of the sites in its picture: their distance, and their share of all, at least KILN_LEVEL_SHARE_LEAST: what reaches into a picture
  * may have its sites beside it. Where none is in it, nothing tells how much reaches in: KILN_LEVEL_SHARE_UNKNOWN of all, from their
- * distance. (With the least, ten rows of a background that stood before the camera cost a hundredth of what they were.) */
+ * distance. (With the least, ten background
+ * rows right before a camera were counted at a hundredth of their true error.) */
 typedef struct {
     double distance, share;
 } kiln_level_sight;

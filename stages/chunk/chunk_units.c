@@ -189,8 +189,9 @@ static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n,
     while (k->n_readers < *n && (st = kiln_worker_reader(w, &k->readers[k->n_readers], &why)) == KILN_OK) k->n_readers++;
     if (st == KILN_OK) return KILN_OK;
     if (st != KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
+    const unsigned wanted = *n;
     *n = (k->n_readers + 1) / 2;
-    kiln_chat("%u connections instead of %u: %s", *n, threads, why.msg);
+    kiln_chat("%u connections instead of %u: %s", *n, wanted, why.msg);
     close_readers(k, *n);
     return KILN_OK;
 }

@@ -556,7 +556,8 @@ static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands
     return KILN_OK;
 }
 
-/* Export runs in a job that makes the commands once more: then there is a scene. */
+/* keep_origin asks the manifest of this moment. A job that imports and exports, because no round lies between, has none yet and
+ * exports absolute positions. */
 static kiln_status copy_commands(kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
 {
     (void)snprintf(out->out, sizeof out->out, "%s", b->out);

@@ -165,9 +165,9 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, bool keeps, a
 {
     static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     double *right = a->r, *down = a->r + 3, *forward = a->r + 6;
+    *a = (aim){.share = 1, .border = KILN_LOD_BORDER, .eye = eye_of(v, g->q->near_m)};
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
     const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
-    *a = (aim){.share = 1, .border = KILN_LOD_BORDER, .eye = eye_of(v, g->q->near_m)};
     a->among = g->sites.n > 0 && (away < radius || kiln_level_sites_around(&g->sites, &v->centre, 1));
     if (keeps && g->sites.n > 0 && (a->among || away < NEAR * fmax(radius, g->q->near_m))) {
         keep_view(g, v, a);

@@ -78,6 +78,12 @@ static void clear_made(kiln_render_made *made)
     } texts[] = {TEXT(unit.camera), TEXT(unit.photo),      TEXT(unit.mask), TEXT(unit.picture),
                  TEXT(unit.depth),  TEXT(unit.frame.path), TEXT(relative)}; /* in their order */
 #undef TEXT
+#define BEFORE(a, b) (offsetof(kiln_render_made, a) < offsetof(kiln_render_made, b))
+    _Static_assert(BEFORE(unit.camera, unit.photo) && BEFORE(unit.photo, unit.mask) && BEFORE(unit.mask, unit.picture) &&
+                       BEFORE(unit.picture, unit.depth) && BEFORE(unit.depth, unit.frame.path) &&
+                       BEFORE(unit.frame.path, relative) && BEFORE(relative, looked_at),
+                   "the texts of kiln_render_made have another order: put them into it here, too");
+#undef BEFORE
     char *const bytes = (char *)made;
     size_t from = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -286,7 +286,7 @@ int main(int argc, char **argv)
     }
     mutation m = {.path = argv[1], .random = strtoull(argv[2], NULL, 0), .victims = argv[3]};
     const unsigned n = chance(&m, 80) ? 1 : chance(&m, 80) ? 2 : 4;
-    /* The first mutations of a session go through all kinds of changes twice, as not every bake has something for each; chance
+    /* The first mutations of a run go through all kinds of changes twice, as not every bake has something for each; chance
      * alone would take hundreds to come to all. */
     const uint64_t number = strtoull(argv[4], NULL, 10);
     bool done = make_one(&m, number < 2 * N_CHANGES ? number % N_CHANGES : N_CHANGES);

@@ -387,6 +387,27 @@ static void views_are_spread_over_those_that_see_the_node(void **state)
     free(a);
 }
 
+/* From afar a view looks at the middle of the node, wherever its camera looks. */
+static void where_a_camera_looks_does_not_show(void **state)
+{
+    node_rows *a = random_rows(2000, 1.0f, 7), *b = thinned(a, 2);
+    kiln_lod_errors first = {0};
+    (void)state;
+    for (int k = 0; k < 3; k++) { /* pitched by 0, 0.1 and 0.2; the node stays in the picture */
+        const double c = cos(0.1 * k), s = sin(0.1 * k);
+        kiln_camera camera = camera_at(0, 0, -10, "train");
+        memcpy(camera.r, (const double[]){1, 0, 0, 0, c, -s, 0, s, c}, sizeof camera.r);
+        memcpy(camera.t, (const double[]){0, -10 * s, 10 * c}, sizeof camera.t);
+        const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
+        const kiln_lod_errors e = measure(&q, &a->rows, &b->rows, 1);
+        if (k == 0) first = e;
+        assert_int_equal(e.first_step, first.first_step);
+        for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabsf(e.at[0][i] - first.at[0][i]) <= 1e-4f * first.at[0][i]);
+    }
+    free(a);
+    free(b);
+}
+
 static void without_cameras_nothing_is_measured(void **state)
 {
     node_rows *a = random_rows(20, 1, 1);
@@ -600,6 +621,7 @@ int main(void)
         cmocka_unit_test(memory_is_as_predicted),
         cmocka_unit_test(cameras_of_the_training_split_measure),
         cmocka_unit_test(views_are_spread_over_those_that_see_the_node),
+        cmocka_unit_test(where_a_camera_looks_does_not_show),
         cmocka_unit_test(without_cameras_nothing_is_measured),
         cmocka_unit_test(parts_stand_for_the_picture),
         cmocka_unit_test(a_camera_that_looks_away_measures_from_outside),
