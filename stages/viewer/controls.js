@@ -11,7 +11,7 @@ const CIRCLE = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowD
 export class Controls {
     // world: {up, centre, radius}; moved() is called whenever a person moves the camera.
     constructor(view, world, moved) {
-        Object.assign(this, { view, moved, look: false, keys: new Set(), pointers: new Map() });
+        Object.assign(this, { view, moved, look: false, keys: new Map(), pointers: new Map() });
         this.setWorld(world);
         const canvas = view.canvas;
         canvas.addEventListener('pointerdown', (e) => this.down(e));
@@ -129,25 +129,35 @@ export class Controls {
 
     key(e, isDown) {
         if (!FLY[e.code] && !CIRCLE[e.code]) return;
-        if (!isDown) return void this.keys.delete(e.code);
+        const held = this.keys.get(e.code);
+        if (!isDown) {
+            if (held) held.until = e.timeStamp;
+            return;
+        }
         if (e.ctrlKey || e.metaKey || e.altKey) return;
         e.preventDefault();
         this.fast = e.shiftKey;
-        this.keys.add(e.code);
-        if (!this.walking) this.walk(performance.now());
+        if (!held || held.until) this.keys.set(e.code, { since: e.timeStamp, until: 0 });
+        if (!this.isWalking) this.walk();
     }
 
-    // Moves for as long as keys are held.
-    walk(last) {
-        this.walking = this.keys.size > 0;
-        if (!this.walking) return;
+    // Moves for as long as each key was held since the last picture. A key that is tapped while a slow picture is drawn counts as well: by the
+    // time of the next one it has been released.
+    walk() {
+        this.isWalking = this.keys.size > 0;
+        if (!this.isWalking) return;
         requestAnimationFrame((now) => {
-            const seconds = Math.min(Math.max(now - last, 1) / 1000, 0.1), step = seconds * this.pace * KEY_SPEED * (this.fast ? 4 : 1);
-            const sum = (of, axis) => [...this.keys].reduce((total, code) => total + (of[code]?.[axis] ?? 0), 0);
-            const move = [0, 1, 2].map((axis) => sum(FLY, axis) * step), turn = [0, 1].map((axis) => sum(CIRCLE, axis) * seconds * KEY_TURN);
+            const move = [0, 0, 0], turn = [0, 0];
+            for (const [code, held] of this.keys) {
+                const seconds = Math.min(Math.max((held.until || now) - held.since, 1) / 1000, 0.1), step = seconds * this.pace * KEY_SPEED * (this.fast ? 4 : 1);
+                FLY[code]?.forEach((way, axis) => { move[axis] += way * step; });
+                CIRCLE[code]?.forEach((way, axis) => { turn[axis] += way * seconds * KEY_TURN; });
+                if (held.until) this.keys.delete(code);
+                else held.since = now;
+            }
             if (move.some(Boolean)) this.shift(...move);
             if (turn.some(Boolean)) this.turn(this.look ? turn[0] : -turn[0], this.look ? turn[1] : -turn[1]);
-            this.walk(now);
+            this.walk();
         });
     }
 }

@@ -49,7 +49,7 @@ export async function openScene(root) {
             cameras: () => scene.cameras,
             centre: () => scene.centre,
             aim: (shot) => controls.aim(shot),
-            settled: () => view.settled(() => Boolean(mesh?.isInitialized)),
+            settled: () => view.settled(() => Boolean(mesh?.isInitialized) && !controls.isWalking),
             bare: (on = true) => root.classList.toggle('bare', on),
         };
         frame.say('Reading the scene \u2026');

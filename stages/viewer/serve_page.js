@@ -27,7 +27,7 @@ class ServePage {
         window.splatView = {
             aim: (shot) => this.person(() => this.controls.aim(shot)),
             goTo: (i) => this.goTo(i),
-            settled: () => this.view.settled(() => this.stream.isWhole()),
+            settled: () => this.view.settled(() => this.stream.isWhole() && !this.controls.isWalking),
             get view() { return page.view; },
             get stream() { return page.stream; },
             bare: (on = true) => root.classList.toggle('bare', on),
