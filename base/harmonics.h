@@ -1,11 +1,13 @@
-/* harmonics -- how many coefficients spherical harmonics have. In base, because kernels, schema and stages all size arrays by it,
- * and no one of them may include the other two. */
+/* harmonics -- how many coefficients spherical harmonics have, and the first of them. In base, because kernels, schema and stages
+ * all size arrays by it, and no one of them may include the other two. */
 #ifndef KILN_BASE_HARMONICS_H
 #define KILN_BASE_HARMONICS_H
 
 #include "base/hd.h"
 
 #include <stdint.h>
+
+#define KILN_SH_C0_F64 0.28209479177387814 /* 1 / (2 sqrt pi), Y_0^0 */
 
 /* Coefficients above degree 0 of one colour channel: 0, 3, 8, 15, 24. degree: at most 4. */
 static inline KILN_HD uint32_t kiln_sh_coefficients(uint32_t degree) { return (degree + 1) * (degree + 1) - 1; }

@@ -60,6 +60,16 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
     return take(out, count, elem, what, &bytes, err);
 }
 
+kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err)
+{
+    if (n & (n - 1)) return KILN_OK;
+    const size_t room = n ? (size_t)n * 2 : 1;
+    void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, room * elem);
+    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", room, what);
+    *array = p;
+    return KILN_OK;
+}
+
 /* Each page saves a trap. On a virtual machine whose page tables the host shadows a new page costs 7 us instead of 13 (2026-11-30):
  * fresh processes, such as tasks of a round, spend a third of their time there. */
 void kiln_memory_populate(void *data, size_t bytes)

@@ -19,6 +19,10 @@ kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what
 kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC_UNSET(ptr, count, what, err) kiln_alloc_unset((void **)(ptr), (count), sizeof **(ptr), (what), (err))
 
+/* Room for one element more behind n: an array whose room is the next power of two of its count. *array is owned by the
+ * caller and freed with free. */
+kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
+
 /* Asks for large pages inside a large array, as kiln_alloc does for its own. Call it before the array is written. */
 void kiln_memory_use_large_pages(void *data, size_t bytes);
 /* Makes the pages of a large array at once, which is cheaper than one by one as they are written. For arrays of which each byte is

@@ -229,7 +229,7 @@ kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, vo
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
 enum { KILN_CAMERA_PARAMS = 16, KILN_CAMERA_NAME = 1025 }; /* room for the longest name */
 typedef struct {
-    const char *name; /* shorter than KILN_CAMERA_NAME. Others own it, as photo and mask */
+    const char *name;  /* shorter than KILN_CAMERA_NAME. Others own it, as photo and mask */
     double r[9], t[3]; /* cam_from_world, row-major; x right, y down, z forward; world as in the source (origin not subtracted) */
     uint32_t width, height;
     double fx, fy, cx, cy; /* pixels; centre of the first pixel at 0.5 */

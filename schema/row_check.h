@@ -20,11 +20,13 @@ KILN_C_BEGIN
 enum {
     KILN_PICTURE_SIDE_MAX = 1 << 20, /* pixels of a camera's width or height; import's limit too */
     KILN_CHUNK_COUNT_MAX = 65536,    /* rows of a block or chunk: a tile table numbers them with 16 bits */
+    KILN_BLOCK_ROWS = 65536,         /* source rows of a block; the last of a file may have fewer */
     KILN_LAYER_DEGREE_MAX = 8,
     KILN_ERROR_STEP_MOST = 1000, /* size of the exponent of an error's first footprint */
 };
 #define KILN_LAYER_COUNT_MAX (UINT32_MAX - 1) /* rows of a layer: 2^32 - 2 */
-#define KILN_PLANE_LOG_SCALE_MAX 88.0f        /* exp of it is finite */
+#define KILN_LOG_SCALE_MIN (-87.0f)           /* exp of it is a normal number: lower ones are stored as this */
+#define KILN_LOG_SCALE_MAX 88.0f              /* exp of it is finite */
 
 /* Names that lead nowhere, sizes from 1 to 2^20, a rotation, positive focal lengths, finite numbers. */
 kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err) KILN_MUST_CHECK;

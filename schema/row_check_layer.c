@@ -336,7 +336,7 @@ kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, cons
         return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %g at element %" PRIu64, c->name, p->name,
                          (double)((const float *)data)[at], at);
     }
-    if (strcmp(p->name, "log_scales") == 0 && any_above(data, all, KILN_PLANE_LOG_SCALE_MAX)) violation = "a log scale above 88";
+    if (strcmp(p->name, "log_scales") == 0 && any_above(data, all, KILN_LOG_SCALE_MAX)) violation = "a log scale above 88";
     if (strcmp(p->name, "quats") == 0 && any_zero_quaternion(data, n)) violation = "a rotation of zero";
     if (strcmp(p->name, "source_row") == 0 && any_row_above(data, n)) violation = "a source row above 2^32 - 2";
     if (strcmp(p->name, "source_last") == 0 && any_row_above(data, n)) violation = "a source row above 2^32 - 2";

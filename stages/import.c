@@ -35,7 +35,7 @@ static kiln_hasher *begin_key(kiln_run *r, const kiln_import_result *i)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_text(h, "name", i->data.name);
-    kiln_key_text(h, "root", i->data.root);
+    kiln_key_text(h, "root", i->data.set.root);
     kiln_key_text(h, "rows", i->data.rows_path);
     kiln_key_text(h, "reader", i->data.reader ? i->data.reader->name : "");
     for (uint32_t k = 1; k < i->n_parts; k++) {
@@ -63,8 +63,8 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
     }
     if (i->data.antialiased) kiln_key_u64(h, "antialiased", 1);
     if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1); /* was not looked at once */
-    if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
-    if (i->data.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
+    if (i->data.set.split_later) kiln_key_text(h, "split", i->data.set.split_rule);
+    if (i->data.set.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
     return kiln_key_end(h);
 }
 
@@ -89,8 +89,8 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
 {
     double lo[3], hi[3];
-    i->cameras = i->data.cameras;
-    i->n_cameras = i->data.n_cameras;
+    i->cameras = i->data.set.cameras;
+    i->n_cameras = i->data.set.n_cameras;
     if (i->n_cameras > 0 || i->counts.kept == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&i->orbit, KILN_ORBIT_CAMERAS, "cameras", err));
     for (int a = 0; a < 3; a++) {
@@ -217,8 +217,8 @@ static void foresee(kiln_run *r, const kiln_import_result *i)
 static void expect_work(kiln_run *r, const kiln_import_result *i)
 {
     enum { ORBIT_PIXELS = 1280 * 720 }; /* of a camera that import makes */
-    const uint32_t n_orbit = i->data.n_cameras ? 0 : KILN_ORBIT_CAMERAS;
-    kiln_work_scene s = {.cameras = (double)(i->data.n_cameras + n_orbit), .pixels = (double)n_orbit * ORBIT_PIXELS};
+    const uint32_t n_orbit = i->data.set.n_cameras ? 0 : KILN_ORBIT_CAMERAS;
+    kiln_work_scene s = {.cameras = (double)(i->data.set.n_cameras + n_orbit), .pixels = (double)n_orbit * ORBIT_PIXELS};
     kiln_source_info *info = NULL;
     kiln_error unread;
     bool known = KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK;
@@ -228,7 +228,8 @@ static void expect_work(kiln_run *r, const kiln_import_result *i)
         s.rows += (double)info->n_rows;
     }
     free(info);
-    for (uint32_t c = 0; c < i->data.n_cameras; c++) s.pixels += (double)i->data.cameras[c].width * i->data.cameras[c].height;
+    for (uint32_t c = 0; c < i->data.set.n_cameras; c++)
+        s.pixels += (double)i->data.set.cameras[c].width * i->data.set.cameras[c].height;
     if (!known) return;
     kiln_run_expect_work(r, kiln_work_import(s.rows));
     kiln_run_expect_later(r, kiln_work_later(&s));
@@ -240,7 +241,8 @@ static kiln_status plan_parts(kiln_import_result *i, kiln_error *err)
     kiln_similarity move;
     i->move = kiln_import_given.move;
     kiln_similarity_of_move(&i->move, &move);
-    for (uint32_t c = 0; c < i->data.n_cameras; c++) kiln_similarity_pose(&move, i->data.cameras[c].r, i->data.cameras[c].t);
+    for (uint32_t c = 0; c < i->data.set.n_cameras; c++)
+        kiln_similarity_pose(&move, i->data.set.cameras[c].r, i->data.set.cameras[c].t);
     return kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err);
 }
 
@@ -249,10 +251,10 @@ static void warn_of_world(const kiln_import_result *i)
 {
     const kiln_dataset *d = &i->data;
     if (strcmp(i->scan.info.writer, "nerfstudio") != 0 || i->scan.info.kind != KILN_SCENE_SPLATS || d->has_dataparser) return;
-    if (d->n_cameras > 0 && d->world != KILN_WORLD_OF_ROWS)
+    if (d->set.n_cameras > 0 && d->set.world != KILN_WORLD_OF_ROWS)
         kiln_warn("the Gaussians are of nerfstudio, which trains in a world of its own; if the cameras do not fit, copy "
                   "dataparser_transforms.json from the folder of the training to '%s'",
-                  d->root);
+                  d->set.root);
 }
 
 /* Two scenes may share a manifest by mistake, as x.ply and x.splat do in the folder x.bake; a folder's next file is
@@ -262,8 +264,9 @@ static kiln_status warn_of_replaced(kiln_manifest *m, const kiln_import_result *
     kiln_scene *was;
     KILN_TRY(KILN_ALLOC(&was, 1, "a scene", err));
     kiln_status st = kiln_scene_get(m, was, err);
-    const size_t n = strlen(i->data.root);
-    const bool of_folder = i->data.is_folder && strncmp(was->source_path, i->data.root, n) == 0 && was->source_path[n] == '/';
+    const size_t n = strlen(i->data.set.root);
+    const bool of_folder =
+        i->data.set.is_folder && strncmp(was->source_path, i->data.set.root, n) == 0 && was->source_path[n] == '/';
     if (st == KILN_OK && was->source_path[0] && i->n_parts > 0 && strcmp(was->source_path, i->parts[0].path) != 0 && !of_folder)
         kiln_warn("'%s' was made from '%.1000s', which '%.1000s' replaces; to keep both name another one (kiln pipeline: --out)",
                   kiln_manifest_path(m), was->source_path, i->parts[0].path);
@@ -289,7 +292,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         st = finish_fresh(r, &sources, err);
         goto done;
     }
-    KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
+    KILN_GO(kiln_pinholes_set(&i->data.set, kiln_import_given.undistort_blank, err));
     if (kiln_run_manifest(r)) KILN_GO(warn_of_replaced(kiln_run_manifest(r), i, err));
     if (kiln_run_manifest(r)) expect_work(r, i);
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
@@ -355,9 +358,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */
     if (kiln_run_manifest(r) && !kiln_run_reset(r)) KILN_GO(get_choice(kiln_run_manifest(r), stays, err));
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
-    kiln_lenses_count(&i->data, kiln_import_given.ignore_distortion);
+    kiln_lenses_count(&i->data.set, kiln_import_given.ignore_distortion);
     if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */
-        KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
+        KILN_GO(kiln_pinholes_set(&i->data.set, kiln_import_given.undistort_blank, err));
         st = kiln_undistorted_write(r, &i->data, kiln_import_given.write_undistorted,
                                     (kiln_undistort_filter)kiln_import_given.undistort_filter, err);
         goto done;

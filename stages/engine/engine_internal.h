@@ -269,7 +269,7 @@ typedef struct {
     kiln_worker_process workers[KILN_SLOTS_MAX]; /* with GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;                          /* slots that have been used so far */
     bool greeted;                                /* at least one worker could open its device */
-    bool ahead; /* opened by kiln_run_open_ahead, for a list that has not come yet */
+    bool ahead;                                  /* opened by kiln_run_open_ahead, for a list that has not come yet */
 } kiln_home;
 enum { KILN_HOMES = 2 };
 /* Returns the device of a slot: borrowed. */

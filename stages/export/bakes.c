@@ -3,7 +3,7 @@
 
 #include "stages/export/chunk_choice.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/join.h"
+#include "stages/select/up_axis.h"
 
 #include <errno.h>
 #include <stdio.h>

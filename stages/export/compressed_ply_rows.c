@@ -2,9 +2,10 @@
  * them apart. */
 #include "stages/export/compressed_ply_rows.h"
 
+#include "base/harmonics.h"
+
 #include "kernels/math/real64.h"
 #include "stages/export/linear.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -87,7 +88,7 @@ uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n
                 moved += kept != s;
                 h->log_scale[c] = kept;
                 h->position[c] = p->means[c * p->n + row + i];
-                h->colour[c] = (float)((double)p->sh0[c * p->n + row + i] * KILN_SH_C0 + 0.5);
+                h->colour[c] = (float)((double)p->sh0[c * p->n + row + i] * KILN_SH_C0_F64 + 0.5);
             }
             for (uint64_t c = 0; c < 4; c++) q[c] = p->quats[c * p->n + row + i];
             h->rotation = pack_rotation(q);

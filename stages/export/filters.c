@@ -5,7 +5,6 @@
 #include "base/harmonics.h"
 #include "base/option.h"
 #include "kernels/math/real64.h"
-#include "stages/import/ply/ply_columns.h"
 #include "stages/import/text_numbers.h"
 
 #include <math.h>
@@ -261,7 +260,7 @@ static double in_plane_units(double v, unit in)
 {
     if (in == OPACITY) return v >= 1 ? HUGE_VAL : kiln_log_f64(v / (1 - v));
     if (in == LENGTH) return kiln_log_f64(v);
-    if (in == COLOUR) return (v - 0.5) / KILN_SH_C0;
+    if (in == COLOUR) return (v - 0.5) / KILN_SH_C0_F64;
     return v;
 }
 

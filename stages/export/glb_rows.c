@@ -2,10 +2,10 @@
  * the next component fills them. */
 #include "stages/export/glb_rows.h"
 
+#include "base/harmonics.h"
 #include "base/minmax.h"
 #include "kernels/math/real64.h"
 #include "stages/export/glb_layout.h"
-#include "stages/import/ply/ply_columns.h"
 #include "stages/import/turn.h"
 
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void place_colours(const kiln_glb_tables *t, const kiln_glb_rows *r, uint
 {
     for (uint64_t i = 0; i < r->n; i++) {
         for (uint32_t c = 0; c < 3; c++) {
-            const float v = (r->sh0[c * r->n + i] * (float)KILN_SH_C0 + 0.5f) * LEVELS;
+            const float v = (r->sh0[c * r->n + i] * (float)KILN_SH_C0_F64 + 0.5f) * LEVELS;
             out[4 * i + c] = t->linear[(int32_t)((v < 0 ? 0 : v > LEVELS ? LEVELS : v) + 0.5f)];
         }
         out[4 * i + 3] = (uint8_t)(int32_t)(r->alphas[i] * 255.0f + 0.5f);

@@ -1,8 +1,9 @@
 /* linear -- see the header. Loops without branches on values, which the compiler makes vectors of. */
 #include "stages/export/linear.h"
 
+#include "base/harmonics.h"
+
 #include "kernels/math/real.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,7 +76,7 @@ uint64_t kiln_colour_codes(uint64_t n, const float *sh0, uint8_t *codes)
     uint32_t clamped = 0;
 #pragma omp simd reduction(+ : clamped)
     for (uint64_t i = 0; i < n; i++) {
-        const float c = (float)((double)sh0[i] * KILN_SH_C0 + 0.5) * 255.0f;
+        const float c = (float)((double)sh0[i] * KILN_SH_C0_F64 + 0.5) * 255.0f;
         clamped += c < -0.5f || c > 255.5f;
         codes[i] = (uint8_t)(int32_t)((c < 0 ? 0 : c > 255 ? 255 : c) + 0.5f);
     }

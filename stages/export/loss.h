@@ -15,7 +15,7 @@ typedef struct {
     double min_psnr; /* NAN: none is asked for */
     kiln_camera *cameras;
     kiln_texts names; /* theirs */
-    double *psnr; /* [n]; INFINITY: the pictures are equal */
+    double *psnr;     /* [n]; INFINITY: the pictures are equal */
     uint32_t n;
 } kiln_loss;
 void kiln_loss_release(kiln_loss *l);

@@ -2,6 +2,7 @@
  * value of every type exactly. */
 #include "stages/export/ply_table.h"
 
+#include "base/harmonics.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static bool still_means(const kiln_ply_table *f, const kiln_ply_column *c, doubl
     if (c->kept_always) return true;
     if (c->role == KILN_ROLE_MEAN) return (float)(kept - f->origin[c->component]) == now;
     if (c->role != KILN_ROLE_RGB) return (float)kept == now;
-    if (f->splats) return (float)(((double)(float)kept / unit - 0.5) / KILN_SH_C0) == now;
+    if (f->splats) return (float)(((double)(float)kept / unit - 0.5) / KILN_SH_C0_F64) == now;
     return (float)kept / (float)unit == now;
 }
 
@@ -74,7 +75,7 @@ static double present_value(const kiln_ply_table *f, const kiln_ply_column *c, f
 {
     double unit = (double)kiln_ply_colour_unit(c->type);
     if (c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0) return (double)now + f->origin[c->component];
-    if (c->role == KILN_ROLE_RGB) return (f->splats ? (double)now * KILN_SH_C0 + 0.5 : (double)now) * unit;
+    if (c->role == KILN_ROLE_RGB) return (f->splats ? (double)now * KILN_SH_C0_F64 + 0.5 : (double)now) * unit;
     return (double)now;
 }
 

@@ -1,8 +1,9 @@
 /* splat_rows -- see the header. Column by column over tiles whose rows stay in the cache. */
 #include "stages/export/splat_rows.h"
 
+#include "base/harmonics.h"
+
 #include "stages/export/linear.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,7 +31,7 @@ static void pack_colours(const float *sh0, uint64_t n, unsigned char *to, kiln_s
     int32_t codes[TILE], beyond = 0;
 #pragma omp simd reduction(+ : beyond)
     for (uint64_t i = 0; i < n; i++) {
-        double u = ((double)sh0[i] * KILN_SH_C0 + 0.5) * 255.0 + 0.5;
+        double u = ((double)sh0[i] * KILN_SH_C0_F64 + 0.5) * 255.0 + 0.5;
         beyond += !(u >= 0 && u < 256.0);
         u = u > 0 ? u : 0;
         codes[i] = (int32_t)(u < 255.0 ? u : 255.0);

@@ -21,7 +21,7 @@
 #include "base/vec3.h"
 #include "kernels/math/real64.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/cameras/orbit.h"
+#include "stages/select/up_axis.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/vec3.h"
 #include "kernels/math/ellipsoid_math.h"
-#include "stages/import/cameras/orbit.h"
+#include "stages/select/up_axis.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -43,7 +43,8 @@ static bool lay(const kiln_level_eye *e, const kiln_level_sites *s, uint32_t i, 
     if (!(at[2] > e->near_m)) return false;
     const double x = (at[0] / at[2] - e->left) / wide, y = (at[1] / at[2] - e->top) / high;
     const double half = (reach > least ? reach : least) / at[2];
-    if (!(x + half / wide >= 0 && x - half / wide <= 1 && y + half / high >= 0 && y - half / high <= 1)) return false; /* or no number */
+    if (!(x + half / wide >= 0 && x - half / wide <= 1 && y + half / high >= 0 && y - half / high <= 1))
+        return false; /* or no number */
     const double depth2 = off[0] * off[0] + off[1] * off[1] + off[2] * off[2];
     out->depth = sqrt(depth2);
     out->deep = DEEP * (reach > least ? reach : least);

@@ -8,11 +8,11 @@
  * on a picture of KILN_HIDING_SIDE x KILN_HIDING_SIDE cells, from front to back. Of a site that part is seen that all sites of
  * other leaves let through which lie before it as a whole: of one surface none hides its neighbour. An inner node has the mean of
  * the leaves below, as heavy as they are in the picture. A node that was drawn alone stood before black; to a camera within a
- * scene that fills its picture, what shows through looks more like it. Both count by how much of the picture is of other nodes: the root, which is all
- * of it, counts in full.
+ * scene that fills its picture, what shows through looks more like it. Both count by how much of the picture is of other nodes: the
+ * root, which is all of it, counts in full.
  *
- * Pure: doubles of + - * / and sqrt, in an order that depends on the tree and the view alone. Memory: 130 bytes a site, 4 KiB a leaf in the
- * picture.
+ * Pure: doubles of + - * / and sqrt, in an order that depends on the tree and the view alone. Memory: 130 bytes a site, 4 KiB a
+ * leaf in the picture.
  */
 #ifndef KILN_STAGES_LEVEL_HIDING_H
 #define KILN_STAGES_LEVEL_HIDING_H

@@ -1,9 +1,10 @@
 /* codes -- see the header. */
 #include "stages/import/codes.h"
 
+#include "base/harmonics.h"
+
 #include "kernels/math/real.h"
 #include "kernels/math/real64.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ void kiln_code_logits(float table[256])
 
 void kiln_code_colours(float table[256])
 {
-    for (int b = 0; b < 256; b++) table[b] = (float)(((double)b / 255.0 - 0.5) / KILN_SH_C0);
+    for (int b = 0; b < 256; b++) table[b] = (float)(((double)b / 255.0 - 0.5) / KILN_SH_C0_F64);
 }
 
 /* ln(m 2^e) = 2 artanh(t) + e ln 2 with t = (m - 1) / (m + 1), m in [2/3, 4/3), so |t| <= 1/5: its series to t^13, in double. What

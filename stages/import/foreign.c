@@ -14,7 +14,6 @@
 #include "stages/import/foreign.h"
 
 #include "base/quote.h"
-#include "stages/import/reader.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

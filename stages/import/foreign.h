@@ -18,6 +18,11 @@ typedef enum {
     KILN_FOREIGN_CAMERAS, /* holds cameras */
 } kiln_foreign_role;
 
+enum {
+    KILN_PROBE_BYTES = 4096,    /* of the beginning of a file, by which its kind is known */
+    KILN_CLAIM_BY_CONTENT = 80, /* a score from here on: it is a file of that kind, damaged or not */
+};
+
 typedef struct kiln_foreign kiln_foreign; /* a row */
 
 /* What a file is by its first bytes (head[len]), else by its suffix; NULL: none of these. *score: how sure that is, as a reader's

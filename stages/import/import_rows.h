@@ -3,6 +3,7 @@
 #define KILN_STAGES_IMPORT_ROWS_H
 
 #include "kernels/similarity/similarity.h"
+#include "schema/row_check.h"
 #include "stages/import/reader.h"
 
 #include <jansson.h>
@@ -43,8 +44,6 @@ typedef struct {
 
 #define KILN_LOGIT_LOW (-6.92657709f) /* logit(0.25 / 255) */
 #define KILN_LOGIT_HIGH 6.92657709f   /* logit(254.75 / 255) */
-#define KILN_LOG_SCALE_MIN (-87.0f)
-#define KILN_LOG_SCALE_MAX 88.0f
 
 typedef struct {
     uint64_t n;            /* rows that stay */

@@ -8,6 +8,7 @@
 #include "stages/engine/meaning.h"
 #include "stages/import/activation.h"
 #include "stages/import/dataset/findings.h"
+#include "stages/select/up_axis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,7 +78,7 @@ kiln_axis kiln_import_up(const kiln_import_result *i)
 {
     kiln_axis axis;
     kiln_similarity move;
-    const char *text = i->up ? i->up : i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis;
+    const char *text = i->up ? i->up : i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.set.up_axis;
     (void)snprintf(axis.text, sizeof axis.text, "%s", text);
     kiln_similarity_of_move(&i->move, &move);
     if (!i->up && is_turned(&i->move)) kiln_turn_axis(&move, axis.text, sizeof axis.text);
@@ -99,10 +100,10 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     s->rows_dropped = i->counts.read - i->counts.kept;
     s->sh_degree = info->sh_degree;
     s->antialiased = info->antialiased;
-    memcpy(s->frame, i->data.frame, sizeof s->frame);
+    memcpy(s->frame, i->data.set.frame, sizeof s->frame);
     const kiln_axis up = kiln_import_up(i);
     memcpy(s->up_axis, up.text, sizeof s->up_axis);
-    memcpy(s->transforms, i->data.transforms, sizeof s->transforms);
+    memcpy(s->transforms, i->data.set.transforms, sizeof s->transforms);
     KILN_TRY(kiln_join_transforms(i->parts, i->n_parts, &i->move, s->transforms, sizeof s->transforms, err));
     memcpy(s->origin, i->scan.origin, sizeof s->origin);
     s->has_root = i->counts.kept > 0;
@@ -259,10 +260,10 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(report_points(i, report, err));
     KILN_TRY(put_count(report, "cameras", i->n_cameras, err));
     KILN_TRY(put(report, "synthetic_cameras", json_boolean(i->orbit != NULL), err));
-    KILN_TRY(put_count(report, "frames_read", i->data.frames_read, err));
-    KILN_TRY(put_count(report, "frames_dropped", i->data.frames_dropped, err));
-    KILN_TRY(put_count(report, "images_read", i->data.frames_read, err)); /* COLMAP's word for a frame */
-    KILN_TRY(put_count(report, "images_dropped", i->data.frames_dropped, err));
+    KILN_TRY(put_count(report, "frames_read", i->data.set.frames_read, err));
+    KILN_TRY(put_count(report, "frames_dropped", i->data.set.frames_dropped, err));
+    KILN_TRY(put_count(report, "images_read", i->data.set.frames_read, err)); /* COLMAP's word for a frame */
+    KILN_TRY(put_count(report, "images_dropped", i->data.set.frames_dropped, err));
     KILN_TRY(kiln_findings_json(&i->data, report, err));
     const char *activated = kiln_activation_noted(i->scan.info.notes);
     if (activated) KILN_TRY(kiln_meaning_put(report, err, "%s", activated));

@@ -207,9 +207,9 @@ done:
 
 static bool is_blender(const kiln_dataset *d)
 {
-    for (uint32_t i = 0; i < d->n_findings; i++)
-        if (d->findings[i].used && strcmp(d->findings[i].role, "cameras") == 0 &&
-            strncmp(kiln_path_base(d->findings[i].path), "transforms_", 11) == 0)
+    for (uint32_t i = 0; i < d->set.n_findings; i++)
+        if (d->set.findings[i].used && strcmp(d->set.findings[i].role, "cameras") == 0 &&
+            strncmp(kiln_path_base(d->set.findings[i].path), "transforms_", 11) == 0)
             return true;
     return false;
 }
@@ -218,7 +218,7 @@ static bool is_blender(const kiln_dataset *d)
 static void plan_without_rows(kiln_import_result *i)
 {
     memset(&i->scan, 0, sizeof i->scan);
-    i->random = kiln_import_given.random_points > 0 && i->data.n_cameras > 0;
+    i->random = kiln_import_given.random_points > 0 && i->data.set.n_cameras > 0;
     if (i->random) {
         i->scan.info.kind = KILN_SCENE_POINTS;
         i->scan.info.n_rows = kiln_import_given.random_points;
@@ -226,17 +226,17 @@ static void plan_without_rows(kiln_import_result *i)
         i->scan.n_blocks = (kiln_import_given.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
         return;
     }
-    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N to start from", i->data.root,
-              i->data.n_cameras, i->data.n_cameras == 1 ? "" : "s");
+    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N to start from", i->data.set.root,
+              i->data.set.n_cameras, i->data.set.n_cameras == 1 ? "" : "s");
 }
 
 kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
 {
     if (i->n_parts) KILN_TRY(run_scan(r, i, s, offsets, err));
     if (i->scan.info.n_rows == 0) {
-        if (i->data.n_cameras == 0)
+        if (i->data.set.n_cameras == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
-                             i->data.root);
+                             i->data.set.root);
         plan_without_rows(i);
     } else if (kiln_import_given.random_points) {
         kiln_say("--random-points is not needed: '%s' has rows", i->data.rows_path);
@@ -344,7 +344,7 @@ static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sour
     double box[6] = {0};
     kiln_hash content = {{0}};
     const kiln_part *p = NULL;
-    if (i->random) kiln_random_box(i->data.cameras, i->data.n_cameras, is_blender(&i->data), box);
+    if (i->random) kiln_random_box(i->data.set.cameras, i->data.set.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         const kiln_part *now = i->random ? NULL : kiln_part_of_block(i->parts, i->n_parts, b);
         if (now && now != p) content = content_hash(now, s);

@@ -4,16 +4,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/cameras/orbit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void kiln_similarity_of_move(const kiln_move *m, kiln_similarity *out)
-{
-    kiln_similarity_of_degrees(m->translate, m->rotate, m->scale, out);
-}
 
 static const kiln_move nothing = {.scale = 1};
 
@@ -203,23 +197,6 @@ void kiln_join_say(const kiln_part *parts, uint32_t n)
     }
 }
 
-void kiln_move_text(const kiln_move *m, char *out, size_t room)
-{
-    const struct {
-        const char *word;
-        const double *v;
-    } turns[] = {{"rotate", m->rotate}, {"translate", m->translate}};
-    size_t used = 0;
-    out[0] = '\0';
-    if (m->scale != 1) used = (size_t)snprintf(out, room, "scale %.10g", m->scale);
-    for (size_t k = 0; k < 2 && used < room; k++) {
-        const double *v = turns[k].v;
-        if (v[0] == 0 && v[1] == 0 && v[2] == 0) continue;
-        used +=
-            (size_t)snprintf(out + used, room - used, "%s%s %.10g,%.10g,%.10g", used ? ", " : "", turns[k].word, v[0], v[1], v[2]);
-    }
-}
-
 void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *all)
 {
     char text[KILN_MOVE_TEXT];
@@ -270,39 +247,6 @@ kiln_status kiln_join_transforms(const kiln_part *parts, uint32_t n, const kiln_
     return KILN_OK;
 }
 
-static bool triple(const json_t *o, const char *name, double v[3])
-{
-    const json_t *list = json_object_get(o, name);
-    for (size_t k = 0; k < 3; k++) v[k] = json_number_value(json_array_get(list, k));
-    return json_array_size(list) == 3;
-}
-
-bool kiln_move_of_json(const json_t *o, kiln_move *out)
-{
-    out->scale = json_number_value(json_object_get(o, "scale"));
-    return triple(o, "translate", out->translate) && triple(o, "rotate", out->rotate) && out->scale > 0;
-}
-
-kiln_status kiln_transforms_moves(const char *text, kiln_similarity *out, kiln_error *err)
-{
-    json_t *list = NULL;
-    const json_t *o;
-    size_t k;
-    kiln_similarity_identity(out);
-    if (!*text) return KILN_OK;
-    KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the scene's transforms", &list, NULL, err));
-    json_array_foreach(list, k, o)
-    {
-        kiln_move m;
-        kiln_similarity next;
-        if (json_object_get(o, "file") || !kiln_move_of_json(o, &m)) continue;
-        kiln_similarity_of_move(&m, &next);
-        kiln_similarity_compose(&next, out, out);
-    }
-    json_decref(list);
-    return KILN_OK;
-}
-
 json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details)
 {
     json_t *list = json_array();
@@ -319,18 +263,4 @@ json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details)
         }
     }
     return list;
-}
-
-void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t room)
-{
-    double up[3], turned[3];
-    if (!axis[0]) return;
-    kiln_up_vector(axis, up);
-    for (int i = 0; i < 3; i++) turned[i] = s->r[3 * i] * up[0] + s->r[3 * i + 1] * up[1] + s->r[3 * i + 2] * up[2] + 0.0;
-    for (int i = 0; i < 3; i++)
-        if (turned[i] == 1 || turned[i] == -1) {
-            snprintf(axis, room, "%s%c", turned[i] < 0 ? "-" : "", "xyz"[i]);
-            return;
-        }
-    snprintf(axis, room, "%.9g %.9g %.9g", turned[0], turned[1], turned[2]);
 }

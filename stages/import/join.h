@@ -46,26 +46,15 @@ kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_pa
 kiln_status kiln_join(kiln_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err) KILN_MUST_CHECK;
 /* Says which columns are zeros. */
 void kiln_join_say(const kiln_part *parts, uint32_t n);
-enum { KILN_MOVE_TEXT = 160 };
-/* "scale 2, rotate 0,90,0, translate 1,0,0", in the order in which they are done; what does nothing is left out. */
-void kiln_move_text(const kiln_move *m, char *out, size_t room);
 /* Says what is moved: files by themselves, and all. */
 void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *all);
 const kiln_part *kiln_part_of_block(const kiln_part *parts, uint32_t n, uint64_t block);
-void kiln_similarity_of_move(const kiln_move *m, kiln_similarity *out);
 
 /* The scene's transforms, a JSON array, with what was done to rows and cameras behind it: {"translate", "rotate", "scale"} of all,
  * with "file" of one file alone: its place in the scene's list of files. KILN_E_INPUT: there is no room for so many. */
 kiln_status kiln_join_transforms(const kiln_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
                                  kiln_error *err) KILN_MUST_CHECK;
-/* One entry of them, of all or of a file. False: it is another one, as of a camera file. */
-bool kiln_move_of_json(const json_t *o, kiln_move *out);
-/* What such transforms moved all by; the identity where they say nothing of that. Entries of single files and of camera files do
- * not count. KILN_E_NOMEM alone. */
-kiln_status kiln_transforms_moves(const char *text, kiln_similarity *out, kiln_error *err) KILN_MUST_CHECK;
 /* [{"path", "format", "first_row", "rows", "sh_degree"}, ...]; without details: rows alone. NULL when memory is gone. */
 json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details);
-/* An axis as scene.up_axis has it, turned: a letter where it is one, else three numbers. "" stays. */
-void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t room);
 
 #endif

@@ -19,12 +19,14 @@
 
 #include "base/status.h"
 #include "schema/manifest.h"
+#include "schema/row_check.h"
+#include "stages/import/foreign.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_BLOCK_ROWS = 65536, KILN_EXTRAS_MAX = 256, KILN_PROBE_BYTES = 4096 };
+enum { KILN_EXTRAS_MAX = 256 };
 
 typedef enum {
     KILN_KEEP_ALWAYS,   /* a column that we do not know, or one that a dialect changes on the way in */
@@ -170,7 +172,6 @@ kiln_status kiln_source_look(const char *path, const kiln_read_options *options,
                              kiln_error *err) KILN_MUST_CHECK;
 /* How sure the reader that wins a file is of it, by its content and name alone: 0 (there is none) .. 100. */
 int kiln_source_claim(const char *path);
-enum { KILN_CLAIM_BY_CONTENT = 80 }; /* from here on it is its file, damaged or not */
 /* Calls add for each of its members. Those of a packed file are KILN_E_INPUT. */
 kiln_status kiln_source_members(const char *path, const kiln_read_options *options, kiln_member_fn *add, void *context,
                                 kiln_error *err) KILN_MUST_CHECK;

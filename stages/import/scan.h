@@ -41,10 +41,4 @@ kiln_status kiln_scan_sources(const kiln_worker *w, const kiln_scan_part *parts,
  * that exist. What they say of rows is compared with the file by whoever reads those. KILN_E_IO. */
 kiln_status kiln_scan_check(const kiln_scan *scans, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 
-/* XXH3-128 of a file's content, streamed; host memory that this takes for each thread. The hash goes over the bytes in their order,
- * so threads share the reading and take turns at hashing: each hashes the piece that it has just read. */
-enum { KILN_HASH_RAM = 2 << 20 };
-kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_hash_file_with(const char *path, unsigned threads, kiln_hash *out, kiln_error *err) KILN_MUST_CHECK;
-
 #endif

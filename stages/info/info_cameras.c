@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/import/cameras/cameras_list_text.h"
-#include "stages/import/join.h"
 #include "stages/products/product_guard.h"
+#include "stages/select/move.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/quote.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/join.h"
+#include "stages/select/move.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_ROWS = 64, SAMPLED = 1 << 16, FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */ };
+enum {
+    LEAST_ROWS = 64,
+    SAMPLED = 1 << 16,
+    FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */
+};
 
-/* The longest axes of the farthest tenth of the rows by those of the nearest quarter, medians: objects have 0.6 to 1.3, captures and
- * parts of them 2.8 to 10. */
+/* The longest axes of the farthest tenth of the rows by those of the nearest quarter, medians: objects have 0.6 to 1.3, captures
+ * and parts of them 2.8 to 10. */
 static const double coarser = 0.69314718; /* ln 2 */
 
 typedef struct {

@@ -2,8 +2,8 @@
  *
  * A scene without cameras has an orbit of our own around it. That judges an object, which is looked at from outside. It is no judge
  * of a scene with an interior: a capture's background hides what stands in the middle, and from outside all of it is small. Such a
- * scene is one whose rows lie close together beside the distance of the orbit, or are coarser the farther out they stand, as training
- * makes them of what is seen from within. People look at it from the middle, about.
+ * scene is one whose rows lie close together beside the distance of the orbit, or are coarser the farther out they stand, as
+ * training makes them of what is seen from within. People look at it from the middle, about.
  *
  * So the prominence of a row is (W / max(d^2, r^2))^(3/4): d is its distance from the middle, r the scene's central radius.
  *

@@ -19,8 +19,8 @@
  * from twice its radius and twice the near plane.
  *
  * Window. A picture holds the node up to 2.5 standard deviations of its Gaussians, but for the half per cent that reach farthest in
- * each direction: a few large ones would leave no pixels for the rest. Of a picture of more than KILN_LOD_WINDOW pixels across a few
- * parts are drawn, which stand for all of it (error_windows.h).
+ * each direction: a few large ones would leave no pixels for the rest. Of a picture of more than KILN_LOD_WINDOW pixels across a
+ * few parts are drawn, which stand for all of it (error_windows.h).
  *
  * Footprints are 2^(first_step + i), i = 0 .. KILN_LOD_STEPS - 1. The first is the largest power of two that is not above the
  * smallest footprint that any camera of the parent's choice has at the nearest point of the node's box, or the median of those that

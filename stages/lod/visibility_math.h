@@ -20,7 +20,8 @@ static inline double kiln_seen_area(const kiln_splat2d *s)
     return det > 0 && area > 0 && area < 0x1p100 ? area : 0;
 }
 
-/* The part of a normal distribution that lies below t standard deviations, within 2e-4 (Bowling et al. 2009); past 4: none or all. */
+/* The part of a normal distribution that lies below t standard deviations, within 2e-4 (Bowling et al. 2009); past 4: none or all.
+ */
 static inline double kiln_normal_below(double t)
 {
     if (!(t > -4 && t < 4)) return t > 0;
@@ -39,8 +40,8 @@ static inline double kiln_seen_inside(const kiln_splat2d *s, uint32_t width, uin
     return across > 0 && down > 0 ? across * down : 0;
 }
 
-/* kiln_seen_area with a third of the blur (0.3 pixels squared) taken off: at twice the size, at which levels are looked at too, blur is
- * less of what is drawn. */
+/* kiln_seen_area with a third of the blur (0.3 pixels squared) taken off: at twice the size, at which levels are looked at too,
+ * blur is less of what is drawn. */
 static inline double kiln_seen_bare_area(const kiln_splat2d *s)
 {
     const double a = (double)s->conic[0], b = (double)s->conic[1], c = (double)s->conic[2], det = a * c - b * b;

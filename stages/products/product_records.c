@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/scan.h"
+#include "stages/files/hash_file.h"
 #include "stages/products/product_mark.h"
 
 #include <ftw.h>

@@ -2,8 +2,8 @@
 #include "stages/prune/pruned_blocks.h"
 
 #include "base/memory.h"
+#include "schema/row_check.h"
 #include "stages/engine/run_layers.h"
-#include "stages/import/reader.h"
 
 #include <stddef.h>
 #include <stdio.h>

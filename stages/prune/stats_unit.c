@@ -4,11 +4,11 @@
  * It is the one unit of its list, so it takes all threads: several blocks are decoded at a time, as many as the cache of planes has
  * room for, then each thread counts whole blocks into a table of its own. Counting is a few integers a row, so it stays on the CPU
  * whatever the worker's device is. */
-#include "stages/import/reader.h"
 #include "stages/prune/prune_tally.h"
 #include "stages/prune/prune_units.h"
 
 #include "kernels/ops.h"
+#include "schema/row_check.h"
 
 #include <math.h>
 #include <omp.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
-#include "stages/import/scan.h"
+#include "stages/files/hash_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

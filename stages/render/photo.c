@@ -1,7 +1,7 @@
 /* photo -- see photo.h. */
 #include "stages/render/photo.h"
 
-#include "stages/import/scan.h"
+#include "stages/files/hash_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

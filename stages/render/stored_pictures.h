@@ -11,7 +11,8 @@ const kiln_source_file *kiln_render_source_at(const kiln_render_plan *s, const c
 void kiln_render_photo_key(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c);
 /* The key of all pictures. Without the device: a picture of either kind is good unless --devices names one. */
 kiln_hash kiln_pictures_key(kiln_run *r, const kiln_render_plan *s);
-/* Sets any_key of a job, which is what the key of all pictures has of it, and first_key. Call it while the texts of the job are there. */
+/* Sets any_key of a job, which is what the key of all pictures has of it, and first_key. Call it while the texts of the job are
+ * there. */
 void kiln_pictures_key_job(kiln_run *r, kiln_render_job *j);
 /* Says whether the last run had this key and all its files are as they were written. */
 kiln_status kiln_pictures_are_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, bool *fresh, kiln_error *err) KILN_MUST_CHECK;

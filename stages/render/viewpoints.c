@@ -8,7 +8,7 @@
 #include "stages/frame/view_request.h"
 #include "stages/image/image.h"
 #include "stages/import/cameras/pinholes.h"
-#include "stages/import/join.h"
+#include "stages/select/move.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@ void kiln_viewpoints_release(kiln_viewpoints *v)
 {
     free(v->cameras);
     kiln_texts_release(&v->names);
-    kiln_dataset_release(&v->file);
+    kiln_camera_set_release(&v->file);
     *v = (kiln_viewpoints){0};
 }
 
@@ -154,9 +154,9 @@ bool kiln_viewpoints_are_own(const kiln_viewpoint_options *o)
 /* A file that cannot be read is found before anything is drawn, or baked. */
 static kiln_status check_camera_file(const char *path, kiln_error *err)
 {
-    kiln_dataset file = {0};
+    kiln_camera_set file = {0};
     const kiln_status st = kiln_cameras_read(path, NULL, &file, err);
-    kiln_dataset_release(&file);
+    kiln_camera_set_release(&file);
     if (st != KILN_OK) kiln_note(err, "--cameras");
     return st;
 }
@@ -188,7 +188,7 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
 
 /* As import would have, by the options that it stored. */
-static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
+static kiln_status set_pinholes(kiln_manifest *m, kiln_camera_set *set, kiln_error *err)
 {
     kiln_parameter *p = NULL;
     uint32_t n = 0;
@@ -200,16 +200,16 @@ static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *e
         if (strcmp(p[i].name, "ignore-distortion") == 0) as_is = strcmp(p[i].value, "yes") == 0;
     }
     kiln_parameters_free(p, n);
-    kiln_lenses_count(d, as_is);
-    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, err);
+    kiln_lenses_count(set, as_is);
+    return kiln_pinholes_set(set, blank >= 0 && blank <= 1 ? blank : 0, err);
 }
 
 /* As import --cameras does: the file's poses are of the world before the scene was moved. */
-static kiln_status move_cameras(const kiln_scene *scene, kiln_dataset *d, kiln_error *err)
+static kiln_status move_cameras(const kiln_scene *scene, kiln_camera_set *set, kiln_error *err)
 {
     kiln_similarity move;
     KILN_TRY(kiln_transforms_moves(scene->transforms, &move, err));
-    for (uint32_t i = 0; i < d->n_cameras; i++) kiln_similarity_pose(&move, d->cameras[i].r, d->cameras[i].t);
+    for (uint32_t i = 0; i < set->n_cameras; i++) kiln_similarity_pose(&move, set->cameras[i].r, set->cameras[i].t);
     return KILN_OK;
 }
 

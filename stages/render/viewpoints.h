@@ -3,7 +3,7 @@
 #ifndef KILN_STAGES_RENDER_VIEWPOINTS_H
 #define KILN_STAGES_RENDER_VIEWPOINTS_H
 
-#include "stages/import/dataset/dataset.h"
+#include "stages/import/cameras/camera_set.h"
 #include "stages/render/render_units.h"
 
 /* The values of options, whose rows are in stages/render.c. */
@@ -20,7 +20,7 @@ typedef struct {
 
 /* What is drawn; the caller has set all to 0. */
 typedef struct {
-    kiln_dataset file;    /* of --cameras; released with the rest */
+    kiln_camera_set file; /* of --cameras; released with the rest */
     kiln_camera *cameras; /* [n], in the order of their names; owned */
     kiln_texts names;     /* of those that are made here */
     uint32_t n;

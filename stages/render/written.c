@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "schema/hash.h"
-#include "stages/import/scan.h"
+#include "stages/files/hash_file.h"
 
 #include <dirent.h>
 #include <string.h>

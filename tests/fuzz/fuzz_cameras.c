@@ -8,7 +8,7 @@
 #include "stages/import/colmap/colmap_visit.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
-#include "stages/import/dataset/dataset.h"
+#include "stages/import/cameras/camera_set.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void check_camera(const kiln_camera *c)
     check_rotation(c->r);
 }
 
-static void check_dataset(const kiln_dataset *d)
+static void check_dataset(const kiln_camera_set *d)
 {
     for (uint32_t i = 0; i < d->n_cameras; i++) {
         check_camera(&d->cameras[i]);
@@ -71,30 +71,33 @@ static void check_same_camera(kiln_camera a, const kiln_camera *b)
     HOLDS(memcmp(&a, b, sizeof a) == 0);
 }
 
-static void check_same(const kiln_dataset *a, const kiln_dataset *b)
+static void check_same(const kiln_camera_set *a, const kiln_camera_set *b)
 {
     HOLDS(a->n_cameras == b->n_cameras && a->frames_read == b->frames_read && a->frames_dropped == b->frames_dropped);
     for (uint32_t i = 0; i < a->n_cameras; i++) check_same_camera(a->cameras[i], &b->cameras[i]);
     HOLDS(strcmp(a->notes, b->notes) == 0 && strcmp(a->transforms, b->transforms) == 0);
 }
 
-typedef kiln_status read_fn(const char *path, kiln_dataset *d, kiln_error *err);
+typedef kiln_status read_fn(const char *path, kiln_camera_set *d, kiln_error *err);
 
-static kiln_status read_file(const char *path, kiln_dataset *d, kiln_error *err) { return kiln_cameras_read(path, NULL, d, err); }
+static kiln_status read_file(const char *path, kiln_camera_set *d, kiln_error *err)
+{
+    return kiln_cameras_read(path, NULL, d, err);
+}
 
 /* A COLMAP model in that very folder: looking for one in some 130 others, and for photos, takes ten times as long as reading it. */
-static kiln_status read_model(const char *path, kiln_dataset *d, kiln_error *err)
+static kiln_status read_model(const char *path, kiln_camera_set *d, kiln_error *err)
 {
-    kiln_camera_file f = {.d = d, .split = ""};
+    kiln_camera_file f = {.set = d, .split = ""};
     snprintf(f.path, sizeof f.path, "%s", path);
     KILN_TRY(kiln_cameras_colmap(&f, path, err));
-    return kiln_dataset_finish_cameras(d, err);
+    return kiln_camera_set_finish(d, err);
 }
 
 static void read_twice(const char *path, read_fn *read)
 {
     kiln_error err = {0}, why = {0};
-    kiln_dataset *d = calloc(2, sizeof *d);
+    kiln_camera_set *d = calloc(2, sizeof *d);
     HOLDS(d);
     const kiln_status st = read(path, &d[0], &err);
     HOLDS(read(path, &d[1], &why) == st && strcmp(err.msg, why.msg) == 0);
@@ -104,8 +107,8 @@ static void read_twice(const char *path, read_fn *read)
     } else {
         kiln_fuzz_refusal(st, &err);
     }
-    kiln_dataset_release(&d[0]);
-    kiln_dataset_release(&d[1]);
+    kiln_camera_set_release(&d[0]);
+    kiln_camera_set_release(&d[1]);
     free(d);
 }
 
@@ -130,26 +133,26 @@ void kiln_fuzz_cfg_args(const void *argument, const uint8_t *data, size_t size)
     (void)argument;
     HOLDS(d);
     (void)kiln_fuzz_file("inria", "cfg_args", data, size);
-    snprintf(d->root, sizeof d->root, "%s/inria", kiln_fuzz_folder());
+    snprintf(d->set.root, sizeof d->set.root, "%s/inria", kiln_fuzz_folder());
     const kiln_status st = kiln_cfg_args_read(d, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
-    HOLDS(!d->images[0] || kiln_name_is_safe(d->images, &why));
+    HOLDS(!d->set.images[0] || kiln_name_is_safe(d->set.images, &why));
     HOLDS(strlen(d->cfg_args) < sizeof d->cfg_args);
     kiln_dataset_release(d);
     free(d);
 }
 
 /* A data set without files: cameras of these names, one in each direction of the axes. */
-static kiln_dataset *some_cameras(void)
+static kiln_camera_set *some_cameras(void)
 {
     static const char *const names[] = {"a", "a.b", "left/a", "left/b", "right/b", "z/y/x"};
     kiln_error err = {0};
-    kiln_dataset *d = calloc(1, sizeof *d);
+    kiln_camera_set *d = calloc(1, sizeof *d);
     HOLDS(d);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         kiln_camera c = {.name = names[i], .width = 4, .height = 3, .fx = 5, .fy = 5, .cx = 2, .cy = 1.5, .t = {(double)i, 1, -2}};
         for (size_t k = 0; k < 3; k++) c.r[3 * k + (k + i) % 3] = 1;
-        HOLDS(kiln_dataset_add_camera(d, &c, &err) == KILN_OK);
+        HOLDS(kiln_camera_set_add(d, &c, &err) == KILN_OK);
     }
     snprintf(d->root, sizeof d->root, "%s/list", kiln_fuzz_folder());
     return d;
@@ -159,14 +162,14 @@ static kiln_dataset *some_cameras(void)
 void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t size)
 {
     kiln_error err = {0}, why = {0};
-    kiln_dataset *named = some_cameras(), *found = some_cameras();
+    kiln_camera_set *named = some_cameras(), *found = some_cameras();
     char path[400];
     (void)argument;
     snprintf(path, sizeof path, "%s", kiln_fuzz_file("list", "test.txt", data, size));
     named->split = (kiln_split){.kind = KILN_SPLIT_NAMES, .file = path};
     found->is_folder = true;
-    const kiln_status st = kiln_dataset_finish_cameras(named, &err);
-    HOLDS(kiln_dataset_finish_cameras(found, &why) == KILN_OK);
+    const kiln_status st = kiln_camera_set_finish(named, &err);
+    HOLDS(kiln_camera_set_finish(found, &why) == KILN_OK);
     check_dataset(found);
     if (st == KILN_OK) {
         check_same(named, found);
@@ -175,8 +178,8 @@ void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t siz
         kiln_fuzz_refusal(st, &err);
         HOLDS(found->n_sources == 0 && found->n_findings == 1);
     }
-    kiln_dataset_release(named);
-    kiln_dataset_release(found);
+    kiln_camera_set_release(named);
+    kiln_camera_set_release(found);
     free(named);
     free(found);
 }
@@ -184,22 +187,26 @@ void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t siz
 void kiln_fuzz_dataparser(const void *argument, const uint8_t *data, size_t size)
 {
     kiln_error err = {0};
-    kiln_dataset *d = some_cameras();
+    kiln_dataset *d = calloc(1, sizeof *d);
+    kiln_camera_set *set = some_cameras();
+    HOLDS(d);
+    d->set = *set;
+    free(set);
     (void)argument;
     const char *path = kiln_fuzz_file("list", "dataparser_transforms.json", data, size);
     const size_t folder = (size_t)(kiln_path_base(path) - path);
     snprintf(d->rows_path, sizeof d->rows_path, "%.*ssplat.ply", (int)folder, path);
     d->rows_kind = KILN_SCENE_SPLATS;
-    d->world = size % 2 ? KILN_WORLD_SAVED : KILN_WORLD_ORIGINAL;
-    memcpy(d->applied, (const double[12]){1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0}, sizeof d->applied);
-    d->applied_scale = 1;
+    d->set.world = size % 2 ? KILN_WORLD_SAVED : KILN_WORLD_ORIGINAL;
+    memcpy(d->set.applied, (const double[12]){1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0}, sizeof d->set.applied);
+    d->set.applied_scale = 1;
     const kiln_status st = kiln_dataparser_apply(d, false, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
-    for (uint32_t i = 0; i < d->n_cameras && st == KILN_OK; i++) {
-        all_finite(d->cameras[i].t, 3);
-        check_rotation(d->cameras[i].r);
+    for (uint32_t i = 0; i < d->set.n_cameras && st == KILN_OK; i++) {
+        all_finite(d->set.cameras[i].t, 3);
+        check_rotation(d->set.cameras[i].r);
     }
-    HOLDS(st != KILN_OK || (d->n_findings == 1 && d->findings[0].used && d->n_sources == 1));
+    HOLDS(st != KILN_OK || (d->set.n_findings == 1 && d->set.findings[0].used && d->set.n_sources == 1));
     kiln_dataset_release(d);
     free(d);
 }

@@ -58,13 +58,13 @@ void kiln_fuzz_training_marks(const void *argument, const uint8_t *data, size_t 
     char value[64];
     HOLDS(d);
     (void)kiln_fuzz_file("marks", argument, data, size);
-    snprintf(d->root, sizeof d->root, "%s/marks", kiln_fuzz_folder());
+    snprintf(d->set.root, sizeof d->set.root, "%s/marks", kiln_fuzz_folder());
     snprintf(d->rows_path, sizeof d->rows_path, "%s/marks/x.ply", kiln_fuzz_folder());
     d->reader = &none;
     d->rows_kind = KILN_SCENE_SPLATS;
     const kiln_status st = kiln_training_marks_read(d, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
-    HOLDS(!d->antialiased || d->n_sources == 1);
+    HOLDS(!d->antialiased || d->set.n_sources == 1);
     if (kiln_yaml_scalar((const char *)data, size, "antialiased", false, value, sizeof value)) HOLDS(value[0] || size > 0);
     kiln_dataset_release(d);
     free(d);

@@ -41,8 +41,8 @@ static json_t *load(const char *dir, const char *name)
 
 static const kiln_camera *camera_called(const kiln_dataset *d, const char *name)
 {
-    for (uint32_t i = 0; i < d->n_cameras; i++)
-        if (strcmp(d->cameras[i].name, name) == 0) return &d->cameras[i];
+    for (uint32_t i = 0; i < d->set.n_cameras; i++)
+        if (strcmp(d->set.cameras[i].name, name) == 0) return &d->set.cameras[i];
     fail_msg("no camera '%s'", name);
     return NULL;
 }
@@ -126,7 +126,7 @@ static size_t check_goldens(const char *dir)
         json_t *truth = load(dir, truth_name);
         const json_t *frames = json_object_get(truth, "frames");
         if (kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
-        assert_int_equal(d.n_cameras, json_array_size(frames ? frames : json_object_get(truth, "images")));
+        assert_int_equal(d.set.n_cameras, json_array_size(frames ? frames : json_object_get(truth, "images")));
         json_array_foreach(frames, k, frame) check_frame(&d, frame, json_object_get(truth, "tolerance"));
         if (!frames) check_colmap(&d, truth);
         kiln_dataset_release(&d);
@@ -166,9 +166,9 @@ static void check_accepted(const json_t *o, const char *path, const kiln_dataset
     const json_t *images = json_object_get(o, "images_read"), *points = json_object_get(o, "points_read");
     const uint64_t read = (uint64_t)json_integer_value(images ? images : json_object_get(o, "frames_read"));
     const uint64_t dropped = (uint64_t)json_integer_value(json_object_get(o, images ? "images_dropped" : "frames_dropped"));
-    if (d->frames_read != read || d->frames_dropped != dropped || d->n_cameras != read - dropped)
-        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path, (unsigned long long)d->frames_read,
-                 (unsigned long long)d->frames_dropped, d->n_cameras);
+    if (d->set.frames_read != read || d->set.frames_dropped != dropped || d->set.n_cameras != read - dropped)
+        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path, (unsigned long long)d->set.frames_read,
+                 (unsigned long long)d->set.frames_dropped, d->set.n_cameras);
     if (points) assert_int_equal(rows->n, json_integer_value(points) - json_integer_value(json_object_get(o, "points_dropped")));
 }
 
@@ -187,7 +187,7 @@ static bool is_drawn_today(const char *file)
 
 static void check_drawn(const char *path, const kiln_dataset *d)
 {
-    if (d->frames_dropped != 0 || d->n_cameras != 2 || d->photos_missing == 0) fail_msg("%s: not two cameras", path);
+    if (d->set.frames_dropped != 0 || d->set.n_cameras != 2 || d->set.photos_missing == 0) fail_msg("%s: not two cameras", path);
 }
 
 static size_t check_hostiles(const char *dir)
@@ -250,7 +250,7 @@ static kiln_dataset *find_scene(const char *name)
 static uint32_t count_test(const kiln_dataset *d)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < d->n_cameras; i++) n += strcmp(d->cameras[i].split, "test") == 0;
+    for (uint32_t i = 0; i < d->set.n_cameras; i++) n += strcmp(d->set.cameras[i].split, "test") == 0;
     return n;
 }
 
@@ -258,14 +258,14 @@ static void the_chair_has_each_camera_once(void **state)
 {
     kiln_dataset *d = find_scene("scenes/chair");
     (void)state;
-    assert_int_equal(d->n_cameras, 21);
+    assert_int_equal(d->set.n_cameras, 21);
     assert_int_equal(count_test(d), 9);
-    assert_string_equal(d->cameras[0].name, "test/r_0");
+    assert_string_equal(d->set.cameras[0].name, "test/r_0");
     assert_string_equal(d->name, "chair");
     assert_string_equal(kiln_path_base(d->rows_path), "chair.ply");
     for (uint32_t i = 0; i < 21; i++) {
-        assert_int_equal(d->cameras[i].photo_width, 400);
-        assert_int_equal(strncmp(d->cameras[i].name, "test/", 5) == 0, strcmp(d->cameras[i].split, "test") == 0);
+        assert_int_equal(d->set.cameras[i].photo_width, 400);
+        assert_int_equal(strncmp(d->set.cameras[i].name, "test/", 5) == 0, strcmp(d->set.cameras[i].split, "test") == 0);
     }
     kiln_dataset_release(d);
 }
@@ -280,10 +280,10 @@ static void inria_and_blender_agree_on_the_chair(void **state)
     snprintf(path, sizeof path, "%s", shared("scenes/chair"));
     assert_int_equal(kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &inria, &err), KILN_OK);
     strcat(path, "/transforms_train.json");
-    if (kiln_cameras_read(path, NULL, &blender, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_int_equal(blender.n_cameras, 12);
-    for (uint32_t i = 0; i < blender.n_cameras; i++) {
-        const kiln_camera *b = &blender.cameras[i], *a = camera_called(&inria, b->name);
+    if (kiln_cameras_read(path, NULL, &blender.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(blender.set.n_cameras, 12);
+    for (uint32_t i = 0; i < blender.set.n_cameras; i++) {
+        const kiln_camera *b = &blender.set.cameras[i], *a = camera_called(&inria, b->name);
         for (int k = 0; k < 9; k++) assert_true(fabs(a->r[k] - b->r[k]) < 1e-6);
         for (int k = 0; k < 3; k++) assert_true(fabs(a->t[k] - b->t[k]) < 1e-5);
         assert_true(fabs(a->fx - b->fx) < 1e-4 && a->cx == b->cx);
@@ -296,10 +296,11 @@ static void the_sculpture_has_23_cameras_with_photos(void **state)
 {
     kiln_dataset *d = find_scene("scenes/colmap_sculpture");
     (void)state;
-    assert_int_equal(d->n_cameras, 23);
+    assert_int_equal(d->set.n_cameras, 23);
     assert_int_equal(count_test(d), 3); /* 0, 8, 16 */
     assert_string_equal(d->reader->name, "colmap-bin");
-    for (uint32_t i = 0; i < 23; i++) assert_true(d->cameras[i].photo_width == d->cameras[i].width && !d->cameras[i].distorted);
+    for (uint32_t i = 0; i < 23; i++)
+        assert_true(d->set.cameras[i].photo_width == d->set.cameras[i].width && !d->set.cameras[i].distorted);
     kiln_dataset_release(d);
 }
 
@@ -307,10 +308,10 @@ static void the_fox_has_10_bent_cameras(void **state)
 {
     kiln_dataset *d = find_scene("scenes/fox_transforms");
     (void)state;
-    assert_int_equal(d->n_cameras, 10);
+    assert_int_equal(d->set.n_cameras, 10);
     assert_null(d->reader);
-    assert_string_equal(d->cameras[0].model, "OPENCV");
-    assert_true(d->cameras[0].distorted && d->cameras[0].fx == 343.88 && d->cameras[0].params[7] == 0.00015575);
+    assert_string_equal(d->set.cameras[0].model, "OPENCV");
+    assert_true(d->set.cameras[0].distorted && d->set.cameras[0].fx == 343.88 && d->set.cameras[0].params[7] == 0.00015575);
     kiln_dataset_release(d);
 }
 
@@ -318,9 +319,9 @@ static void blender_tiny_has_a_camera_and_points(void **state)
 {
     kiln_dataset *d = find_scene("scenes/blender_tiny");
     (void)state;
-    assert_int_equal(d->n_cameras, 1);
-    assert_string_equal(d->cameras[0].name, "train/r_0");
-    assert_true(d->cameras[0].fx == 50 && d->cameras[0].photo_width == 50); /* fl_x, not camera_angle_x */
+    assert_int_equal(d->set.n_cameras, 1);
+    assert_string_equal(d->set.cameras[0].name, "train/r_0");
+    assert_true(d->set.cameras[0].fx == 50 && d->set.cameras[0].photo_width == 50); /* fl_x, not camera_angle_x */
     assert_string_equal(kiln_path_base(d->rows_path), "init.ply");
     kiln_dataset_release(d);
 }

@@ -150,10 +150,10 @@ static const char *rows(void) { return data.rows_path + strlen(root) + 1; }
 static const char *why_not(const char *name, bool *used)
 {
     *used = false;
-    for (uint32_t i = 0; i < data.n_findings; i++) {
-        if (strcmp(data.findings[i].path, at(name)) != 0) continue;
-        *used = data.findings[i].used;
-        return data.findings[i].why_not;
+    for (uint32_t i = 0; i < data.set.n_findings; i++) {
+        if (strcmp(data.set.findings[i].path, at(name)) != 0) continue;
+        *used = data.set.findings[i].used;
+        return data.set.findings[i].why_not;
     }
     return "";
 }
@@ -172,7 +172,7 @@ static void the_last_iteration_counts(void **state)
     put_ply("input.ply", 5, false);
     find();
     assert_string_equal(rows(), "point_cloud/iteration_30000/point_cloud.ply");
-    assert_int_equal(data.n_findings, 4);
+    assert_int_equal(data.set.n_findings, 4);
 }
 
 static void the_last_of_many_iterations_counts(void **state)
@@ -244,7 +244,7 @@ static void the_choice_of_a_bake_stays(void **state)
     find_staying(at("splat_7000.ply"));
     assert_string_equal(rows(), "splat_7000.ply");
     assert_non_null(
-        strstr(data.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
+        strstr(data.set.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
     assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
     kiln_dataset_release(&data);
     find_staying(at("splat_100.ply")); /* it is gone */
@@ -280,7 +280,7 @@ static void splats_below_are_found(void **state)
     put_ply("results/ply/point_cloud_29999.ply", 3, true);
     find();
     assert_string_equal(rows(), "results/ply/point_cloud_29999.ply");
-    assert_int_equal(data.n_cameras, 1);
+    assert_int_equal(data.set.n_cameras, 1);
     kiln_dataset_release(&data);
     put_ply("outputs/1/splat.ply", 9, true); /* runs of one name: the newer one */
     put_ply("outputs/2/splat.ply", 12, true);
@@ -346,7 +346,7 @@ static void a_broken_file_beside_splats_is_told(void **state)
     put_ply("good.ply", 5, true);
     find();
     assert_string_equal(rows(), "good.ply");
-    assert_non_null(strstr(data.notes, "broken.ply"));
+    assert_non_null(strstr(data.set.notes, "broken.ply"));
 }
 
 static void cameras_come_in_order_of_precedence(void **state)
@@ -358,23 +358,23 @@ static void cameras_come_in_order_of_precedence(void **state)
     put_ply("scene.ply", 3, true);
     put_transforms("transforms_train.json", "\"fl_x\": 7", blender);
     find();
-    assert_string_equal(data.cameras[0].name, "b");
+    assert_string_equal(data.set.cameras[0].name, "b");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7", frames);
     find();
-    assert_string_equal(data.cameras[0].name, "t");
+    assert_string_equal(data.set.cameras[0].name, "t");
     kiln_dataset_release(&data);
     put_colmap("sparse/0", pinhole, images);
     find();
-    assert_string_equal(data.cameras[0].name, "c");
+    assert_string_equal(data.set.cameras[0].name, "c");
     kiln_dataset_release(&data);
     put("cameras.json", inria_camera);
     find();
-    assert_string_equal(data.cameras[0].name, "a");
-    assert_int_equal(data.n_cameras, 1);
+    assert_string_equal(data.set.cameras[0].name, "a");
+    assert_int_equal(data.set.n_cameras, 1);
     kiln_dataset_release(&data);
     find_with(at("transforms.json"), NULL);
-    assert_string_equal(data.cameras[0].name, "t");
+    assert_string_equal(data.set.cameras[0].name, "t");
 }
 
 static void a_foreign_cameras_json_is_passed_over(void **state)
@@ -384,8 +384,8 @@ static void a_foreign_cameras_json_is_passed_over(void **state)
     put("cameras.json", "{\"viewer\": 3}");
     put_colmap("sparse/0", pinhole, images);
     find();
-    assert_string_equal(data.cameras[0].name, "c");
-    assert_non_null(strstr(data.findings[0].why_not, "no cameras"));
+    assert_string_equal(data.set.cameras[0].name, "c");
+    assert_non_null(strstr(data.set.findings[0].why_not, "no cameras"));
 }
 
 static void points_follow_the_cameras(void **state)
@@ -416,7 +416,7 @@ static void the_model_with_most_images_counts(void **state)
     put_colmap("sparse/1", pinhole, two);
     put_colmap("sparse/2", pinhole, two);
     find();
-    assert_int_equal(data.n_cameras, 2);
+    assert_int_equal(data.set.n_cameras, 2);
     assert_string_equal(rows(), "sparse/1/points3D.txt");
 }
 
@@ -430,7 +430,7 @@ static void colmap_is_found_in_each_of_its_places(void **state)
         char command[TEST_PATH_MAX];
         put_colmap(places[i], pinhole, one);
         find();
-        assert_int_equal(data.n_cameras, 1);
+        assert_int_equal(data.set.n_cameras, 1);
         kiln_dataset_release(&data);
         snprintf(command, sizeof command, "rm -r '%s'/*", root);
         assert_int_equal(system(command), 0);
@@ -446,12 +446,12 @@ static void folders_of_a_bake_are_not_looked_into(void **state)
     put("sparse/0/manifest.db", "x");
     put_photo("images/a.png", 40, 30);
     find();
-    assert_int_equal(data.n_cameras, 0);
+    assert_int_equal(data.set.n_cameras, 0);
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("sparse/0/manifest.db")), 0);
     find_with(NULL, at("images"));
-    assert_int_equal(data.n_cameras, 1);
-    assert_string_equal(data.cameras[0].photo, "");
+    assert_int_equal(data.set.n_cameras, 1);
+    assert_string_equal(data.set.cameras[0].photo, "");
 }
 
 static void an_empty_folder_says_what_could_be_in_it(void **state)
@@ -467,13 +467,13 @@ static void a_file_by_itself_has_no_cameras(void **state)
     put_ply("scene.ply", 3, true);
     put("cameras.json", inria_camera);
     assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
-    assert_int_equal(data.n_cameras, 0);
+    assert_int_equal(data.set.n_cameras, 0);
     assert_string_equal(data.name, "scene");
-    assert_string_equal(data.root, root);
+    assert_string_equal(data.set.root, root);
     kiln_dataset_release(&data);
     assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){.cameras = at("cameras.json")}, &data, &err),
                      KILN_OK);
-    assert_int_equal(data.n_cameras, 1);
+    assert_int_equal(data.set.n_cameras, 1);
     assert_non_null(data.reader);
 }
 
@@ -488,7 +488,7 @@ static void cfg_args_is_read_and_not_evaluated(void **state)
     find();
     assert_true(data.has_background && data.background[0] == 1);
     assert_string_equal(data.cfg_args, "{\"white_background\":true,\"sh_degree\":3,\"eval\":true,\"images\":\"photos\"}");
-    assert_string_equal(data.cameras[0].photo, at("photos/a.png"));
+    assert_string_equal(data.set.cameras[0].photo, at("photos/a.png"));
 }
 
 /* ---- names and photos ------------------------------------------------------------------------------------------------------ */
@@ -504,8 +504,8 @@ static void names_lose_image_folder_and_extension_only(void **state)
     put_photo("sub/images/d.png", 8, 6);
     put_photo("images/e.jpeg", 8, 6);
     find();
-    assert_int_equal(data.n_cameras, 4);
-    for (int i = 0; i < 4; i++) assert_string_equal(data.cameras[i].name, names[i]);
+    assert_int_equal(data.set.n_cameras, 4);
+    for (int i = 0; i < 4; i++) assert_string_equal(data.set.cameras[i].name, names[i]);
 }
 
 static void equal_names_are_refused(void **state)
@@ -523,14 +523,14 @@ static void intrinsics_follow_the_photo(void **state)
     put_colmap("sparse/0", pinhole, images);
     put_photo("images_2/a.png", 20, 15);
     find();
-    const kiln_camera *c = &data.cameras[0];
+    const kiln_camera *c = &data.set.cameras[0];
     assert_int_equal(c->width, 20);
     assert_int_equal(c->height, 15);
     assert_near(c->fx, 25);
     assert_near(c->fy, 25.5);
     assert_near(c->cx, 10);
     assert_near(c->params[3], 7.5);
-    assert_non_null(strstr(data.notes, "scaled"));
+    assert_non_null(strstr(data.set.notes, "scaled"));
 }
 
 static void one_focal_length_becomes_two_when_axes_scale_apart(void **state)
@@ -540,7 +540,7 @@ static void one_focal_length_becomes_two_when_axes_scale_apart(void **state)
     put_colmap("sparse/0", "1 SIMPLE_RADIAL 40 30 50 20 15 0.1\n", images);
     put_photo("images/a.png", 20, 14);
     find();
-    const kiln_camera *c = &data.cameras[0];
+    const kiln_camera *c = &data.set.cameras[0];
     assert_string_equal(c->model, "OPENCV");
     assert_int_equal(c->n_params, 8);
     assert_near(c->fx, 25);
@@ -557,9 +557,9 @@ static void unreadable_photos_leave_the_camera(void **state)
     put_colmap("sparse/0", pinhole, images);
     put("images/a.png", "RIFF....WEBP");
     find();
-    assert_int_equal(data.n_cameras, 1);
-    assert_string_equal(data.cameras[0].photo, "");
-    assert_non_null(strstr(data.notes, "cannot be read"));
+    assert_int_equal(data.set.n_cameras, 1);
+    assert_string_equal(data.set.cameras[0].photo, "");
+    assert_non_null(strstr(data.set.notes, "cannot be read"));
 }
 
 static void a_photo_counts_once_wherever_it_was_sought(void **state)
@@ -574,10 +574,10 @@ static void a_photo_counts_once_wherever_it_was_sought(void **state)
     put_photo("images_2/c.png", 4, 3);
     put_photo("images/d.png", 8, 6);
     find();
-    assert_int_equal(data.n_cameras, 2);
-    assert_int_equal(data.frames_unreadable, 2);
-    assert_non_null(strstr(data.notes, "2 photos cannot be read and are left out"));
-    assert_non_null(strstr(data.notes, "of 1 photo one file cannot be read and another is taken"));
+    assert_int_equal(data.set.n_cameras, 2);
+    assert_int_equal(data.set.frames_unreadable, 2);
+    assert_non_null(strstr(data.set.notes, "2 photos cannot be read and are left out"));
+    assert_non_null(strstr(data.set.notes, "of 1 photo one file cannot be read and another is taken"));
 }
 
 static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
@@ -604,11 +604,11 @@ static void masks_are_found_beside_a_transforms_json(void **state)
     put("masks/0002.png", "GIF89a");
     put_photo("masks/0003.jpg.png", 8, 2);
     find();
-    assert_int_equal(data.n_masks, 1);
-    assert_string_equal(data.cameras[0].mask, at("masks/0001.jpg.png"));
-    assert_non_null(strstr(data.notes, "1 mask cannot be read and is left out; the first: "));
-    assert_non_null(strstr(data.notes, "0002.jpg.png"));
-    assert_non_null(strstr(data.notes, "1 mask does not fit its photo and is left out; the first: "));
+    assert_int_equal(data.set.n_masks, 1);
+    assert_string_equal(data.set.cameras[0].mask, at("masks/0001.jpg.png"));
+    assert_non_null(strstr(data.set.notes, "1 mask cannot be read and is left out; the first: "));
+    assert_non_null(strstr(data.set.notes, "0002.jpg.png"));
+    assert_non_null(strstr(data.set.notes, "1 mask does not fit its photo and is left out; the first: "));
 }
 
 static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
@@ -618,18 +618,18 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
     (void)state;
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
     put_photo("b.png", 8, 6);
-    assert_int_equal(kiln_cameras_read(at("transforms.json"), NULL, &data, &err), KILN_OK);
-    assert_int_equal(data.n_cameras, 2);
+    assert_int_equal(kiln_cameras_read(at("transforms.json"), NULL, &data.set, &err), KILN_OK);
+    assert_int_equal(data.set.n_cameras, 2);
     kiln_dataset_release(&data);
     find();
-    assert_int_equal(data.n_cameras, 2);
-    assert_true(data.cameras[0].width == 8 && data.cameras[0].height == 6 && !data.cameras[0].photo[0]);
-    assert_non_null(strstr(data.notes, "1 of 2 cameras have no photo; what has none is drawn, not measured"));
+    assert_int_equal(data.set.n_cameras, 2);
+    assert_true(data.set.cameras[0].width == 8 && data.set.cameras[0].height == 6 && !data.set.cameras[0].photo[0]);
+    assert_non_null(strstr(data.set.notes, "1 of 2 cameras have no photo; what has none is drawn, not measured"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7", frames); /* no size: only a photo has one */
     find();
-    assert_int_equal(data.n_cameras, 1);
-    assert_int_equal(data.frames_dropped, 1);
+    assert_int_equal(data.set.n_cameras, 1);
+    assert_int_equal(data.set.frames_dropped, 1);
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("b.png")), 0);
     find_refused("and the file has no size to draw them in (w and h)");
@@ -648,32 +648,32 @@ static void absolute_paths_count_by_their_last_parts(void **state)
     put_photo("images/left/a.png", 8, 6);
     put_photo("images/right/a.png", 8, 6);
     find();
-    assert_string_equal(data.cameras[0].name, "left/a");
-    assert_string_equal(data.cameras[1].photo, at("images/right/a.png"));
-    assert_non_null(strstr(data.notes, "has absolute paths of another machine: 2 of them were sought by their last parts"));
+    assert_string_equal(data.set.cameras[0].name, "left/a");
+    assert_string_equal(data.set.cameras[1].photo, at("images/right/a.png"));
+    assert_non_null(strstr(data.set.notes, "has absolute paths of another machine: 2 of them were sought by their last parts"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", posix);
     put_photo("scan/rgb/a.jpg", 8, 6);
     put_photo("b.png", 8, 6);
     find();
-    assert_string_equal(data.cameras[0].name, "a");
-    assert_string_equal(data.cameras[0].photo, at("scan/rgb/a.jpg")); /* by its longest end */
-    assert_string_equal(data.cameras[1].photo, at("b.png"));          /* by its shortest, with another extension */
+    assert_string_equal(data.set.cameras[0].name, "a");
+    assert_string_equal(data.set.cameras[0].photo, at("scan/rgb/a.jpg")); /* by its longest end */
+    assert_string_equal(data.set.cameras[1].photo, at("b.png"));          /* by its shortest, with another extension */
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", server);
     find();
-    assert_string_equal(data.cameras[0].name, "a");
-    assert_string_equal(data.cameras[0].photo, "");
+    assert_string_equal(data.set.cameras[0].name, "a");
+    assert_string_equal(data.set.cameras[0].photo, "");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", mixed);
     put_photo("images/a.png", 8, 6);
     put_photo("images/b.png", 8, 6);
     find();
-    assert_string_equal(data.cameras[1].photo, at("images/b.png"));
+    assert_string_equal(data.set.cameras[1].photo, at("images/b.png"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", up);
     find();
-    assert_string_equal(data.cameras[0].photo, at("images/b.png"));
+    assert_string_equal(data.set.cameras[0].photo, at("images/b.png"));
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("transforms.json")), 0);
     put_transforms("transforms_train.json", "\"camera_angle_x\": 0.7", blender);
@@ -681,9 +681,9 @@ static void absolute_paths_count_by_their_last_parts(void **state)
     put_photo("train/r_0.png", 8, 6);
     put_photo("test/r_0.png", 8, 6);
     find();
-    assert_string_equal(data.cameras[0].name, "test/r_0");
-    assert_string_equal(data.cameras[0].photo, at("test/r_0.png"));
-    assert_string_equal(data.cameras[1].name, "train/r_0");
+    assert_string_equal(data.set.cameras[0].name, "test/r_0");
+    assert_string_equal(data.set.cameras[0].photo, at("test/r_0.png"));
+    assert_string_equal(data.set.cameras[1].name, "train/r_0");
 }
 
 static void absolute_paths_are_never_opened(void **state)
@@ -696,7 +696,7 @@ static void absolute_paths_are_never_opened(void **state)
     put_transforms("scene/transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
     kiln_error err = {0};
     assert_int_equal(kiln_dataset_find(at("scene"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
-    assert_string_equal(data.cameras[0].photo, "");
+    assert_string_equal(data.set.cameras[0].photo, "");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", none);
     find_refused("'/etc/passwd', is refused: it is absolute and no photo");
@@ -713,13 +713,13 @@ static void names_that_differ_in_case_are_matched(void **state)
     put_photo("images/TWO.png", 40, 30);
     put_photo("masks/v0.png.png", 40, 30);
     find();
-    assert_string_equal(data.cameras[0].name, "V0");
-    assert_string_equal(data.cameras[0].photo, at("images/v0.png"));
-    assert_string_equal(data.cameras[0].mask, at("masks/v0.png.png"));
-    assert_string_equal(data.cameras[1].photo, at("images/Left/cafe\xcc\x81.png"));
-    assert_string_equal(data.cameras[2].photo, ""); /* two could be meant */
+    assert_string_equal(data.set.cameras[0].name, "V0");
+    assert_string_equal(data.set.cameras[0].photo, at("images/v0.png"));
+    assert_string_equal(data.set.cameras[0].mask, at("masks/v0.png.png"));
+    assert_string_equal(data.set.cameras[1].photo, at("images/Left/cafe\xcc\x81.png"));
+    assert_string_equal(data.set.cameras[2].photo, ""); /* two could be meant */
     assert_non_null(
-        strstr(data.notes,
+        strstr(data.set.notes,
                "2 photos are found by names that differ in case or in Unicode normalisation; the first: 'V0.PNG' is 'v0.png'"));
 }
 
@@ -731,8 +731,8 @@ static void photos_of_another_shape_are_named(void **state)
     put_photo("images/a.png", 40, 24);
     put_photo("images/b.png", 21, 15); /* half the size but for rounding */
     find();
-    assert_non_null(strstr(data.notes, "1 photo was cropped or stretched since its camera was made"));
-    assert_non_null(strstr(data.notes, "images/a.png' is 40 x 24 pixels, its camera 40 x 30"));
+    assert_non_null(strstr(data.set.notes, "1 photo was cropped or stretched since its camera was made"));
+    assert_non_null(strstr(data.set.notes, "images/a.png' is 40 x 24 pixels, its camera 40 x 30"));
 }
 
 static void masks_of_realityscan_are_found(void **state)
@@ -745,18 +745,19 @@ static void masks_of_realityscan_are_found(void **state)
     put_photo("masks/a.jpg.mask.png", 40, 30);
     put_photo("masks/b.mask.png", 40, 30);
     find();
-    assert_int_equal(data.n_masks, 2);
-    assert_string_equal(data.cameras[0].mask, at("masks/a.jpg.mask.png"));
+    assert_int_equal(data.set.n_masks, 2);
+    assert_string_equal(data.set.cameras[0].mask, at("masks/a.jpg.mask.png"));
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("masks/a.jpg.mask.png")) | unlink(at("masks/b.mask.png")), 0);
     find();
-    assert_null(strstr(data.notes, "none is the mask")); /* an empty folder */
+    assert_null(strstr(data.set.notes, "none is the mask")); /* an empty folder */
     kiln_dataset_release(&data);
     put_photo("masks/mask_of_b.png", 40, 30);
     put("masks/readme.txt", "x");
     find();
-    assert_int_equal(data.n_masks, 0);
-    assert_non_null(strstr(data.notes, "masks' holds 1 picture, and none is the mask of a photo; the first is 'mask_of_b.png'"));
+    assert_int_equal(data.set.n_masks, 0);
+    assert_non_null(
+        strstr(data.set.notes, "masks' holds 1 picture, and none is the mask of a photo; the first is 'mask_of_b.png'"));
 }
 
 static void every_source_is_listed(void **state)
@@ -766,11 +767,11 @@ static void every_source_is_listed(void **state)
     put_colmap("sparse/0", pinhole, images);
     put_photo("images/a.png", 40, 30);
     find();
-    assert_int_equal(data.n_sources, 3);
-    assert_string_equal(data.sources[0].path, at("images/a.png"));
-    assert_string_equal(data.sources[0].role, "photo");
-    assert_string_equal(data.sources[1].path, at("sparse/0/cameras.txt"));
-    assert_true(data.sources[1].size == strlen(pinhole) && data.sources[1].inode);
+    assert_int_equal(data.set.n_sources, 3);
+    assert_string_equal(data.set.sources[0].path, at("images/a.png"));
+    assert_string_equal(data.set.sources[0].role, "photo");
+    assert_string_equal(data.set.sources[1].path, at("sparse/0/cameras.txt"));
+    assert_true(data.set.sources[1].size == strlen(pinhole) && data.set.sources[1].inode);
 }
 
 /* ---- split ------------------------------------------------------------------------------------------------------------------ */
@@ -788,8 +789,8 @@ static void every_8th_name_is_test_when_nothing_says_so(void **state)
     find();
     for (uint32_t i = 0; i < 17; i++) {
         snprintf(names[0], sizeof names[0], "p%02u", i);
-        assert_string_equal(data.cameras[i].name, names[0]);
-        assert_string_equal(data.cameras[i].split, i % 8 == 0 ? "test" : "train");
+        assert_string_equal(data.set.cameras[i].name, names[0]);
+        assert_string_equal(data.set.cameras[i].split, i % 8 == 0 ? "test" : "train");
     }
 }
 
@@ -802,13 +803,13 @@ static void explicit_splits_win(void **state)
     put_photo("test/c.png", 8, 6);
     put_transforms("transforms.json", "\"fl_x\": 7", frames);
     find();
-    assert_string_equal(data.cameras[0].split, "train");
-    assert_string_equal(data.cameras[2].split, "test");
+    assert_string_equal(data.set.cameras[0].split, "train");
+    assert_string_equal(data.set.cameras[2].split, "test");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"test_filenames\": [\"./b.png\"]", frames);
     find();
-    assert_string_equal(data.cameras[1].split, "test");
-    assert_string_equal(data.cameras[2].split, "train");
+    assert_string_equal(data.set.cameras[1].split, "test");
+    assert_string_equal(data.set.cameras[2].split, "train");
 }
 
 /* ---- camera files ------------------------------------------------------------------------------------------------------------ */
@@ -821,13 +822,13 @@ static void lists_are_used_as_they_stand(void **state)
                      "\"height\": 5},"
                      " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, \"width\": 8, \"height\": 6, "
                      "\"name\": \"front\"}]");
-    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_int_equal(data.n_cameras, 2);
-    const kiln_camera *c = &data.cameras[0];
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.set.n_cameras, 2);
+    const kiln_camera *c = &data.set.cameras[0];
     assert_string_equal(c->name, "cam0");
     assert_true(c->r[1] == -1 && c->r[3] == 1 && c->t[2] == 3 && c->fx == 9 && c->fy == 8 && c->cy == 2.5 && c->width == 7);
-    assert_string_equal(data.cameras[1].name, "front");
-    assert_true(data.cameras[1].cx == 4);
+    assert_string_equal(data.set.cameras[1].name, "front");
+    assert_true(data.set.cameras[1].cx == 4);
 }
 
 static void transposed_matrices_are_refused(void **state)
@@ -846,9 +847,9 @@ static void a_frame_overrides_its_file(void **state)
                            "1.5707963267948966, \"cy\": 2, "
                            "\"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}");
     find();
-    assert_near(data.cameras[0].fx, 4);
-    assert_near(data.cameras[0].fy, 4);
-    assert_true(data.cameras[0].cx == 1 && data.cameras[0].cy == 2);
+    assert_near(data.set.cameras[0].fx, 4);
+    assert_near(data.set.cameras[0].fy, 4);
+    assert_true(data.set.cameras[0].cx == 1 && data.set.cameras[0].cy == 2);
 }
 
 static void lenses_that_no_model_describes_are_refused(void **state)
@@ -869,8 +870,8 @@ static void degrees_of_instant_ngp_are_angles(void **state)
     put_photo("a.png", 8, 6);
     put_transforms("transforms.json", "\"x_fov\": 90, \"camera_angle_x\": 1", frames);
     find();
-    assert_near(data.cameras[0].fx, 4);
-    assert_near(data.cameras[0].fy, 4);
+    assert_near(data.set.cameras[0].fx, 4);
+    assert_near(data.set.cameras[0].fy, 4);
 }
 
 static void nesting_ends_at_64(void **state)
@@ -1027,8 +1028,8 @@ static void keypoint_lines_have_no_bound(void **state)
     assert_int_equal(kiln_file_write(at("sparse/0/images.txt"), b.data, b.size, &err), KILN_OK);
     kiln_buffer_release(&b);
     find();
-    assert_int_equal(data.n_cameras, 2);
-    assert_string_equal(data.cameras[1].name, "photo 2");
+    assert_int_equal(data.set.n_cameras, 2);
+    assert_string_equal(data.set.cameras[1].name, "photo 2");
 }
 
 static void every_colmap_model_knows_itself(void **state)
@@ -1068,8 +1069,8 @@ static void find_as_refused(const char *scene, const kiln_dataset_wishes *wishes
 
 static const kiln_camera *camera(const char *name)
 {
-    for (uint32_t i = 0; i < data.n_cameras; i++)
-        if (strcmp(data.cameras[i].name, name) == 0) return &data.cameras[i];
+    for (uint32_t i = 0; i < data.set.n_cameras; i++)
+        if (strcmp(data.set.cameras[i].name, name) == 0) return &data.set.cameras[i];
     fail_msg("no camera '%s'", name);
     return NULL;
 }
@@ -1078,9 +1079,9 @@ static const kiln_camera *camera(const char *name)
 static const char *splits(void)
 {
     static char letters[64];
-    assert_true(data.n_cameras < sizeof letters);
-    for (uint32_t i = 0; i < data.n_cameras; i++) letters[i] = strcmp(data.cameras[i].split, "test") == 0 ? 'T' : 't';
-    letters[data.n_cameras] = 0;
+    assert_true(data.set.n_cameras < sizeof letters);
+    for (uint32_t i = 0; i < data.set.n_cameras; i++) letters[i] = strcmp(data.set.cameras[i].split, "test") == 0 ? 'T' : 't';
+    letters[data.set.n_cameras] = 0;
     return letters;
 }
 
@@ -1114,13 +1115,13 @@ static void lists_beside_the_scene_choose_test_views(void **state)
     put("test.txt", "\xef\xbb\xbf# held out\r\n\n  ./images_2/left/2.JPG \r\n.\\right\\1\nnowhere.png");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tTTt");
-    assert_string_equal(data.split_rule, "names in test.txt");
-    assert_non_null(strstr(data.notes, "1 of 3 names fit no camera; the first: 'nowhere.png'"));
+    assert_string_equal(data.set.split_rule, "names in test.txt");
+    assert_non_null(strstr(data.set.notes, "1 of 3 names fit no camera; the first: 'nowhere.png'"));
     (void)why_not("test.txt", &used);
     assert_true(used);
-    for (uint32_t i = 0; i < data.n_sources; i++) used &= strcmp(data.sources[i].path, at("sparse/0/test.txt")) != 0;
+    for (uint32_t i = 0; i < data.set.n_sources; i++) used &= strcmp(data.set.sources[i].path, at("sparse/0/test.txt")) != 0;
     assert_true(used);
-    assert_string_equal(data.sources[data.n_sources - 1].path, at("test.txt"));
+    assert_string_equal(data.set.sources[data.set.n_sources - 1].path, at("test.txt"));
 }
 
 static void lists_about_something_else_are_passed_over(void **state)
@@ -1132,7 +1133,7 @@ static void lists_about_something_else_are_passed_over(void **state)
     put("train.txt", "left/1\n\xff\n");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "Tttt");
-    assert_string_equal(data.split_rule, "every 8th by name");
+    assert_string_equal(data.set.split_rule, "every 8th by name");
     assert_string_equal(why_not("test.txt", &used), "none of its names is a camera's");
     assert_non_null(strstr(why_not("train.txt", &used), "not UTF-8"));
 }
@@ -1152,7 +1153,7 @@ static void camera_files_come_before_lists(void **state)
     put_transforms("transforms.json", "\"fl_x\": 7, \"train_filenames\": [\"a.png\", \"b.png\", \"c.png\"]", frames);
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "ttt");
-    assert_string_equal(data.split_rule, "as the camera files say");
+    assert_string_equal(data.set.split_rule, "as the camera files say");
     put_transforms("transforms.json", "\"fl_x\": 7, \"test_filenames\": []", frames);
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "ttT");
@@ -1165,7 +1166,7 @@ static void cfg_args_says_whether_any_were_held_out(void **state)
     put("cfg_args", "Namespace(eval=False, sh_degree=3)");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tttt");
-    assert_non_null(strstr(data.split_rule, "cfg_args says eval=False"));
+    assert_non_null(strstr(data.set.split_rule, "cfg_args says eval=False"));
     put("cfg_args", "Namespace(eval=True, sh_degree=3)");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "Tttt");
@@ -1256,7 +1257,7 @@ static void train_and_test_cameras_are_one_source(void **state)
     put_inria("test_cameras.json", "b", "d");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tTtT");
-    assert_string_equal(data.split_rule, "as the camera files say");
+    assert_string_equal(data.set.split_rule, "as the camera files say");
     assert_string_equal(rows(), "point_cloud/iteration_7/point_cloud.ply");
     (void)why_not("test_cameras.json", &used);
     assert_true(used);
@@ -1274,7 +1275,7 @@ static void names_that_both_files_have_get_their_folder(void **state)
     put_inria("train_cameras.json", "r_0", "r_1");
     put_inria("test_cameras.json", "r_0", "s");
     find_as(&(kiln_dataset_wishes){0});
-    assert_int_equal(data.n_cameras, 4);
+    assert_int_equal(data.set.n_cameras, 4);
     assert_string_equal(splits(), "TTtt");
     assert_string_equal(camera("train/r_0")->photo, at("train/r_0.png"));
     assert_int_equal(camera("train/r_0")->width, 16);
@@ -1294,8 +1295,8 @@ static void camera_paths_are_read(void **state)
     put("path.json",
         "{\"keyframes\": [{\"matrix\": \"[]\", \"fov\": 50}], \"camera_type\": \"perspective\", \"render_height\": 40, "
         "\"render_width\": 60, \"fps\": 24, \"camera_path\": [" PATH_CAMERA ", " PATH_CAMERA "], \"crop\": null}");
-    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_int_equal(data.n_cameras, 2);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.set.n_cameras, 2);
     const kiln_camera *c = camera("path/0001");
     assert_true(c->width == 60 && c->height == 40 && c->cx == 30 && c->cy == 20 && c->fx == c->fy && !c->distorted);
     assert_near(c->fx, 20);
@@ -1307,7 +1308,7 @@ static void camera_paths_are_read(void **state)
     /* without a width the aspect gives it; rows of a matrix are as good as its numbers */
     put("path.json", "{\"render_height\": 40, \"camera_path\": [{\"camera_to_world\": [[1,0,0,4],[0,0,-1,5],[0,1,0,6],[0,0,0,1]], "
                      "\"fov\": 90, \"aspect\": 1.5}]}");
-    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(camera("path/0000")->width, 60);
 }
 
@@ -1339,7 +1340,7 @@ static void camera_paths_that_cannot_be_drawn_are_refused(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         kiln_error err = {0};
         put("path.json", refused[i][0]);
-        const kiln_status st = kiln_cameras_read(at("path.json"), NULL, &data, &err);
+        const kiln_status st = kiln_cameras_read(at("path.json"), NULL, &data.set, &err);
         if (st != KILN_E_INPUT || !strstr(err.msg, refused[i][1]) || strchr(err.msg, '\n'))
             fail_msg("%s: %s, '%s'", refused[i][0], kiln_status_name(st), err.msg);
         kiln_dataset_release(&data);
@@ -1359,10 +1360,10 @@ static void names_of_long_paths_keep_their_order(void **state)
     assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
     if (kiln_file_write(at("path.json"), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
-    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_int_equal(data.n_cameras, 10001);
-    assert_string_equal(data.cameras[10000].name, "path/10000");
-    for (uint32_t i = 0; i < data.n_cameras; i++) assert_true(data.cameras[i].t[0] == -(double)i);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.set.n_cameras, 10001);
+    assert_string_equal(data.set.cameras[10000].name, "path/10000");
+    for (uint32_t i = 0; i < data.set.n_cameras; i++) assert_true(data.set.cameras[i].t[0] == -(double)i);
 }
 
 /* ---- the world that nerfstudio trains in ------------------------------------------------------------------------- */
@@ -1387,15 +1388,15 @@ static void assert_same_pixel(const kiln_camera *a, const double p[3], const kil
 static void assert_moved(const kiln_dataset *before, double scale, void (*to_saved)(const double original[3], double saved[3]))
 {
     static const double points[4][3] = {{0, 0, 0}, {1, 0, 0}, {0.5, -3, 7}, {-11, 2, 0.25}};
-    assert_int_equal(before->n_cameras, data.n_cameras);
-    for (uint32_t i = 0; i < data.n_cameras; i++)
+    assert_int_equal(before->set.n_cameras, data.set.n_cameras);
+    for (uint32_t i = 0; i < data.set.n_cameras; i++)
         for (int k = 0; k < 4; k++) {
             double saved[3], trained[3];
             to_saved(points[k], saved);
             for (int a = 0; a < 3; a++)
                 trained[a] = 0.25 * (dataparser_r[3 * a] * points[k][0] + dataparser_r[3 * a + 1] * points[k][1] +
                                      dataparser_r[3 * a + 2] * points[k][2] + dataparser_t[a]);
-            assert_same_pixel(&before->cameras[i], saved, &data.cameras[i], trained, scale);
+            assert_same_pixel(&before->set.cameras[i], saved, &data.set.cameras[i], trained, scale);
         }
 }
 
@@ -1412,9 +1413,9 @@ static void as_it_is(const double x[3], double saved[3]) { memcpy(saved, x, 3 * 
 static bool has_moved(const kiln_dataset *before)
 {
     bool moved = false;
-    assert_int_equal(before->n_cameras, data.n_cameras);
-    for (uint32_t i = 0; i < data.n_cameras; i++) {
-        const kiln_camera *was = &before->cameras[i], *is = &data.cameras[i];
+    assert_int_equal(before->set.n_cameras, data.set.n_cameras);
+    for (uint32_t i = 0; i < data.set.n_cameras; i++) {
+        const kiln_camera *was = &before->set.cameras[i], *is = &data.set.cameras[i];
         assert_string_equal(was->photo, is->photo);
         moved |= memcmp(was->r, is->r, sizeof is->r) || memcmp(was->t, is->t, sizeof is->t);
     }
@@ -1438,16 +1439,18 @@ static void cameras_follow_gaussians_that_nerfstudio_trained(void **state)
     assert_moved(&before, 0.25, applied);
     (void)why_not("dataparser_transforms.json", &used);
     assert_true(used);
-    assert_non_null(strstr(data.transforms, "{\"dataparser_scale\":0.25,\"dataparser_transform\":[[0.0,0.0,1.0,0.5],[1.0,0.0,0.0,"
-                                            "-2.0],[0.0,1.0,0.0,3.0]],\"of\":\"cameras\"}]"));
-    assert_non_null(strstr(data.transforms, "[{\"applied_transform\":"));
+    assert_non_null(strstr(data.set.transforms,
+                           "{\"dataparser_scale\":0.25,\"dataparser_transform\":[[0.0,0.0,1.0,0.5],[1.0,0.0,0.0,"
+                           "-2.0],[0.0,1.0,0.0,3.0]],\"of\":\"cameras\"}]"));
+    assert_non_null(strstr(data.set.transforms, "[{\"applied_transform\":"));
     used = false;
-    for (uint32_t i = 0; i < data.n_sources; i++) used |= strcmp(data.sources[i].path, at("dataparser_transforms.json")) == 0;
+    for (uint32_t i = 0; i < data.set.n_sources; i++)
+        used |= strcmp(data.set.sources[i].path, at("dataparser_transforms.json")) == 0;
     assert_true(used);
     find_as(&(kiln_dataset_wishes){.no_dataparser = true});
     assert_false(has_moved(&before));
     assert_string_equal(why_not("dataparser_transforms.json", &used), "--no-dataparser");
-    assert_string_equal(data.transforms, before.transforms);
+    assert_string_equal(data.set.transforms, before.set.transforms);
     /* the Gaussians alone, with cameras from elsewhere: the file lies beside them */
     kiln_dataset_release(&data);
     assert_int_equal(kiln_dataset_find(at("splat.ply"), &(kiln_dataset_wishes){.cameras = at("transforms.json")}, &data, &err),
@@ -1475,9 +1478,10 @@ static void the_golden_point_stays_on_its_pixels(void **state)
     assert_int_equal(kiln_dataset_find(root, &(kiln_dataset_wishes){0}, &before, &err), KILN_OK);
     put_ply("splat.ply", 3, true);
     find_as(&(kiln_dataset_wishes){0});
-    assert_int_equal(data.n_cameras, 5);
+    assert_int_equal(data.set.n_cameras, 5);
     assert_true(has_moved(&before));
-    for (uint32_t i = 0; i < data.n_cameras; i++) assert_same_pixel(&before.cameras[i], saved, &data.cameras[i], trained, 0.23);
+    for (uint32_t i = 0; i < data.set.n_cameras; i++)
+        assert_same_pixel(&before.set.cameras[i], saved, &data.set.cameras[i], trained, 0.23);
     kiln_dataset_release(&before);
 }
 
@@ -1535,7 +1539,7 @@ static void what_nerfstudio_did_not_train_stays(void **state)
     /* so are INRIA's cameras, with INRIA's Gaussians, whatever else lies there */
     put("cameras.json", inria_camera);
     find_as(&(kiln_dataset_wishes){0});
-    assert_int_equal(data.n_cameras, 1);
+    assert_int_equal(data.set.n_cameras, 1);
     unlink(at("cameras.json"));
     put_ply("point_cloud/iteration_7/point_cloud.ply", 3, true);
     find_as(&(kiln_dataset_wishes){0});
@@ -1571,7 +1575,7 @@ static void a_dataparser_that_cannot_be_used_is_refused(void **state)
         put("dataparser_transforms.json", refused[i][0]);
         find_as_refused(root, &(kiln_dataset_wishes){0}, refused[i][1]);
         find_as(&(kiln_dataset_wishes){.no_dataparser = true});
-        assert_int_equal(data.n_cameras, 1);
+        assert_int_equal(data.set.n_cameras, 1);
     }
     put("dataparser_transforms.json", DATAPARSER);
     put_transforms("transforms.json", "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0],[1,0,0,0],[0,0,1,0]]", frames);

@@ -1,6 +1,6 @@
 /* file_hash: the content hash of a file is that of its bytes, however many threads read it. */
-#include "stages/import/scan.h"
 
+#include "stages/files/hash_file.h"
 #include "base/file.h"
 #include "tests/unit/test_folder.h"
 

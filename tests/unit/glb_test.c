@@ -1,11 +1,12 @@
 /* A GLB that is put together of its head and its arrays, read by kiln-import's reader: every bit of the numbers comes back. */
 #include "import_source.h"
 
+#include "base/harmonics.h"
+
 #include "stages/export/glb_layout.h"
 #include "stages/export/glb_rows.h"
 #include "stages/export/linear.h"
 #include "stages/import/codes.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -140,7 +141,7 @@ static void fallback_colours_are_linear(void **state)
     (void)state;
     kiln_glb_tables_make(luf, &t);
     for (int i = 0; i < 256; i++) {
-        for (int c = 0; c < 3; c++) sh0[c * 256 + i] = (float)((i / 255.0 - 0.5) / KILN_SH_C0);
+        for (int c = 0; c < 3; c++) sh0[c * 256 + i] = (float)((i / 255.0 - 0.5) / KILN_SH_C0_F64);
         alphas[i] = (float)(i / 255.0);
     }
     sh0[0] = -1e30f;

@@ -3,6 +3,7 @@
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/origin.h"
 #include "stages/import/random_points.h"
+#include "stages/select/up_axis.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,7 +8,6 @@
 #include "stages/export/linear.h"
 #include "stages/export/writer.h"
 #include "stages/import/ksplat/ksplat_header.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -155,8 +154,8 @@ static void check_row(kiln_ksplat_sh_range range, const active *a, const import_
         const double step = level ? step_of(i) / 2 : 0, scale = (double)a->scales[c * n + i];
         assert_true(fabs((double)row[c] - (double)plane(c, n)[i]) <= step);
         assert_true(fabs(exp((double)row[7 + c]) - scale) <= (level ? half_of_half(scale) : 0) + 3e-7 * scale);
-        assert_true(fabs((double)(row[11 + c] - plane(11 + c, n)[i])) <= 0.5001 / 255 / KILN_SH_C0 ||
-                    fabsf(plane(11 + c, n)[i]) > 0.5f / (float)KILN_SH_C0);
+        assert_true(fabs((double)(row[11 + c] - plane(11 + c, n)[i])) <= 0.5001 / 255 / KILN_SH_C0_F64 ||
+                    fabsf(plane(11 + c, n)[i]) > 0.5f / (float)KILN_SH_C0_F64);
     }
     for (unsigned c = 0; c < 4; c++) {
         const double q = (double)a->quats[c * n + i];

@@ -539,7 +539,7 @@ static void what_others_hide_costs_little(void **state)
     const kiln_view_request before = look(0, -40, 500);
     assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
     assert_true(open[0] > 0.9 && open[1] < 0.4);
-    assert_true(open[2] > 0.99); /* the root is all of the picture */
+    assert_true(open[2] > 0.99);                      /* the root is all of the picture */
     const kiln_view_request behind = look(0, 0, 500); /* between both: one is in the picture alone */
     assert_int_equal(kiln_level_hiding(&f->t, &behind, open, &err), KILN_OK);
     assert_true(open[1] > 0.9);

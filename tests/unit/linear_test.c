@@ -4,7 +4,6 @@
 
 #include "stages/import/codes.h"
 #include "stages/import/import_rows.h"
-#include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -401,7 +401,8 @@ static void words_of_a_job_are_a_closed_list(void **state)
     const char *const words[] = {TASK, "sbatch=--a b", "sbatch=-c", "--", "scene", "--wait", NULL};
     (void)state;
     assert_int_equal(read_job(words, &w), KILN_OK);
-    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.settings.tasks == 4 && w.n_typed == 2 && w.settings.list[KILN_SLURM_SBATCH].n == 2);
+    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.settings.tasks == 4 && w.n_typed == 2 &&
+                w.settings.list[KILN_SLURM_SBATCH].n == 2);
     assert_string_equal(w.typed[0], "scene");
     assert_string_equal(w.settings.list[KILN_SLURM_SBATCH].word[0], "--a b");
     kiln_slurm_job_words_release(&w);

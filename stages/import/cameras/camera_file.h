@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "stages/import/cameras/camera_models.h"
-#include "stages/import/dataset/dataset.h"
+#include "stages/import/cameras/camera_set.h"
 #include "stages/import/dataset/name_fold.h"
 
 #include <jansson.h>
@@ -23,11 +23,11 @@ typedef struct {
     char path[KILN_PATH_MAX]; /* without leading ./ */
     size_t after_folder;      /* offset behind the image folder */
     size_t stem;              /* where the extension begins, at its dot; the end when there is none that we know */
-    char name[KILN_CAMERA_NAME]; /* the camera's, which it points to until kiln_dataset_add_camera copies it */
+    char name[KILN_CAMERA_NAME]; /* the camera's, which it points to until kiln_camera_set_add copies it */
 } kiln_photo_path;
 
 typedef struct {
-    kiln_dataset *d;            /* borrowed: what is appended to */
+    kiln_camera_set *set;       /* borrowed: what is appended to */
     const json_t *json;         /* borrowed: what `path` holds, where it has been parsed; NULL: it has not */
     const char *avoid;          /* folder that is never looked into; NULL none */
     char path[KILN_PATH_MAX];   /* absolute: the file or folder that is read */
@@ -67,7 +67,7 @@ typedef struct {
 
 /* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,
  * above it as far as folders are called sparse, colmap or a number. Release with _end, which adds the notes. */
-kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
+kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_camera_set *set, const char *path, const char *root, const char *avoid,
                                    kiln_error *err) KILN_MUST_CHECK;
 void kiln_camera_file_end(kiln_camera_file *f);
 
@@ -109,22 +109,9 @@ void kiln_photo_orient(kiln_camera_file *f, kiln_camera *c, double width, double
 /* Fits the intrinsics, which are of width x height pixels, to the photo where there is one, which is oriented first. */
 void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height);
 
-/* Room for one element more behind n: an array whose room is the next power of two of its count. *array is owned by the
- * caller and freed with free. */
-kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
-/* Copies the camera and its texts. */
-kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
-/* One sentence more; what does not fit is left out. */
-void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
-/* The same of one that changes the meaning of results. */
-void kiln_dataset_note_meaning(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
-/* Sorts the cameras, refuses equal names, gives each its split (camera_split.h). */
-kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
-
 /* What a camera file holds: "INRIA cameras.json", ...; NULL when it is none. */
 const char *kiln_cameras_kind(const json_t *json);
-/* Reads one camera file or COLMAP folder into f->d; kind (may be NULL) becomes what it was. */
+/* Reads one camera file or COLMAP folder into f->set; kind (may be NULL) becomes what it was. */
 kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 
 /* A folder that import may look into: it is one, holds no manifest and is not `avoid`. */

@@ -18,10 +18,10 @@ typedef struct {
 /* Parses "auto", "every:N", "names:FILE" or "all-train". KILN_E_USAGE. */
 kiln_status kiln_split_parse(const char *text, kiln_split *out, kiln_error *err) KILN_MUST_CHECK;
 
-struct kiln_dataset;
-/* Gives every camera of d, sorted by name, its split as d->split asks, and fills d->split_rule. Adds the list of names that
+struct kiln_camera_set;
+/* Gives every camera of d, sorted by name, its split as set->split asks, and fills set->split_rule. Adds the list of names that
  * was used to the sources and findings, and a note about names that fit no camera. KILN_E_INPUT: the list of --split cannot be
  * read, or none of its names is a camera's. */
-kiln_status kiln_split_cameras(struct kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_split_cameras(struct kiln_camera_set *set, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

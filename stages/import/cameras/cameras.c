@@ -71,7 +71,7 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
                       "and rotation (INRIA) or R and t",
                       f->path);
     if (k && kind) *kind = k->name;
-    if (st == KILN_OK) st = kiln_dataset_add_source(f->d, f->path, "cameras", err);
+    if (st == KILN_OK) st = kiln_camera_set_add_source(f->set, f->path, "cameras", err);
     json_decref(own);
     return st;
 }
@@ -87,15 +87,15 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     if (!found)
         return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
     if (kind) *kind = "COLMAP model";
-    f->d->world = KILN_WORLD_ORIGINAL;
+    f->set->world = KILN_WORLD_ORIGINAL;
     return kiln_cameras_colmap(f, folder, err);
 }
 
-kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_dataset *d, kiln_error *err)
+kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_camera_set *set, kiln_error *err)
 {
     kiln_camera_file f;
-    kiln_status st = kiln_camera_file_begin(&f, d, path, photos_root, NULL, err);
+    kiln_status st = kiln_camera_file_begin(&f, set, path, photos_root, NULL, err);
     if (st == KILN_OK) st = kiln_cameras_append(&f, NULL, err);
     kiln_camera_file_end(&f);
-    return st == KILN_OK ? kiln_dataset_finish_cameras(d, err) : st;
+    return st == KILN_OK ? kiln_camera_set_finish(set, err) : st;
 }

@@ -36,7 +36,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     kiln_photo_fit(f, &c, width, height);
     KILN_TRY(kiln_mask_find(f, &c, &p, NULL, err));
-    return kiln_dataset_add_camera(f->d, &c, err);
+    return kiln_camera_set_add(f->set, &c, err);
 }
 
 kiln_status kiln_cameras_inria(kiln_camera_file *f, const json_t *json, kiln_error *err)
@@ -44,7 +44,7 @@ kiln_status kiln_cameras_inria(kiln_camera_file *f, const json_t *json, kiln_err
     const size_t n = json_array_size(json);
     if (n == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds no camera", f->path);
     for (size_t i = 0; i < n; i++) KILN_TRY(read_one(f, json_array_get(json, i), i, err));
-    f->d->frames_read += n;
-    snprintf(f->d->frame, sizeof f->d->frame, "opencv");
+    f->set->frames_read += n;
+    snprintf(f->set->frame, sizeof f->set->frame, "opencv");
     return KILN_OK;
 }

@@ -41,7 +41,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     kiln_photo_orient(f, &c, width, height);
     if (c.photo_width != c.width || c.photo_height != c.height) c.photo = "", c.photo_width = c.photo_height = 0;
     KILN_TRY(kiln_mask_find(f, &c, &p, NULL, err));
-    return kiln_dataset_add_camera(f->d, &c, err);
+    return kiln_camera_set_add(f->set, &c, err);
 }
 
 kiln_status kiln_cameras_list(kiln_camera_file *f, const json_t *json, kiln_error *err)
@@ -49,6 +49,6 @@ kiln_status kiln_cameras_list(kiln_camera_file *f, const json_t *json, kiln_erro
     const size_t n = json_array_size(json);
     f->may_lack_photos = true;
     for (size_t i = 0; i < n; i++) KILN_TRY(read_one(f, json_array_get(json, i), i, err));
-    f->d->frames_read += n;
+    f->set->frames_read += n;
     return KILN_OK;
 }

@@ -88,11 +88,11 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
         snprintf(name, sizeof name, "path/%0*zu", h.digits, i);
         KILN_TRY(set_pose(f, &c, o, who, err));
         KILN_TRY(set_lens(f, &h, &c, o, who, err));
-        KILN_TRY(kiln_dataset_add_camera(f->d, &c, err));
+        KILN_TRY(kiln_camera_set_add(f->set, &c, err));
     }
     if (json_object_get(json, "crop") && !json_is_null(json_object_get(json, "crop")))
-        kiln_dataset_note(f->d, "'%s': its crop is not applied; all Gaussians are drawn", f->path);
-    f->d->frames_read += n;
-    snprintf(f->d->frame, sizeof f->d->frame, "opengl");
+        kiln_camera_set_note(f->set, "'%s': its crop is not applied; all Gaussians are drawn", f->path);
+    f->set->frames_read += n;
+    snprintf(f->set->frame, sizeof f->set->frame, "opengl");
     return KILN_OK;
 }

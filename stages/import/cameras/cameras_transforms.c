@@ -101,13 +101,13 @@ static bool is_listed(const json_t *names, const char *path)
 
 /* nerfstudio's explicit split: what is held out is test; val_filenames where there are no test_filenames, and without either what
  * train_filenames lack. NULL: the file does not say. */
-static const char *split_of(kiln_dataset *d, const json_t *file, const char *path)
+static const char *split_of(kiln_camera_set *set, const json_t *file, const char *path)
 {
     const json_t *test = json_object_get(file, "test_filenames"), *train = json_object_get(file, "train_filenames");
     if (!json_array_size(test)) test = json_object_get(file, "val_filenames");
     if (json_array_size(test)) return is_listed(test, path) ? "test" : "train";
     if (json_array_size(train) == 0) return NULL;
-    d->split_later = true;
+    set->split_later = true;
     return is_listed(train, path) ? "train" : "test";
 }
 
@@ -141,20 +141,20 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
         return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of frame %zu, '%.300s', is refused: it is absolute and no photo",
                          f->path, index, p.full);
     KILN_TRY(kiln_frame_lens(f, file, frame, &c, who, &sized, err));
-    f->d->frames_read++;
+    f->set->frames_read++;
     f->n_frames++;
     if (f->need_photos && !c.photo[0] && !sized) {
         if (f->n_dropped++ == 0) snprintf(f->first_dropped, sizeof f->first_dropped, "%s", who);
         f->n_dropped_unreadable += f->last_unreadable;
-        f->d->frames_dropped++;
-        f->d->frames_unreadable += f->last_unreadable;
+        f->set->frames_dropped++;
+        f->set->frames_unreadable += f->last_unreadable;
         return KILN_OK;
     }
     KILN_TRY(find_mask(f, &c, frame, &p, who, err));
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
-    const char *const split = split_of(f->d, file, p.path);
+    const char *const split = split_of(f->set, file, p.path);
     snprintf(c.split, sizeof c.split, "%s", split ? split : f->split);
-    return kiln_dataset_add_camera(f->d, &c, err);
+    return kiln_camera_set_add(f->set, &c, err);
 }
 
 /* What was done to the world before it was saved, as a JSON array for the scene row. */
@@ -165,18 +165,18 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
     if (applied) KILN_TRY(read_matrix(f, applied, "applied_transform", "the file", m, err));
     if (scale && !json_is_number(scale)) return kiln_fail(err, KILN_E_INPUT, "'%s': applied_scale is not a number", f->path);
     if (applied || json_object_get(file, "aabb_scale") || strncmp(kiln_path_base(f->path), "transforms_", 11) == 0)
-        snprintf(f->d->up_axis, sizeof f->d->up_axis,
+        snprintf(f->set->up_axis, sizeof f->set->up_axis,
                  "z"); /* nerfstudio's, instant-ngp's and Blender's writers turn the world so */
-    snprintf(f->d->frame, sizeof f->d->frame, "opengl");
-    f->d->world = KILN_WORLD_SAVED;
-    memcpy(f->d->applied, m, sizeof m);
-    f->d->applied_scale = scale ? json_number_value(scale) : 1;
+    snprintf(f->set->frame, sizeof f->set->frame, "opengl");
+    f->set->world = KILN_WORLD_SAVED;
+    memcpy(f->set->applied, m, sizeof m);
+    f->set->applied_scale = scale ? json_number_value(scale) : 1;
     if (!applied && !scale) return KILN_OK;
     json_t *note = json_object();
     const bool kept = (!applied || json_object_set_new(note, "applied_transform", json_deep_copy(applied)) == 0) &&
                       (!scale || json_object_set_new(note, "applied_scale", json_deep_copy(scale)) == 0);
     char *text = kept ? kiln_json_text(note, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    if (text) snprintf(f->d->transforms, sizeof f->d->transforms, "[%s]", text);
+    if (text) snprintf(f->set->transforms, sizeof f->set->transforms, "[%s]", text);
     free(text);
     json_decref(note);
     return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the transforms of '%s'", f->path);
@@ -196,7 +196,7 @@ static kiln_status find_points(kiln_camera_file *f, const json_t *file, kiln_err
     if (!kiln_name_is_safe(name, &why)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
     KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], name, err));
     if (kiln_is_file(f->points)) return KILN_OK;
-    kiln_dataset_note(f->d, "'%s' names the points '%s', which are not there", f->path, name);
+    kiln_camera_set_note(f->set, "'%s' names the points '%s', which are not there", f->path, name);
     f->points[0] = 0;
     return KILN_OK;
 }

@@ -1,6 +1,7 @@
 #include "stages/import/cameras/orbit.h"
 
 #include "base/vec3.h"
+#include "stages/select/up_axis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,22 +16,6 @@
 static const double circle[KILN_ORBIT_CAMERAS][2] = {{1, 0},  {SQRT_HALF, SQRT_HALF},   {0, 1},  {-SQRT_HALF, SQRT_HALF},
                                                      {-1, 0}, {-SQRT_HALF, -SQRT_HALF}, {0, -1}, {SQRT_HALF, -SQRT_HALF}};
 static const uint32_t width = 1280, height = 720;
-
-void kiln_up_vector(const char *up, double out[3])
-{
-    double v[3] = {0, -1, 0};
-    double sign = up[0] == '-' ? -1 : 1;
-    const char *axis = up + (up[0] == '-' || up[0] == '+');
-    if (*axis >= 'x' && *axis <= 'z' && axis[1] == '\0') {
-        memset(v, 0, sizeof v);
-        v[*axis - 'x'] = sign;
-    } else if (sscanf(up, "%lf %lf %lf", &v[0], &v[1], &v[2]) != 3) {
-        v[0] = v[2] = 0;
-        v[1] = -1;
-    }
-    double length = kiln_vec3_length(v);
-    for (int i = 0; i < 3; i++) out[i] = length > 0 ? v[i] / length : (i == 1 ? -1 : 0);
-}
 
 /* Two directions that span the plane of the circle. */
 static void plane_of(const double up[3], double e0[3], double e1[3])

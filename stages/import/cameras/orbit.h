@@ -10,7 +10,5 @@ enum { KILN_ORBIT_CAMERAS = 8 };
 
 /* up: "y", "-y", "0 0.5 1", "" (then -y: x right, y down, z forward is what trainers store). Box in world coordinates. */
 void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_camera out[KILN_ORBIT_CAMERAS]);
-/* The unit vector of such a text. */
-void kiln_up_vector(const char *up, double out[3]);
 
 #endif

@@ -97,28 +97,28 @@ static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, ki
     return KILN_OK;
 }
 
-void kiln_lenses_count(kiln_dataset *d, bool as_is)
+void kiln_lenses_count(kiln_camera_set *set, bool as_is)
 {
-    d->n_distorted = d->n_blind = d->n_folded = 0;
-    d->other_lenses = false;
-    d->as_is = as_is;
-    for (uint32_t i = 0; i < d->n_cameras; i++) {
-        kiln_camera *c = &d->cameras[i];
+    set->n_distorted = set->n_blind = set->n_folded = 0;
+    set->other_lenses = false;
+    set->as_is = as_is;
+    for (uint32_t i = 0; i < set->n_cameras; i++) {
+        kiln_camera *c = &set->cameras[i];
         if (!c->distorted) continue;
-        if (d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
-        d->other_lenses |= strcmp(d->lens, c->model) != 0;
+        if (set->n_distorted++ == 0) memcpy(set->lens, c->model, sizeof set->lens);
+        set->other_lenses |= strcmp(set->lens, c->model) != 0;
         if (as_is) c->distorted = false;
     }
 }
 
-kiln_status kiln_pinholes_set(kiln_dataset *d, double blank, kiln_error *err)
+kiln_status kiln_pinholes_set(kiln_camera_set *set, double blank, kiln_error *err)
 {
     last_lens last = {0};
-    for (uint32_t i = 0; i < d->n_cameras; i++) {
-        if (!d->cameras[i].distorted) continue;
-        KILN_TRY(set_pinhole(&d->cameras[i], blank, &last, err));
-        d->n_blind += last.blind;
-        d->n_folded += last.folded;
+    for (uint32_t i = 0; i < set->n_cameras; i++) {
+        if (!set->cameras[i].distorted) continue;
+        KILN_TRY(set_pinhole(&set->cameras[i], blank, &last, err));
+        set->n_blind += last.blind;
+        set->n_folded += last.folded;
     }
     return KILN_OK;
 }

@@ -126,9 +126,9 @@ static void leave_out(kiln_colmap *m, const char *name, const colmap_camera *fro
     if (v->n < NAMED) snprintf(v->names + used, sizeof v->names - used, "%s'%.80s'", used ? ", " : "", name);
     if (v->n == NAMED) snprintf(v->names + used, sizeof v->names - used, ", ...");
     v->n++;
-    m->f->d->frames_read++;
-    m->f->d->frames_dropped++;
-    m->f->d->frames_without_camera++;
+    m->f->set->frames_read++;
+    m->f->set->frames_dropped++;
+    m->f->set->frames_without_camera++;
 }
 
 kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name,
@@ -155,8 +155,8 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     KILN_TRY(kiln_photo_find(m->f, &c, &p, err));
     kiln_photo_fit(m->f, &c, from->width, from->height);
     KILN_TRY(kiln_mask_find(m->f, &c, &p, NULL, err));
-    m->f->d->frames_read++;
-    return kiln_dataset_add_camera(m->f->d, &c, err);
+    m->f->set->frames_read++;
+    return kiln_camera_set_add(m->f->set, &c, err);
 }
 
 bool kiln_colmap_wants_keypoints(const kiln_colmap *m) { return m->visitor && m->wanted; }
@@ -231,7 +231,7 @@ static kiln_status read_part(kiln_colmap *m, const char *folder, const char *par
     if (st == KILN_OK && strcmp(part, "cameras") == 0) st = sort_cameras(m, err);
     if (st == KILN_OK && strcmp(part, "images") == 0) st = sort_ids(&m->images, path, "image", err);
     if (st == KILN_OK && strcmp(part, "rigs") == 0) st = sort_ids(&m->rigs, path, "rig", err);
-    if (st == KILN_OK) st = kiln_dataset_add_source(m->f->d, path, "cameras", err);
+    if (st == KILN_OK) st = kiln_camera_set_add_source(m->f->set, path, "cameras", err);
     m->path = NULL;
     return st;
 }
@@ -247,7 +247,7 @@ static kiln_status check_left_out(const kiln_colmap *m, const char *folder, cons
             "'%s/cameras.%s': %s; so it is with %u of %u images (%s), more than a tenth: align them again, or remove them "
             "from the model",
             folder, suffix, v->why, v->n, m->images.n, v->names);
-    kiln_dataset_note(m->f->d, "%u of %u images are left out: %s (%s)", v->n, m->images.n, v->why, v->names);
+    kiln_camera_set_note(m->f->set, "%u of %u images are left out: %s (%s)", v->n, m->images.n, v->why, v->names);
     return KILN_OK;
 }
 
@@ -260,8 +260,8 @@ static kiln_status read_rigs(kiln_colmap *m, const char *folder, const encoding 
     if (m->framed.n) qsort(m->framed.id, m->framed.n, sizeof *m->framed.id, by_u32);
     for (uint32_t i = 0; i < m->images.n; i++) n_alone += !has_id(&m->framed, m->images.id[i]);
     if (n_alone)
-        kiln_dataset_note(
-            m->f->d, "'%s': %s", folder,
+        kiln_camera_set_note(
+            m->f->set, "'%s': %s", folder,
             KILN_COUNT(n_alone,
                        "image belongs to no frame; its own pose is used|images belong to no frame; their own poses are used"));
     return KILN_OK;
@@ -270,16 +270,16 @@ static kiln_status read_rigs(kiln_colmap *m, const char *folder, const encoding 
 kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_error *err)
 {
     const encoding *e = encoding_of(folder);
-    const uint64_t before = f->d->frames_read;
+    const uint64_t before = f->set->frames_read;
     kiln_colmap m = {.f = f};
     kiln_status st = KILN_OK;
     if (!e) return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s'", folder);
     KILN_GO(read_part(&m, folder, "cameras", e->suffix, e->cameras, err));
     KILN_GO(read_part(&m, folder, "images", e->suffix, e->images, err));
-    if (f->d->frames_read == before) KILN_GO(kiln_fail(err, KILN_E_INPUT, "'%s/images.%s' holds no image", folder, e->suffix));
+    if (f->set->frames_read == before) KILN_GO(kiln_fail(err, KILN_E_INPUT, "'%s/images.%s' holds no image", folder, e->suffix));
     KILN_GO(check_left_out(&m, folder, e->suffix, err));
     KILN_GO(read_rigs(&m, folder, e, err));
-    snprintf(f->d->frame, sizeof f->d->frame, "opencv");
+    snprintf(f->set->frame, sizeof f->set->frame, "opencv");
     if (has_part(folder, "points3D", e->suffix) && !part_path(f->points, folder, "points3D", e->suffix)) f->points[0] = 0;
 done:
     free(m.cameras);
@@ -291,8 +291,8 @@ done:
 
 kiln_status kiln_colmap_visit(const char *folder, const char *suffix, const kiln_colmap_visitor *v, kiln_error *err)
 {
-    kiln_dataset d = {0};
-    kiln_camera_file f = {.d = &d};
+    kiln_camera_set set = {0};
+    kiln_camera_file f = {.set = &set};
     kiln_colmap m = {.f = &f, .visitor = v};
     const encoding *e = strcmp(suffix, encodings[0].suffix) == 0 ? &encodings[0] : &encodings[1];
     snprintf(f.path, sizeof f.path, "%s", folder);
@@ -300,7 +300,7 @@ kiln_status kiln_colmap_visit(const char *folder, const char *suffix, const kiln
     if (st == KILN_OK) st = read_part(&m, folder, "images", e->suffix, e->images, err);
     free(m.cameras);
     free(m.images.id);
-    kiln_dataset_release(&d);
+    kiln_camera_set_release(&set);
     return st;
 }
 

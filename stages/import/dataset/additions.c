@@ -22,13 +22,6 @@ static const kiln_opt rows[] = {
 enum { PARTS = 3 };
 static const kiln_cli parts = {.program = "--add", .options = rows};
 
-bool kiln_move_is_none(const kiln_move *m)
-{
-    for (int i = 0; i < 3; i++)
-        if (m->translate[i] != 0 || m->rotate[i] != 0) return false;
-    return m->scale == 1;
-}
-
 /* The part that the last ';' of item[0..length) begins: its row and where its value starts. NULL: it begins none. */
 static const kiln_opt *last_part(const char *item, size_t length, const bool taken[PARTS], size_t *semicolon, size_t *value)
 {
@@ -116,7 +109,7 @@ static kiln_status add_member(void *context, const char *path, kiln_error *err)
     kiln_rows_file *f = c->file;
     KILN_TRY(kiln_grow((void **)&f->members, f->n_members, sizeof *f->members, "files of a scene", err));
     snprintf(f->members[f->n_members++].text, sizeof f->members->text, "%s", path);
-    return kiln_dataset_add_source(c->d, path, "rows", err);
+    return kiln_camera_set_add_source(&c->d->set, path, "rows", err);
 }
 
 kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_move *move, kiln_error *err)
@@ -131,7 +124,7 @@ kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_
     f->kind = info->kind;
     f->n_rows = info->n_rows;
     free(info);
-    if (st == KILN_OK) st = kiln_dataset_add_source(d, path, "rows", err);
+    if (st == KILN_OK) st = kiln_camera_set_add_source(&d->set, path, "rows", err);
     member_context c = {d, f};
     return st == KILN_OK && f->reader->members ? kiln_source_members(path, &d->read, add_member, &c, err) : st;
 }
@@ -146,7 +139,7 @@ kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, ki
     else
         snprintf(what, sizeof what, "%s, %llu %s%s, added%s", f->reader->name, (unsigned long long)f->n_rows,
                  points ? "point" : "Gaussian", f->n_rows == 1 ? "" : "s", moved);
-    return kiln_dataset_add_finding(d, f->path, points ? "points" : "splats", true, what, "", err);
+    return kiln_camera_set_add_finding(&d->set, f->path, points ? "points" : "splats", true, what, "", err);
 }
 
 kiln_status kiln_dataset_add_list(kiln_dataset *d, const char *list, kiln_error *err)

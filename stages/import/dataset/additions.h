@@ -14,12 +14,6 @@
 #include "base/memory.h"
 #include "stages/import/dataset/dataset.h"
 
-/* What --scale takes, here and there. */
-#define KILN_MOVE_SCALES "1e-9..1e9"
-/* What --translate takes: farther away, double coordinates are coarser than scenes are. */
-#define KILN_MOVE_PLACES "-1e12..1e12"
-
-bool kiln_move_is_none(const kiln_move *m);
 /* KILN_E_USAGE: a part that is none, or no name. */
 kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln_move *move, kiln_error *err) KILN_MUST_CHECK;
 /* Why the file of an item, parsed as `path`, is not there: KILN_E_USAGE where a part behind a file is mistyped, else

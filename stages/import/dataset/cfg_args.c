@@ -60,9 +60,9 @@ static void interpret(kiln_dataset *d, const char *text)
 {
     bool white, yes;
     const char *degree = value_of(text, "sh_degree");
-    const bool has_name = read_name(text, "images", d->images, sizeof d->images);
-    d->has_eval = read_bool(text, "eval", &d->eval);
-    read_path(text, "source_path", d->source_path, sizeof d->source_path);
+    const bool has_name = read_name(text, "images", d->set.images, sizeof d->set.images);
+    d->set.has_eval = read_bool(text, "eval", &d->set.eval);
+    read_path(text, "source_path", d->set.source_path, sizeof d->set.source_path);
     char *out = d->cfg_args;
     const size_t room = sizeof d->cfg_args;
     int n = snprintf(out, room, "{");
@@ -72,8 +72,8 @@ static void interpret(kiln_dataset *d, const char *text)
         n += snprintf(out + n, room - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
     }
     if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, room - (size_t)n, "\"sh_degree\":%c,", *degree);
-    if (d->has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->eval ? "true" : "false");
-    if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->images);
+    if (d->set.has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->set.eval ? "true" : "false");
+    if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->set.images);
     d->trained_left = read_bool(text, "train_test_exp", &yes) && yes;
     d->antialiased = read_bool(text, "antialiasing", &yes) && yes;
     if (d->antialiased) n += snprintf(out + n, room - (size_t)n, "\"antialiasing\":true,");
@@ -87,16 +87,16 @@ static kiln_status tell(kiln_dataset *d, const char *path, kiln_error *err)
 {
     char what[160];
     const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
-    const bool named = d->has_background || d->images[0], used = named || d->antialiased || d->trained_left;
-    snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background, *background && d->images[0] ? ", " : "",
-             d->images[0] ? "image folder '" : "", d->images,
-             d->images[0] ? "'"
-             : used       ? ""
-                          : "nothing that matters here",
+    const bool named = d->has_background || d->set.images[0], used = named || d->antialiased || d->trained_left;
+    snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background, *background && d->set.images[0] ? ", " : "",
+             d->set.images[0] ? "image folder '" : "", d->set.images,
+             d->set.images[0] ? "'"
+             : used           ? ""
+                              : "nothing that matters here",
              d->antialiased ? (named ? ", antialiasing" : "antialiasing") : "",
              d->trained_left && (named || d->antialiased) ? ", " : "", d->trained_left ? "train_test_exp" : "");
-    return kiln_dataset_add_finding(d, path, "settings", used, what, used ? "" : "it says neither background nor image folder",
-                                    err);
+    return kiln_camera_set_add_finding(&d->set, path, "settings", used, what,
+                                       used ? "" : "it says neither background nor image folder", err);
 }
 
 kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
@@ -104,11 +104,11 @@ kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
     char path[KILN_PATH_MAX];
     unsigned char *text = NULL;
     size_t size;
-    KILN_TRY(kiln_path_join(path, sizeof path, d->root, "cfg_args", err));
+    KILN_TRY(kiln_path_join(path, sizeof path, d->set.root, "cfg_args", err));
     if (!kiln_is_file(path)) return KILN_OK;
     KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
     interpret(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
     free(text);
     KILN_TRY(tell(d, path, err));
-    return kiln_dataset_add_source(d, path, "settings", err);
+    return kiln_camera_set_add_source(&d->set, path, "settings", err);
 }

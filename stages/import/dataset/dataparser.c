@@ -31,8 +31,8 @@ typedef struct {
 static kiln_status find_file(const kiln_dataset *d, char path[KILN_PATH_MAX], kiln_error *err)
 {
     char dir[KILN_PATH_MAX];
-    const size_t root = strlen(d->root);
-    const bool iteration = strncmp(d->rows_path, d->root, root) == 0 && strncmp(d->rows_path + root, "/point_cloud/", 13) == 0;
+    const size_t root = strlen(d->set.root);
+    const bool iteration = strncmp(d->rows_path, d->set.root, root) == 0 && strncmp(d->rows_path + root, "/point_cloud/", 13) == 0;
     snprintf(dir, sizeof dir, "%.*s", (int)(kiln_path_base(d->rows_path) - d->rows_path), d->rows_path);
     if (dir[0]) KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, dir, NAME, err));
     if (dir[0] && kiln_is_file(path)) {
@@ -40,7 +40,7 @@ static kiln_status find_file(const kiln_dataset *d, char path[KILN_PATH_MAX], ki
         if (slash > path && slash[-1] == '/') memmove(slash, slash + 1, strlen(slash));
         return KILN_OK;
     }
-    KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, d->root, NAME, err));
+    KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, d->set.root, NAME, err));
     if (iteration || !kiln_is_file(path)) path[0] = '\0';
     return KILN_OK;
 }
@@ -50,8 +50,8 @@ static const char *why_not(const kiln_dataset *d, bool forgone)
 {
     if (forgone) return "--no-dataparser";
     if (d->rows_kind != KILN_SCENE_SPLATS) return "it is about Gaussians, and there are none";
-    if (d->n_cameras == 0) return "there are no cameras that it could move";
-    if (d->world == KILN_WORLD_OF_ROWS) return "the cameras are of neither a transforms.json nor a COLMAP model";
+    if (d->set.n_cameras == 0) return "there are no cameras that it could move";
+    if (d->set.world == KILN_WORLD_OF_ROWS) return "the cameras are of neither a transforms.json nor a COLMAP model";
     return NULL;
 }
 
@@ -91,8 +91,8 @@ static kiln_status compose(const kiln_dataset *d, const char *path, motion *m, k
     kiln_camera checked = {.name = "", .photo = "", .mask = ""};
     kiln_camera_file f = {0}; /* for the sentences of the check */
     double inverse[9];
-    const double *t = m->transform, *a = d->applied;
-    const bool saved = d->world == KILN_WORLD_SAVED;
+    const double *t = m->transform, *a = d->set.applied;
+    const bool saved = d->set.world == KILN_WORLD_SAVED;
     kiln_similarity *const s = &m->move;
     static const double identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     if (!saved) a = identity;
@@ -102,14 +102,14 @@ static kiln_status compose(const kiln_dataset *d, const char *path, motion *m, k
         for (int k = 0; k < 3; k++)
             s->r[3 * i + k] = t[4 * i] * inverse[k] + t[4 * i + 1] * inverse[3 + k] + t[4 * i + 2] * inverse[6 + k];
     for (int i = 0; i < 3; i++) s->t[i] = t[4 * i + 3] - (s->r[3 * i] * a[3] + s->r[3 * i + 1] * a[7] + s->r[3 * i + 2] * a[11]);
-    s->scale = m->scale / (saved ? d->applied_scale : 1);
+    s->scale = m->scale / (saved ? d->set.applied_scale : 1);
     snprintf(f.path, sizeof f.path, "%s", path);
     KILN_TRY(kiln_camera_pose(&f, &checked, s->r, s->t, "the transform", err));
     if (f.n_normalised)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the transform is no rotation: it has a scale of its own" FORGO, path);
     if (!(s->scale > 0 && isfinite(s->scale)))
         return kiln_fail(err, KILN_E_INPUT, "'%s' cannot be used: applied_scale of the cameras is %g" FORGO, path,
-                         d->applied_scale);
+                         d->set.applied_scale);
     for (int i = 0; i < 3; i++) s->t[i] *= s->scale; /* s (R x + t) is s R x + s t */
     return KILN_OK;
 }
@@ -119,7 +119,8 @@ static kiln_status note_transform(kiln_dataset *d, const motion *m, kiln_error *
 {
     const double *t = m->transform;
     json_t *all = NULL;
-    if (d->transforms[0]) KILN_TRY(kiln_json_parse(d->transforms, strlen(d->transforms), 0, "transforms", &all, NULL, err));
+    if (d->set.transforms[0])
+        KILN_TRY(kiln_json_parse(d->set.transforms, strlen(d->set.transforms), 0, "transforms", &all, NULL, err));
     if (!all) all = json_array();
     json_t *rows = json_array(), *one = json_pack("{s:o, s:O, s:s}", "dataparser_scale", kiln_json_real(m->scale),
                                                   "dataparser_transform", rows, "of", "cameras");
@@ -130,13 +131,13 @@ static kiln_status note_transform(kiln_dataset *d, const motion *m, kiln_error *
         made = json_array_append_new(rows, row) == 0 && made;
     }
     made = made && json_array_append(all, one) == 0;
-    const size_t n = made ? kiln_json_put(all, d->transforms, sizeof d->transforms - 1, JSON_COMPACT | JSON_SORT_KEYS) : 0;
+    const size_t n = made ? kiln_json_put(all, d->set.transforms, sizeof d->set.transforms - 1, JSON_COMPACT | JSON_SORT_KEYS) : 0;
     json_decref(one);
     json_decref(rows);
     json_decref(all);
     if (n == 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for the transforms of the cameras");
-    if (n > sizeof d->transforms - 1) return kiln_fail(err, KILN_E_BUG, "the transforms of the cameras need %zu bytes", n);
-    d->transforms[n] = '\0';
+    if (n > sizeof d->set.transforms - 1) return kiln_fail(err, KILN_E_BUG, "the transforms of the cameras need %zu bytes", n);
+    d->set.transforms[n] = '\0';
     return KILN_OK;
 }
 
@@ -148,17 +149,18 @@ kiln_status kiln_dataparser_apply(kiln_dataset *d, bool forgone, kiln_error *err
     if (!path[0]) return KILN_OK;
     d->has_dataparser = true;
     const char *const why = why_not(d, forgone);
-    if (why) return kiln_dataset_add_finding(d, path, "frame", false, "nerfstudio's frame of training", why, err);
+    if (why) return kiln_camera_set_add_finding(&d->set, path, "frame", false, "nerfstudio's frame of training", why, err);
     KILN_TRY(parse(path, &m, err));
     KILN_TRY(compose(d, path, &m, err));
-    for (uint32_t i = 0; i < d->n_cameras; i++) {
-        kiln_similarity_pose(&m.move, d->cameras[i].r, d->cameras[i].t);
+    for (uint32_t i = 0; i < d->set.n_cameras; i++) {
+        kiln_similarity_pose(&m.move, d->set.cameras[i].r, d->set.cameras[i].t);
         for (int k = 0; k < 3; k++)
-            if (!isfinite(d->cameras[i].t[k]))
-                return kiln_fail(err, KILN_E_INPUT, "'%s' moves camera '%.200s' out of all bounds" FORGO, path, d->cameras[i].name);
+            if (!isfinite(d->set.cameras[i].t[k]))
+                return kiln_fail(err, KILN_E_INPUT, "'%s' moves camera '%.200s' out of all bounds" FORGO, path,
+                                 d->set.cameras[i].name);
     }
     KILN_TRY(note_transform(d, &m, err));
     snprintf(what, sizeof what, "cameras are moved into the Gaussians' world, scale %g", m.move.scale);
-    KILN_TRY(kiln_dataset_add_finding(d, path, "frame", true, what, "", err));
-    return kiln_dataset_add_source(d, path, "frame", err);
+    KILN_TRY(kiln_camera_set_add_finding(&d->set, path, "frame", true, what, "", err));
+    return kiln_camera_set_add_source(&d->set, path, "frame", err);
 }

@@ -11,7 +11,7 @@
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
-#include "stages/import/dataset/exposures.h"
+#include "stages/import/dataset/exposure_file.h"
 #include "stages/import/dataset/training_marks.h"
 #include "stages/import/packing.h"
 
@@ -22,19 +22,6 @@
 
 /* Point clouds that trainers leave under fixed names, before any other. */
 static const char *const known_points[] = {"input.ply", "sparse_pc.ply", "points3D.ply"};
-
-kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
-                                     const char *why_not, kiln_error *err)
-{
-    KILN_TRY(kiln_grow((void **)&d->findings, d->n_findings, sizeof *d->findings, "findings", err));
-    kiln_finding *f = &d->findings[d->n_findings++];
-    *f = (kiln_finding){.used = used};
-    snprintf(f->path, sizeof f->path, "%s", path);
-    snprintf(f->role, sizeof f->role, "%s", role);
-    snprintf(f->what, sizeof f->what, "%s", what);
-    snprintf(f->why_not, sizeof f->why_not, "%s", why_not);
-    return KILN_OK;
-}
 
 static bool is_splats(const kiln_candidate *c) { return c->reader && c->kind == KILN_SCENE_SPLATS; }
 
@@ -93,7 +80,7 @@ static kiln_status refuse_to_guess(const kiln_search *s, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT,
                      "'%s' holds several splat files, %s, and which has most Gaussians is not known before '%.100s' is unpacked; "
                      "name one of them on the command line",
-                     s->d->root, names, packed);
+                     s->d->set.root, names, packed);
 }
 
 static kiln_status best_splats(const kiln_search *s, const kiln_candidate **best, kiln_error *err)
@@ -150,21 +137,21 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
             use_rows(s->d, s->files[i].path, s->files[i].reader);
     }
     if (s->d->reader) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "--parts: there is no splat or point file in '%s'", s->d->root);
+    return kiln_fail(err, KILN_E_INPUT, "--parts: there is no splat or point file in '%s'", s->d->set.root);
 }
 
 /* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not change a bake in silence. */
 static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *best)
 {
-    const size_t root = strlen(s->d->root);
+    const size_t root = strlen(s->d->set.root);
     if (!s->stays || !s->stays[0] || strcmp(best->path, s->stays) == 0 || best->iteration) return best;
-    const bool is_ours = strncmp(s->stays, s->d->root, root) == 0 && s->stays[root] == '/' && kiln_is_file(s->stays);
+    const bool is_ours = strncmp(s->stays, s->d->set.root, root) == 0 && s->stays[root] == '/' && kiln_is_file(s->stays);
     const kiln_candidate *stays = NULL;
     for (uint32_t i = 0; i < s->n_files && is_ours; i++)
         if (kiln_search_competes(s, &s->files[i]) && strcmp(s->files[i].path, s->stays) == 0) stays = &s->files[i];
     if (!stays && !(is_ours && best->below)) return best; /* gone, or points before there were Gaussians */
-    kiln_dataset_note(s->d, "'%s' stays, as the bake was made of it; '%s' would be chosen now (--reset chooses anew)",
-                      s->stays + root + 1, best->path + root + 1);
+    kiln_camera_set_note(&s->d->set, "'%s' stays, as the bake was made of it; '%s' would be chosen now (--reset chooses anew)",
+                         s->stays + root + 1, best->path + root + 1);
     return stays;
 }
 
@@ -180,7 +167,7 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
     }
     if (s->has_point_cloud && !s->trained)
         return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
-                         s->d->root);
+                         s->d->set.root);
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
         if (!s->files[i].reader && !s->files[i].has_none) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
@@ -199,7 +186,7 @@ static kiln_status choose_points(kiln_search *s, kiln_error *err)
     if (c) use_rows(d, c->path, c->reader);
     if (!c && s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0)
         return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
-                         d->root);
+                         d->set.root);
     return KILN_OK;
 }
 
@@ -210,7 +197,7 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
     for (uint32_t i = 0; i < s->n_files; i++)
         if (strcmp(s->files[i].path, s->d->rows_path) == 0) used = &s->files[i];
     const kiln_candidate *later = kiln_search_competes(s, c) ? kiln_search_later_state(s, c) : NULL;
-    const size_t root = strlen(s->d->root) + 1;
+    const size_t root = strlen(s->d->set.root) + 1;
     const char *name = kiln_path_base(s->d->rows_path);
     if (later && later->state.step > c->state.step)
         snprintf(out, room, "%.120s is a later step", later->path + root);
@@ -263,17 +250,17 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
                      points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
         if (c->reader) say_why_not(s, c, why_not, sizeof why_not);
-        KILN_TRY(kiln_dataset_add_finding(d, c->path, points ? "points" : "splats", used, what,
-                                          used        ? ""
-                                          : c->reader ? why_not
-                                                      : c->why.msg,
-                                          err));
-        if (used) memcpy(d->findings[d->n_findings - 1].notes, c->notes, sizeof c->notes);
-        if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
+        KILN_TRY(kiln_camera_set_add_finding(&d->set, c->path, points ? "points" : "splats", used, what,
+                                             used        ? ""
+                                             : c->reader ? why_not
+                                                         : c->why.msg,
+                                             err));
+        if (used) memcpy(d->set.findings[d->set.n_findings - 1].notes, c->notes, sizeof c->notes);
+        if (!c->reader) kiln_camera_set_note(&d->set, "a file is left out: %s", c->why.msg);
     }
     if (s->points[0] && strcmp(s->points, d->rows_path) != 0)
-        KILN_TRY(
-            kiln_dataset_add_finding(d, s->points, "points", false, "points of the cameras", "a splat file takes precedence", err));
+        KILN_TRY(kiln_camera_set_add_finding(&d->set, s->points, "points", false, "points of the cameras",
+                                             "a splat file takes precedence", err));
     return KILN_OK;
 }
 
@@ -312,11 +299,11 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(tell_files(s, err));
     KILN_TRY(tell_added(s, err));
     KILN_TRY(kiln_search_foreign(s, err));
-    if (!d->reader && d->n_cameras == 0)
+    if (!d->reader && d->set.n_cameras == 0)
         return kiln_fail(
             err, KILN_E_INPUT,
             "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
-            d->root);
+            d->set.root);
     return KILN_OK;
 }
 
@@ -343,15 +330,15 @@ static kiln_status add_member(void *context, const char *path, kiln_error *err)
     kiln_dataset *d = context;
     KILN_TRY(kiln_grow((void **)&d->members, d->n_members, sizeof *d->members, "files of a scene", err));
     snprintf(d->members[d->n_members++].text, sizeof d->members->text, "%s", path);
-    return kiln_dataset_add_source(d, path, "rows", err);
+    return kiln_camera_set_add_source(&d->set, path, "rows", err);
 }
 
 /* The data set's folder and name: of a file, the folder that holds it and the name without suffix. path is absolute. */
 static void set_root(kiln_dataset *d, const char *path, bool is_file)
 {
     const size_t folder = (size_t)(kiln_path_base(path) - path);
-    snprintf(d->root, sizeof d->root, "%s", path);
-    if (is_file) d->root[folder > 1 ? folder - 1 : 1] = 0; /* "/" keeps its slash */
+    snprintf(d->set.root, sizeof d->set.root, "%s", path);
+    if (is_file) d->set.root[folder > 1 ? folder - 1 : 1] = 0; /* "/" keeps its slash */
     char plain[KILN_PATH_MAX];
     snprintf(plain, sizeof plain, "%.*s", is_file ? (int)kiln_packing_stem(path) : KILN_PATH_MAX, path);
     const char *base = kiln_path_base(plain), *suffix = kiln_path_suffix(plain);
@@ -362,7 +349,7 @@ static void set_root(kiln_dataset *d, const char *path, bool is_file)
 kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
-    *out = (kiln_dataset){.split = wishes->split};
+    *out = (kiln_dataset){.set.split = wishes->split};
     if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
     kiln_search s = {.d = out,
                      .avoid = wishes->avoid,
@@ -373,18 +360,18 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
                      .rows_alone = wishes->rows_alone};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
     out->read = wishes->read;
-    if (wishes->photos) snprintf(out->photos, sizeof out->photos, "%s", wishes->photos);
+    if (wishes->photos) snprintf(out->set.photos, sizeof out->set.photos, "%s", wishes->photos);
     const bool is_file = !kiln_is_dir(path);
     if (is_file && wishes->parts)
         return kiln_fail(err, KILN_E_USAGE, "--parts joins the files of a folder, and '%s' is a file; --add joins single files",
                          scene);
     set_root(out, path, is_file);
-    out->is_folder = !is_file;
+    out->set.is_folder = !is_file;
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader && out->reader->members)
         st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
-    if (st == KILN_OK && out->photos[0] && out->photos_sought == 0 && !wishes->rows_alone)
-        kiln_dataset_note(out, "--photos '%s' is not looked into: no camera names a photo", out->photos);
+    if (st == KILN_OK && out->set.photos[0] && out->set.photos_sought == 0 && !wishes->rows_alone)
+        kiln_camera_set_note(&out->set, "--photos '%s' is not looked into: no camera names a photo", out->set.photos);
     free(s.files);
     if (st == KILN_OK) st = kiln_exposures_find(out, wishes->cameras, err);
     if (st == KILN_OK) st = kiln_training_marks_read(out, err);
@@ -397,11 +384,7 @@ void kiln_dataset_release(kiln_dataset *d)
 {
     for (uint32_t i = 0; i < d->n_more; i++) free(d->more[i].members);
     free(d->more);
-    free(d->cameras);
     free(d->members);
-    free(d->sources);
-    free(d->findings);
-    kiln_texts_release(&d->texts);
-    kiln_buffer_release(&d->missing);
+    kiln_camera_set_release(&d->set);
     *d = (kiln_dataset){0};
 }

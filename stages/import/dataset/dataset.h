@@ -19,21 +19,6 @@
  * are no Gaussians; point_cloud/ is not looked into. Import never looks into the folder of the manifest nor into a folder that
  * holds a manifest, but for the scene itself.
  *
- * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
- * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
- * in images, images_2, images_4, images_8, input; by their own name, then as .png, .jpg, .jpeg, .webp, .tif, .tiff. Before all of
- * these they are sought in --photos DIR, after them in cfg_args's source_path, or beside the directory in a folder of its name.
- * Intrinsics are scaled to the photo's true size. A camera without photo is drawn and not measured; a frame of a transforms.json
- * that has no size either (w, h) is dropped and counted by reason. Absolute paths count by their last parts
- * (cameras/absolute_paths.h). A photo's mask is the frame's mask_path; without one masks/NAME.png (masks.c). Cameras that
- * train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
- *
- * Test views: those of --split; else as the files say (transforms_test.json, test_cameras.json; test_filenames of a
- * transforms.json, val_filenames where those are empty, what train_filenames lack where both are); else by a list of names in the
- * directory, the first whose names fit cameras: test.txt, sparse/0/test.txt, train.txt, sparse/0/train.txt; else none where
- * cfg_args says eval=False, because INRIA then trains on all; else names beginning test/; else every 8th by name, as INRIA does
- * with eval=True. A list has a name on each line, with or without folders and extension; lines beginning # are passed over.
- *
  * The world: rows and cameras are taken as their files have them, with one exception. nerfstudio trains Gaussians in a world that
  * it has turned, moved and scaled, and writes how into dataparser_transforms.json. Where that file lies beside the Gaussians, or in
  * the directory and the Gaussians are not INRIA's point_cloud/iteration_N, cameras of a transforms.json or of a COLMAP model are
@@ -45,33 +30,13 @@
 #define KILN_STAGES_IMPORT_DATASET_H
 
 #include "base/memory.h"
-#include "stages/import/cameras/camera_split.h"
+#include "stages/import/cameras/camera_set.h"
 #include "stages/import/reader.h"
-
-/* The world that a camera file's poses are of. */
-typedef enum {
-    KILN_WORLD_OF_ROWS,  /* that of the Gaussians or points, as far as anybody can tell */
-    KILN_WORLD_ORIGINAL, /* that of a COLMAP model: nerfstudio's original world */
-    KILN_WORLD_SAVED,    /* that of a transforms.json: the original one after its applied_transform */
-} kiln_camera_world;
-
-typedef struct {
-    char path[4096]; /* file or folder */
-    char what[160];  /* "COLMAP model (binary), 23 cameras, 1,443 points" */
-    char role[16];   /* "splats", "points", "cameras", "photos", "other" */
-    bool used;
-    char why_not[480]; /* "a splat file takes precedence" */
-    char notes[1600];  /* what the reader of rows that are used says of the file (reader.h: remarks, notes); "" nothing */
-} kiln_finding;
+#include "stages/select/move.h"
 
 typedef struct {
     char text[4096];
 } kiln_path;
-
-/* How rows are moved: x' = scale R x + translate, R = Rz Ry Rx of degrees about x, y and z (kernels/similarity). */
-typedef struct {
-    double translate[3], rotate[3], scale;
-} kiln_move;
 
 /* A file of rows besides the first. */
 typedef struct {
@@ -85,8 +50,7 @@ typedef struct {
 } kiln_rows_file;
 
 typedef struct kiln_dataset {
-    char root[4096]; /* absolute */
-    bool is_folder;  /* the scene is that folder, no file in it */
+    kiln_camera_set set; /* cameras, the files that were looked at, and what is said of all */
     char name[256];
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
@@ -97,53 +61,12 @@ typedef struct kiln_dataset {
     kiln_move rows_move;  /* of rows_path alone; scale 0: none, as it is no file of --add */
     kiln_rows_file *more; /* owned: files whose rows follow those of rows_path, in this order */
     uint32_t n_more;
-    kiln_camera *cameras; /* owned; sorted by name, unique */
-    uint32_t n_cameras;
-    uint64_t frames_read, frames_dropped;
-    uint64_t frames_without_camera; /* of those dropped: lens or pose is no number; of the others: */
-    uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
-    kiln_split split;           /* how the user wants test views chosen; borrowed */
-    char split_rule[160];       /* how test views were chosen; "" without cameras */
-    bool split_later;           /* by a rule, over the same files, that is newer than bakes that are about: a part of their key */
-    uint64_t n_masks;           /* cameras whose photo has a mask */
-    uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
-    kiln_buffer missing;        /* their names, each ended by NUL */
-    char photos[4096];          /* --photos; "" not given; of the photos that cameras name: */
-    uint64_t photos_sought;     /*   all of them */
-    uint64_t photos_in_given;   /*   those that are there, readable or not */
-    uint64_t photos_elsewhere;  /*   those that are not there, but in another folder */
-    char first_sought[400];     /*   the first of all: its path as given, */
-    char sought_in_given[600];  /*   and the folders of --photos where it was sought, for people */
-    char first_elsewhere[400];  /*   where the first of those is */
-    char sought[1024];          /* the folders where photos were sought, for people */
-    kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
-    uint32_t n_sources;
-    kiln_texts texts;     /* of cameras and sources; owned */
-    uint32_t n_distorted; /* cameras with a lens, by kiln_pinholes_set */
-    char lens[40];        /* model of the first of them */
-    bool other_lenses;    /* there are more models */
-    uint32_t n_blind;     /* those whose undistorted photo has no pixel of the photo */
-    uint32_t n_folded;    /* others whose lens folds the picture back before the photo ends */
-    bool as_is;           /* their photos are compared as they are */
     bool has_background;
     double background[3];
-    char up_axis[64]; /* as the camera files say */
-    char frame[64];
-    char transforms[2048]; /* JSON array: what the camera files say was applied to the world, and what was to cameras; "" nothing */
-    kiln_camera_world world;
-    /* of a transforms.json: rows of its applied_transform, else those of the identity; its applied_scale, else 1 */
-    double applied[12], applied_scale;
-    bool has_dataparser;    /* a dataparser_transforms.json is about the Gaussians, used or not */
-    bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
-    bool antialiased;       /* the settings of the training say so (training_marks.h), whatever the file of rows says */
-    bool trained_left;      /* cfg_args says train_test_exp=True: test views were trained on, with their left halves */
-    char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
-    char images[256];       /* image folder by cfg_args, "" unknown */
-    char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; "" unknown */
-    kiln_finding *findings; /* owned */
-    uint32_t n_findings;
-    char notes[4096];   /* sentences for the user, newline-separated */
-    char meaning[2048]; /* those of them that change the meaning of results (engine/meaning.h), newline-separated */
+    bool has_dataparser; /* a dataparser_transforms.json is about the Gaussians, used or not */
+    bool antialiased;    /* the settings of the training say so (training_marks.h), whatever the file of rows says */
+    bool trained_left;   /* cfg_args says train_test_exp=True: test views were trained on, with their left halves */
+    char cfg_args[1024]; /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
 } kiln_dataset;
 
 /* What the user says about finding; all may be NULL or 0. */
@@ -165,11 +88,5 @@ typedef struct {
 kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out,
                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_dataset_release(kiln_dataset *d);
-
-/* One list of cameras from a file or folder: INRIA cameras.json, transforms*.json, a COLMAP folder, nerfstudio's camera_path.json,
- * or a JSON list of camera objects (R, t, fx, fy, cx, cy, width, height[, name]; used as they stand). Also for kiln-render
- * --cameras. Poses stay in the world of the file. photos_root: where photos are sought besides the file's own folder; may be NULL.
- * Appends to d->cameras, sources, notes. */
-kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -54,5 +54,5 @@ static kiln_status descend(descent *x, const char *folder, int depth, kiln_error
 kiln_status kiln_search_below(kiln_search *s, kiln_error *err)
 {
     descent x = {.s = s, .first = s->n_files};
-    return descend(&x, s->d->root, 0, err);
+    return descend(&x, s->d->set.root, 0, err);
 }

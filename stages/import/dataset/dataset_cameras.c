@@ -29,9 +29,9 @@ static kiln_status read_source(kiln_search *s, const char *path, const json_t *j
                                kiln_error *err)
 {
     kiln_camera_file f;
-    const uint32_t before = s->d->n_cameras;
+    const uint32_t before = s->d->set.n_cameras;
     char what[160];
-    kiln_status st = kiln_camera_file_begin(&f, s->d, path, s->d->root, s->avoid, err);
+    kiln_status st = kiln_camera_file_begin(&f, &s->d->set, path, s->d->set.root, s->avoid, err);
     f.need_photos = true;
     f.json = json;
     f.split = split;
@@ -40,16 +40,16 @@ static kiln_status read_source(kiln_search *s, const char *path, const json_t *j
     if (st == KILN_OK && f.points[0]) snprintf(s->points, sizeof s->points, "%s", f.points);
     kiln_camera_file_end(&f);
     if (st != KILN_OK) return st;
-    const uint32_t n = s->d->n_cameras - before;
+    const uint32_t n = s->d->set.n_cameras - before;
     snprintf(what, sizeof what, "%s, %u camera%s", s->camera_kind, n, n == 1 ? "" : "s");
-    return kiln_dataset_add_finding(s->d, path, "cameras", true, what, "", err);
+    return kiln_camera_set_add_finding(&s->d->set, path, "cameras", true, what, "", err);
 }
 
 static kiln_status pass_over(kiln_search *s, const char *path, const char *what, const char *why_not, kiln_error *err)
 {
-    for (uint32_t i = 0; i < s->d->n_findings; i++)
-        if (strcmp(s->d->findings[i].path, path) == 0) return KILN_OK; /* it is the one that was named */
-    return kiln_dataset_add_finding(s->d, path, "cameras", false, what, why_not, err);
+    for (uint32_t i = 0; i < s->d->set.n_findings; i++)
+        if (strcmp(s->d->set.findings[i].path, path) == 0) return KILN_OK; /* it is the one that was named */
+    return kiln_camera_set_add_finding(&s->d->set, path, "cameras", false, what, why_not, err);
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -79,7 +79,7 @@ static kiln_status need_prefixes(const kiln_search *s, bool *yes, kiln_error *er
     kiln_status st = KILN_OK;
     *yes = false;
     for (int i = 0; i < 2; i++) {
-        KILN_TRY(kiln_path_join(path[i], sizeof path[i], s->d->root, split_files[i].name, err));
+        KILN_TRY(kiln_path_join(path[i], sizeof path[i], s->d->set.root, split_files[i].name, err));
         if (!kiln_is_file(path[i])) return KILN_OK;
     }
     for (int i = 0; i < 2 && st == KILN_OK; i++) st = kiln_json_file_read(path[i], &json[i], err);
@@ -111,7 +111,7 @@ static kiln_status try_files(kiln_search *s, const camera_file_name *names, cons
     const bool ours = names == inria_files || names == split_files;
     if (!before_us && names == split_files) KILN_TRY(need_prefixes(s, &prefixes, err));
     for (; names->name; names++) {
-        KILN_TRY(kiln_path_join(path, sizeof path, s->d->root, names->name, err));
+        KILN_TRY(kiln_path_join(path, sizeof path, s->d->set.root, names->name, err));
         if (!kiln_is_file(path)) continue;
         snprintf(prefix, sizeof prefix, "%s%s", prefixes ? names->split : "", prefixes ? "/" : "");
         if (before_us)
@@ -127,7 +127,7 @@ static kiln_status try_colmap(kiln_search *s, const char *taken, kiln_error *err
     char folder[KILN_PATH_MAX], points[KILN_PATH_MAX], what[160];
     bool found;
     uint64_t images;
-    KILN_TRY(kiln_colmap_find(s->d->root, s->avoid, &found, folder, err));
+    KILN_TRY(kiln_colmap_find(s->d->set.root, s->avoid, &found, folder, err));
     if (!found) return KILN_OK;
     const char *encoding = kiln_colmap_look(folder, &images, points);
     if (!s->points[0]) snprintf(s->points, sizeof s->points, "%s", points);
@@ -153,52 +153,54 @@ static void name_others(const kiln_dataset *d, char *out, size_t room)
     size_t used = 0;
     uint64_t n = 1;
     out[0] = '\0';
-    if (d->photos_missing < 2) return;
+    if (d->set.photos_missing < 2) return;
     used = (size_t)snprintf(out, room, "; so were");
-    for (const char *name = kiln_missing_next(d, kiln_missing_next(d, NULL)); name && n <= NAMED;
-         name = kiln_missing_next(d, name), n++)
+    for (const char *name = kiln_missing_next(&d->set, kiln_missing_next(&d->set, NULL)); name && n <= NAMED;
+         name = kiln_missing_next(&d->set, name), n++)
         used += (size_t)snprintf(out + used, room - used, "%s '%.*s'", n > 1 ? "," : "", ROOM, name);
-    if (n < d->photos_missing)
-        snprintf(out + used, room - used, " and %llu more (--list names them)", (unsigned long long)(d->photos_missing - n));
+    if (n < d->set.photos_missing)
+        snprintf(out + used, room - used, " and %llu more (--list names them)", (unsigned long long)(d->set.photos_missing - n));
 }
 
 static void note_missing(kiln_dataset *d)
 {
     char others[600];
-    if (!d->photos_missing) return;
+    if (!d->set.photos_missing) return;
     name_others(d, others, sizeof others);
-    kiln_dataset_note_meaning(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
-                              (unsigned long long)d->photos_missing, kiln_missing_next(d, NULL), d->sought, others);
-    if (d->source_path[0]) kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data", d->source_path);
-    if (!d->photos[0]) kiln_dataset_note(d, "--photos DIR says where photos are");
+    kiln_camera_set_note_meaning(&d->set, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
+                                 (unsigned long long)d->set.photos_missing, kiln_missing_next(&d->set, NULL), d->set.sought,
+                                 others);
+    if (d->set.source_path[0])
+        kiln_camera_set_note(&d->set, "cfg_args names '%s' as the folder of the training data", d->set.source_path);
+    if (!d->set.photos[0]) kiln_camera_set_note(&d->set, "--photos DIR says where photos are");
 }
 
 static kiln_status add_masks(kiln_search *s, kiln_error *err)
 {
     char folder[KILN_PATH_MAX] = "", what[160];
-    for (uint32_t i = 0; i < s->d->n_cameras && !folder[0]; i++)
-        snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(s->d->cameras[i].mask) - s->d->cameras[i].mask),
-                 s->d->cameras[i].mask);
+    for (uint32_t i = 0; i < s->d->set.n_cameras && !folder[0]; i++)
+        snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(s->d->set.cameras[i].mask) - s->d->set.cameras[i].mask),
+                 s->d->set.cameras[i].mask);
     folder[strlen(folder) > 1 ? strlen(folder) - 1 : 0] = '\0'; /* its slash */
-    const unsigned long long n = s->d->n_masks;
+    const unsigned long long n = s->d->set.n_masks;
     snprintf(what, sizeof what, "%llu mask%s; what is black in one is left out of metrics and colours", n, n == 1 ? "" : "s");
-    return kiln_dataset_add_finding(s->d, folder, "masks", true, what, "", err);
+    return kiln_camera_set_add_finding(&s->d->set, folder, "masks", true, what, "", err);
 }
 
 static kiln_status add_photos(kiln_search *s, kiln_error *err)
 {
     char folder[KILN_PATH_MAX] = "", what[160];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->d->n_cameras; i++)
-        if (s->d->cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->cameras[i], folder);
-    if (n < s->d->n_cameras)
-        kiln_dataset_note_meaning(s->d, "%u of %u camera%s no photo; what has none is drawn, not measured", s->d->n_cameras - n,
-                                  s->d->n_cameras, s->d->n_cameras == 1 ? " has" : "s have");
+    for (uint32_t i = 0; i < s->d->set.n_cameras; i++)
+        if (s->d->set.cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->set.cameras[i], folder);
+    if (n < s->d->set.n_cameras)
+        kiln_camera_set_note_meaning(&s->d->set, "%u of %u camera%s no photo; what has none is drawn, not measured",
+                                     s->d->set.n_cameras - n, s->d->set.n_cameras, s->d->set.n_cameras == 1 ? " has" : "s have");
     note_missing(s->d);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
-    KILN_TRY(kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err));
-    return s->d->n_masks ? add_masks(s, err) : KILN_OK;
+    KILN_TRY(kiln_camera_set_add_finding(&s->d->set, folder, "photos", true, what, "", err));
+    return s->d->set.n_masks ? add_masks(s, err) : KILN_OK;
 }
 
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err)
@@ -210,18 +212,18 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
     KILN_TRY(try_colmap(s, taken, err));
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));
-    KILN_TRY(kiln_photos_check_given(s->d, err));
-    if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped && !s->d->missing.size)
+    KILN_TRY(kiln_photos_check_given(&s->d->set, err));
+    if (s->d->set.frames_read && s->d->set.frames_read == s->d->set.frames_dropped && !s->d->set.missing.size)
         return kiln_fail(err, KILN_E_INPUT, "none of the photos of %llu frame%s in '%s' can be read; convert them to PNG or JPEG",
-                         (unsigned long long)s->d->frames_read, s->d->frames_read == 1 ? "" : "s", s->d->root);
-    if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
+                         (unsigned long long)s->d->set.frames_read, s->d->set.frames_read == 1 ? "" : "s", s->d->set.root);
+    if (s->d->set.frames_read && s->d->set.frames_read == s->d->set.frames_dropped)
         return kiln_fail(
             err, KILN_E_INPUT,
             "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file has no size to draw them "
             "in (w and h); are the images beside the camera file, or where --photos says? "
             "The first missing, '%s', was sought in %s",
-            (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
-            kiln_missing_next(s->d, NULL), s->d->sought);
-    KILN_TRY(kiln_dataset_finish_cameras(s->d, err));
+            (unsigned long long)s->d->set.frames_read, s->d->set.root, (unsigned long long)s->d->set.frames_unreadable,
+            kiln_missing_next(&s->d->set, NULL), s->d->set.sought);
+    KILN_TRY(kiln_camera_set_finish(&s->d->set, err));
     return add_photos(s, err);
 }

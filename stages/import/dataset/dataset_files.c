@@ -71,14 +71,14 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
 
 kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err)
 {
-    const size_t root = strlen(s->d->root);
+    const size_t root = strlen(s->d->set.root);
     kiln_file_info info = {0};
     kiln_error unread;
     KILN_TRY(kiln_grow((void **)&s->files, s->n_files, sizeof *s->files, "splat files", err));
     kiln_candidate *c = &s->files[s->n_files++];
     *c = (kiln_candidate){.iteration = iteration};
     snprintf(c->path, sizeof c->path, "%s", path);
-    const bool inside = strncmp(path, s->d->root, root) == 0 && path[root] == '/';
+    const bool inside = strncmp(path, s->d->set.root, root) == 0 && path[root] == '/';
     kiln_step_of(inside ? path + root + 1 : path, &c->state);
     if (kiln_file_stat(path, &info, &unread) == KILN_OK) c->mtime_ns = info.mtime_ns;
     return KILN_OK;
@@ -120,7 +120,7 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
 static kiln_status find_iteration(kiln_search *s, kiln_error *err)
 {
     char dir[KILN_PATH_MAX], what[64];
-    KILN_TRY(kiln_path_join(dir, sizeof dir, s->d->root, "point_cloud", err));
+    KILN_TRY(kiln_path_join(dir, sizeof dir, s->d->set.root, "point_cloud", err));
     if (!kiln_may_look_into(dir, s->avoid)) return KILN_OK;
     s->has_point_cloud = true;
     KILN_TRY(list_iterations(s, dir, err));
@@ -128,8 +128,8 @@ static kiln_status find_iteration(kiln_search *s, kiln_error *err)
     qsort(s->files, s->n_files, sizeof *s->files, later_first);
     for (uint32_t i = 1; i < s->n_files; i++) {
         snprintf(what, sizeof what, "iteration %llu", (unsigned long long)s->files[i].iteration);
-        KILN_TRY(
-            kiln_dataset_add_finding(s->d, s->files[i].path, "splats", false, what, "a later iteration takes precedence", err));
+        KILN_TRY(kiln_camera_set_add_finding(&s->d->set, s->files[i].path, "splats", false, what,
+                                             "a later iteration takes precedence", err));
     }
     s->n_files = 1;
     s->trained = true;
@@ -154,8 +154,9 @@ static void drop_earlier_steps(kiln_search *s, uint32_t first)
         }
         if (!later && n++ != i) s->files[n - 1] = s->files[i];
     }
-    kiln_dataset_note(s->d, "'%s' holds %u splat and point files; %u of them are earlier steps of others and are not looked at",
-                      s->d->root, s->n_files - first, s->n_files - n);
+    kiln_camera_set_note(&s->d->set,
+                         "'%s' holds %u splat and point files; %u of them are earlier steps of others and are not looked at",
+                         s->d->set.root, s->n_files - first, s->n_files - n);
     s->n_files = n;
 }
 
@@ -164,13 +165,13 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     const uint32_t first = s->n_files;
     char path[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
-    DIR *d = opendir(s->d->root);
-    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->root, strerror(errno));
+    DIR *d = opendir(s->d->set.root);
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->set.root, strerror(errno));
     const struct dirent *e = readdir(d);
     for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX; e = readdir(d), n_entries++) {
         const bool is_json = may_be_scene_json(e->d_name);
         if (!is_json && !kiln_search_is_candidate(e->d_name)) continue;
-        st = kiln_path_join(path, sizeof path, s->d->root, e->d_name, err);
+        st = kiln_path_join(path, sizeof path, s->d->set.root, e->d_name, err);
         if (st != KILN_OK || !kiln_is_file(path) || (is_json && kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT)) continue;
         st = kiln_search_add_file(s, path, 0, err);
     }
@@ -179,12 +180,13 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     if (st != KILN_OK) return st;
     if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
     if (s->parts && s->n_files > PARTS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->root, s->n_files,
-                         PARTS_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->set.root,
+                         s->n_files, PARTS_MAX);
     if (s->n_files - first > FILES_MAX && !s->parts) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX && !s->parts) {
-        kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
-                          s->d->root, s->n_files - first, FILES_MAX);
+        kiln_camera_set_note(&s->d->set,
+                             "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
+                             s->d->set.root, s->n_files - first, FILES_MAX);
         s->n_files = first + FILES_MAX;
     }
     return KILN_OK;

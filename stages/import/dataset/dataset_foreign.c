@@ -54,18 +54,19 @@ static const kiln_foreign *look_at(walk *w, const char *path)
 
 static bool is_found(const kiln_dataset *d, const char *path)
 {
-    for (uint32_t i = 0; i < d->n_findings; i++)
-        if (strcmp(d->findings[i].path, path) == 0) return true;
+    for (uint32_t i = 0; i < d->set.n_findings; i++)
+        if (strcmp(d->set.findings[i].path, path) == 0) return true;
     return false;
 }
 
 static kiln_status tell(kiln_dataset *d, const char *path, const kiln_foreign *f, kiln_error *err)
 {
     const bool cameras = kiln_foreign_role_of(f) == KILN_FOREIGN_CAMERAS;
-    if (cameras && d->n_cameras == 0)
-        kiln_dataset_note(d, "the cameras in '%s' are left out: it is %s, which is not read; %s", path, kiln_foreign_what(f),
-                          kiln_foreign_help(f));
-    return kiln_dataset_add_finding(d, path, cameras ? "cameras" : "other", false, kiln_foreign_what(f), kiln_foreign_help(f), err);
+    if (cameras && d->set.n_cameras == 0)
+        kiln_camera_set_note(&d->set, "the cameras in '%s' are left out: it is %s, which is not read; %s", path,
+                             kiln_foreign_what(f), kiln_foreign_help(f));
+    return kiln_camera_set_add_finding(&d->set, path, cameras ? "cameras" : "other", false, kiln_foreign_what(f),
+                                       kiln_foreign_help(f), err);
 }
 
 static kiln_status tell_own(walk *w, kiln_dataset *d, kiln_error *err)
@@ -74,11 +75,11 @@ static kiln_status tell_own(walk *w, kiln_dataset *d, kiln_error *err)
     char path[KILN_PATH_MAX];
     names list;
     uint32_t n = 0;
-    const kiln_foreign *f = kiln_foreign_of_folder(d->root);
-    if (f) KILN_TRY(tell(d, d->root, f, err));
-    KILN_GO(list_names(w, d->root, &list, err));
+    const kiln_foreign *f = kiln_foreign_of_folder(d->set.root);
+    if (f) KILN_TRY(tell(d, d->set.root, f, err));
+    KILN_GO(list_names(w, d->set.root, &list, err));
     for (uint32_t i = 0; i < list.n && n < NAMED_MAX; i++) {
-        KILN_GO(kiln_path_join(path, sizeof path, d->root, list.name[i], err));
+        KILN_GO(kiln_path_join(path, sizeof path, d->set.root, list.name[i], err));
         if (is_found(d, path) || !(f = look_at(w, path))) continue;
         KILN_GO(tell(d, path, f, err));
         n++;
@@ -114,9 +115,9 @@ kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
 {
     walk w = {.s = s};
     if (s->rows_alone && s->d->reader) return KILN_OK; /* cameras were not looked for, so nothing can be said of them */
-    if (s->d->reader || s->d->n_cameras) return tell_own(&w, s->d, err);
-    const kiln_status st = refuse_first(&w, s->d->root, 0, err);
-    if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' is read", s->d->root);
+    if (s->d->reader || s->d->set.n_cameras) return tell_own(&w, s->d, err);
+    const kiln_status st = refuse_first(&w, s->d->set.root, 0, err);
+    if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' is read", s->d->set.root);
     return st;
 }
 
@@ -145,7 +146,7 @@ kiln_status kiln_search_drop_parts(kiln_search *s, uint32_t first, kiln_error *e
         walk w = {.s = s};
         const char *suffix = kiln_path_suffix(s->files[i].path);
         if (strcasecmp(suffix, "glb") != 0 && strcasecmp(suffix, "gltf") != 0) continue;
-        KILN_TRY(find_whole(&w, s->d->root, suffix, whole, err));
+        KILN_TRY(find_whole(&w, s->d->set.root, suffix, whole, err));
         if (!whole[0]) return KILN_OK;
         f = kiln_foreign_of_file(whole);
     }

@@ -56,11 +56,6 @@ const kiln_candidate *kiln_search_later_state(const kiln_search *s, const kiln_c
  * s->files, valid until the next search. */
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err) KILN_MUST_CHECK;
-/* The name of the next missing photo behind `name`, a pointer that this gave; NULL: the first; returns NULL behind the last. */
-const char *kiln_missing_next(const kiln_dataset *d, const char *name);
-/* Fails if --photos has none of the photos that cameras name (KILN_E_INPUT), and notes those that are elsewhere. Behind the last
- * camera. */
-kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 /* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
 
@@ -69,8 +64,5 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
 kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
 /* Of s->files from `first` on, those that are parts of another file of the directory (GLBs of a tileset) give their place to it. */
 kiln_status kiln_search_drop_parts(kiln_search *s, uint32_t first, kiln_error *err) KILN_MUST_CHECK;
-
-kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
-                                     const char *why_not, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

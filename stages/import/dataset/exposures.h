@@ -7,7 +7,11 @@
 #ifndef KILN_STAGES_IMPORT_EXPOSURES_H
 #define KILN_STAGES_IMPORT_EXPOSURES_H
 
-#include "stages/import/dataset/dataset.h"
+#include "base/status.h"
+#include "schema/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #define KILN_EXPOSURE_FILE "exposure.json"
 #define KILN_EXPOSURE_ROLE "exposures" /* of the file among the sources */
@@ -34,9 +38,5 @@ bool kiln_exposure_is_identity(const double m[12]);
  * was trained on: Blender's r_0 is train/r_0, not test/r_0. KILN_E_NOMEM. */
 kiln_status kiln_exposures_match(const kiln_exposures *e, const kiln_camera *cameras, uint32_t n, const kiln_exposure **of,
                                  kiln_error *err) KILN_MUST_CHECK;
-
-/* Looks for the file in the folder of the Gaussians, then in that of `cameras` (--cameras; NULL: not given), once cameras are
- * known: a finding and a source. One that cannot be read is told and not used. */
-kiln_status kiln_exposures_find(kiln_dataset *d, const char *cameras, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -15,8 +15,8 @@
 
 static void say_notes(const kiln_dataset *d)
 {
-    char notes[sizeof d->notes], *at = notes;
-    memcpy(notes, d->notes, sizeof notes);
+    char notes[sizeof d->set.notes], *at = notes;
+    memcpy(notes, d->set.notes, sizeof notes);
     for (char *line = strsep(&at, "\n"); line; line = strsep(&at, "\n"))
         if (line[0]) kiln_warn("%s", line);
 }
@@ -24,8 +24,8 @@ static void say_notes(const kiln_dataset *d)
 /* A path inside the data set, relative to it: short enough for a line. */
 static const char *shown(const kiln_dataset *d, const char *path)
 {
-    const size_t n = strlen(d->root);
-    if (strncmp(path, d->root, n) != 0) return path;
+    const size_t n = strlen(d->set.root);
+    if (strncmp(path, d->set.root, n) != 0) return path;
     if (path[n] == '\0') return "./";
     return path[n] == '/' ? path + n + 1 : path;
 }
@@ -34,7 +34,7 @@ static const char *shown(const kiln_dataset *d, const char *path)
 static uint32_t count_test(const kiln_dataset *d)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < d->n_cameras; i++) n += strcmp(d->cameras[i].split, "test") == 0;
+    for (uint32_t i = 0; i < d->set.n_cameras; i++) n += strcmp(d->set.cameras[i].split, "test") == 0;
     return n;
 }
 
@@ -43,41 +43,41 @@ enum { LINE = 200 };
 static bool split_line(const kiln_dataset *d, char out[LINE])
 {
     const uint32_t test = count_test(d);
-    if (d->n_cameras == 0 || !d->split_rule[0]) return false;
-    snprintf(out, LINE, "%u test, %u train (%s)", test, d->n_cameras - test, d->split_rule);
+    if (d->set.n_cameras == 0 || !d->set.split_rule[0]) return false;
+    snprintf(out, LINE, "%u test, %u train (%s)", test, d->set.n_cameras - test, d->set.split_rule);
     return true;
 }
 
 static bool lens_line(const kiln_dataset *d, char out[LINE])
 {
-    if (d->n_distorted == 0) return false;
-    snprintf(out, LINE, "%.20s%s, %u of %u distorted: photos are %s", d->lens, d->other_lenses ? " and others" : "", d->n_distorted,
-             d->n_cameras, d->as_is ? "compared as they are" : "undistorted for metrics");
+    if (d->set.n_distorted == 0) return false;
+    snprintf(out, LINE, "%.20s%s, %u of %u distorted: photos are %s", d->set.lens, d->set.other_lenses ? " and others" : "",
+             d->set.n_distorted, d->set.n_cameras, d->set.as_is ? "compared as they are" : "undistorted for metrics");
     return true;
 }
 
 void kiln_lenses_warn(const kiln_dataset *d)
 {
-    if (d->n_blind)
-        kiln_warn("%u of %s show nothing of their photos: undistorted they are empty; are the parameters right?", d->n_blind,
-                  KILN_COUNT(d->n_distorted, "lens|lenses"));
-    if (d->n_folded)
-        kiln_warn("%u of %s fold the picture back inside the photo: undistorted it lacks what is farther out", d->n_folded,
-                  KILN_COUNT(d->n_distorted, "lens|lenses"));
+    if (d->set.n_blind)
+        kiln_warn("%u of %s show nothing of their photos: undistorted they are empty; are the parameters right?", d->set.n_blind,
+                  KILN_COUNT(d->set.n_distorted, "lens|lenses"));
+    if (d->set.n_folded)
+        kiln_warn("%u of %s fold the picture back inside the photo: undistorted it lacks what is farther out", d->set.n_folded,
+                  KILN_COUNT(d->set.n_distorted, "lens|lenses"));
 }
 
 static json_t *missing_json(const kiln_dataset *d)
 {
-    const char *first = kiln_missing_next(d, NULL);
+    const char *first = kiln_missing_next(&d->set, NULL);
     json_t *names = json_array();
-    for (const char *name = first; name; name = kiln_missing_next(d, name))
+    for (const char *name = first; name; name = kiln_missing_next(&d->set, name))
         if (json_array_append_new(names, kiln_json_string(name)) != 0) {
             json_decref(names);
             return NULL;
         }
-    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)d->photos_missing, "first",
-                     kiln_json_string(first ? first : ""), "names", names, "sought", kiln_json_string(d->sought), "source_path",
-                     kiln_json_string(d->source_path));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)d->set.photos_missing, "first",
+                     kiln_json_string(first ? first : ""), "names", names, "sought", kiln_json_string(d->set.sought), "source_path",
+                     kiln_json_string(d->set.source_path));
 }
 
 kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error *err)
@@ -86,18 +86,18 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     json_t *cfg = NULL;
     if (d->cfg_args[0]) KILN_TRY(kiln_json_parse(d->cfg_args, strlen(d->cfg_args), 0, "cfg_args", &cfg, NULL, err));
     json_t *all = json_pack(
-        "{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule", kiln_json_string(d->split_rule), "test",
-        (int)test, "train", (int)(d->n_cameras - test), "frames_dropped_by", "photo_not_there",
-        (json_int_t)(d->frames_dropped - d->frames_unreadable - d->frames_without_camera), "photo_unreadable",
-        (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->n_distorted, "model",
-        kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
+        "{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule", kiln_json_string(d->set.split_rule),
+        "test", (int)test, "train", (int)(d->set.n_cameras - test), "frames_dropped_by", "photo_not_there",
+        (json_int_t)(d->set.frames_dropped - d->set.frames_unreadable - d->set.frames_without_camera), "photo_unreadable",
+        (json_int_t)d->set.frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->set.n_distorted,
+        "model", kiln_json_string(d->set.lens), "as_is", (int)d->set.as_is, "cfg_args", cfg ? cfg : json_null());
     json_t *dropped = json_object_get(all, "frames_dropped_by");
     int failed = !all || json_object_update(report, all) != 0;
-    if (d->frames_without_camera)
-        failed |= json_object_set_new(dropped, "camera_not_a_number", json_integer((json_int_t)d->frames_without_camera));
+    if (d->set.frames_without_camera)
+        failed |= json_object_set_new(dropped, "camera_not_a_number", json_integer((json_int_t)d->set.frames_without_camera));
     json_decref(all);
     if (failed) return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
-    for (const char *line = d->meaning; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
+    for (const char *line = d->set.meaning; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
         KILN_TRY(kiln_meaning_put(report, err, "%.*s", (int)strcspn(line, "\n"), line));
     return KILN_OK;
 }
@@ -110,8 +110,8 @@ static void say_unused(const kiln_dataset *d)
     enum { NAMED = 3 };
     uint32_t n = 0;
     bool has_list = false; /* lists of test views stand in their order: one before that which is used could not be */
-    for (uint32_t i = 0; i < d->n_findings; i++) {
-        const kiln_finding *f = &d->findings[i];
+    for (uint32_t i = 0; i < d->set.n_findings; i++) {
+        const kiln_finding *f = &d->set.findings[i];
         const bool list = strcmp(f->role, "split") == 0;
         const bool rows = strcmp(f->role, "splats") == 0 || strcmp(f->role, "points") == 0;
         has_list |= list && f->used;
@@ -127,8 +127,9 @@ static void say_unused(const kiln_dataset *d)
 void kiln_findings_say(const kiln_dataset *d)
 {
     char line[LINE];
-    for (uint32_t i = 0; i < d->n_findings; i++)
-        if (d->findings[i].used) kiln_say("%s: %s (%s)", d->findings[i].role, shown(d, d->findings[i].path), d->findings[i].what);
+    for (uint32_t i = 0; i < d->set.n_findings; i++)
+        if (d->set.findings[i].used)
+            kiln_say("%s: %s (%s)", d->set.findings[i].role, shown(d, d->set.findings[i].path), d->set.findings[i].what);
     say_unused(d);
     if (split_line(d, line)) kiln_say("split: %s", line);
     if (lens_line(d, line)) kiln_say("lens: %s", line);
@@ -140,31 +141,31 @@ void kiln_findings_say(const kiln_dataset *d)
 static void print_list(const kiln_dataset *d)
 {
     char line[LINE];
-    kiln_print("scene    %s", d->root);
-    for (uint32_t i = 0; i < d->n_findings; i++) {
-        const kiln_finding *f = &d->findings[i];
+    kiln_print("scene    %s", d->set.root);
+    for (uint32_t i = 0; i < d->set.n_findings; i++) {
+        const kiln_finding *f = &d->set.findings[i];
         kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, shown(d, f->path), f->what, f->used ? "" : ": ",
                    f->why_not);
         if (f->notes[0]) kiln_print("%-8s %-8s %s: %s", "notes", f->role, shown(d, f->path), f->notes);
     }
     if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
     if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);
-    if (d->frames_without_camera)
+    if (d->set.frames_without_camera)
         kiln_print("%-8s %-8s %llu of %llu: their camera is not a number", "drops", "images",
-                   (unsigned long long)d->frames_without_camera, (unsigned long long)d->frames_read);
-    const uint64_t dropped = d->frames_dropped - d->frames_without_camera;
+                   (unsigned long long)d->set.frames_without_camera, (unsigned long long)d->set.frames_read);
+    const uint64_t dropped = d->set.frames_dropped - d->set.frames_without_camera;
     if (dropped)
         kiln_print("%-8s %-8s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
-                   (unsigned long long)dropped, (unsigned long long)d->frames_read,
-                   (unsigned long long)(dropped - d->frames_unreadable), (unsigned long long)d->frames_unreadable);
-    if (d->photos_missing)
-        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->photos_missing,
-                   kiln_missing_next(d, NULL));
-    for (const char *name = kiln_missing_next(d, NULL); name; name = kiln_missing_next(d, name))
+                   (unsigned long long)dropped, (unsigned long long)d->set.frames_read,
+                   (unsigned long long)(dropped - d->set.frames_unreadable), (unsigned long long)d->set.frames_unreadable);
+    if (d->set.photos_missing)
+        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->set.photos_missing,
+                   kiln_missing_next(&d->set, NULL));
+    for (const char *name = kiln_missing_next(&d->set, NULL); name; name = kiln_missing_next(&d->set, name))
         kiln_print("%-8s %-8s %s", "misses", "photo", name);
-    if (d->reader && d->n_cameras == 0)
+    if (d->reader && d->set.n_cameras == 0)
         kiln_print("%-8s %-8s %d on an orbit, as there are none", "makes", "cameras", KILN_ORBIT_CAMERAS);
-    if (d->n_findings == 0) kiln_print("nothing found");
+    if (d->set.n_findings == 0) kiln_print("nothing found");
 }
 
 kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *err)
@@ -172,8 +173,8 @@ kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *e
     json_t *list = json_array();
     if (!list || json_object_set_new(kiln_run_report(r), "findings", list) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < d->n_findings; i++) {
-        const kiln_finding *f = &d->findings[i];
+    for (uint32_t i = 0; i < d->set.n_findings; i++) {
+        const kiln_finding *f = &d->set.findings[i];
         json_t *j = json_pack("{s:o, s:o, s:s, s:b, s:o, s:o}", "path", kiln_json_string(f->path), "what",
                               kiln_json_string(f->what), "role", f->role, "used", f->used, "why_not", kiln_json_string(f->why_not),
                               "notes", kiln_json_string(f->notes));

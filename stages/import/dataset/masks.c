@@ -134,8 +134,8 @@ kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo
     count_left(&s);
     if (c->mask[0]) {
         f->n_masks_resampled += c->mask_width != c->photo_width || c->mask_height != c->photo_height;
-        f->d->n_masks++;
-        return kiln_dataset_add_source(f->d, c->mask, "mask", err);
+        f->set->n_masks++;
+        return kiln_camera_set_add_source(f->set, c->mask, "mask", err);
     }
     if (given && c->photo[0] && !s.unreadable[0] && !s.other_shape[0] && f->n_masks_missing++ == 0)
         snprintf(f->first_mask_missing, sizeof f->first_mask_missing, "%.400s", given);
@@ -147,7 +147,7 @@ static void note_unfit(const kiln_camera_file *f)
 {
     char first[256] = "";
     uint64_t n = 0;
-    if (!f->unfit_masks[0] || f->d->n_masks || f->n_masks_left || f->n_masks_unreadable) return;
+    if (!f->unfit_masks[0] || f->set->n_masks || f->n_masks_left || f->n_masks_unreadable) return;
     DIR *d = opendir(f->unfit_masks);
     for (const struct dirent *e; d && (e = readdir(d));) {
         if (e->d_name[0] == '.' || kiln_photo_stem(e->d_name) == strlen(e->d_name)) continue;
@@ -155,8 +155,8 @@ static void note_unfit(const kiln_camera_file *f)
     }
     if (d) closedir(d); /* opened for reading: nothing to lose */
     if (n)
-        kiln_dataset_note_meaning(
-            f->d,
+        kiln_camera_set_note_meaning(
+            f->set,
             "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
             "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
             f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
@@ -168,17 +168,17 @@ void kiln_masks_note(const kiln_camera_file *f)
     const char *one = "mask is not of its photo's size, but of its shape";
     const char *more = "masks are not of their photos' sizes, but of their shapes";
     if (f->n_masks_resampled)
-        kiln_dataset_note(f->d, "%llu %s: the nearest pixel of the mask decides", (unsigned long long)f->n_masks_resampled,
-                          f->n_masks_resampled == 1 ? one : more);
+        kiln_camera_set_note(f->set, "%llu %s: the nearest pixel of the mask decides", (unsigned long long)f->n_masks_resampled,
+                             f->n_masks_resampled == 1 ? one : more);
     if (f->n_masks_unreadable)
-        kiln_dataset_note(f->d, "%llu mask%s cannot be read and %s left out; the first: %s",
-                          (unsigned long long)f->n_masks_unreadable, f->n_masks_unreadable == 1 ? "" : "s",
-                          f->n_masks_unreadable == 1 ? "is" : "are", f->first_mask_unreadable);
+        kiln_camera_set_note(f->set, "%llu mask%s cannot be read and %s left out; the first: %s",
+                             (unsigned long long)f->n_masks_unreadable, f->n_masks_unreadable == 1 ? "" : "s",
+                             f->n_masks_unreadable == 1 ? "is" : "are", f->first_mask_unreadable);
     if (f->n_masks_left)
-        kiln_dataset_note(f->d, "%llu mask%s and %s left out; the first: %s", (unsigned long long)f->n_masks_left,
-                          f->n_masks_left == 1 ? " does not fit its photo" : "s do not fit their photos",
-                          f->n_masks_left == 1 ? "is" : "are", f->first_mask_left);
+        kiln_camera_set_note(f->set, "%llu mask%s and %s left out; the first: %s", (unsigned long long)f->n_masks_left,
+                             f->n_masks_left == 1 ? " does not fit its photo" : "s do not fit their photos",
+                             f->n_masks_left == 1 ? "is" : "are", f->first_mask_left);
     if (f->n_masks_missing)
-        kiln_dataset_note(f->d, "%llu mask%s named and not there; the first: '%s'", (unsigned long long)f->n_masks_missing,
-                          f->n_masks_missing == 1 ? " is" : "s are", f->first_mask_missing);
+        kiln_camera_set_note(f->set, "%llu mask%s named and not there; the first: '%s'", (unsigned long long)f->n_masks_missing,
+                             f->n_masks_missing == 1 ? " is" : "s are", f->first_mask_missing);
 }

@@ -25,7 +25,7 @@ static uint32_t small(uint32_t c)
 {
     if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
     if (c >= 0xC0 && c <= 0xDE && c != 0xD7) return c + 32;
-    if (c == 0x3A3 || c == 0x3C2) return 0x3C3; /* the small sigmas are one letter */
+    if (c == 0x3A3 || c == 0x3C2) return 0x3C3;                /* the small sigmas are one letter */
     if (c >= 0x391 && c <= 0x3A9 && c != 0x3A2) return c + 32; /* 3A2 is no letter */
     if (c >= 0x400 && c <= 0x40F) return c + 80;
     return c >= 0x410 && c <= 0x42F ? c + 32 : c;

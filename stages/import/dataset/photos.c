@@ -13,7 +13,6 @@
  */
 #include "base/count.h"
 #include "stages/import/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 #include "stages/image/image.h"
 
 #include <math.h>
@@ -88,7 +87,7 @@ static void add_given(kiln_camera_file *f, const char *photos)
 static void add_source_path(kiln_camera_file *f, const char *root)
 {
     char beside[KILN_PATH_MAX];
-    const char *path = f->d->source_path;
+    const char *path = f->set->source_path;
     if (!path[0] || !root) return;
     if (path[0] == '/' && kiln_may_look_into(path, f->avoid)) add_dir(f, path, false);
     const int n = snprintf(beside, sizeof beside, "%.*s%s", (int)(kiln_path_base(root) - root), root, kiln_path_base(path));
@@ -99,7 +98,7 @@ static void add_source_path(kiln_camera_file *f, const char *root)
 static void find_dirs(kiln_camera_file *f, const char *root)
 {
     char dir[KILN_PATH_MAX];
-    if (f->d->photos[0]) add_given(f, f->d->photos);
+    if (f->set->photos[0]) add_given(f, f->set->photos);
     const uint32_t first = f->n_given = f->n_dirs;
     snprintf(dir, sizeof dir, "%s", f->path);
     if (!kiln_is_dir(f->path)) dir[kiln_path_base(dir) - dir - 1] = 0; /* absolute: there is a slash */
@@ -112,12 +111,12 @@ static void find_dirs(kiln_camera_file *f, const char *root)
     for (uint32_t i = first; i < end; i++) add_image_folders(f, f->dirs[i]);
 }
 
-kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
+kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_camera_set *set, const char *path, const char *root, const char *avoid,
                                    kiln_error *err)
 {
     char images[sizeof f->images];
-    *f = (kiln_camera_file){.d = d, .avoid = avoid, .split = "", .prefix = ""};
-    snprintf(images, sizeof images, "%s", d->images);
+    *f = (kiln_camera_file){.set = set, .avoid = avoid, .split = "", .prefix = ""};
+    snprintf(images, sizeof images, "%s", set->images);
     memcpy(f->images, images, sizeof images);
     if (!realpath(path, f->path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the camera file '%s'; check the path", path);
     KILN_TRY(KILN_ALLOC(&f->dirs, KILN_PHOTO_DIRS, "photo folders", err));
@@ -128,56 +127,57 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
 static void note_orientation(const kiln_camera_file *f)
 {
     if (f->n_turned == 1)
-        kiln_dataset_note(f->d, "1 photo is turned by its EXIF orientation, because only so it has the shape of its camera");
+        kiln_camera_set_note(f->set, "1 photo is turned by its EXIF orientation, because only so it has the shape of its camera");
     else if (f->n_turned)
-        kiln_dataset_note(f->d,
-                          "%llu photos are turned by their EXIF orientation, because only so they have the shape of their cameras",
-                          (unsigned long long)f->n_turned);
+        kiln_camera_set_note(
+            f->set, "%llu photos are turned by their EXIF orientation, because only so they have the shape of their cameras",
+            (unsigned long long)f->n_turned);
     if (f->n_untilted)
-        kiln_dataset_note(f->d, "%llu photo%s an EXIF orientation and %s taken as stored, as COLMAP and nerfstudio do",
-                          (unsigned long long)f->n_untilted, f->n_untilted == 1 ? " has" : "s have",
-                          f->n_untilted == 1 ? "is" : "are");
+        kiln_camera_set_note(f->set, "%llu photo%s an EXIF orientation and %s taken as stored, as COLMAP and nerfstudio do",
+                             (unsigned long long)f->n_untilted, f->n_untilted == 1 ? " has" : "s have",
+                             f->n_untilted == 1 ? "is" : "are");
 }
 
 static void note_unreadable(const kiln_camera_file *f)
 {
     if (f->n_unreadable)
-        kiln_dataset_note(f->d, "%llu photo%s cannot be read and %s left out; the first: %s", (unsigned long long)f->n_unreadable,
-                          f->n_unreadable == 1 ? "" : "s", f->n_unreadable == 1 ? "is" : "are", f->unreadable);
+        kiln_camera_set_note(f->set, "%llu photo%s cannot be read and %s left out; the first: %s",
+                             (unsigned long long)f->n_unreadable, f->n_unreadable == 1 ? "" : "s",
+                             f->n_unreadable == 1 ? "is" : "are", f->unreadable);
     if (f->n_replaced)
-        kiln_dataset_note(f->d, "of %llu photo%s one file cannot be read and another is taken; the first unreadable one: %s",
-                          (unsigned long long)f->n_replaced, f->n_replaced == 1 ? "" : "s", f->unreadable);
+        kiln_camera_set_note(f->set, "of %llu photo%s one file cannot be read and another is taken; the first unreadable one: %s",
+                             (unsigned long long)f->n_replaced, f->n_replaced == 1 ? "" : "s", f->unreadable);
 }
 
 void kiln_camera_file_end(kiln_camera_file *f)
 {
     note_unreadable(f);
     if (f->n_dropped)
-        kiln_dataset_note(
-            f->d,
+        kiln_camera_set_note(
+            f->set,
             "'%s': %llu of %llu frame%s dropped, as the file has no size of them (w and h): %llu without a photo, %llu "
             "with a photo that cannot be read; the first: %s",
             f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames, f->n_frames == 1 ? " is" : "s are",
             (unsigned long long)(f->n_dropped - f->n_dropped_unreadable), (unsigned long long)f->n_dropped_unreadable,
             f->first_dropped);
     if (f->n_scaled)
-        kiln_dataset_note(f->d, "'%s': the intrinsics of %llu camera%s scaled to the true size of %s", f->path,
-                          (unsigned long long)f->n_scaled, f->n_scaled == 1 ? " were" : "s were",
-                          f->n_scaled == 1 ? "its photo" : "their photos");
+        kiln_camera_set_note(f->set, "'%s': the intrinsics of %llu camera%s scaled to the true size of %s", f->path,
+                             (unsigned long long)f->n_scaled, f->n_scaled == 1 ? " were" : "s were",
+                             f->n_scaled == 1 ? "its photo" : "their photos");
     if (f->n_normalised)
-        kiln_dataset_note(f->d, "'%s': %llu rotation%s had columns that are not of length 1 and %s normalised", f->path,
-                          (unsigned long long)f->n_normalised, f->n_normalised == 1 ? "" : "s",
-                          f->n_normalised == 1 ? "was" : "were");
+        kiln_camera_set_note(f->set, "'%s': %llu rotation%s had columns that are not of length 1 and %s normalised", f->path,
+                             (unsigned long long)f->n_normalised, f->n_normalised == 1 ? "" : "s",
+                             f->n_normalised == 1 ? "was" : "were");
     if (f->n_absolute)
-        kiln_dataset_note(f->d, "'%s' has absolute paths of another machine: %llu of them were sought by their last parts", f->path,
-                          (unsigned long long)f->n_absolute);
+        kiln_camera_set_note(f->set, "'%s' has absolute paths of another machine: %llu of them were sought by their last parts",
+                             f->path, (unsigned long long)f->n_absolute);
     if (f->n_folded)
-        kiln_dataset_note(f->d, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
-                          (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are",
-                          f->n_folded == 1 ? "a name" : "names", f->first_folded);
+        kiln_camera_set_note(f->set, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
+                             (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are",
+                             f->n_folded == 1 ? "a name" : "names", f->first_folded);
     if (f->n_stretched)
-        kiln_dataset_note_meaning(
-            f->d,
+        kiln_camera_set_note_meaning(
+            f->set,
             "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
             "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
             (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
@@ -186,12 +186,6 @@ void kiln_camera_file_end(kiln_camera_file *f)
     kiln_folded_names_release(&f->folded);
     free(f->dirs);
     f->dirs = NULL;
-}
-
-const char *kiln_missing_next(const kiln_dataset *d, const char *name)
-{
-    const char *all = (const char *)d->missing.data, *next = name ? name + strlen(name) + 1 : all;
-    return all && next < all + d->missing.size ? next : NULL;
 }
 
 /* One file: true when it is a photo that can be read. */
@@ -236,13 +230,13 @@ static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, cons
 /* The first n folders where photos are sought, those inside the data set relative to it; as many as there is room for. */
 static void name_dirs(const kiln_camera_file *f, uint32_t n_dirs, char *out, size_t room)
 {
-    const size_t root = strlen(f->d->root);
+    const size_t root = strlen(f->set->root);
     size_t used = 0;
     out[0] = '\0';
     for (uint32_t i = 0; i < n_dirs; i++) {
         const char *dir = f->dirs[i];
         if (i > 0 && strcmp(f->dirs[i - 1], dir) == 0) continue; /* in two ways */
-        if (root && strncmp(dir, f->d->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
+        if (root && strncmp(dir, f->set->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
         const int n = snprintf(out + used, room - used, "%s'%s'", used ? ", " : "", *dir ? dir : ".");
         if (n < 0 || (size_t)n >= room - used) {
             out[used] = '\0';
@@ -256,35 +250,35 @@ static kiln_status count_missing(kiln_camera_file *f, const kiln_photo_path *p, 
 {
     f->n_missing++;
     if (f->may_lack_photos || f->last_unreadable) return KILN_OK;
-    if (f->d->photos_missing++ == 0) name_dirs(f, f->n_dirs, f->d->sought, sizeof f->d->sought);
-    return kiln_buffer_put(&f->d->missing, p->path, strlen(p->path) + 1, err);
+    if (f->set->photos_missing++ == 0) name_dirs(f, f->n_dirs, f->set->sought, sizeof f->set->sought);
+    return kiln_buffer_put(&f->set->missing, p->path, strlen(p->path) + 1, err);
 }
 
 /* What --photos was good for. found: the photo's path, "" for none. */
 static void count_given(kiln_camera_file *f, const kiln_photo_path *p, bool in_given, const char *found)
 {
-    kiln_dataset *d = f->d;
-    if (!d->photos[0] || (f->may_lack_photos && !found[0])) return;
-    if (d->photos_sought++ == 0) {
-        snprintf(d->first_sought, sizeof d->first_sought, "%.*s", (int)sizeof d->first_sought - 1, p->path);
-        name_dirs(f, f->n_given, d->sought_in_given, sizeof d->sought_in_given);
+    kiln_camera_set *set = f->set;
+    if (!set->photos[0] || (f->may_lack_photos && !found[0])) return;
+    if (set->photos_sought++ == 0) {
+        snprintf(set->first_sought, sizeof set->first_sought, "%.*s", (int)sizeof set->first_sought - 1, p->path);
+        name_dirs(f, f->n_given, set->sought_in_given, sizeof set->sought_in_given);
     }
-    d->photos_in_given += in_given;
-    if (in_given || !found[0] || d->photos_elsewhere++ > 0) return;
-    snprintf(d->first_elsewhere, sizeof d->first_elsewhere, "%.*s", (int)sizeof d->first_elsewhere - 1, found);
+    set->photos_in_given += in_given;
+    if (in_given || !found[0] || set->photos_elsewhere++ > 0) return;
+    snprintf(set->first_elsewhere, sizeof set->first_elsewhere, "%.*s", (int)sizeof set->first_elsewhere - 1, found);
 }
 
-kiln_status kiln_photos_check_given(kiln_dataset *d, kiln_error *err)
+kiln_status kiln_photos_check_given(kiln_camera_set *set, kiln_error *err)
 {
-    if (d->photos_sought && !d->photos_in_given)
+    if (set->photos_sought && !set->photos_in_given)
         return kiln_fail(err, KILN_E_INPUT,
                          "--photos '%s' has none of the %s that the cameras name; the first, '%s', was sought in %s: name the "
                          "folder that holds them, or take --photos back with --reset",
-                         d->photos, KILN_COUNT(d->photos_sought, "photo"), d->first_sought, d->sought_in_given);
-    if (d->photos_elsewhere)
-        kiln_dataset_note(d, "of %s %llu %s not in --photos '%s' and taken from elsewhere; the first is '%s'",
-                          KILN_COUNT(d->photos_sought, "photo"), (unsigned long long)d->photos_elsewhere,
-                          d->photos_elsewhere == 1 ? "is" : "are", d->photos, d->first_elsewhere);
+                         set->photos, KILN_COUNT(set->photos_sought, "photo"), set->first_sought, set->sought_in_given);
+    if (set->photos_elsewhere)
+        kiln_camera_set_note(set, "of %s %llu %s not in --photos '%s' and taken from elsewhere; the first is '%s'",
+                             KILN_COUNT(set->photos_sought, "photo"), (unsigned long long)set->photos_elsewhere,
+                             set->photos_elsewhere == 1 ? "is" : "are", set->photos, set->first_elsewhere);
     return KILN_OK;
 }
 
@@ -331,14 +325,14 @@ kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_phot
         count_given(f, p, in_given, c->photo);
         f->n_photos++;
         f->n_replaced += f->last_unreadable;
-        return kiln_dataset_add_source(f->d, c->photo, "photo", err);
+        return kiln_camera_set_add_source(f->set, c->photo, "photo", err);
     }
     uint32_t dir = 0;
     if (!f->last_unreadable) KILN_TRY(find_folded(f, c, p, &dir, err));
     if (c->photo[0]) {
         count_given(f, p, dir < f->n_given, c->photo);
         f->n_photos++;
-        return kiln_dataset_add_source(f->d, c->photo, "photo", err);
+        return kiln_camera_set_add_source(f->set, c->photo, "photo", err);
     }
     count_given(f, p, in_given, "");
     f->n_unreadable += f->last_unreadable;

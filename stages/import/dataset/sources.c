@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/files/hash_file.h"
 #include "stages/import/scan.h"
 
 #include <stdio.h>
@@ -27,10 +28,10 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
 {
     uint32_t n = 0;
     memset(out, 0, sizeof *out);
-    KILN_TRY(KILN_ALLOC(&out->files, (uint64_t)d->n_sources + 1, "source files", err));
-    KILN_TRY(KILN_ALLOC(&out->is_rows, (uint64_t)d->n_sources + 1, "source files", err));
-    if (d->n_sources) memcpy(out->files, d->sources, d->n_sources * sizeof *out->files);
-    out->n = d->n_sources;
+    KILN_TRY(KILN_ALLOC(&out->files, (uint64_t)d->set.n_sources + 1, "source files", err));
+    KILN_TRY(KILN_ALLOC(&out->is_rows, (uint64_t)d->set.n_sources + 1, "source files", err));
+    if (d->set.n_sources) memcpy(out->files, d->set.sources, d->set.n_sources * sizeof *out->files);
+    out->n = d->set.n_sources;
     if (d->reader) {
         kiln_source_file *f = &out->files[out->n++];
         f->path = d->rows_path;

@@ -83,7 +83,7 @@ static kiln_status ask(kiln_dataset *d, const char *path, size_t mark, int *said
     const kiln_status st = kiln_file_read(path, SIZE_LIMIT, &text, &size, &why);
     if (st == KILN_E_NOMEM) return kiln_fail(err, st, "%s", why.msg);
     if (st != KILN_OK) {
-        kiln_dataset_note(d, "settings of the training are not used: %s", why.msg);
+        kiln_camera_set_note(&d->set, "settings of the training are not used: %s", why.msg);
         return KILN_OK;
     }
     if (kiln_yaml_scalar((const char *)text, size, marks[mark].key, marks[mark].top, value, sizeof value)) *said = says_yes(value);
@@ -96,8 +96,8 @@ static kiln_status use(kiln_dataset *d, const char *path, size_t mark, bool on, 
     char what[160];
     snprintf(what, sizeof what, "%s%s", marks[mark].what, on ? "" : " is off");
     d->antialiased |= on;
-    KILN_TRY(kiln_dataset_add_finding(d, path, "settings", true, what, "", err));
-    return kiln_dataset_add_source(d, path, "settings", err);
+    KILN_TRY(kiln_camera_set_add_finding(&d->set, path, "settings", true, what, "", err));
+    return kiln_camera_set_add_source(&d->set, path, "settings", err);
 }
 
 static kiln_status ask_folder(kiln_dataset *d, const char *folder, bool *found, kiln_error *err)
@@ -146,14 +146,15 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
 {
     char outputs[KILN_PATH_MAX];
     runs r = {.mark = 1};
-    KILN_TRY(kiln_path_join(outputs, sizeof outputs, d->root, "outputs", err));
+    KILN_TRY(kiln_path_join(outputs, sizeof outputs, d->set.root, "outputs", err));
     KILN_TRY(ask_runs(d, outputs, 0, &r, err));
     if (r.n == 0) return KILN_OK;
     if (r.n_on == 0 || r.n_on == r.n) return use(d, r.first, r.mark, r.n_on > 0, err);
-    kiln_dataset_note_meaning(d,
-                              "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "
-                              "--antialiased on or off says so to kiln-render",
-                              r.n, r.n_on);
+    kiln_camera_set_note_meaning(
+        &d->set,
+        "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "
+        "--antialiased on or off says so to kiln-render",
+        r.n, r.n_on);
     return KILN_OK;
 }
 
@@ -161,9 +162,9 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
 static bool is_below_settings(const kiln_dataset *d, const char *folder)
 {
     static const char *const names[] = {"ply", "splat", "exports", "point_cloud", "ckpts"};
-    const size_t root = strlen(d->root);
+    const size_t root = strlen(d->set.root);
     const char *base = kiln_path_base(folder);
-    if (strncmp(folder, d->root, root) == 0 && folder[root] == '/') return true;
+    if (strncmp(folder, d->set.root, root) == 0 && folder[root] == '/') return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(base, names[i]) == 0) return true;
     return strncmp(base, "iteration_", 10) == 0;
@@ -181,6 +182,6 @@ kiln_status kiln_training_marks_read(kiln_dataset *d, kiln_error *err)
         folder[base - folder - 1] = '\0';
         KILN_TRY(ask_folder(d, folder, &found, err));
     }
-    if (!found) KILN_TRY(ask_folder(d, d->root, &found, err));
-    return found || !d->is_folder ? KILN_OK : ask_outputs(d, err);
+    if (!found) KILN_TRY(ask_folder(d, d->set.root, &found, err));
+    return found || !d->set.is_folder ? KILN_OK : ask_outputs(d, err);
 }

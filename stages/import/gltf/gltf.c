@@ -207,7 +207,7 @@ typedef void convert(uint64_t n, const double *v, float *out);
 
 static void to_sh0(uint64_t n, const double *v, float *out)
 {
-    for (uint64_t i = 0; i < n; i++) out[i] = (float)((v[i] - 0.5) / KILN_SH_C0);
+    for (uint64_t i = 0; i < n; i++) out[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
 }
 
 static void take(gltf_source *s, const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component, const target *t,

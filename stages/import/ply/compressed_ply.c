@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/import/codes.h"
 #include "stages/import/ply/ply_columns.h"
@@ -243,7 +244,7 @@ static void take_vectors(const run *r, uint64_t at, kiln_rows *rows)
         lerp(r->fields[FIELD_SCALE], r->n, shifts[c], widths[c], r->lo[SCALE][c], r->hi[SCALE][c], v);
         for (uint64_t i = 0; i < r->n; i++) scale[i] = (float)v[i];
         lerp(r->fields[FIELD_COLOUR], r->n, 24 - 8 * (int)c, 8, r->lo[COLOUR][c], r->hi[COLOUR][c], v);
-        for (uint64_t i = 0; i < r->n; i++) sh0[i] = (float)((v[i] - 0.5) / KILN_SH_C0);
+        for (uint64_t i = 0; i < r->n; i++) sh0[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
     }
 }
 

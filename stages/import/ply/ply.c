@@ -7,6 +7,7 @@
 #include "stages/import/reader.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/import/codes.h"
 #include "stages/import/ply/mip_filter.h"
@@ -203,7 +204,7 @@ static void finish_colour(const ply_source *s, kiln_type type, uint64_t n, float
 {
     float unit = kiln_ply_colour_unit(type);
     bool splats = s->info.kind == KILN_SCENE_SPLATS;
-    for (uint64_t i = 0; i < n; i++) v[i] = splats ? (float)(((double)v[i] / (double)unit - 0.5) / KILN_SH_C0) : v[i] / unit;
+    for (uint64_t i = 0; i < n; i++) v[i] = splats ? (float)(((double)v[i] / (double)unit - 0.5) / KILN_SH_C0_F64) : v[i] / unit;
 }
 
 /* Tile rows [at, at + n) of the block, from binary rows. */

@@ -46,6 +46,4 @@ kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc
 /* The factor between a colour column of that type and 0..1: 255, 65535 or 1. */
 float kiln_ply_colour_unit(kiln_type type);
 
-#define KILN_SH_C0 0.28209479177387814 /* 1 / (2 sqrt pi), Y_0^0 */
-
 #endif

@@ -84,11 +84,11 @@ static kiln_status write_photos(kiln_run *r, const kiln_dataset *d, const char *
     kiln_unit *units = NULL;
     kiln_undistorted_request *requests = NULL;
     uint32_t n = 0;
-    KILN_GO(KILN_ALLOC(&units, d->n_cameras, "units", err));
-    KILN_GO(KILN_ALLOC(&requests, d->n_cameras, "units", err));
-    for (uint32_t i = 0; i < d->n_cameras; i++, n++) {
-        KILN_GO(fill(&d->cameras[i], images, filter, &requests[n], err));
-        snprintf(units[n].name, sizeof units[n].name, "photo %.140s", d->cameras[i].name);
+    KILN_GO(KILN_ALLOC(&units, d->set.n_cameras, "units", err));
+    KILN_GO(KILN_ALLOC(&requests, d->set.n_cameras, "units", err));
+    for (uint32_t i = 0; i < d->set.n_cameras; i++, n++) {
+        KILN_GO(fill(&d->set.cameras[i], images, filter, &requests[n], err));
+        snprintf(units[n].name, sizeof units[n].name, "photo %.140s", d->set.cameras[i].name);
         units[n].payload = &requests[n];
         units[n].payload_bytes = sizeof requests[n];
         units[n].cost = (uint64_t)requests[n].width * requests[n].height;
@@ -118,10 +118,10 @@ static kiln_status write_all(kiln_run *r, const kiln_dataset *d, const char *tem
 /* Every camera has a photo, or the model would name pictures that are not there. */
 static kiln_status check_photos(const kiln_dataset *d, kiln_error *err)
 {
-    if (d->n_cameras == 0) return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: '%s' holds no cameras", d->root);
-    for (uint32_t i = 0; i < d->n_cameras; i++)
-        if (!d->cameras[i].photo[0])
-            return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: camera '%.300s' has no photo", d->cameras[i].name);
+    if (d->set.n_cameras == 0) return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: '%s' holds no cameras", d->set.root);
+    for (uint32_t i = 0; i < d->set.n_cameras; i++)
+        if (!d->set.cameras[i].photo[0])
+            return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: camera '%.300s' has no photo", d->set.cameras[i].name);
     return KILN_OK;
 }
 
@@ -142,7 +142,7 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     if (st != KILN_OK)
         kiln_folder_drop(temporary);
     else
-        kiln_say("%s (%u undistorted) and a COLMAP model of pinholes: %s", KILN_COUNT(d->n_cameras, "photo"),
-                 d->as_is ? 0 : d->n_distorted, dir);
+        kiln_say("%s (%u undistorted) and a COLMAP model of pinholes: %s", KILN_COUNT(d->set.n_cameras, "photo"),
+                 d->set.as_is ? 0 : d->set.n_distorted, dir);
     return st;
 }

@@ -76,9 +76,9 @@ static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint
     uint32_t n = 0;
     KILN_TRY(begin(&f, folder, "cameras.bin", err));
     put_u64(&f, 0);
-    for (uint32_t i = 0; i < d->n_cameras; i++) {
-        const kiln_camera *c = &d->cameras[i];
-        const bool again = i > 0 && same_pinhole(c, &d->cameras[i - 1]);
+    for (uint32_t i = 0; i < d->set.n_cameras; i++) {
+        const kiln_camera *c = &d->set.cameras[i];
+        const bool again = i > 0 && same_pinhole(c, &d->set.cameras[i - 1]);
         ids[i] = again ? ids[i - 1] : ++n;
         if (again) continue;
         put_u32(&f, ids[i]);
@@ -114,9 +114,9 @@ static kiln_status write_bare_images(const kiln_dataset *d, const char *folder, 
 {
     file f;
     KILN_TRY(begin(&f, folder, "images.bin", err));
-    put_u64(&f, d->n_cameras);
-    for (uint32_t i = 0; i < d->n_cameras; i++) {
-        put_image(&f, i + 1, &d->cameras[i], ids[i]);
+    put_u64(&f, d->set.n_cameras);
+    for (uint32_t i = 0; i < d->set.n_cameras; i++) {
+        put_image(&f, i + 1, &d->set.cameras[i], ids[i]);
         put_u64(&f, 0);
     }
     return end(&f, KILN_OK, err);
@@ -148,12 +148,12 @@ static kiln_status begin_image(void *context, const char *name, uint32_t width, 
 {
     images *s = context;
     finish_image(s);
-    s->camera = bsearch(name, s->d->cameras, s->d->n_cameras, sizeof *s->camera, by_name);
+    s->camera = bsearch(name, s->d->set.cameras, s->d->set.n_cameras, sizeof *s->camera, by_name);
     if (!s->camera) return kiln_fail(err, KILN_E_INPUT, "the model has an image '%.300s' that was not there before", name);
     s->scale_x = (double)s->camera->photo_width / width;
     s->scale_y = (double)s->camera->photo_height / height;
     if (s->camera->distorted) KILN_TRY(kiln_pinhole_lens(s->camera, &s->lens, err));
-    put_image(&s->f, s->image_id, s->camera, s->ids[s->camera - s->d->cameras]);
+    put_image(&s->f, s->image_id, s->camera, s->ids[s->camera - s->d->set.cameras]);
     s->count_at = ftello(s->f.f);
     put_u64(&s->f, 0);
     s->n_images++;
@@ -297,9 +297,9 @@ static kiln_status write_points(const char *model, const char *suffix, const cha
 static void find_model(const kiln_dataset *d, char folder[KILN_PATH_MAX], const char **suffix)
 {
     *suffix = NULL;
-    for (uint32_t i = 0; i < d->n_sources && !*suffix; i++) {
-        const char *path = d->sources[i].path, *base = kiln_path_base(path);
-        if (strcmp(d->sources[i].role, "cameras") != 0) continue;
+    for (uint32_t i = 0; i < d->set.n_sources && !*suffix; i++) {
+        const char *path = d->set.sources[i].path, *base = kiln_path_base(path);
+        if (strcmp(d->set.sources[i].role, "cameras") != 0) continue;
         *suffix = strcmp(base, "images.bin") == 0 ? "bin" : strcmp(base, "images.txt") == 0 ? "txt" : NULL;
         if (*suffix) snprintf(folder, KILN_PATH_MAX, "%.*s", (int)(base - path - 1), path);
     }
@@ -312,7 +312,7 @@ kiln_status kiln_undistorted_model(const kiln_dataset *d, const char *folder, ki
     const char *suffix;
     uint32_t *ids = NULL;
     find_model(d, model, &suffix);
-    KILN_GO(KILN_ALLOC(&ids, d->n_cameras, "ids of cameras", err));
+    KILN_GO(KILN_ALLOC(&ids, d->set.n_cameras, "ids of cameras", err));
     KILN_GO(write_cameras(d, folder, ids, err));
     KILN_GO(suffix ? write_images(d, model, suffix, folder, ids, err) : write_bare_images(d, folder, ids, err));
     KILN_GO(write_points(suffix ? model : NULL, suffix, folder, err));
