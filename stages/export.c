@@ -12,12 +12,12 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
-#include "stages/export/chunk_choice.h"
+#include "stages/select/chunk_choice.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
-#include "stages/export/export_views.h"
+#include "stages/formats/export_views.h"
 #include "stages/export/level_chunks.h"
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/products/product_records.h"
 
@@ -39,14 +39,14 @@ static struct {
 
 #define WRITER(id, name, ...) "|" name
 static const char formats[] = /* "|ply|chunks": an option's range is all but the first bar */
-#include "stages/export/writers.def"
+#include "stages/formats/writers.def"
     ;
 #undef WRITER
 
 #define WRITER(id, name, ...) " " name
 static const char format_help[] =
     "one or several, with commas between them (kiln-export --list-formats describes them; else the suffix of -o decides):"
-#include "stages/export/writers.def"
+#include "stages/formats/writers.def"
     ;
 #undef WRITER
 

@@ -4,7 +4,7 @@
  * work, nor on threads or the path of the file. If the file is missing, the unit is due again. With --camera, --cameras or -o the
  * program draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/against.h"
-#include "stages/render/background.h"
+#include "stages/frame/background.h"
 #include "stages/render/background_choice.h"
 #include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"

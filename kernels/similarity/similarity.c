@@ -309,6 +309,18 @@ void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n
     }
 }
 
+void kiln_similarity_normals(const kiln_similarity *s, uint64_t n, float *x, float *y, float *z)
+{
+    const double *r = s->r;
+    if (memcmp(r, unit_matrix, sizeof unit_matrix) == 0) return;
+    for (uint64_t i = 0; i < n; i++) {
+        const double a = (double)x[i], b = (double)y[i], c = (double)z[i];
+        x[i] = (float)(r[0] * a + r[1] * b + r[2] * c);
+        y[i] = (float)(r[3] * a + r[4] * b + r[5] * c);
+        z[i] = (float)(r[6] * a + r[7] * b + r[8] * c);
+    }
+}
+
 void kiln_similarity_pose(const kiln_similarity *s, double r[9], double t[3])
 {
     double back[9], at[3];

@@ -50,6 +50,8 @@ void kiln_similarity_quat(const kiln_similarity *s, double wxyz[4]);
  * Values that are not finite make others of their row not finite; the caller sanitises afterwards. threads: 0 counts as 1. */
 void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n, double *means, float *log_scales, float *quats,
                           uint32_t sh_degree, float *shN);
+/* Turns normals, [n] each. A similarity that turns nothing leaves them untouched, bit by bit. */
+void kiln_similarity_normals(const kiln_similarity *s, uint64_t n, float *x, float *y, float *z);
 /* A pose x_cam = r x + t of the world that is moved: the camera moves along, and what it sees at depth z is then at s z. */
 void kiln_similarity_pose(const kiln_similarity *s, double r[9], double t[3]);
 /* Back again: a pose of the moved world becomes that of the world before. Rounding apart, the two undo each other; the identity

@@ -3,7 +3,7 @@
 #define KILN_STAGES_EXPORT_BAKES_H
 
 #include "schema/layers.h"
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* Fills *out with scene and layer of a manifest. path: "" for the manifest that was given. KILN_E_INPUT: it has no such layer;
  * KILN_E_STALE: the layer is not there yet. Release also after a failure. */

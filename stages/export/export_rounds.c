@@ -1,10 +1,10 @@
 /* export_rounds -- see export_rounds.h. The parent's side of a writer. */
-#include "stages/export/dropped_columns.h"
+#include "stages/formats/dropped_columns.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
-#include "stages/export/folder_owner.h"
-#include "stages/export/rows.h"
+#include "stages/formats/folder_owner.h"
+#include "stages/formats/rows.h"
 #include "stages/export/survey.h"
 
 #include "base/file.h"

@@ -4,7 +4,7 @@
 #define KILN_STAGES_EXPORT_ROUNDS_H
 
 #include "stages/export/loss.h"
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* What became of the values, and sentences. */
 typedef struct {

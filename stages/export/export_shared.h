@@ -2,7 +2,7 @@
 #ifndef KILN_STAGES_EXPORT_SHARED_H
 #define KILN_STAGES_EXPORT_SHARED_H
 
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* A unit of a round; what follows it is the shared payload. */
 typedef struct {

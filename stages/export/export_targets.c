@@ -1,7 +1,7 @@
 /* export_targets -- see the header. */
 #include "stages/export/export_targets.h"
 
-#include "stages/export/folder_owner.h"
+#include "stages/formats/folder_owner.h"
 #include "stages/products/product_records.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define KILN_STAGES_EXPORT_EXPORT_TARGETS_H
 
 #include "schema/products.h"
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 #include "stages/products/product_guard.h"
 
 /* Where one format goes. */

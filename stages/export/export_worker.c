@@ -2,7 +2,7 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_shared.h"
 #include "stages/export/loss.h"
-#include "stages/export/rows.h"
+#include "stages/formats/rows.h"
 #include "stages/export/survey.h"
 
 #include "base/file.h"

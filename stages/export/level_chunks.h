@@ -2,7 +2,7 @@
 #ifndef KILN_STAGES_EXPORT_LEVEL_CHUNKS_H
 #define KILN_STAGES_EXPORT_LEVEL_CHUNKS_H
 
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* Refuses choices that leave no whole tree, for the sentence's format: --add, filters, --chunks, another layer than `baked`.
  * KILN_E_USAGE. */

@@ -3,12 +3,12 @@
 
 #include "base/minmax.h"
 #include "kernels/draw/draw.h"
-#include "stages/export/rad_read.h"
-#include "stages/export/rows.h"
-#include "stages/import/import_rows.h"
-#include "stages/import/packing.h"
-#include "stages/import/turn.h"
-#include "stages/render/background.h"
+#include "stages/formats/rad/rad_read.h"
+#include "stages/formats/rows.h"
+#include "stages/formats/clean_rows.h"
+#include "stages/files/packing.h"
+#include "stages/formats/turn.h"
+#include "stages/frame/background.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #ifndef KILN_STAGES_EXPORT_LOSS_H
 #define KILN_STAGES_EXPORT_LOSS_H
 
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* What is asked for, and, filled by the parent's side, what came of it. */
 typedef struct {

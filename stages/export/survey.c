@@ -2,7 +2,7 @@
 #include "stages/export/survey.h"
 
 #include "base/harmonics.h"
-#include "stages/export/rows.h"
+#include "stages/formats/rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef KILN_STAGES_EXPORT_SURVEY_H
 #define KILN_STAGES_EXPORT_SURVEY_H
 
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 
 /* A unit: chunk `index` of x->e, its planes of `planes` (KILN_ROWS_...) and means. The result is a kiln_chunk_survey. */
 kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t index, kiln_error *err) KILN_MUST_CHECK;

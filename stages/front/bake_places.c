@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/front/chosen_stages.h"
-#include "stages/import/packing.h"
+#include "stages/files/packing.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* bake_targets -- see the header. */
 #include "stages/front/bake_targets.h"
 
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/products/product_guard.h"
 #include "stages/products/product_mark.h"

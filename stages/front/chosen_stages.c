@@ -3,7 +3,7 @@
 
 #include "schema/layers.h"
 #include "stages/engine/stage_graph.h"
-#include "stages/export/writer.h"
+#include "stages/formats/writer.h"
 #include "stages/frame/level_choice.h"
 
 #include <string.h>

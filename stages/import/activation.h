@@ -7,7 +7,7 @@
 #ifndef KILN_STAGES_IMPORT_ACTIVATION_H
 #define KILN_STAGES_IMPORT_ACTIVATION_H
 
-#include "stages/import/reader.h"
+#include "stages/formats/reader.h"
 
 typedef struct {
     uint64_t n;

@@ -4,7 +4,7 @@
 #include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/import/random_points.h"
-#include "stages/import/import_rows.h"
+#include "stages/formats/clean_rows.h"
 
 #include <math.h>
 #include <stdio.h>

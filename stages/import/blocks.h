@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "kernels/similarity/similarity.h"
 #include "stages/engine/engine.h"
-#include "stages/import/spool.h"
+#include "stages/formats/spool.h"
 
 /* A column that joined files have and this one lacks. */
 enum { KILN_ZEROS_MAX = 16 };

@@ -6,7 +6,7 @@
 #include "stages/engine/engine.h"
 #include "stages/import/blocks.h"
 #include "stages/import/dataset/dataset.h"
-#include "stages/import/import_rows.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/import/join.h"
 #include "stages/import/scan.h"
 

@@ -16,7 +16,7 @@
 #include "stages/import/blocks.h"
 #include "stages/import/dataset/dataset.h"
 #include "stages/import/scan.h"
-#include "stages/import/spool.h"
+#include "stages/formats/spool.h"
 
 /* One file of rows of an import. */
 typedef struct {

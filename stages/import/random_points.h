@@ -5,7 +5,7 @@
 #ifndef KILN_STAGES_IMPORT_RANDOM_POINTS_H
 #define KILN_STAGES_IMPORT_RANDOM_POINTS_H
 
-#include "stages/import/reader.h"
+#include "stages/formats/reader.h"
 
 /* Rows [first, first + n) into rows->means and rows->rgb. box: x0 y0 z0 x1 y1 z1 */
 void kiln_random_points(uint64_t seed, const double box[6], uint64_t first, uint64_t n, kiln_rows *rows);

@@ -8,7 +8,7 @@
 #include "stages/import/activation.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
-#include "stages/import/import_rows.h"
+#include "stages/formats/clean_rows.h"
 
 #include <omp.h>
 #include <stdlib.h>

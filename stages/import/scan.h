@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "kernels/similarity/similarity.h"
 #include "stages/engine/engine.h"
-#include "stages/import/reader.h"
+#include "stages/formats/reader.h"
 
 typedef struct {
     kiln_source_info info;

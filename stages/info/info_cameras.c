@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "stages/import/cameras/cameras_list_text.h"
+#include "stages/cameras/cameras_list_text.h"
 #include "stages/products/product_guard.h"
 #include "stages/select/move.h"
 

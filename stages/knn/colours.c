@@ -14,7 +14,7 @@
 #include "base/minmax.h"
 #include "stages/engine/json_text.h"
 #include "stages/image/image.h"
-#include "stages/import/colmap/colmap_visit.h"
+#include "stages/cameras/colmap/colmap_visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define KILN_STAGES_PRUNE_UNITS_H
 
 #include "stages/engine/run_layers.h"
-#include "stages/export/filters.h"
+#include "stages/select/filters.h"
 #include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
 

@@ -1,4 +1,4 @@
-/* exposure -- INRIA's exposures (stages/import/dataset/exposures.h) where pictures are drawn and measured. A picture is compared as
+/* exposure -- INRIA's exposures (stages/cameras/exposures.h) where pictures are drawn and measured. A picture is compared as
  * the photo was exposed, because a trainer that learnt exposures compared so: without them photos measure the exposure's error.
  * What is written is the picture as drawn, unless --exposure on.
  *
@@ -7,7 +7,7 @@
 #ifndef KILN_STAGES_RENDER_EXPOSURE_H
 #define KILN_STAGES_RENDER_EXPOSURE_H
 
-#include "stages/import/dataset/exposures.h"
+#include "stages/cameras/exposures.h"
 #include "stages/render/render_plan.h"
 
 /* Reads the file of exposures and whether test views were trained on with their left halves, once scene and sources are known. A

@@ -7,7 +7,7 @@
 #include "stages/render/picture_places.h"
 #include "stages/render/stored_pictures.h"
 
-#include "stages/import/cameras/pinholes.h"
+#include "stages/cameras/pinholes.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef KILN_STAGES_RENDER_PLAN_H
 #define KILN_STAGES_RENDER_PLAN_H
 
-#include "stages/import/dataset/exposures.h"
+#include "stages/cameras/exposures.h"
 #include "stages/render/render_options.h"
 #include "stages/render/render_units.h"
 #include "stages/render/video.h"

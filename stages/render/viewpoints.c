@@ -7,7 +7,7 @@
 #include "stages/frame/scene_box.h"
 #include "stages/frame/view_request.h"
 #include "stages/image/image.h"
-#include "stages/import/cameras/pinholes.h"
+#include "stages/cameras/pinholes.h"
 #include "stages/select/move.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef KILN_STAGES_RENDER_VIEWPOINTS_H
 #define KILN_STAGES_RENDER_VIEWPOINTS_H
 
-#include "stages/import/cameras/camera_set.h"
+#include "stages/cameras/camera_set.h"
 #include "stages/render/render_units.h"
 
 /* The values of options, whose rows are in stages/render.c. */

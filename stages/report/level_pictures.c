@@ -5,7 +5,7 @@
 #include "stages/frame/camera_path.h"
 #include "stages/frame/frame.h"
 #include "stages/frame/level_cost.h"
-#include "stages/render/background.h"
+#include "stages/frame/background.h"
 
 #include <math.h>
 #include <stdlib.h>

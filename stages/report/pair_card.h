@@ -3,7 +3,7 @@
 #ifndef KILN_STAGES_REPORT_PAIR_CARD_H
 #define KILN_STAGES_REPORT_PAIR_CARD_H
 
-#include "stages/report/html.h"
+#include "stages/page/html.h"
 #include "stages/report/view_pictures.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include "base/option.h"
 #include "stages/products/product_mark.h"
 #include "stages/report/report_assets.h"
-#include "stages/report/sha256.h"
+#include "stages/page/sha256.h"
 #include "stages/report/report_table.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #define KILN_STAGES_REPORT_PAGE_H
 
 #include "stages/survey/bake_facts.h"
-#include "stages/report/html.h"
+#include "stages/page/html.h"
 #include "stages/report/level_pictures.h"
 #include "stages/report/view_changes.h"
 #include "stages/survey/row_survey.h"

@@ -9,7 +9,7 @@
 #ifndef KILN_STAGES_REPORT_REPORT_TABLE_H
 #define KILN_STAGES_REPORT_REPORT_TABLE_H
 
-#include "stages/report/html.h"
+#include "stages/page/html.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #define KILN_STAGES_REPORT_TIME_LINE_H
 
 #include "stages/survey/bake_facts.h"
-#include "stages/report/html.h"
+#include "stages/page/html.h"
 
 /* Writes nothing of a bake whose runs took no time. */
 void kiln_time_line_write(kiln_html *h, const kiln_bake_facts *b);

@@ -1,7 +1,7 @@
 /* chunks_answer -- chunks.json: the tree of nodes with their levels of detail, and from which width of a pixel on each is good
  * enough. */
 #include "stages/engine/json_text.h"
-#include "stages/export/tileset.h"
+#include "stages/formats/tiles/tileset.h"
 #include "stages/serve/routes.h"
 
 #include <math.h>

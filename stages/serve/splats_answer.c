@@ -3,7 +3,7 @@
  * Memory: the planes of the chunk and the PLY, twice 65,536 rows of at most 248 bytes at degree 3 (twice 1016 at degree 8). */
 #include "base/harmonics.h"
 #include "base/memory.h"
-#include "stages/export/ply_table.h"
+#include "stages/formats/ply/ply_table.h"
 #include "stages/serve/routes.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
-#include "stages/export/chunks_index.h"
+#include "stages/formats/chunks/chunks_index.h"
 #include "stages/products/stale_products.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 """Writes one file of each kind that import knows and does not read, as its program writes it: foreign.py DIR. Prints a line for each:
-kind, file, and a pattern of what import must say of it. The marks are those of public sources (stages/import/foreign.c)."""
+kind, file, and a pattern of what import must say of it. The marks are those of public sources (stages/files/foreign.c)."""
 import io, json, os, struct, sys, zipfile
 
 os.chdir(sys.argv[1])

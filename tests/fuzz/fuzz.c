@@ -2,7 +2,7 @@
  * prints the table, "NAME LONGEST" a line, and ends. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/import/reader.h"
+#include "stages/formats/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #define KILN_TESTS_FUZZ_H
 
 #include "base/status.h"
-#include "stages/import/reader.h"
+#include "stages/formats/reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "stages/engine/json_text.h"
-#include "stages/export/chunks_index.h"
+#include "stages/formats/chunks/chunks_index.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * whatever lies behind the head; each kind has a sentence that fits. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/import/foreign.h"
-#include "stages/import/reader.h"
+#include "stages/files/foreign.h"
+#include "stages/formats/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * config.yml; and names as they are folded. What comes through is sound, and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/import/cameras/camera_file.h"
-#include "stages/import/dataset/exposures.h"
-#include "stages/import/dataset/name_fold.h"
+#include "stages/cameras/camera_file.h"
+#include "stages/cameras/exposures.h"
+#include "stages/files/name_fold.h"
 #include "stages/import/dataset/training_steps.h"
 #include "stages/import/dataset/training_marks.h"
 

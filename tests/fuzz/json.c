@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/engine/json_text.h"
-#include "stages/import/cameras/json_file.h"
+#include "stages/files/json_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * rows need, not as a block's are, so that a sanitiser sees what is written behind them. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/import/reader.h"
-#include "stages/import/import_rows.h"
+#include "stages/formats/reader.h"
+#include "stages/formats/clean_rows.h"
 
 #include <math.h>
 #include <stdio.h>

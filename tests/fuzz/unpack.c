@@ -1,7 +1,7 @@
 /* unpack -- a file that is one compressed stream: at most a MiB of it, twice, to the same bytes. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/import/packing.h"
+#include "stages/files/packing.h"
 
 #include <string.h>
 #include <sys/mman.h>

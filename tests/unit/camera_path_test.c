@@ -1,7 +1,7 @@
 /* Orbits, paths between cameras, and cameras for pictures of another size. */
 #include "stages/frame/camera_path.h"
 
-#include "stages/import/cameras/orbit.h"
+#include "stages/cameras/orbit.h"
 #include "tests/unit/manifest_fixture.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* chunk_choice_test -- what a pattern of --chunks takes, compared with a matcher that tries everything; lists of names, places and
  * patterns. */
-#include "stages/export/chunk_choice.h"
+#include "stages/select/chunk_choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Codes of bytes and linear scales, against the formulas in long double. */
-#include "stages/import/codes.h"
+#include "stages/formats/codes.h"
 
 #include <math.h>
 #include <setjmp.h>

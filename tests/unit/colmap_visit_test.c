@@ -1,6 +1,6 @@
 /* colmap_visit_test -- images and keypoints of a COLMAP model, one after the other, the same from both encodings. */
 #include "base/file.h"
-#include "stages/import/colmap/colmap_visit.h"
+#include "stages/cameras/colmap/colmap_visit.h"
 #include "tests/unit/test_folder.h"
 
 #include <setjmp.h>

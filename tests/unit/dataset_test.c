@@ -3,8 +3,8 @@
  * Data sets are made in a scratch folder; photos are tiny PNGs of our own writer. */
 #include "base/file.h"
 #include "stages/image/image.h"
-#include "stages/import/cameras/camera_file.h"
-#include "stages/import/cameras/json_file.h"
+#include "stages/cameras/camera_file.h"
+#include "stages/files/json_file.h"
 #include "stages/import/dataset/dataset.h"
 #include "tests/unit/test_folder.h"
 

@@ -3,10 +3,10 @@
 #include "import_source.h"
 
 #include "base/file.h"
-#include "stages/export/linear.h"
-#include "stages/export/compressed_ply_rows.h"
-#include "stages/export/splat_rows.h"
-#include "stages/import/codes.h"
+#include "stages/formats/linear.h"
+#include "stages/formats/compressed_ply/compressed_ply_rows.h"
+#include "stages/formats/splat/splat_rows.h"
+#include "stages/formats/codes.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* filters_test -- texts of filters are read strictly; masks are those of a plain loop over the definition, also on borders and
  * beside numbers that are none; what a chunk's box says holds for each of its rows. */
-#include "stages/export/filters.h"
+#include "stages/select/filters.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Decimal text of floats, and lines of CSV, against libc's own parser and formatter, which round correctly. */
-#include "stages/export/csv_rows.h"
-#include "stages/export/float_text.h"
+#include "stages/formats/csv/csv_rows.h"
+#include "stages/formats/csv/float_text.h"
 
 #include <float.h>
 #include <math.h>

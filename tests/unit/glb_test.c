@@ -3,10 +3,10 @@
 
 #include "base/harmonics.h"
 
-#include "stages/export/glb_layout.h"
-#include "stages/export/glb_rows.h"
-#include "stages/export/linear.h"
-#include "stages/import/codes.h"
+#include "stages/formats/gltf/glb_layout.h"
+#include "stages/formats/gltf/glb_rows.h"
+#include "stages/formats/linear.h"
+#include "stages/formats/codes.h"
 
 #include <math.h>
 #include <setjmp.h>

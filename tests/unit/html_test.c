@@ -1,7 +1,7 @@
 /* html -- what text of strangers may not do to a page: be markup, leave its attribute, reorder what is read; and SHA-256, by which
  * the page's policy names its own script. */
-#include "stages/report/html.h"
-#include "stages/report/sha256.h"
+#include "stages/page/html.h"
+#include "stages/page/sha256.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* Linear scales, opacities, rotations and codes that writers store: against the formulas in long double, and there and back through
  * what readers make of them. */
-#include "stages/export/linear.h"
+#include "stages/formats/linear.h"
 
-#include "stages/import/codes.h"
-#include "stages/import/import_rows.h"
+#include "stages/formats/codes.h"
+#include "stages/formats/clean_rows.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* name_fold_test -- names that differ in case or in Unicode normalisation, and those that do not. */
-#include "stages/import/dataset/name_fold.h"
+#include "stages/files/name_fold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Packed files: streams behind each other, pieces that end where a buffer ends, limits, damage, and what a reader is shown. */
-#include "stages/import/packing.h"
-#include "stages/import/reader.h"
+#include "stages/files/packing.h"
+#include "stages/formats/reader.h"
 
 #include "tests/unit/manifest_fixture.h"
 

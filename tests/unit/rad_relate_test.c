@@ -1,6 +1,6 @@
 /* rad_relate_test -- the row above each row: of levels that kiln_coarsen makes, and of merges made by hand. */
 #include "kernels/coarsen/coarsen.h"
-#include "stages/export/rad_relate.h"
+#include "stages/formats/rad/rad_relate.h"
 
 #include <math.h>
 #include <setjmp.h>

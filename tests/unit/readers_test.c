@@ -1,7 +1,7 @@
 /* Readers and the files of the tests: no file is claimed by two readers with one score, a reader's own seeds are its own, and what
  * it says of itself is there. Loops over readers.def and everything in tests/data. */
-#include "stages/import/packing.h"
-#include "stages/import/reader.h"
+#include "stages/files/packing.h"
+#include "stages/formats/reader.h"
 
 #include "tests/unit/manifest_fixture.h"
 

@@ -1,5 +1,5 @@
 /* row_groups: an order has each row once; rows far away get groups of their own; a weight decides which way a cut goes. */
-#include "stages/export/row_groups.h"
+#include "stages/formats/row_groups.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,11 +2,11 @@
 #include "base/file.h"
 #include "kernels/ops.h"
 #include "kernels/palette/palette.h"
-#include "stages/export/sog_encode.h"
-#include "stages/export/sog_layout.h"
-#include "stages/export/sog_scratch.h"
-#include "stages/export/zip_writer.h"
-#include "stages/import/sog/zip_archive.h"
+#include "stages/formats/sog/sog_encode.h"
+#include "stages/formats/sog/sog_layout.h"
+#include "stages/formats/sog/sog_scratch.h"
+#include "stages/formats/sog/zip_writer.h"
+#include "stages/formats/sog/zip_archive.h"
 #include "test_folder.h"
 
 #include <math.h>

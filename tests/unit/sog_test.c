@@ -3,8 +3,8 @@
 #include "import_source.h"
 
 #include "base/file.h"
-#include "stages/import/cameras/json_file.h"
-#include "stages/import/sog/zip_archive.h"
+#include "stages/files/json_file.h"
+#include "stages/formats/sog/zip_archive.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -92,7 +92,7 @@ static void add_row(deviation *d, const float *ours, const float *truth, uint32_
         length += (double)ours[i] * (double)ours[i];
     }
     d->rotation = worse(d->rotation, 1 - fabs(dot) / sqrt(length));
-    alpha = alpha == 0 ? 0.25 / 255 : alpha == 1 ? 254.75 / 255 : alpha; /* import_rows.h */
+    alpha = alpha == 0 ? 0.25 / 255 : alpha == 1 ? 254.75 / 255 : alpha; /* clean_rows.h */
     d->alpha = worse(d->alpha, fabs(1 / (1 + exp(-(double)ours[10])) - alpha));
     for (uint32_t i = 0; i < sh; i++) d->sh = worse(d->sh, fabs((double)ours[11 + i] - (double)truth[11 + i]));
 }

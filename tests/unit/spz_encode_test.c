@@ -1,11 +1,11 @@
 /* spz_encode: the golden files' codes, made of the PLY that they were made of; codes that were read come out again; which
  * fraction a scene gets; what is counted. */
-#include "stages/export/spz_encode.h"
+#include "stages/formats/spz/spz_encode.h"
 #include "tests/unit/import_source.h"
 
 #include "base/file.h"
 #include "base/harmonics.h"
-#include "stages/import/turn.h"
+#include "stages/formats/turn.h"
 
 #include <math.h>
 #include <setjmp.h>

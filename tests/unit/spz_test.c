@@ -1,9 +1,9 @@
 /* SPZ: codes of every version, frames, extension records, streams, ranges of other files, damage. Files are made here, of random
  * codes; the golden and hostile ones of ../shared are unit/samples'. */
-#include "stages/import/packing.h"
-#include "stages/import/spz/spz_axes.h"
-#include "stages/import/spz/spz_rows.h"
-#include "stages/import/spz/spz_streams.h"
+#include "stages/files/packing.h"
+#include "stages/formats/spz/spz_axes.h"
+#include "stages/formats/spz/spz_rows.h"
+#include "stages/formats/spz/spz_streams.h"
 #include "tests/unit/import_source.h"
 
 #include "base/file.h"

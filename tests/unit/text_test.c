@@ -1,7 +1,7 @@
 /* Numbers of texts: the short way gives what strtod and strtof give, bit for bit. Rows of texts: records and sentences do not
  * depend on threads, nor on where windows and pieces are cut. */
-#include "stages/import/text_lines.h"
-#include "stages/import/text_rows.h"
+#include "stages/files/text_lines.h"
+#include "stages/formats/text_rows.h"
 
 #include "tests/unit/manifest_fixture.h"
 

@@ -1,5 +1,5 @@
 /* tile_parts_test -- which rows of a tile are its own, which go into parts, and that what is in one file fits its codes. */
-#include "stages/export/tile_parts.h"
+#include "stages/formats/tiles/tile_parts.h"
 #include "stages/generate/inputs.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* tileset.json: names, errors, boxes, the place on the globe, the text; and the GLB around an SPZ. */
-#include "stages/export/tile_glb.h"
-#include "stages/export/tileset.h"
+#include "stages/formats/tiles/tile_glb.h"
+#include "stages/formats/tiles/tileset.h"
 
 #include "stages/engine/json_text.h"
 

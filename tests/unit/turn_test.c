@@ -1,6 +1,6 @@
 /* Change of frame by signs: Gaussians that were turned look from a turned direction as they looked before, and cover what they
  * covered. */
-#include "stages/import/turn.h"
+#include "stages/formats/turn.h"
 
 #include "kernels/project/sh_math.h"
 #include "tests/unit/manifest_fixture.h"

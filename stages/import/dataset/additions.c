@@ -3,7 +3,7 @@
 #include "stages/import/dataset/additions.h"
 
 #include "base/option.h"
-#include "stages/import/cameras/camera_file.h"
+#include "stages/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>

@@ -9,8 +9,8 @@
 
 #include "kernels/similarity/similarity.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/cameras/camera_file.h"
-#include "stages/import/cameras/json_file.h"
+#include "stages/cameras/camera_file.h"
+#include "stages/files/json_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <math.h>

@@ -30,8 +30,8 @@
 #define KILN_STAGES_IMPORT_DATASET_H
 
 #include "base/memory.h"
-#include "stages/import/cameras/camera_set.h"
-#include "stages/import/reader.h"
+#include "stages/cameras/camera_set.h"
+#include "stages/formats/reader.h"
 #include "stages/select/move.h"
 
 typedef struct {

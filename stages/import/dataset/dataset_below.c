@@ -5,7 +5,7 @@
  * anywhere, or back. Scenes of many files (SOG's JSON, glTF) are not sought: folders hold meshes and tiles that are parts of
  * others.
  */
-#include "stages/import/cameras/camera_file.h"
+#include "stages/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>

@@ -4,8 +4,8 @@
  * that are not read.
  */
 #include "base/memory.h"
-#include "stages/import/cameras/camera_file.h"
-#include "stages/import/cameras/json_file.h"
+#include "stages/cameras/camera_file.h"
+#include "stages/files/json_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <stdio.h>

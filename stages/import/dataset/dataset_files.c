@@ -4,10 +4,10 @@
  * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more. Folders
  * below are looked into where these hold no Gaussians (dataset_below.c).
  */
-#include "stages/import/cameras/camera_file.h"
+#include "stages/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
-#include "stages/import/foreign.h"
-#include "stages/import/packing.h"
+#include "stages/files/foreign.h"
+#include "stages/files/packing.h"
 
 #include <dirent.h>
 #include <errno.h>

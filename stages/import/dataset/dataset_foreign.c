@@ -3,9 +3,9 @@
  * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well,
  * because trainers leave their checkpoints a few folders down; the first file found then is the error.
  */
-#include "stages/import/cameras/camera_file.h"
+#include "stages/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
-#include "stages/import/foreign.h"
+#include "stages/files/foreign.h"
 
 #include <dirent.h>
 #include <stdio.h>

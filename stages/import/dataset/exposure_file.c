@@ -4,7 +4,7 @@
 #include "base/count.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/import/dataset/exposures.h"
+#include "stages/cameras/exposures.h"
 
 #include <stdio.h>
 #include <stdlib.h>

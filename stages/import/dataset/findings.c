@@ -5,7 +5,7 @@
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
-#include "stages/import/cameras/orbit.h"
+#include "stages/cameras/orbit.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "stages/import/dataset/training_marks.h"
 
 #include "base/file.h"
-#include "stages/import/cameras/camera_file.h"
+#include "stages/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/image/image.h"
-#include "stages/import/cameras/pinholes.h"
+#include "stages/cameras/pinholes.h"
 #include "stages/import/dataset/findings.h"
 
 #include <dirent.h>

@@ -3,9 +3,9 @@
 
 #include "kernels/lens/lens.h"
 #include "kernels/similarity/similarity.h"
-#include "stages/import/cameras/pinholes.h"
-#include "stages/import/colmap/colmap_visit.h"
-#include "stages/import/text_lines.h"
+#include "stages/cameras/pinholes.h"
+#include "stages/cameras/colmap/colmap_visit.h"
+#include "stages/files/text_lines.h"
 
 #include <errno.h>
 #include <inttypes.h>

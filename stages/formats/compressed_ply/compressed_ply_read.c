@@ -1,0 +1,357 @@
+/* compressed_ply_read -- PLY as PlayCanvas packs it (formats/ply.md, "Compressed PLY"; splat-transform compressed-chunk.ts,
+ * SuperSplat): little-endian, 256 rows of vertex to a row of chunk, whose bounds the fields of 11, 10 or 8 bits lie between.
+ *
+ *   element chunk C    C = ceil(N / 256): min_x .. max_z, min_scale_x .. max_scale_z, and since 2024 min_r .. max_b (before: 0 ..
+ * 1) element vertex N   packed_position, packed_scale (11 10 11 bits), packed_rotation (2 10 10 10), packed_color (8 8 8 8) element
+ * sh N       may be absent or empty: 9, 24 or 45 uchar f_rest_i, channel-major
+ *
+ * Values between bounds are computed in double and rounded once. */
+#include "stages/formats/reader.h"
+
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/harmonics.h"
+#include "base/memory.h"
+#include "stages/formats/codes.h"
+#include "stages/formats/ply/ply_columns.h"
+#include "stages/formats/ply/ply_header.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
+
+enum { CHUNK_ROWS = 256, PIECE_ROWS = 4096, PIECE_BYTES = 1 << 20, SH_MAX = 45 };
+
+/* Bounds as they stand in `bounds`: [what][min or max][axis]. */
+enum { POSITION, SCALE, COLOUR };
+static const char *const bound_names[3][2][3] = {
+    {{"min_x", "min_y", "min_z"}, {"max_x", "max_y", "max_z"}},
+    {{"min_scale_x", "min_scale_y", "min_scale_z"}, {"max_scale_x", "max_scale_y", "max_scale_z"}},
+    {{"min_r", "min_g", "min_b"}, {"max_r", "max_g", "max_b"}},
+};
+static const char *const field_names[] = {"packed_position", "packed_rotation", "packed_scale", "packed_color"};
+enum { FIELD_POSITION, FIELD_ROTATION, FIELD_SCALE, FIELD_COLOUR, N_FIELDS };
+
+typedef struct {
+    char *path; /* as sentences name it */
+    int fd;
+    kiln_ply_header header;
+    bool has_colours;            /* bounds of colours */
+    uint32_t bound_at[3][2][3];  /* in a row of chunk */
+    uint32_t field_at[N_FIELDS]; /* in a row of vertex */
+    uint32_t sh_at[SH_MAX];      /* in a row of sh, by component of shN */
+    uint32_t n_sh;
+    uint64_t piece_rows; /* a multiple of CHUNK_ROWS */
+    unsigned char *chunks, *vertices, *sh;
+    float logits[256], sh_values[256];
+} packed_source;
+
+static int probe(const unsigned char *head, size_t len, const char *path)
+{
+    (void)path;
+    return kiln_ply_begins(head, len) && kiln_ply_is_compressed(head, len) ? KILN_PLY_SCORE : 0;
+}
+
+static void close_packed(kiln_source *source)
+{
+    packed_source *s = (packed_source *)source;
+    if (!s) return;
+    free(s->sh);
+    free(s->vertices);
+    free(s->chunks);
+    kiln_ply_header_release(&s->header);
+    if (s->fd >= 0) close(s->fd);
+    free(s->path);
+    free(s);
+}
+
+/* ---- header ---------------------------------------------------------------------------------------------------------------- */
+
+static const kiln_ply_property *find(const kiln_ply_property *columns, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(columns[i].name, name) == 0) return &columns[i];
+    return NULL;
+}
+
+static kiln_status find_typed(const packed_source *s, const char *element, const kiln_ply_property *columns, uint32_t n,
+                              const char *name, kiln_type type, uint32_t *at, kiln_error *err)
+{
+    const kiln_ply_property *p = find(columns, n, name);
+    if (!p) return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing", s->path, name, element);
+    if (p->type != type)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s", s->path, name, element,
+                         kiln_ply_type_name(type));
+    *at = p->offset;
+    return KILN_OK;
+}
+
+static kiln_status plan_chunks(packed_source *s, kiln_error *err)
+{
+    const kiln_ply_element *e = &s->header.chunk;
+    const uint64_t need = kiln_div_up(s->header.n_rows, CHUNK_ROWS);
+    if (!e->there)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has packed vertices but no element chunk, which their bounds would stand in",
+                         s->path);
+    if (e->unusable)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': its element chunk is declared twice, or with properties that are not of it",
+                         s->path);
+    if (e->n_rows != need)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu chunks for %llu vertices; it should be %llu, one for every %d",
+                         s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows, (unsigned long long)need,
+                         CHUNK_ROWS);
+    for (int what = 0; what < 3; what++)
+        for (int c = 0; c < 3; c++) s->has_colours |= what == COLOUR && find(e->columns, e->n_columns, bound_names[what][0][c]);
+    for (int i = 0; i < (s->has_colours ? 18 : 12); i++)
+        KILN_TRY(find_typed(s, "chunk", e->columns, e->n_columns, bound_names[i / 6][i / 3 % 2][i % 3], KILN_TYPE_F32,
+                            &s->bound_at[i / 6][i / 3 % 2][i % 3], err));
+    return KILN_OK;
+}
+
+static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error *err)
+{
+    const kiln_ply_element *e = &s->header.sh;
+    if (!e->there || (e->n_columns == 0 && !e->unusable)) return KILN_OK; /* gsplat writes it without properties for degree 0 */
+    const uint32_t n = e->n_columns, degree = n == 9 ? 1 : n == 24 ? 2 : n == 45 ? 3 : 0;
+    if (e->unusable || !degree)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': its element sh has %u properties; only 9, 24 or 45 make whole SH degrees",
+                         s->path, n);
+    if (e->n_rows != s->header.n_rows)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu rows of sh for %llu vertices", s->path,
+                         (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows);
+    for (uint32_t i = 0; i < n; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "f_rest_%u", i);
+        KILN_TRY(find_typed(s, "sh", e->columns, n, name, KILN_TYPE_U8,
+                            &s->sh_at[kiln_ply_role(name, KILN_SCENE_SPLATS, true, degree).component], err));
+    }
+    s->n_sh = n;
+    info->sh_degree = degree;
+    return KILN_OK;
+}
+
+static kiln_status plan(packed_source *s, kiln_source_info *info, kiln_error *err)
+{
+    const kiln_ply_header *h = &s->header;
+    if (h->format != KILN_PLY_LITTLE)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': a compressed PLY is binary_little_endian, and this one says otherwise", s->path);
+    if (h->has_lists)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': a list property makes the place of its packed rows unknown", s->path);
+    if (h->n_rows > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
+                         (unsigned long long)h->n_rows);
+    for (int i = 0; i < N_FIELDS; i++)
+        KILN_TRY(find_typed(s, "vertex", h->columns, h->n_columns, field_names[i], KILN_TYPE_U32, &s->field_at[i], err));
+    KILN_TRY(plan_chunks(s, err));
+    KILN_TRY(plan_sh(s, info, err));
+    info->kind = KILN_SCENE_SPLATS;
+    info->n_rows = h->n_rows;
+    info->file_bytes = h->file_bytes - h->trailing_bytes;
+    kiln_ply_comments(h, info);
+    if (h->n_columns > N_FIELDS)
+        snprintf(info->notes, sizeof info->notes, "columns beside the packed ones are ignored (%u)", h->n_columns - N_FIELDS);
+    return KILN_OK;
+}
+
+static kiln_status alloc_pieces(packed_source *s, kiln_error *err)
+{
+    const kiln_ply_header *h = &s->header;
+    uint64_t rows = PIECE_BYTES / h->row_bytes / CHUNK_ROWS * CHUNK_ROWS;
+    rows = rows < CHUNK_ROWS ? CHUNK_ROWS : rows > PIECE_ROWS ? PIECE_ROWS : rows;
+    s->piece_rows = rows;
+    KILN_TRY(kiln_alloc((void **)&s->vertices, rows, h->row_bytes, "packed rows", err));
+    KILN_TRY(kiln_alloc((void **)&s->chunks, rows / CHUNK_ROWS, h->chunk.row_bytes, "bounds of packed rows", err));
+    return kiln_alloc((void **)&s->sh, s->n_sh ? rows : 0, h->sh.row_bytes, "packed SH", err);
+}
+
+static kiln_status open_packed(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    packed_source *s = NULL;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&s, 1, "compressed PLY reader", err));
+    s->fd = -1;
+    KILN_GO(KILN_ALLOC(&s->path, strlen(at->name) + 1, "path", err));
+    strcpy(s->path, at->name);
+    KILN_GO(kiln_file_open(at->path, &s->fd, err));
+    KILN_GO(kiln_ply_header_read(s->fd, s->path, &s->header, err));
+    KILN_GO(plan(s, info, err));
+    KILN_GO(alloc_pieces(s, err));
+    kiln_code_logits(s->logits);
+    for (int b = 0; b < 256; b++) s->sh_values[b] = b == 0 ? -4.0f : b == 255 ? 4.0f : ((float)b - 127.5f) / 32.0f;
+    *out = (kiln_source *)s;
+    return KILN_OK;
+done:
+    close_packed((kiln_source *)s);
+    return st;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+/* Rows of one chunk. */
+typedef struct {
+    uint64_t n;
+    double lo[3][3], hi[3][3];
+    uint32_t fields[N_FIELDS][CHUNK_ROWS];
+} run;
+
+static void take_bounds(const packed_source *s, const unsigned char *row, run *r)
+{
+    for (int what = 0; what < 3; what++)
+        for (int c = 0; c < 3; c++) {
+            float lo = 0, hi = 1; /* of colours, where old files have none */
+            if (what != COLOUR || s->has_colours) {
+                memcpy(&lo, row + s->bound_at[what][0][c], sizeof lo);
+                memcpy(&hi, row + s->bound_at[what][1][c], sizeof hi);
+            }
+            r->lo[what][c] = (double)lo;
+            r->hi[what][c] = (double)hi;
+        }
+}
+
+static void take_fields(const packed_source *s, const unsigned char *rows, run *r)
+{
+    const uint64_t stride = s->header.row_bytes;
+    for (int f = 0; f < N_FIELDS; f++)
+        for (uint64_t i = 0; i < r->n; i++) memcpy(&r->fields[f][i], rows + i * stride + s->field_at[f], sizeof r->fields[f][i]);
+}
+
+/* out[i] = lo + (hi - lo) of the field's part of its largest value, as splat-transform has it. */
+static void lerp(const uint32_t *field, uint64_t n, int shift, int bits, double lo, double hi, double *out)
+{
+    const uint32_t most = (1u << bits) - 1;
+    const double whole = (double)most;
+#pragma omp simd
+    for (uint64_t i = 0; i < n; i++) {
+        const double t = (double)(int32_t)(field[i] >> shift & most) / whole;
+        out[i] = lo * (1.0 - t) + hi * t;
+    }
+}
+
+static const int shifts[3] = {21, 11, 0}, widths[3] = {11, 10, 11};
+
+static void take_vectors(const run *r, uint64_t at, kiln_rows *rows)
+{
+    double v[CHUNK_ROWS];
+    for (uint64_t c = 0; c < 3; c++) {
+        float *scale = rows->log_scales + c * rows->n + at, *sh0 = rows->sh0 + c * rows->n + at;
+        lerp(r->fields[FIELD_POSITION], r->n, shifts[c], widths[c], r->lo[POSITION][c], r->hi[POSITION][c],
+             rows->means + c * rows->n + at);
+        lerp(r->fields[FIELD_SCALE], r->n, shifts[c], widths[c], r->lo[SCALE][c], r->hi[SCALE][c], v);
+        for (uint64_t i = 0; i < r->n; i++) scale[i] = (float)v[i];
+        lerp(r->fields[FIELD_COLOUR], r->n, 24 - 8 * (int)c, 8, r->lo[COLOUR][c], r->hi[COLOUR][c], v);
+        for (uint64_t i = 0; i < r->n; i++) sh0[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
+    }
+}
+
+static void take_opacities(const packed_source *s, const run *r, float *out)
+{
+    for (uint64_t i = 0; i < r->n; i++) out[i] = s->logits[r->fields[FIELD_COLOUR][i] & 255];
+}
+
+static double part_of_quat(uint32_t v, int shift)
+{
+    return ((double)(int32_t)(v >> shift & 1023) / 1023.0 - 0.5) * 1.41421356237309505;
+}
+
+/* The largest component is left out; its place in w x y z is in the top two bits. */
+static void take_quats(const run *r, uint64_t at, kiln_rows *rows)
+{
+    float *w = rows->quats + at, *x = w + rows->n, *y = x + rows->n, *z = y + rows->n;
+#pragma omp simd
+    for (uint64_t i = 0; i < r->n; i++) {
+        const uint32_t v = r->fields[FIELD_ROTATION][i], place = v >> 30;
+        const double a = part_of_quat(v, 20), b = part_of_quat(v, 10), c = part_of_quat(v, 0);
+        const double rest = 1.0 - (a * a + b * b + c * c);
+        const float first = (float)a, second = (float)b, third = (float)c, largest = (float)sqrt(rest > 0 ? rest : 0.0);
+        w[i] = place == 0 ? largest : first;
+        x[i] = place == 1 ? largest : place == 0 ? first : second;
+        y[i] = place == 2 ? largest : place < 2 ? second : third;
+        z[i] = place == 3 ? largest : third;
+    }
+}
+
+/* A chunk at a time, whose codes stay in the L1 cache while they are taken apart. */
+static void take_sh(const packed_source *s, const unsigned char *first, uint64_t at, uint64_t n, kiln_rows *rows)
+{
+    const uint64_t stride = s->header.sh.row_bytes;
+    for (uint64_t k = 0; k < s->n_sh; k++) {
+        const unsigned char *code = first + s->sh_at[k];
+        float *out = rows->shN + k * rows->n + at;
+        for (uint64_t i = 0; i < n; i++) out[i] = s->sh_values[code[i * stride]];
+    }
+}
+
+/* Rows [row, row + n) of the file, which are [at, at + n) of the block: at most a piece, which ends where a chunk does. */
+static kiln_status read_piece(packed_source *s, uint64_t row, uint64_t n, uint64_t at, kiln_rows *rows, kiln_error *err)
+{
+    const kiln_ply_header *h = &s->header;
+    const uint64_t chunk = row / CHUNK_ROWS, n_chunks = (row + n - 1) / CHUNK_ROWS - chunk + 1;
+    run r;
+    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->chunk.offset + chunk * h->chunk.row_bytes, s->chunks,
+                               n_chunks * h->chunk.row_bytes, err));
+    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->vertex_offset + row * h->row_bytes, s->vertices, n * h->row_bytes, err));
+    if (s->n_sh) KILN_TRY(kiln_file_read_at(s->fd, s->path, h->sh.offset + row * h->sh.row_bytes, s->sh, n * h->sh.row_bytes, err));
+    for (uint64_t i = 0; i < n; i += r.n) {
+        const uint64_t to_edge = CHUNK_ROWS - (row + i) % CHUNK_ROWS;
+        r.n = n - i < to_edge ? n - i : to_edge;
+        take_bounds(s, s->chunks + ((row + i) / CHUNK_ROWS - chunk) * h->chunk.row_bytes, &r);
+        take_fields(s, s->vertices + i * h->row_bytes, &r);
+        take_vectors(&r, at + i, rows);
+        take_quats(&r, at + i, rows);
+        take_opacities(s, &r, rows->opacity_logits + at + i);
+        if (s->n_sh) take_sh(s, s->sh + i * h->sh.row_bytes, at + i, r.n, rows);
+    }
+    return KILN_OK;
+}
+
+static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                             uint64_t *next_offset, kiln_error *err)
+{
+    packed_source *s = (packed_source *)source;
+    (void)offset;
+    rows->n = n;
+    for (uint64_t at = 0, k; at < n; at += k) {
+        k = s->piece_rows - (first + at) % CHUNK_ROWS;
+        if (k > n - at) k = n - at;
+        KILN_TRY(read_piece(s, first + at, k, at, rows, err));
+    }
+    *next_offset = s->header.vertex_offset + (first + n) * s->header.row_bytes;
+    return KILN_OK;
+}
+
+static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+{
+    const packed_source *s = (const packed_source *)source;
+    (void)err;
+    if (s->header.trailing_bytes) {
+        const size_t at = strlen(info->notes);
+        snprintf(info->notes + at, sizeof info->notes - at, "%sbytes after the last declared row are ignored", at ? "; " : "");
+    }
+    return KILN_OK;
+}
+
+/* The text of the header and its columns; a piece of rows, of which one of vertex has up to 8 bytes a column. */
+static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+{
+    const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property), widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
+    const uint64_t chunks = PIECE_ROWS / CHUNK_ROWS * KILN_PLY_PACKED_MAX * sizeof(double);
+    (void)info, (void)pass;
+    return sizeof(packed_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + CHUNK_ROWS * widest + chunks + PIECE_ROWS * SH_MAX;
+}
+
+const kiln_reader kiln_reader_compressed_ply = {
+    .name = "compressed-ply",
+    .suffixes = "ply",
+    .summary = "PLY compressed by PlayCanvas (SuperSplat, splat-transform, gsplat): Gaussians, SH degree 0 to 3",
+    .ram = ram,
+    .probe = probe,
+    .open = open_packed,
+    .read = read_rows,
+    .finish = finish,
+    .close = close_packed,
+};

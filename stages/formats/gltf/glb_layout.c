@@ -1,0 +1,158 @@
+/* glb_layout -- see the header. Source: Khronos glTF 2.0, sections 3.6.2 and 4.4; KhronosGroup/glTF,
+ * extensions/2.0/Khronos/KHR_gaussian_splatting. */
+#include "stages/formats/gltf/glb_layout.h"
+
+#include "base/option.h"
+
+#include <stdio.h>
+
+enum { BYTE = 5121, FLOAT = 5126, ARRAY_BUFFER = 34962, HEADER = 12, CHUNK = 8, TEXT_MAX = 1 << 16 };
+#define EXTENSION "KHR_gaussian_splatting"
+
+/* ---- places ----------------------------------------------------------------------------------------------------------------- */
+
+uint32_t kiln_glb_attributes(uint32_t sh_degree) { return KILN_GLB_SH + (sh_degree + 1) * (sh_degree + 1); }
+
+uint32_t kiln_glb_element_bytes(uint32_t attribute)
+{
+    static const uint32_t bytes[KILN_GLB_SH] = {12, 4, 16, 12, 4};
+    return attribute < KILN_GLB_SH ? bytes[attribute] : 12;
+}
+
+uint64_t kiln_glb_place(uint64_t n_rows, uint32_t attribute)
+{
+    uint64_t bytes = 0;
+    for (uint32_t a = 0; a < attribute; a++) bytes += kiln_glb_element_bytes(a);
+    return bytes * n_rows;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
+
+static void name_attribute(uint32_t attribute, char out[64])
+{
+    static const char *const names[KILN_GLB_SH] = {"POSITION", "COLOR_0", EXTENSION ":ROTATION", EXTENSION ":SCALE",
+                                                   EXTENSION ":OPACITY"};
+    uint32_t degree = 0;
+    if (attribute < KILN_GLB_SH) {
+        (void)snprintf(out, 64, "%s", names[attribute]);
+        return;
+    }
+    attribute -= KILN_GLB_SH;
+    while ((degree + 1) * (degree + 1) <= attribute) degree++;
+    (void)snprintf(out, 64, EXTENSION ":SH_DEGREE_%u_COEF_%u", degree, attribute - degree * degree);
+}
+
+/* 17 digits, so that a reader has just the number. */
+static kiln_status put_three(kiln_buffer *b, const char *name, const double v[3], kiln_error *err)
+{
+    return kiln_buffer_printf(b, err, ",\"%s\":[%.17g,%.17g,%.17g]", name, v[0], v[1], v[2]);
+}
+
+static kiln_status put_three_floats(kiln_buffer *b, const char *name, const float v[3], kiln_error *err)
+{
+    return put_three(b, name, (const double[3]){(double)v[0], (double)v[1], (double)v[2]}, err);
+}
+
+static kiln_status put_accessor(kiln_buffer *b, const kiln_glb_scene *s, uint32_t a, kiln_error *err)
+{
+    static const char *const types[] = {"", "SCALAR", "", "VEC3", "VEC4"};
+    const bool is_colour = a == KILN_GLB_COLOUR;
+    KILN_TRY(kiln_buffer_printf(b, err, "%s{\"bufferView\":%u,\"componentType\":%d,\"count\":%llu,\"type\":\"%s\"", a ? "," : "", a,
+                                is_colour ? BYTE : FLOAT, (unsigned long long)s->n_rows,
+                                types[is_colour ? 4 : kiln_glb_element_bytes(a) / 4]));
+    if (is_colour) KILN_TRY(kiln_buffer_printf(b, err, ",\"normalized\":true"));
+    if (a == KILN_GLB_POSITION) {
+        KILN_TRY(put_three_floats(b, "min", s->least, err));
+        KILN_TRY(put_three_floats(b, "max", s->most, err));
+    }
+    return kiln_buffer_printf(b, err, "}");
+}
+
+static kiln_status put_arrays(kiln_buffer *b, const kiln_glb_scene *s, kiln_error *err)
+{
+    const uint32_t n = kiln_glb_attributes(s->sh_degree);
+    KILN_TRY(kiln_buffer_printf(b, err, "\"accessors\":["));
+    for (uint32_t a = 0; a < n; a++) KILN_TRY(put_accessor(b, s, a, err));
+    KILN_TRY(kiln_buffer_printf(b, err, "],\"bufferViews\":["));
+    for (uint32_t a = 0; a < n; a++)
+        KILN_TRY(kiln_buffer_printf(b, err, "%s{\"buffer\":0,\"byteOffset\":%llu,\"byteLength\":%llu,\"target\":%d}", a ? "," : "",
+                                    (unsigned long long)kiln_glb_place(s->n_rows, a),
+                                    (unsigned long long)(s->n_rows * kiln_glb_element_bytes(a)), ARRAY_BUFFER));
+    return kiln_buffer_printf(b, err, "],\"buffers\":[{\"byteLength\":%llu}]", (unsigned long long)kiln_glb_place(s->n_rows, n));
+}
+
+static kiln_status put_primitive(kiln_buffer *b, const kiln_glb_scene *s, kiln_error *err)
+{
+    KILN_TRY(kiln_buffer_printf(b, err, "{\"attributes\":{"));
+    for (uint32_t a = 0; a < kiln_glb_attributes(s->sh_degree); a++) {
+        char name[64];
+        name_attribute(a, name);
+        KILN_TRY(kiln_buffer_printf(b, err, "%s\"%s\":%u", a ? "," : "", name, a));
+    }
+    KILN_TRY(kiln_buffer_printf(b, err,
+                                "},\"mode\":0,\"extensions\":{\"" EXTENSION
+                                "\":{\"kernel\":\"ellipse\",\"colorSpace\":\"srgb_rec709_display\",\"projection\":\"perspective\","
+                                "\"sortingMethod\":\"cameraDistance\"}}"));
+    if (s->antialiased) KILN_TRY(kiln_buffer_printf(b, err, ",\"extras\":{\"antialiased\":true}"));
+    return kiln_buffer_printf(b, err, "}");
+}
+
+static kiln_status put_document(kiln_buffer *b, const kiln_glb_scene *s, kiln_error *err)
+{
+    const double *t = s->translation;
+    KILN_TRY(kiln_buffer_printf(b, err,
+                                "{\"asset\":{\"version\":\"2.0\",\"generator\":\"SplatKiln %s\"},\"extensionsUsed\":[\"" EXTENSION
+                                "\"],\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0",
+                                kiln_version));
+    if (t[0] != 0 || t[1] != 0 || t[2] != 0) KILN_TRY(put_three(b, "translation", t, err));
+    KILN_TRY(kiln_buffer_printf(b, err, "}],\"meshes\":[{\"primitives\":["));
+    KILN_TRY(put_primitive(b, s, err));
+    KILN_TRY(kiln_buffer_printf(b, err, "]}],"));
+    KILN_TRY(put_arrays(b, s, err));
+    return kiln_buffer_printf(b, err, "}");
+}
+
+/* ---- the head --------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status put_u32(kiln_buffer *b, uint64_t v, kiln_error *err)
+{
+    const uint32_t u = (uint32_t)v; /* kiln_glb_head has checked the sum of all */
+    return kiln_buffer_put(b, &u, sizeof u, err);
+}
+
+/* The text has less than TEXT_MAX bytes, so what is said to fit does. */
+static kiln_status check_size(const kiln_glb_scene *s, kiln_error *err)
+{
+    const uint64_t row = kiln_glb_place(1, kiln_glb_attributes(s->sh_degree));
+    const uint64_t most = (UINT32_MAX - TEXT_MAX) / row, plain = (UINT32_MAX - TEXT_MAX) / kiln_glb_place(1, KILN_GLB_SH + 1);
+    char lower[96] = "";
+    if (s->n_rows <= most) return KILN_OK;
+    if (s->sh_degree) (void)snprintf(lower, sizeof lower, ", or %llu with --sh-degree 0", (unsigned long long)plain);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "a GLB has at most 4 GiB, which hold %llu Gaussians of SH degree %u%s; these are %llu, so write a part of them, or "
+        "another format",
+        (unsigned long long)most, s->sh_degree, lower, (unsigned long long)s->n_rows);
+}
+
+kiln_status kiln_glb_head(const kiln_glb_scene *s, kiln_buffer *head, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_buffer text = {0};
+    KILN_TRY(check_size(s, err));
+    const uint64_t bin = kiln_glb_place(s->n_rows, kiln_glb_attributes(s->sh_degree));
+    KILN_GO(put_document(&text, s, err));
+    while (text.size % 4) KILN_GO(kiln_buffer_put(&text, " ", 1, err));
+    if (text.size > TEXT_MAX - 64) st = kiln_fail(err, KILN_E_BUG, "the JSON of a GLB has %zu bytes", text.size);
+    KILN_GO(st);
+    KILN_GO(kiln_buffer_put(head, "glTF\2\0\0", 8, err));
+    KILN_GO(put_u32(head, HEADER + CHUNK + text.size + CHUNK + bin, err));
+    KILN_GO(put_u32(head, text.size, err));
+    KILN_GO(kiln_buffer_put(head, "JSON", 4, err));
+    KILN_GO(kiln_buffer_put(head, text.data, text.size, err));
+    KILN_GO(put_u32(head, bin, err));
+    KILN_GO(kiln_buffer_put(head, "BIN", 4, err));
+done:
+    kiln_buffer_release(&text);
+    return st;
+}

@@ -1,0 +1,173 @@
+/* splat_read -- .splat of antimatter15's viewer: rows of 32 bytes, no header, no SH above degree 0 (formats/splat.md;
+ * antimatter15/splat convert.py and main.js).
+ *
+ *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8 quaternion w x y z, (b - 128) / 128
+ *
+ * Nothing marks the format, so the suffix decides, after every reader that goes by content. */
+#include "stages/formats/reader.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/formats/codes.h"
+#include "stages/files/packing.h"
+#include "stages/formats/ply/ply_header.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
+
+enum { ROW_BYTES = 32, SCALE_AT = 12, COLOUR_AT = 24, ALPHA_AT = 27, QUAT_AT = 28 };
+enum { PIECE_ROWS = 4096 }; /* 128 KiB, which stay in the L2 cache while they are taken apart */
+
+typedef struct {
+    char *path; /* as sentences name it */
+    int fd;
+    uint64_t n_rows;
+    float logits[256], colours[256], units[256];
+    unsigned char piece[PIECE_ROWS * ROW_BYTES];
+} splat_source;
+
+/* A PLY under this name is claimed too, to be refused: what other programs make of such a file is noise. */
+static int probe(const unsigned char *head, size_t len, const char *path)
+{
+    char plain[KILN_PATH_MAX]; /* without the suffix of a packing */
+    snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
+    if (len == 0 || strcasecmp(kiln_path_suffix(plain), "splat") != 0) return 0;
+    return kiln_ply_begins(head, len) ? KILN_PLY_SCORE + 1 : 20;
+}
+
+static void close_splat(kiln_source *source)
+{
+    splat_source *s = (splat_source *)source;
+    if (!s) return;
+    if (s->fd >= 0) close(s->fd);
+    free(s->path);
+    free(s);
+}
+
+static kiln_status check_size(const char *name, uint64_t size, kiln_error *err)
+{
+    if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", name);
+    if (size % ROW_BYTES)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, no multiple of the %d of a .splat row; is the download complete?",
+                         name, (unsigned long long)size, ROW_BYTES);
+    if (size / ROW_BYTES > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", name,
+                         (unsigned long long)(size / ROW_BYTES));
+    return KILN_OK;
+}
+
+/* Content that is not what the name says. */
+static kiln_status check_content(const splat_source *s, const char *packing, uint64_t size, kiln_error *err)
+{
+    unsigned char head[4];
+    if (packing && kiln_packing_stem(s->path) == strlen(s->path))
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is %s data under the name of a .splat file; a packed one has the packing's suffix behind that",
+                         s->path, packing);
+    KILN_TRY(kiln_file_read_at(s->fd, s->path, 0, head, size < sizeof head ? (size_t)size : sizeof head, err));
+    if (size >= sizeof head && kiln_ply_begins(head, sizeof head))
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' begins with \"ply\", so it is no .splat file; call it .ply to have it read as PLY", s->path);
+    return KILN_OK;
+}
+
+static kiln_status open_splat(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_file_info file;
+    splat_source *s = NULL;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&s, 1, ".splat reader", err));
+    s->fd = -1;
+    KILN_GO(KILN_ALLOC(&s->path, strlen(at->name) + 1, "path", err));
+    strcpy(s->path, at->name);
+    KILN_GO(kiln_file_open(at->path, &s->fd, err));
+    KILN_GO(kiln_file_stat(at->path, &file, err));
+    KILN_GO(check_content(s, at->packing, file.size, err));
+    KILN_GO(check_size(s->path, file.size, err));
+    kiln_code_logits(s->logits);
+    kiln_code_colours(s->colours);
+    for (int b = 0; b < 256; b++) s->units[b] = (float)(b - 128) / 128.0f;
+    s->n_rows = file.size / ROW_BYTES;
+    info->kind = KILN_SCENE_SPLATS;
+    info->n_rows = s->n_rows;
+    *out = (kiln_source *)s;
+    return KILN_OK;
+done:
+    close_splat((kiln_source *)s);
+    return st;
+}
+
+static float float_at(const unsigned char *p)
+{
+    float v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static void take_codes(const unsigned char *rows, uint64_t n, const float table[256], float *dst)
+{
+    for (uint64_t i = 0; i < n; i++) dst[i] = table[rows[i * ROW_BYTES]];
+}
+
+/* Rows [at, at + n) of the block; column by column, a tight loop each. */
+static void take_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows *rows)
+{
+    const uint64_t stride = rows->n;
+    const unsigned char *p = s->piece;
+    for (uint64_t c = 0; c < 3; c++) {
+        double *mean = rows->means + c * stride + at;
+        float *scale = rows->log_scales + c * stride + at;
+        for (uint64_t i = 0; i < n; i++) mean[i] = (double)float_at(p + i * ROW_BYTES + c * 4);
+        for (uint64_t i = 0; i < n; i++) scale[i] = float_at(p + i * ROW_BYTES + SCALE_AT + c * 4);
+        kiln_log_scales(n, scale, scale);
+        take_codes(p + COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
+    }
+    for (uint64_t c = 0; c < 4; c++) take_codes(p + QUAT_AT + c, n, s->units, rows->quats + c * stride + at);
+    take_codes(p + ALPHA_AT, n, s->logits, rows->opacity_logits + at);
+}
+
+static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                             uint64_t *next_offset, kiln_error *err)
+{
+    splat_source *s = (splat_source *)source;
+    (void)offset;
+    rows->n = n;
+    for (uint64_t at = 0; at < n; at += PIECE_ROWS) {
+        const uint64_t k = n - at < PIECE_ROWS ? n - at : PIECE_ROWS;
+        KILN_TRY(kiln_file_read_at(s->fd, s->path, (first + at) * ROW_BYTES, s->piece, k * ROW_BYTES, err));
+        take_piece(s, at, k, rows);
+    }
+    *next_offset = (first + n) * ROW_BYTES;
+    return KILN_OK;
+}
+
+static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+{
+    (void)source, (void)info, (void)err;
+    return KILN_OK;
+}
+
+static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+{
+    (void)info, (void)pass;
+    return sizeof(splat_source);
+}
+
+const kiln_reader kiln_reader_splat = {
+    .name = "splat",
+    .suffixes = "splat",
+    .summary = ".splat of antimatter15's viewer: Gaussians without SH, 32 bytes each",
+    .packed = KILN_PACKED_WHOLE,
+    .ram = ram,
+    .probe = probe,
+    .open = open_splat,
+    .read = read_rows,
+    .finish = finish,
+    .close = close_splat,
+};
