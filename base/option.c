@@ -12,40 +12,45 @@ kiln_common kiln_common_values;
 static bool asked; /* storage of the rows that print something and end the program */
 
 /* clang-format off */
-#define PRINT_ROWS                                                                                                             \
-    {"version", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the version and end", KILN_ALONE},                          \
-    {"help", 'h', KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print this text and end", KILN_ALONE},                             \
-    {"help-json", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the options as JSON and end", KILN_HIDDEN | KILN_ALONE},  \
-    {"man", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the man page and end", KILN_HIDDEN | KILN_ALONE}
+#define PRINT_ROWS                                                                                                 \
+    KILN_OPTION_BOOL("version", &asked, "print the version and end", .flags = KILN_ALONE),                         \
+    KILN_OPTION_BOOL("help", &asked, "print this text and end", .letter = 'h', .flags = KILN_ALONE),               \
+    KILN_OPTION_BOOL("help-json", &asked, "print the options as JSON and end", .flags = KILN_HIDDEN | KILN_ALONE), \
+    KILN_OPTION_BOOL("man", &asked, "print the man page and end", .flags = KILN_HIDDEN | KILN_ALONE)
 /* clang-format on */
 
-const kiln_opt kiln_print_options[] = {PRINT_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+const kiln_opt kiln_print_options[] = {PRINT_ROWS, KILN_OPTION_END};
 
 const kiln_opt kiln_common_options[] = {
-    {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
-     "which GPUs compute: auto (one if there is one and the work is worth opening it), cpu (none), cuda (the first), all, or a "
-     "list by number or UUID such as 0,2; what packs, such as import and chunk, is on the CPU in any case",
-     KILN_DEVICE},
-    {"device", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
-     KILN_HIDDEN | KILN_DEVICE},
-    {"gpu", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
-     KILN_HIDDEN | KILN_DEVICE},
-    {"threads", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "CPU threads to use; 0: all cores", 0},
-    {"jobs", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "the same as --threads", KILN_HIDDEN},
-    {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "80%", NULL,
-     "most host memory of all processes of the run together: a size or a share of what is free (512M, 1.5G, 50%)", KILN_DEVICE},
-    {"vram", 0, KILN_OPT_SIZE, &kiln_common_values.vram, "SIZE", "80%", NULL,
-     "most memory to take of a GPU: a size or a share of what is free; work that needs more is done in parts, or on the CPU",
-     KILN_DEVICE},
-    {"json", 0, KILN_OPT_BOOL, &kiln_common_values.json, NULL, NULL, NULL, "write the results to stdout as JSON", 0},
-    {"quiet", 'q', KILN_OPT_BOOL, &kiln_common_values.quiet, NULL, NULL, NULL,
-     "print errors only: no progress, no notes, no results; --json prints them anyway", 0},
-    {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL,
-     "say more: notes on stderr, a line for each camera and all tables of a stage", 0},
-    {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,
-     "wait for each kernel on a GPU, so that a failure names the kernel; slower", KILN_DEVICE},
+    KILN_OPTION_TEXT("devices", &kiln_common_values.devices, "LIST",
+                     "which GPUs compute: auto (one if there is one and the work is worth opening it), cpu (none), cuda (the "
+                     "first), all, or a list by number or UUID such as 0,2; what packs, such as import and chunk, is on the CPU "
+                     "in any case",
+                     .def = "auto", .flags = KILN_DEVICE),
+    KILN_OPTION_TEXT("device", &kiln_common_values.devices, "LIST", "the same as --devices", .def = "auto",
+                     .flags = KILN_HIDDEN | KILN_DEVICE),
+    KILN_OPTION_TEXT("gpu", &kiln_common_values.devices, "LIST", "the same as --devices", .def = "auto",
+                     .flags = KILN_HIDDEN | KILN_DEVICE),
+    KILN_OPTION_NUMBER("threads", &kiln_common_values.threads, "N", "CPU threads to use; 0: all cores", .def = "0",
+                       .range = "0..1024"),
+    KILN_OPTION_NUMBER("jobs", &kiln_common_values.threads, "N", "the same as --threads", .def = "0", .range = "0..1024",
+                       .flags = KILN_HIDDEN),
+    KILN_OPTION_NUMBER("ram", &kiln_common_values.ram, "SIZE",
+                       "most host memory of all processes of the run together: a size or a share of what is free (512M, 1.5G, 50%)",
+                       .def = "80%", .flags = KILN_DEVICE),
+    KILN_OPTION_NUMBER("vram", &kiln_common_values.vram, "SIZE",
+                       "most memory to take of a GPU: a size or a share of what is free; work that needs more is done in parts, "
+                       "or on the CPU",
+                       .def = "80%", .flags = KILN_DEVICE),
+    KILN_OPTION_BOOL("json", &kiln_common_values.json, "write the results to stdout as JSON"),
+    KILN_OPTION_BOOL("quiet", &kiln_common_values.quiet,
+                     "print errors only: no progress, no notes, no results; --json prints them anyway", .letter = 'q'),
+    KILN_OPTION_BOOL("verbose", &kiln_common_values.verbose,
+                     "say more: notes on stderr, a line for each camera and all tables of a stage", .letter = 'v'),
+    KILN_OPTION_BOOL("sync", &kiln_common_values.sync, "wait for each kernel on a GPU, so that a failure names the kernel; slower",
+                     .flags = KILN_DEVICE),
     PRINT_ROWS,
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_END,
 };
 
 static void print_help(const kiln_cli *cli, FILE *out)

@@ -1,5 +1,5 @@
 /* option -- one table per program, from which parsing, range checks, --help, the man page, the options of `kiln pipeline`,
- * shell completion and the stored parameters come.
+ * shell completion and the stored parameters come. Each row of a table is written with a KILN_OPTION_... macro (below).
  *
  * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
  * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, --no-NAME for --NAME off of a KILN_OPT_ENUM, "--" ends options; options and
@@ -64,17 +64,61 @@ enum {
     KILN_STEP = 256,  /* of a bake over hosts, which ends before the stage is finished: `kiln pipeline` and make have it not */
 };
 
+/* A row of a table; the macros below fill it. */
 typedef struct {
     const char *name; /* "min-opacity"; NULL in the last row */
     char letter;      /* 0 for none */
     kiln_opt_kind kind;
     void *where;       /* storage of the program, type by kind */
-    const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE" */
+    const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE"; NULL for a KILN_OPT_BOOL */
     const char *def;   /* default as text, as a user would type it; NULL: none (NULL pointer, 0, NAN, false), whose text is "" */
     const char *range; /* "1..32", "a|b|c" or NULL */
     const char *help;  /* one line, no full stop */
     unsigned flags;
 } kiln_opt;
+
+/* One row of a table. A search for KILN_OPTION_ finds them all:
+ *
+ *   static const kiln_opt options[] = {
+ *       KILN_OPTION_NUMBER("neighbors", &o.neighbors, "N", "neighbours averaged per point", .letter = 'k', .def = "3",
+ *                          .range = "1..32", .flags = KILN_KEYED),
+ *       KILN_OPTION_BOOL("dry-run", &o.dry_run, "write nothing", .flags = KILN_ONCE),
+ *       KILN_OPTION_END,
+ *   };
+ *
+ * Arguments are what every such row has: name, storage, name of its value, text of help; for ENUM also the words "a|b|c". Fields
+ * that only some rows have follow by name, in this order: .letter, .def, .range, .flags. A macro that makes rows cannot have
+ * parameters of these names, as they would be replaced in the fields too.
+ *
+ * The kind comes from the type of the storage, so storage of a wrong type does not compile. A list is a kind and no flag of a text:
+ * code asks for the kind before it reads a value, and a list's text has to be taken apart first (kiln_opt_list_next). */
+/* clang-format off */
+/* .kind stands last: a value without a name behind it would be the next field's, `where`, and -Woverride-init refuses it. */
+#define KILN_OPTION_BOOL(NAME, WHERE, HELP, ...)                                                                                \
+    {.name = (NAME), .where = (WHERE), .help = (HELP), .kind = _Generic((WHERE), bool *: KILN_OPT_BOOL), __VA_ARGS__}
+/* Three numbers are given as &o.xyz. The name alone becomes a double * here, which sizeof tells from the address of one number. */
+#define KILN_OPTION_NUMBER(NAME, WHERE, ARG, HELP, ...)                                                                         \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+     .kind = _Generic((WHERE),                                                                                                  \
+         uint32_t *: KILN_OPT_U32,                                                                                              \
+         uint64_t *: KILN_OPT_U64,                                                                                              \
+         double *: sizeof(WHERE) == sizeof(double[3]) ? KILN_OPT_F64X3 : KILN_OPT_F64,                                          \
+         double (*)[3]: KILN_OPT_F64X3,                                                                                         \
+         kiln_size *: KILN_OPT_SIZE), __VA_ARGS__}
+#define KILN_OPTION_ENUM(NAME, WHERE, ARG, WORDS, HELP, ...)                                                                    \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .range = (WORDS), .help = (HELP),                                          \
+     .kind = _Generic((WHERE), uint32_t *: KILN_OPT_ENUM), __VA_ARGS__}
+#define KILN_OPTION_TEXT(NAME, WHERE, ARG, HELP, ...)                                                                           \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+     .kind = _Generic((WHERE), const char **: KILN_OPT_TEXT), __VA_ARGS__}
+#define KILN_OPTION_LIST(NAME, WHERE, ARG, HELP, ...)                                                                           \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+     .kind = _Generic((WHERE), const char **: KILN_OPT_LIST), __VA_ARGS__}
+#define KILN_OPTION_PATH(NAME, WHERE, ARG, HELP, ...)                                                                           \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+     .kind = _Generic((WHERE), const char **: KILN_OPT_PATH), __VA_ARGS__}
+#define KILN_OPTION_END {.name = NULL}
+/* clang-format on */
 
 /* What a text may say, for options whose kind takes any text: the parser that the program uses later, called when the value is set.
  * Of a list each item. KILN_E_USAGE with a sentence that names the option. */

@@ -25,11 +25,12 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", kiln_block_layer_names + 1, "what to cut", KILN_KEYED},
-    {"max", 0, KILN_OPT_U32, &o.max, "N", "65536", "1..65536", "split a cell with more Gaussians than this", KILN_KEYED},
-    {"min", 0, KILN_OPT_U32, &o.min, "N", "0", "0..65536",
-     "join cells with fewer Gaussians than this; 0: a quarter of --max, 1: join none", KILN_KEYED},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_block_layer_names + 1, "what to cut", .def = "pruned", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("max", &o.max, "N", "split a cell with more Gaussians than this", .def = "65536", .range = "1..65536",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("min", &o.min, "N", "join cells with fewer Gaussians than this; 0: a quarter of --max, 1: join none",
+                       .def = "0", .range = "0..65536", .flags = KILN_KEYED),
+    KILN_OPTION_END,
 };
 
 static const kiln_cli cli = {.program = "kiln-chunk",

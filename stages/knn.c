@@ -33,12 +33,13 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"neighbors", 'k', KILN_OPT_U32, &o.neighbors, "N", "3", "1..32", "neighbours averaged per point", KILN_KEYED},
-    {"initial-opacity", 0, KILN_OPT_F64, &o.initial_opacity, "X", "0.1", "0.001..0.999", "opacity of Gaussians made from points",
-     KILN_KEYED},
-    {"range", 0, KILN_OPT_U64, &o.range, "N", "0", "0..4294967294", "rows of a range; 0: chosen by rows, memory and devices",
-     KILN_HIDDEN},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("neighbors", &o.neighbors, "N", "neighbours averaged per point", .letter = 'k', .def = "3", .range = "1..32",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("initial-opacity", &o.initial_opacity, "X", "opacity of Gaussians made from points", .def = "0.1",
+                       .range = "0.001..0.999", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("range", &o.range, "N", "rows of a range; 0: chosen by rows, memory and devices", .def = "0",
+                       .range = "0..4294967294", .flags = KILN_HIDDEN),
+    KILN_OPTION_END,
 };
 
 static const kiln_cli cli = {.program = "kiln-knn",

@@ -27,21 +27,23 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"levels", 0, KILN_OPT_U32, &o.levels, "N", "4", "1..8",
-     "levels of each chunk, each with half of the Gaussians of the one before", KILN_KEYED},
-    {"coarsest", 0, KILN_OPT_U32, &o.coarsest, "N", "4096", "1..65536",
-     "most Gaussians of the coarsest level of a cell above chunks, and so of the whole scene", KILN_KEYED},
-    {"visibility", 0, KILN_OPT_ENUM, &o.visibility, "WHEN", "auto", "auto|off",
-     "weigh Gaussians by how much of them cameras see; auto: where there are cameras", KILN_KEYED},
-    {"views", 0, KILN_OPT_U32, &o.views, "N", "32", "1..4096", "greatest number of cameras that visibility is measured with",
-     KILN_KEYED},
-    {"refine", 0, KILN_OPT_U32, &o.refine, "STEPS", "0", "0..10000",
-     "fit the levels of each chunk to pictures of the full scene, with this number of steps of Adam for each level; 100 is a good "
-     "number",
-     KILN_KEYED},
+    KILN_OPTION_NUMBER("levels", &o.levels, "N", "levels of each chunk, each with half of the Gaussians of the one before",
+                       .def = "4", .range = "1..8", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("coarsest", &o.coarsest, "N",
+                       "most Gaussians of the coarsest level of a cell above chunks, and so of the whole scene", .def = "4096",
+                       .range = "1..65536", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("visibility", &o.visibility, "WHEN", "auto|off",
+                     "weigh Gaussians by how much of them cameras see; auto: where there are cameras", .def = "auto",
+                     .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("views", &o.views, "N", "greatest number of cameras that visibility is measured with", .def = "32",
+                       .range = "1..4096", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("refine", &o.refine, "STEPS",
+                       "fit the levels of each chunk to pictures of the full scene, with this number of steps of Adam for each "
+                       "level; 100 is a good number",
+                       .def = "0", .range = "0..10000", .flags = KILN_KEYED),
     KILN_VIEW_OPTION_ROWS(o.request),
-    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "print which levels would be made, make none", KILN_ONCE},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "print which levels would be made, make none", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_END,
 };
 
 static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS, {NULL, NULL}};

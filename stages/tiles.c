@@ -25,12 +25,13 @@ static struct {
 static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
     KILN_LEVEL_OPTION_ROW(o.level),
-    {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
-     "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
-    {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX; the bake stays as it is",
-     KILN_ONCE},
-    {"predict", 0, KILN_OPT_BOOL, &o.predict, NULL, NULL, NULL, "count pairs, bytes and memory, make no table", KILN_ONCE},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_TEXT("tables", &o.tables, "WHICH",
+                     "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas",
+                     .def = "auto", .flags = KILN_KEYED),
+    KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
+                     .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory, make no table", .flags = KILN_ONCE),
+    KILN_OPTION_END,
 };
 
 static bool is_word_of_tables(const char *text) { return !strcmp(text, "auto") || !strcmp(text, "all") || !strcmp(text, "none"); }

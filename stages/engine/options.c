@@ -5,71 +5,66 @@
 
 kiln_engine_options kiln_engine_values;
 
-static const kiln_opt network_row = {"allow-network-fs",
-                                     0,
-                                     KILN_OPT_BOOL,
-                                     &kiln_engine_values.allow_network,
-                                     NULL,
-                                     NULL,
-                                     NULL,
-                                     "work on a manifest on a network file system too",
-                                     0};
+static const kiln_opt network_row =
+    KILN_OPTION_BOOL("allow-network-fs", &kiln_engine_values.allow_network, "work on a manifest on a network file system too");
 
 static const kiln_opt stage_rows[] = {
-    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL,
-     "compute again and compare with what is stored; if it differs, delete what is stored and end with 70 (74: it was damaged); "
-     "the next --force stores the new result",
-     0},
-    {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
-    {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
-     "continue after stages that finished partially", 0},
-    {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
-     "folder for data that do not fit into memory, default: beside the manifest; and for the copy on which --plan and --gather "
-     "work if the manifest is on a network file system",
-     0},
+    KILN_OPTION_BOOL("force", &kiln_engine_values.force,
+                     "compute again and compare with what is stored; if it differs, delete what is stored and end with 70 (74: it "
+                     "was damaged); the next --force stores the new result"),
+    KILN_OPTION_BOOL("reset", &kiln_engine_values.reset, "forget the stored parameters of this stage first"),
+    KILN_OPTION_BOOL("allow-partial", &kiln_engine_values.allow_partial, "continue after stages that finished partially"),
+    KILN_OPTION_PATH("scratch-dir", &kiln_engine_values.scratch_dir, "DIR",
+                     "folder for data that do not fit into memory, default: beside the manifest; and for the copy on which --plan "
+                     "and --gather work if the manifest is on a network file system"),
 };
 
 static const kiln_opt share_rows[] = {
-    {"shard", 0, KILN_OPT_TEXT, &kiln_engine_values.shard, "I/N", NULL, NULL,
-     "compute only the I-th of N equal parts of the units, I from 1 to N; then run without it to finish", 0},
-    {"units", 0, KILN_OPT_TEXT, &kiln_engine_values.units, "LIST", NULL, NULL,
-     "compute only these units: positions from 0, or names with * and ?, such as 3,5-9; then run without it to finish", 0},
+    KILN_OPTION_TEXT("shard", &kiln_engine_values.shard, "I/N",
+                     "compute only the I-th of N equal parts of the units, I from 1 to N; then run without it to finish"),
+    KILN_OPTION_TEXT("units", &kiln_engine_values.units, "LIST",
+                     "compute only these units: positions from 0, or names with * and ?, such as 3,5-9; then run without it to "
+                     "finish"),
 };
 
 /* Of a stage that leaves no unit to other runs. */
-static const kiln_opt shard_row = {
-    "shard",  0,    KILN_OPT_TEXT, &kiln_engine_values.shard,
-    "I/N",    NULL, NULL,          "with --part: the I-th of N equal parts of what is planned, I from 1 to N",
-    KILN_STEP};
+static const kiln_opt shard_row =
+    KILN_OPTION_TEXT("shard", &kiln_engine_values.shard, "I/N",
+                     "with --part: the I-th of N equal parts of what is planned, I from 1 to N", .flags = KILN_STEP);
 
 static const kiln_opt round_rows[] = {
-    {"plan", 0, KILN_OPT_BOOL, &kiln_engine_values.plan, NULL, NULL, NULL,
-     "for several hosts: compute what all tasks need, and keep other writers out until --gather", KILN_STEP},
-    {"tasks", 0, KILN_OPT_U32, &kiln_engine_values.tasks, "N", "0", "0..1000000",
-     "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before", KILN_STEP},
-    {"part", 0, KILN_OPT_PATH, &kiln_engine_values.part, "DIR", NULL, NULL,
-     "compute part --shard I/N of the plan into a file in DIR; the manifest is only read", KILN_STEP},
-    {"gather", 0, KILN_OPT_PATH, &kiln_engine_values.gather, "DIR", NULL, NULL,
-     "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan", KILN_STEP},
-    {"no-compute", 0, KILN_OPT_BOOL, &kiln_engine_values.no_compute, NULL, NULL, NULL,
-     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", KILN_STEP},
-    {"remove-parts", 0, KILN_OPT_BOOL, &kiln_engine_values.remove_parts, NULL, NULL, NULL,
-     "with --gather: remove the parts when all of their plan is stored", KILN_STEP},
-    {"shared-dir", 0, KILN_OPT_PATH, &kiln_engine_values.shared_dir, "DIR", NULL, NULL,
-     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; all hosts "
-     "then know the manifest by one path; default: beside the manifest",
-     0},
-    {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
-     "give up the plan that stands on this manifest, of whichever stage, and end; with --plan: make a new one", 0},
+    KILN_OPTION_BOOL("plan", &kiln_engine_values.plan,
+                     "for several hosts: compute what all tasks need, and keep other writers out until --gather",
+                     .flags = KILN_STEP),
+    KILN_OPTION_NUMBER("tasks", &kiln_engine_values.tasks, "N",
+                       "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before",
+                       .def = "0", .range = "0..1000000", .flags = KILN_STEP),
+    KILN_OPTION_PATH("part", &kiln_engine_values.part, "DIR",
+                     "compute part --shard I/N of the plan into a file in DIR; the manifest is only read", .flags = KILN_STEP),
+    KILN_OPTION_PATH("gather", &kiln_engine_values.gather, "DIR",
+                     "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan",
+                     .flags = KILN_STEP),
+    KILN_OPTION_BOOL("no-compute", &kiln_engine_values.no_compute,
+                     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", .flags = KILN_STEP),
+    KILN_OPTION_BOOL("remove-parts", &kiln_engine_values.remove_parts,
+                     "with --gather: remove the parts when all of their plan is stored", .flags = KILN_STEP),
+    KILN_OPTION_PATH("shared-dir", &kiln_engine_values.shared_dir, "DIR",
+                     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the "
+                     "tasks; all hosts then know the manifest by one path; default: beside the manifest"),
+    KILN_OPTION_BOOL("break-claim", &kiln_engine_values.break_claim,
+                     "give up the plan that stands on this manifest, of whichever stage, and end; with --plan: make a new one"),
 };
 
 static const kiln_opt unit_rows[] = {
-    {"list-gpus", 0, KILN_OPT_BOOL, &kiln_engine_values.list_gpus, NULL, NULL, NULL,
-     "list the GPUs here, their numbers for --devices and their memory, and end", KILN_DEVICE | KILN_ALONE},
-    {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..256",
-     "number of worker processes, which share the threads on the CPU, or use one GPU each; 0: automatic", KILN_DEVICE},
-    {"deadline", 0, KILN_OPT_U32, &kiln_engine_values.deadline_s, "SECONDS", "3600", "0..1000000000",
-     "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units", KILN_DEVICE},
+    KILN_OPTION_BOOL("list-gpus", &kiln_engine_values.list_gpus,
+                     "list the GPUs here, their numbers for --devices and their memory, and end",
+                     .flags = KILN_DEVICE | KILN_ALONE),
+    KILN_OPTION_NUMBER("workers", &kiln_engine_values.workers, "N",
+                       "number of worker processes, which share the threads on the CPU, or use one GPU each; 0: automatic",
+                       .def = "0", .range = "0..256", .flags = KILN_DEVICE),
+    KILN_OPTION_NUMBER("deadline", &kiln_engine_values.deadline_s, "SECONDS",
+                       "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units",
+                       .def = "3600", .range = "0..1000000000", .flags = KILN_DEVICE),
 };
 
 static const kiln_opt_check checks[] = {

@@ -16,16 +16,16 @@ typedef struct {
 } kiln_view_options;
 
 /* The rows of the option table that fill the kiln_view_options o. */
-#define KILN_VIEW_OPTION_ROWS(o)                                                                                                  \
-    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
-     KILN_KEYED},                                                                                                                 \
-        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                                                \
-         "WHEN",        "scene", "scene|on|off", "antialiasing (mip compensation): as the scene was trained, on or off",          \
-         KILN_KEYED},                                                                                                             \
-    {                                                                                                                             \
-        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL, "near plane in scene units; profile: the renderer's own", \
-            KILN_KEYED                                                                                                            \
-    }
+/* clang-format off */
+#define KILN_VIEW_OPTION_ROWS(o)                                                                                              \
+    KILN_OPTION_ENUM("profile", &(o).profile, "NAME", kiln_profile_names + 1, "the renderer whose arithmetic draws",          \
+                     .letter = 'p', .def = "inria", .flags = KILN_KEYED),                                                     \
+    KILN_OPTION_ENUM("antialiased", &(o).antialiased, "WHEN", "scene|on|off",                                                 \
+                     "antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene",                  \
+                     .flags = KILN_KEYED),                                                                                    \
+    KILN_OPTION_TEXT("near", &(o).near_text, "M", "near plane in scene units; profile: the renderer's own", .def = "profile", \
+                     .flags = KILN_KEYED)
+/* clang-format on */
 
 /* Reads --near: "profile", for which *out is as it was, or a distance in scene units. KILN_E_USAGE. */
 kiln_status kiln_near_parse(const char *text, double *out, kiln_error *err) KILN_MUST_CHECK;

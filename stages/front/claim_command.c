@@ -12,9 +12,8 @@
 static const char *missing_in;
 
 static const kiln_opt rows[] = {
-    {"missing", 0, KILN_OPT_PATH, &missing_in, "DIR", NULL, NULL,
-     "print the numbers of those tasks alone whose part is not in DIR, one a line", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_PATH("missing", &missing_in, "DIR", "print the numbers of those tasks alone whose part is not in DIR, one a line"),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

@@ -32,27 +32,27 @@
 static kiln_bake_options o;
 
 /* clang-format off */
-#define OWN_ROWS                                                                                                               \
-    {"out", 'o', KILN_OPT_PATH, &o.out, "DIR", NULL, NULL,                                                                     \
-     "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", 0},                                \
-    {"stages", 0, KILN_OPT_TEXT, &o.stages, "LIST", NULL, NULL,                                                                \
-     "run only these stages, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
-    {"demo", 0, KILN_OPT_BOOL, &o.demo, NULL, NULL, NULL,                                                                      \
-     "make a demo scene and bake it; SCENE is then its folder, " KILN_DEMO_FOLDER " where none is given", 0},                                     \
-    {"lod", 0, KILN_OPT_BOOL, &o.lod, NULL, NULL, NULL,                                                                        \
-     "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this", 0},                     \
-    {"report", 0, KILN_OPT_BOOL, &o.report, NULL, "yes", NULL,                                                                 \
-     "write report.html, the bake as one page to look at, when all stages are done", 0},                                       \
-    {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \
-     "print the command of each stage and of the report, quoted for a shell, and run none of them", 0}
+#define OWN_ROWS                                                                                                            \
+    KILN_OPTION_PATH("out", &o.out, "DIR",                                                                                  \
+                     "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", .letter = 'o'), \
+    KILN_OPTION_TEXT("stages", &o.stages, "LIST",                                                                           \
+                     "run only these stages, such as prune,chunk; the next run without it redoes what depends on them"),    \
+    KILN_OPTION_BOOL("demo", &o.demo,                                                                                       \
+                     "make a demo scene and bake it; SCENE is then its folder, " KILN_DEMO_FOLDER " where none is given"),  \
+    KILN_OPTION_BOOL("lod", &o.lod,                                                                                         \
+                     "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this"),     \
+    KILN_OPTION_BOOL("report", &o.report, "write report.html, the bake as one page to look at, when all stages are done",   \
+                     .def = "yes"),                                                                                         \
+    KILN_OPTION_BOOL("print-commands", &o.print_commands,                                                                   \
+                     "print the command of each stage and of the report, quoted for a shell, and run none of them")
 /* clang-format on */
 
-static const kiln_opt own_rows[] = {OWN_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+static const kiln_opt own_rows[] = {OWN_ROWS, KILN_OPTION_END};
 /* make has no positionals: SCENE is a variable, too */
 static const kiln_opt make_rows[] = {
     OWN_ROWS,
-    {"scene", 0, KILN_OPT_PATH, &o.scene, "PATH", NULL, NULL, "what to bake", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_PATH("scene", &o.scene, "PATH", "what to bake"),
+    KILN_OPTION_END,
 };
 
 static kiln_pipeline_table table;

@@ -22,11 +22,11 @@
 #include "stages/products/product_place.h"
 
 /* The option's row, the same for every program that has it; where: bool *. */
-#define KILN_OVERWRITE_OPTION(where)                                                                                            \
-    {                                                                                                                           \
-        "overwrite", 'w', KILN_OPT_BOOL, (where), NULL, NULL, NULL,                                                             \
-            "also replace files that SplatKiln did not write, or that were changed since; never those of the imported scene", 0 \
-    }
+#define KILN_OVERWRITE_OPTION(where)                                                                                             \
+    KILN_OPTION_BOOL("overwrite", where,                                                                                         \
+                     "also replace files that SplatKiln did not write, or that were changed since; never those of the imported " \
+                     "scene",                                                                                                    \
+                     .letter = 'w')
 
 typedef struct kiln_product_guard kiln_product_guard;
 

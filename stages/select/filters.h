@@ -58,16 +58,19 @@ typedef enum { KILN_CHUNK_NONE, KILN_CHUNK_SOME, KILN_CHUNK_ALL } kiln_chunk_par
 /* The options, for the table of a program that has them; where_...: const char *. make and `kiln pipeline` have them with the
  * stage's name in front, as several stages filter. */
 /* clang-format off */
-#define KILN_FILTER_OPTIONS(where_boxes, where_spheres, where_values, verb)                                                     \
-    {"filter-box", 0, KILN_OPT_LIST, where_boxes, "x,y,z,X,Y,Z", NULL, NULL,                                                    \
-     verb " only Gaussians with their mean in this box, borders included; '-' leaves a side open", KILN_FILTER_FLAGS},           \
-    {"filter-sphere", 0, KILN_OPT_LIST, where_spheres, "x,y,z,radius", NULL, NULL,                                              \
-     verb " only Gaussians with their mean in this sphere, without its border", KILN_FILTER_FLAGS},                              \
-    {"filter-value", 0, KILN_OPT_LIST, where_values, "NAME,CMP,VALUE", NULL, NULL,                                              \
-     verb " only Gaussians whose column NAME is lt, lte, gt, gte, eq or neq VALUE; opacity is 0..1, scale_0 a length, f_dc_0 a " \
-     "colour 0..1; opacity_raw and so on, x, source_row and all other columns are as a PLY holds them", KILN_FILTER_FLAGS}
-#define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
+#define KILN_FILTER_OPTIONS(where_boxes, where_spheres, where_values, verb)                                                  \
+    KILN_OPTION_LIST("filter-box", where_boxes, "x,y,z,X,Y,Z",                                                               \
+                     verb " only Gaussians with their mean in this box, borders included; '-' leaves a side open",           \
+                     .flags = KILN_FILTER_FLAGS),                                                                            \
+    KILN_OPTION_LIST("filter-sphere", where_spheres, "x,y,z,radius",                                                         \
+                     verb " only Gaussians with their mean in this sphere, without its border", .flags = KILN_FILTER_FLAGS), \
+    KILN_OPTION_LIST("filter-value", where_values, "NAME,CMP,VALUE",                                                         \
+                     verb " only Gaussians whose column NAME is lt, lte, gt, gte, eq or neq VALUE; opacity is 0..1, "        \
+                          "scale_0 a length, f_dc_0 a colour 0..1; opacity_raw and so on, x, source_row and all other "      \
+                          "columns are as a PLY holds them",                                                                 \
+                     .flags = KILN_FILTER_FLAGS)
 /* clang-format on */
+#define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
 
 /* Check an item of each list. KILN_E_USAGE. */
 kiln_status kiln_filter_box_check(const char *item, kiln_error *err) KILN_MUST_CHECK;

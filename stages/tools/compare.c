@@ -20,8 +20,8 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"rect", 0, KILN_OPT_TEXT, &o.rect, "X,Y,W,H", NULL, NULL, "compare only this part of A; B is as large as the part or as A", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_TEXT("rect", &o.rect, "X,Y,W,H", "compare only this part of A; B is as large as the part or as A"),
+    KILN_OPTION_END,
 };
 
 static kiln_status parse_rect(const char *text, kiln_compare_rect *out, kiln_error *err)

@@ -12,9 +12,9 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"probe", 0, KILN_OPT_BOOL, &o.probe, NULL, NULL, NULL, "try CUDA's first device and say what came of it, for own use",
-     KILN_HIDDEN | KILN_ALONE},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_BOOL("probe", &o.probe, "try CUDA's first device and say what came of it, for own use",
+                     .flags = KILN_HIDDEN | KILN_ALONE),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

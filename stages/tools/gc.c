@@ -28,14 +28,15 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would be dropped, change nothing", KILN_ONCE},
-    {"keep-runs", 0, KILN_OPT_BOOL, &o.keep_runs, NULL, NULL, NULL,
-     "keep the records of all runs; without it those that the report no longer shows are dropped", 0},
-    {"vacuum", 0, KILN_OPT_BOOL, &o.vacuum, NULL, "yes", NULL,
-     "return free space to the disk; by default only if there is much of it, with --vacuum if there is any", 0},
-    {"scratch-dir", 0, KILN_OPT_PATH, &o.scratch_dir, "DIR", NULL, NULL,
-     "folder for the temporary copy of --vacuum; default: beside the manifest", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would be dropped, change nothing", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("keep-runs", &o.keep_runs,
+                     "keep the records of all runs; without it those that the report no longer shows are dropped"),
+    KILN_OPTION_BOOL("vacuum", &o.vacuum,
+                     "return free space to the disk; by default only if there is much of it, with --vacuum if there is any",
+                     .def = "yes"),
+    KILN_OPTION_PATH("scratch-dir", &o.scratch_dir, "DIR",
+                     "folder for the temporary copy of --vacuum; default: beside the manifest"),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

@@ -21,14 +21,16 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"gaussians", 'n', KILN_OPT_U64, &o.gaussians, "N", "120000", "1..4294967294", "how many", 0},
-    {"cameras", 'c', KILN_OPT_U32, &o.cameras, "K", "12", "1..100000", "cameras on an orbit", 0},
-    {"size", 's', KILN_OPT_TEXT, &o.size, "WxH", NULL, NULL, "of the pictures; demo: 640x400, scene: 1920x1080", 0},
-    {"seed", 0, KILN_OPT_U64, &o.seed, "N", "1", NULL, "scene: another seed, another scene", 0},
-    {"explode", 0, KILN_OPT_U32, &o.explode, "PERMILLE", "0", "0..1000", "scene: share of Gaussians whose scales explode", 0},
-    {"explode-by", 0, KILN_OPT_F64, &o.explode_by, "LOG", "4", "0..50", "scene: by how much their log scales grow", 0},
+    KILN_OPTION_NUMBER("gaussians", &o.gaussians, "N", "how many", .letter = 'n', .def = "120000", .range = "1..4294967294"),
+    KILN_OPTION_NUMBER("cameras", &o.cameras, "K", "cameras on an orbit", .letter = 'c', .def = "12", .range = "1..100000"),
+    KILN_OPTION_TEXT("size", &o.size, "WxH", "of the pictures; demo: 640x400, scene: 1920x1080", .letter = 's'),
+    KILN_OPTION_NUMBER("seed", &o.seed, "N", "scene: another seed, another scene", .def = "1"),
+    KILN_OPTION_NUMBER("explode", &o.explode, "PERMILLE", "scene: share of Gaussians whose scales explode", .def = "0",
+                       .range = "0..1000"),
+    KILN_OPTION_NUMBER("explode-by", &o.explode_by, "LOG", "scene: by how much their log scales grow", .def = "4",
+                       .range = "0..50"),
     KILN_OVERWRITE_OPTION(&o.overwrite),
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_END,
 };
 
 static kiln_status parse_size(const char *text, uint32_t *width, uint32_t *height, kiln_error *err)

@@ -20,17 +20,19 @@ static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
-    {"lod", 0, KILN_OPT_BOOL, &with_levels, NULL, NULL, NULL,
-     "say how many Gaussians and bytes each level of detail has, and its measured error", 0},
-    {"plots", 0, KILN_OPT_BOOL, &with_plots, NULL, NULL, NULL,
-     "draw histograms: sizes, opacities, needles and spacing before and after pruning, PSNR of the cameras, rows of the chunks", 0},
-    {"ascii", 0, KILN_OPT_BOOL, &ascii, NULL, NULL, NULL,
-     "with --plots: draw with # and . in place of blocks; without this, the locale decides (LC_ALL, LC_CTYPE, LANG)", 0},
-    {"cameras", 0, KILN_OPT_BOOL, &cameras_alone, NULL, NULL, NULL,
-     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn", 0},
-    {"output", 'o', KILN_OPT_PATH, &output, "FILE", "-", NULL, "with --cameras: the file to write; -: to stdout", 0},
+    KILN_OPTION_BOOL("lod", &with_levels, "say how many Gaussians and bytes each level of detail has, and its measured error"),
+    KILN_OPTION_BOOL("plots", &with_plots,
+                     "draw histograms: sizes, opacities, needles and spacing before and after pruning, PSNR of the cameras, rows "
+                     "of the chunks"),
+    KILN_OPTION_BOOL("ascii", &ascii,
+                     "with --plots: draw with # and . in place of blocks; without this, the locale decides (LC_ALL, LC_CTYPE, "
+                     "LANG)"),
+    KILN_OPTION_BOOL("cameras", &cameras_alone,
+                     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn"),
+    KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout", .letter = 'o', .def = "-"),
     KILN_OVERWRITE_OPTION(&overwrite),
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+    KILN_OPTION_END,
+};
 
 static const kiln_cli cli = {.program = "kiln-info",
                              .summary = "says what a manifest holds and which stages are fresh",

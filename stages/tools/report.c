@@ -23,12 +23,12 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"output", 'o', KILN_OPT_PATH, &o.output, "FILE", NULL, NULL, "the HTML file; without it report.html beside the manifest", 0},
-    {"against", 0, KILN_OPT_PATH, &o.against, "OTHER.db", NULL, NULL, "also say what differs from this other bake", 0},
-    {"max-mb", 0, KILN_OPT_U32, &o.max_mb, "N", "15", "1..1000",
-     "most megabytes of the file; cameras whose pictures do not fit are left out", 0},
+    KILN_OPTION_PATH("output", &o.output, "FILE", "the HTML file; without it report.html beside the manifest", .letter = 'o'),
+    KILN_OPTION_PATH("against", &o.against, "OTHER.db", "also say what differs from this other bake"),
+    KILN_OPTION_NUMBER("max-mb", &o.max_mb, "N", "most megabytes of the file; cameras whose pictures do not fit are left out",
+                       .def = "15", .range = "1..1000"),
     KILN_OVERWRITE_OPTION(&o.overwrite),
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

@@ -22,12 +22,15 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"port", 'p', KILN_OPT_U32, &o.port, "N", "0", "0..65535", "port to listen on; 0: one that is free", 0},
-    {"listen", 'l', KILN_OPT_TEXT, &o.listen, "ADDRESS", "127.0.0.1", NULL,
-     "numeric address to listen on. 127.0.0.1: this machine alone; 0.0.0.0: whoever reaches it, over HTTP without encryption", 0},
-    {"max-connections", 0, KILN_OPT_U32, &o.connections, "N", "2048", "1..65536", "most connections at a time; further ones wait",
-     0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("port", &o.port, "N", "port to listen on; 0: one that is free", .letter = 'p', .def = "0",
+                       .range = "0..65535"),
+    KILN_OPTION_TEXT("listen", &o.listen, "ADDRESS",
+                     "numeric address to listen on. 127.0.0.1: this machine alone; 0.0.0.0: whoever reaches it, over HTTP without "
+                     "encryption",
+                     .letter = 'l', .def = "127.0.0.1"),
+    KILN_OPTION_NUMBER("max-connections", &o.connections, "N", "most connections at a time; further ones wait", .def = "2048",
+                       .range = "1..65536"),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

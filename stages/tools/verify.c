@@ -18,12 +18,14 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"digest", 'd', KILN_OPT_BOOL, &o.digest, NULL, NULL, NULL, "print sorted lines KIND NAME DIGEST instead of checking", 0},
-    {"quick", 0, KILN_OPT_BOOL, &o.quick, NULL, NULL, NULL,
-     "check only structure, rows, counts, references and sizes; the content of blobs is not read", 0},
-    {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "80%", NULL,
-     "most host memory to take: a size or a share of what is free; with little, fewer threads check (one always does)", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_BOOL("digest", &o.digest, "print sorted lines KIND NAME DIGEST instead of checking", .letter = 'd'),
+    KILN_OPTION_BOOL("quick", &o.quick,
+                     "check only structure, rows, counts, references and sizes; the content of blobs is not read"),
+    KILN_OPTION_NUMBER("ram", &kiln_common_values.ram, "SIZE",
+                       "most host memory to take: a size or a share of what is free; with little, fewer threads check (one always "
+                       "does)",
+                       .def = "80%"),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {

@@ -23,9 +23,9 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"count", 0, KILN_OPT_U32, &o.count, "N", "1000000", "1..100000000", "units", KILN_KEYED},
-    {"outputs", 0, KILN_OPT_U32, &o.outputs, "N", "0", "0..64", "outputs of each", KILN_KEYED},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("count", &o.count, "N", "units", .def = "1000000", .range = "1..100000000", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("outputs", &o.outputs, "N", "outputs of each", .def = "0", .range = "0..64", .flags = KILN_KEYED),
+    KILN_OPTION_END,
 };
 static const kiln_cli cli = {.program = "units_bench",
                              .summary = "measures a list of units that compute nothing",

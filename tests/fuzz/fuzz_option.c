@@ -18,16 +18,16 @@ static struct {
 
 /* Texts, paths and lists are not here: what they are given is kept as it is, for as long as the process lives. */
 static const kiln_opt table[] = {
-    {"flag", 0, KILN_OPT_BOOL, &value.flag, NULL, NULL, NULL, "a switch", 0},
-    {"count", 0, KILN_OPT_U32, &value.count, "N", "3", "1..32", "a number of something", 0},
-    {"seed", 0, KILN_OPT_U64, &value.seed, "N", NULL, NULL, "a large number", 0},
-    {"real", 0, KILN_OPT_F64, &value.real, "X", NULL, NULL, "any number", 0},
-    {"part", 0, KILN_OPT_F64, &value.part, "X", "1/255", "0..1", "a share", 0},
-    {"off", 0, KILN_OPT_F64, &value.off, "X", "off", "0..|off|auto", "a number, off or auto", 0},
-    {"size", 0, KILN_OPT_SIZE, &value.size, "SIZE", "80%", NULL, "a size", 0},
-    {"three", 0, KILN_OPT_F64X3, &value.three, "X,Y,Z", "0,0,0", "-1e300..1e300", "three numbers", 0},
-    {"choice", 0, KILN_OPT_ENUM, &value.choice, NULL, "b", "a|b|png16|auto", "one of several", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_BOOL("flag", &value.flag, "a switch"),
+    KILN_OPTION_NUMBER("count", &value.count, "N", "a number of something", .def = "3", .range = "1..32"),
+    KILN_OPTION_NUMBER("seed", &value.seed, "N", "a large number"),
+    KILN_OPTION_NUMBER("real", &value.real, "X", "any number"),
+    KILN_OPTION_NUMBER("part", &value.part, "X", "a share", .def = "1/255", .range = "0..1"),
+    KILN_OPTION_NUMBER("off", &value.off, "X", "a number, off or auto", .def = "off", .range = "0..|off|auto"),
+    KILN_OPTION_NUMBER("size", &value.size, "SIZE", "a size", .def = "80%"),
+    KILN_OPTION_NUMBER("three", &value.three, "X,Y,Z", "three numbers", .def = "0,0,0", .range = "-1e300..1e300"),
+    KILN_OPTION_ENUM("choice", &value.choice, "WORD", "a|b|png16|auto", "one of several", .def = "b"),
+    KILN_OPTION_END,
 };
 enum { N_OPTIONS = sizeof table / sizeof *table - 1 };
 static const kiln_cli cli = {.program = "fuzz", .summary = "options", .positionals = "", .options = table};

@@ -11,21 +11,11 @@
 static uint32_t count, axis;
 static kiln_run run; /* too big for the stack */
 
-#define COUNT                                                                    \
-    {                                                                            \
-        "count", 0, KILN_OPT_U32, &count, "N", "4", NULL, "how many", KILN_KEYED \
-    }
-#define AXIS(flags)                                                                       \
-    {                                                                                     \
-        "axis", 0, KILN_OPT_ENUM, &axis, "AXIS", "auto", "auto|x|y", "which one", (flags) \
-    }
-#define END                                                    \
-    {                                                          \
-        NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0 \
-    }
-static const kiln_opt before[] = {COUNT, END};
-static const kiln_opt keyed[] = {COUNT, AXIS(KILN_KEYED), END};
-static const kiln_opt later[] = {COUNT, AXIS(KILN_KEYED | KILN_LATER), END};
+#define COUNT KILN_OPTION_NUMBER("count", &count, "N", "how many", .def = "4", .flags = KILN_KEYED)
+#define AXIS(flag_set) KILN_OPTION_ENUM("axis", &axis, "AXIS", "auto|x|y", "which one", .def = "auto", .flags = (flag_set))
+static const kiln_opt before[] = {COUNT, KILN_OPTION_END};
+static const kiln_opt keyed[] = {COUNT, AXIS(KILN_KEYED), KILN_OPTION_END};
+static const kiln_opt later[] = {COUNT, AXIS(KILN_KEYED | KILN_LATER), KILN_OPTION_END};
 
 static kiln_hash key_of(const kiln_opt *options)
 {

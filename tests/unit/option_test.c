@@ -23,25 +23,28 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"neighbors", 'k', KILN_OPT_U32, &o.k, "K", "3", "1..32", "neighbours averaged per point", KILN_KEYED},
-    {"rows", 0, KILN_OPT_U64, &o.rows, "N", "0", "0..", "rows to keep", KILN_KEYED},
-    {"min-opacity", 0, KILN_OPT_F64, &o.opacity, "X", "1/255", "0..1", "drop what is fainter", KILN_KEYED},
-    {"ceiling", 0, KILN_OPT_F64, &o.ceiling, "X", "off", "0..", "largest scale", KILN_KEYED},
-    {"floor", 0, KILN_OPT_F64, &o.floor, "X", "0.5", "0..1|off", "smallest scale", KILN_KEYED},
-    {"limit", 0, KILN_OPT_F64, &o.limit, "X", "auto", "1e-6..|off|auto", "greatest length", KILN_KEYED},
-    {"free", 0, KILN_OPT_F64, &o.free, "X", NULL, NULL, "any number", 0},
-    {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
-    {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
-    {"camera", 0, KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "one camera", KILN_ONCE},
-    {"kinds", 0, KILN_OPT_TEXT, &o.kinds, "LIST", "a", "a|b|c-d", "words of a list", KILN_KEYED | KILN_TITLE},
-    {"out", 'o', KILN_OPT_PATH, &o.out, "FILE", NULL, NULL, "where to write", KILN_ONCE},
-    {"merge", 'm', KILN_OPT_BOOL, &o.merge, NULL, "yes", NULL, "merge near-duplicates", KILN_KEYED},
-    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry, NULL, NULL, NULL, "write nothing", KILN_ONCE},
-    {"add", 'a', KILN_OPT_LIST, &o.add, "FILE", NULL, NULL, "another file", KILN_KEYED},
-    {"move", 0, KILN_OPT_F64X3, &o.move, "X,Y,Z", "0,0,0", NULL, "where to", KILN_KEYED | KILN_NAMED},
-    {"bounded", 0, KILN_OPT_F64X3, &o.bounded, "X,Y,Z", NULL, "0..1", "a colour", 0},
-    {"secret", 0, KILN_OPT_U32, &o.none32, "N", NULL, NULL, "for tests", KILN_HIDDEN},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("neighbors", &o.k, "K", "neighbours averaged per point", .letter = 'k', .def = "3", .range = "1..32",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("rows", &o.rows, "N", "rows to keep", .def = "0", .range = "0..", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("min-opacity", &o.opacity, "X", "drop what is fainter", .def = "1/255", .range = "0..1",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("ceiling", &o.ceiling, "X", "largest scale", .def = "off", .range = "0..", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("floor", &o.floor, "X", "smallest scale", .def = "0.5", .range = "0..1|off", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("limit", &o.limit, "X", "greatest length", .def = "auto", .range = "1e-6..|off|auto", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("free", &o.free, "X", "any number"),
+    KILN_OPTION_NUMBER("cache", &o.cache, "SIZE", "room for decoded planes", .def = "25%"),
+    KILN_OPTION_ENUM("format", &o.format, "NAME", "png|png16|npy", "what to write", .def = "png", .flags = KILN_KEYED),
+    KILN_OPTION_TEXT("camera", &o.camera, "NAME", "one camera", .flags = KILN_ONCE),
+    KILN_OPTION_TEXT("kinds", &o.kinds, "LIST", "words of a list", .def = "a", .range = "a|b|c-d",
+                     .flags = KILN_KEYED | KILN_TITLE),
+    KILN_OPTION_PATH("out", &o.out, "FILE", "where to write", .letter = 'o', .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("merge", &o.merge, "merge near-duplicates", .letter = 'm', .def = "yes", .flags = KILN_KEYED),
+    KILN_OPTION_BOOL("dry-run", &o.dry, "write nothing", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_LIST("add", &o.add, "FILE", "another file", .letter = 'a', .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("move", &o.move, "X,Y,Z", "where to", .def = "0,0,0", .flags = KILN_KEYED | KILN_NAMED),
+    KILN_OPTION_NUMBER("bounded", &o.bounded, "X,Y,Z", "a colour", .range = "0..1"),
+    KILN_OPTION_NUMBER("secret", &o.none32, "N", "for tests", .flags = KILN_HIDDEN),
+    KILN_OPTION_END,
 };
 
 static const char *const notes[] = {".leading dot and a \\ backslash", NULL};
@@ -569,12 +572,30 @@ static void an_underscore_stands_for_a_hyphen(void **state)
     free(text);
 }
 
+static void a_row_has_the_kind_of_its_storage(void **state)
+{
+    static const kiln_opt rows[] = {
+        KILN_OPTION_BOOL("x", &o.dry, ""),         KILN_OPTION_NUMBER("x", &o.k, "", ""),
+        KILN_OPTION_NUMBER("x", &o.rows, "", ""),  KILN_OPTION_NUMBER("x", &o.free, "", ""),
+        KILN_OPTION_NUMBER("x", &o.cache, "", ""), KILN_OPTION_NUMBER("x", &o.move, "", ""),
+        KILN_OPTION_NUMBER("x", o.move, "", ""),   KILN_OPTION_ENUM("x", &o.format, "", "a|b", ""),
+        KILN_OPTION_TEXT("x", &o.camera, "", ""),  KILN_OPTION_LIST("x", &o.add, "", ""),
+        KILN_OPTION_PATH("x", &o.out, "", ""),
+    };
+    const kiln_opt_kind kinds[] = {KILN_OPT_BOOL,  KILN_OPT_U32,  KILN_OPT_U64,  KILN_OPT_F64,  KILN_OPT_SIZE, KILN_OPT_F64X3,
+                                   KILN_OPT_F64X3, KILN_OPT_ENUM, KILN_OPT_TEXT, KILN_OPT_LIST, KILN_OPT_PATH};
+    enum { N_KINDS = sizeof kinds / sizeof *kinds };
+    (void)state;
+    assert_int_equal(sizeof rows / sizeof *rows, N_KINDS);
+    for (size_t i = 0; i < N_KINDS; i++) assert_int_equal(rows[i].kind, kinds[i]);
+}
+
 static void options_that_are_equally_near_are_all_named(void **state)
 {
     static const kiln_opt two[] = {
-        {"render-format", 0, KILN_OPT_ENUM, &o.format, NULL, "png", "png|npy", "of pictures", 0},
-        {"export-format", 0, KILN_OPT_ENUM, &o.format, NULL, "png", "png|npy", "of files", 0},
-        {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+        KILN_OPTION_ENUM("render-format", &o.format, "WORD", "png|npy", "of pictures", .def = "png"),
+        KILN_OPTION_ENUM("export-format", &o.format, "WORD", "png|npy", "of files", .def = "png"),
+        KILN_OPTION_END,
     };
     kiln_cli both = {.program = "kiln-two", .options = two};
     char *argv[] = {(char[]){"kiln-two"}, (char[]){"--format=npy"}};
@@ -636,6 +657,7 @@ int main(void)
         cmocka_unit_test(a_check_sees_each_text_that_is_set),
         cmocka_unit_test(a_text_with_a_range_is_a_list_of_its_words),
         cmocka_unit_test(an_underscore_stands_for_a_hyphen),
+        cmocka_unit_test(a_row_has_the_kind_of_its_storage),
         cmocka_unit_test(options_that_are_equally_near_are_all_named),
         cmocka_unit_test(the_man_page_escapes_what_roff_would_eat),
         cmocka_unit_test(asking_for_help_ends_the_reading),

@@ -14,10 +14,10 @@
 /* What an item may move by. A process has one command line, so one of them is read at a time. */
 static kiln_move now;
 static const kiln_opt rows[] = {
-    {"translate", 0, KILN_OPT_F64X3, now.translate, "X,Y,Z", "0,0,0", KILN_MOVE_PLACES, "", 0},
-    {"rotate", 0, KILN_OPT_F64X3, now.rotate, "X,Y,Z", "0,0,0", NULL, "", 0},
-    {"scale", 0, KILN_OPT_F64, &now.scale, "S", "1", KILN_MOVE_SCALES, "", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("translate", &now.translate, "X,Y,Z", "", .def = "0,0,0", .range = KILN_MOVE_PLACES),
+    KILN_OPTION_NUMBER("rotate", &now.rotate, "X,Y,Z", "", .def = "0,0,0"),
+    KILN_OPTION_NUMBER("scale", &now.scale, "S", "", .def = "1", .range = KILN_MOVE_SCALES),
+    KILN_OPTION_END,
 };
 enum { PARTS = 3 };
 static const kiln_cli parts = {.program = "--add", .options = rows};
