@@ -19,6 +19,10 @@ forbid '(schema|stages|tests)/' 'kernels know neither schema nor stages' "${kern
 forbid '(sqlite3|zstd|png|jpeglib|jansson|stdio|fcntl)' 'kernels know no SQL and no files' "${kernels[@]}"
 forbid '(cuda|cub/|thrust)' 'CUDA is in .cu and .cuh files only' "${all_c[@]}"
 forbid 'tests/' 'nothing includes tests' "${all_c[@]}"
+# Rooms of stages: whoever includes a room is not included by it, in however many steps.
+arrows=$(grep -oE '^#include "stages/[a-z]+/' stages/*/**/*.[ch] | sed -E 's@^stages/([a-z]+)/[^:]*:#include "stages/([a-z]+)/@\1 \2@' | sort -u)
+printf '%s\n' "$arrows" | tsort >/dev/null 2>&1 || { printf 'rooms of stages include each other in a circle:\n%s\n' "$(printf '%s\n' "$arrows" | tsort 2>&1 >/dev/null)"; bad=1; }
+
 hits=$(grep -nE '\bjson_(load|dump)(s|b|f|fd|_file|_callback)? *\(' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
 [ -z "$hits" ] || { printf 'JSON is parsed and written by stages/engine/json_text.h:\n%s\n' "$hits"; bad=1; }
 hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
