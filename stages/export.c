@@ -12,14 +12,14 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
-#include "stages/select/chunk_choice.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
-#include "stages/formats/export_views.h"
 #include "stages/export/level_chunks.h"
+#include "stages/formats/export_views.h"
 #include "stages/formats/writer.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/products/product_records.h"
+#include "stages/select/chunk_choice.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * A unit is a camera. Its picture depends on the chunks that the camera can see. It does not depend on tile tables, which only save
  * work, nor on threads or the path of the file. If the file is missing, the unit is due again. With --camera, --cameras or -o the
  * program draws what was asked for, writes the files and changes nothing in the manifest. */
-#include "stages/render/against.h"
 #include "stages/frame/background.h"
+#include "stages/render/against.h"
 #include "stages/render/background_choice.h"
 #include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"

@@ -3,8 +3,8 @@
  * A new kind of JSON camera file: its cameras_NAME.c and one row of kinds[].
  */
 #include "stages/cameras/camera_file.h"
-#include "stages/files/json_file.h"
 #include "stages/files/foreign.h"
+#include "stages/files/json_file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* cameras_list_text -- see cameras_list_text.h. */
 #include "stages/cameras/cameras_list_text.h"
 
-#include "stages/engine/json_text.h"
 #include "stages/cameras/camera_file.h"
+#include "stages/engine/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

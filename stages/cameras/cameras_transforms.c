@@ -8,9 +8,9 @@
  */
 #include "stages/cameras/absolute_paths.h"
 #include "stages/cameras/camera_file.h"
-#include "stages/files/json_file.h"
 #include "stages/cameras/transforms_lens.h"
 #include "stages/engine/json_text.h"
+#include "stages/files/json_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* bakes -- see bakes.h. */
 #include "stages/export/bakes.h"
 
-#include "stages/select/chunk_choice.h"
 #include "stages/engine/json_text.h"
+#include "stages/select/chunk_choice.h"
 #include "stages/select/up_axis.h"
 
 #include <errno.h>
@@ -221,34 +221,4 @@ kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err)
     if (!list[0])
         return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", kind);
     return kiln_fail(err, KILN_E_INPUT, "there is no row to export: of the layer '%s', %s keeps nothing", kind, list);
-}
-
-void kiln_export_up_axis(const kiln_export *e, char *out, size_t size)
-{
-    kiln_similarity turn;
-    kiln_similarity_identity(&turn);
-    (void)snprintf(out, size, "%s", kiln_export_scene(e)->up_axis);
-    if (e->edited && memcmp(e->edits.move.r, turn.r, sizeof turn.r) != 0) kiln_turn_axis(&e->edits.move, out, size);
-}
-
-kiln_status kiln_export_is_2dgs(const kiln_export *e, bool *yes, kiln_error *err)
-{
-    json_t *notes; /* NULL: they are no JSON */
-    const char *text = kiln_export_scene(e)->notes;
-    KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the scene's notes", &notes, NULL, err));
-    const char *dialect = json_string_value(json_object_get(notes, "dialect"));
-    *yes = dialect && strcmp(dialect, "2dgs") == 0;
-    json_decref(notes);
-    return KILN_OK;
-}
-
-const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name)
-{
-    const kiln_plane *plane = kiln_chunk_plane(kiln_export_sample(e), name);
-    for (uint32_t p = 0; p < e->n_bakes && plane; p++) {
-        const kiln_layer *layer = e->bakes[p].layer;
-        const kiln_plane *other = layer->n_chunks ? kiln_chunk_plane(&layer->chunks[0], name) : plane;
-        if (!other || other->type != plane->type || other->components != plane->components) plane = NULL;
-    }
-    return plane;
 }

@@ -1,11 +1,11 @@
 /* export_rounds -- see export_rounds.h. The parent's side of a writer. */
-#include "stages/formats/dropped_columns.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
+#include "stages/export/survey.h"
+#include "stages/formats/dropped_columns.h"
 #include "stages/formats/folder_owner.h"
 #include "stages/formats/rows.h"
-#include "stages/export/survey.h"
 
 #include "base/file.h"
 #include "base/minmax.h"
@@ -31,51 +31,6 @@ typedef struct {
     kiln_export_said *said;
     kiln_buffer plan;
 } runner;
-
-/* ---- what writers call ------------------------------------------------------------------------------------------------------- */
-
-static kiln_status add_sentence(kiln_buffer *to, const char *fmt, va_list args, kiln_error *err)
-{
-    char text[1024];
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    return kiln_buffer_printf(to, err, "%s%s", to->size ? "; " : "", text);
-}
-
-kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    const kiln_status st = add_sentence(p->notes, fmt, args, err);
-    va_end(args);
-    return st;
-}
-
-kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    const kiln_status st = add_sentence(p->remarks, fmt, args, err);
-    va_end(args);
-    return st;
-}
-
-kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
-{
-    return kiln_file_write_at(p->fd, p->e->temporary, offset, data, bytes, err);
-}
-
-/* Takes the room on the disk at once, so that a full one is known before anything is computed, and the file lies in one piece
- * although several workers write it. Where the file system cannot, the writes will tell. */
-kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)
-{
-    int rc;
-    if (ftruncate(p->fd, (off_t)bytes) != 0) return kiln_file_write_failed(p->e->temporary, errno, err);
-    if (bytes == 0) return KILN_OK;
-    do rc = fallocate(p->fd, 0, 0, (off_t)bytes);
-    while (rc != 0 && errno == EINTR);
-    if (rc == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) return KILN_OK;
-    return kiln_file_write_failed(p->e->temporary, errno, err);
-}
 
 static void see_plan(runner *k)
 {
@@ -425,12 +380,6 @@ static void abandon(const runner *k)
 }
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------------------- */
-
-uint64_t kiln_export_one_unit(const kiln_export *e)
-{
-    (void)e;
-    return 1;
-}
 
 static uint64_t loss_ram(const kiln_export *e, uint64_t unit)
 {

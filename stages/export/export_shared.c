@@ -28,6 +28,10 @@ typedef struct {
     uint64_t n;
 } chunk_record;
 
+_Static_assert(sizeof(head) == sizeof(kiln_export) + KILN_SHARED_HEAD && sizeof(part_record) == KILN_PATH_MAX + KILN_SHARED_BAKE &&
+                   sizeof(chunk_record) == KILN_SHARED_CHUNK,
+               "kiln_export_shared_ram counts other records than travel");
+
 void kiln_export_count_rows(kiln_export *e)
 {
     uint32_t n = 0;
@@ -65,14 +69,6 @@ static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
     const uint32_t index =
         c->level ? bake->layer->n_chunks + (uint32_t)(c->chunk - bake->levels->chunks) : (uint32_t)(c->chunk - bake->layer->chunks);
     return (chunk_record){c->bake, index, c->n};
-}
-
-uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes)
-{
-    const uint64_t paths = 2 * (uint64_t)KILN_PATH_MAX;
-    const uint64_t bytes =
-        sizeof(head) + e->n_bakes * sizeof(part_record) + e->n_chunks * sizeof(chunk_record) + paths + plan_bytes;
-    return kiln_shared_payload_ram(bytes) + bytes;
 }
 
 kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)

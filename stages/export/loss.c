@@ -3,10 +3,10 @@
 
 #include "base/minmax.h"
 #include "kernels/draw/draw.h"
+#include "stages/files/packing.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/formats/rad/rad_read.h"
 #include "stages/formats/rows.h"
-#include "stages/formats/clean_rows.h"
-#include "stages/files/packing.h"
 #include "stages/formats/turn.h"
 #include "stages/frame/background.h"
 

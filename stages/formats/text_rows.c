@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/formats/spool.h"
 #include "stages/files/text_lines.h"
+#include "stages/formats/spool.h"
 
 #include <errno.h>
 #include <stdlib.h>

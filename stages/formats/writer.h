@@ -1,6 +1,7 @@
 /* writer -- a format that a layer can be written to: one file and one row of writers.def.
  *
- * Adding one: write stages/formats/NAME/NAME_write.c with kiln_writer_NAME, add its row. --format, --help, the man page, completion,
+ * Adding one: write stages/formats/NAME/NAME_write.c with kiln_writer_NAME, add its row. --format, --help, the man page,
+ * completion,
  * --list-formats, the suffixes that -o takes and the sentences that list the formats come of the row, and so does a round trip
  * where a reader reads the format (tests/e2e/formats.t). By hand: README's table, CHANGELOG.md, and formats in
  * tests/viewers/cases.mjs.
@@ -29,10 +30,10 @@
 #include "schema/levels.h"
 #include "schema/manifest.h"
 #include "stages/engine/engine.h"
-#include "stages/select/edits.h"
-#include "stages/select/filters.h"
 #include "stages/formats/reader.h"
 #include "stages/products/product_place.h"
+#include "stages/select/edits.h"
+#include "stages/select/filters.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -129,6 +130,8 @@ static inline bool kiln_export_is_as_stored(const kiln_export *e)
 /* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
 enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
+/* What travels to a worker beside kiln_export, the paths and the plan: bytes in all, for a bake, for a chunk. */
+enum { KILN_SHARED_HEAD = 552, KILN_SHARED_BAKE = 56, KILN_SHARED_CHUNK = 16 };
 /* What every unit takes besides its round's ram: what parent and workers share, with a plan of so many bytes. For foresee. */
 uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes);
 

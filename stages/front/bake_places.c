@@ -2,8 +2,8 @@
 #include "stages/front/bake_places.h"
 
 #include "base/memory.h"
-#include "stages/front/chosen_stages.h"
 #include "stages/files/packing.h"
+#include "stages/front/chosen_stages.h"
 
 #include <stdio.h>
 #include <string.h>

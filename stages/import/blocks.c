@@ -3,8 +3,8 @@
 
 #include "base/harmonics.h"
 #include "base/memory.h"
-#include "stages/import/random_points.h"
 #include "stages/formats/clean_rows.h"
+#include "stages/import/random_points.h"
 
 #include <math.h>
 #include <stdio.h>

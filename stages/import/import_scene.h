@@ -4,9 +4,9 @@
 #define KILN_STAGES_IMPORT_SCENE_H
 
 #include "stages/engine/engine.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/import/blocks.h"
 #include "stages/import/dataset/dataset.h"
-#include "stages/formats/clean_rows.h"
 #include "stages/import/join.h"
 #include "stages/import/scan.h"
 

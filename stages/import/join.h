@@ -13,10 +13,10 @@
 #define KILN_STAGES_IMPORT_JOIN_H
 
 #include "kernels/similarity/similarity.h"
+#include "stages/formats/spool.h"
 #include "stages/import/blocks.h"
 #include "stages/import/dataset/dataset.h"
 #include "stages/import/scan.h"
-#include "stages/formats/spool.h"
 
 /* One file of rows of an import. */
 typedef struct {

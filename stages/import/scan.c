@@ -5,10 +5,10 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/minmax.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/import/activation.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
-#include "stages/formats/clean_rows.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -12,9 +12,9 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/cameras/colmap/colmap_visit.h"
 #include "stages/engine/json_text.h"
 #include "stages/image/image.h"
-#include "stages/cameras/colmap/colmap_visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #define KILN_STAGES_PRUNE_UNITS_H
 
 #include "stages/engine/run_layers.h"
-#include "stages/select/filters.h"
 #include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
+#include "stages/select/filters.h"
 
 typedef enum {
     KILN_PRUNE_STATS,  /* out: "statistics", a kiln_prune_stats */

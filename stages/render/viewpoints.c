@@ -3,11 +3,11 @@
 
 #include "base/count.h"
 #include "base/log.h"
+#include "stages/cameras/pinholes.h"
 #include "stages/frame/camera_path.h"
 #include "stages/frame/scene_box.h"
 #include "stages/frame/view_request.h"
 #include "stages/image/image.h"
-#include "stages/cameras/pinholes.h"
 #include "stages/select/move.h"
 
 #include <errno.h>

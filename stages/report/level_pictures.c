@@ -2,10 +2,10 @@
 #include "stages/report/level_pictures.h"
 
 #include "kernels/metrics/metrics.h"
+#include "stages/frame/background.h"
 #include "stages/frame/camera_path.h"
 #include "stages/frame/frame.h"
 #include "stages/frame/level_cost.h"
-#include "stages/frame/background.h"
 
 #include <math.h>
 #include <stdlib.h>

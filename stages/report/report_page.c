@@ -4,9 +4,9 @@
 
 #include "base/file.h"
 #include "base/option.h"
+#include "stages/page/sha256.h"
 #include "stages/products/product_mark.h"
 #include "stages/report/report_assets.h"
-#include "stages/page/sha256.h"
 #include "stages/report/report_table.h"
 
 #include <string.h>

@@ -4,12 +4,12 @@
 #ifndef KILN_STAGES_REPORT_PAGE_H
 #define KILN_STAGES_REPORT_PAGE_H
 
-#include "stages/survey/bake_facts.h"
 #include "stages/page/html.h"
 #include "stages/report/level_pictures.h"
 #include "stages/report/view_changes.h"
-#include "stages/survey/row_survey.h"
 #include "stages/report/view_pictures.h"
+#include "stages/survey/bake_facts.h"
+#include "stages/survey/row_survey.h"
 
 #include <stdbool.h>
 

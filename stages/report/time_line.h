@@ -2,8 +2,8 @@
 #ifndef KILN_STAGES_REPORT_TIME_LINE_H
 #define KILN_STAGES_REPORT_TIME_LINE_H
 
-#include "stages/survey/bake_facts.h"
 #include "stages/page/html.h"
+#include "stages/survey/bake_facts.h"
 
 /* Writes nothing of a bake whose runs took no time. */
 void kiln_time_line_write(kiln_html *h, const kiln_bake_facts *b);

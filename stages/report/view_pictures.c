@@ -3,8 +3,8 @@
 
 #include "kernels/runner.h"
 #include "kernels/undistort/undistort.h"
-#include "stages/image/webp_encode.h"
 #include "stages/cameras/pinholes.h"
+#include "stages/image/webp_encode.h"
 #include "stages/report/foreign_picture.h"
 #include "stages/report/thumbnail.h"
 

@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 #include "stages/cameras/camera_file.h"
+#include "stages/cameras/camera_set.h"
 #include "stages/cameras/colmap/colmap_visit.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
-#include "stages/cameras/camera_set.h"
 
 #include <math.h>
 #include <stdio.h>

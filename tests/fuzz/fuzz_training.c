@@ -5,8 +5,8 @@
 #include "stages/cameras/camera_file.h"
 #include "stages/cameras/exposures.h"
 #include "stages/files/name_fold.h"
-#include "stages/import/dataset/training_steps.h"
 #include "stages/import/dataset/training_marks.h"
+#include "stages/import/dataset/training_steps.h"
 
 #include <math.h>
 #include <stdio.h>

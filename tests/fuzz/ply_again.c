@@ -4,10 +4,10 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/engine/json_text.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/formats/ply/ply_table.h"
 #include "stages/formats/reader.h"
 #include "stages/formats/reader.h"
-#include "stages/formats/clean_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * rows need, not as a block's are, so that a sanitiser sees what is written behind them. */
 #include "tests/fuzz/fuzz.h"
 
-#include "stages/formats/reader.h"
 #include "stages/formats/clean_rows.h"
+#include "stages/formats/reader.h"
 
 #include <math.h>
 #include <stdio.h>

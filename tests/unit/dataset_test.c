@@ -2,9 +2,9 @@
  *
  * Data sets are made in a scratch folder; photos are tiny PNGs of our own writer. */
 #include "base/file.h"
-#include "stages/image/image.h"
 #include "stages/cameras/camera_file.h"
 #include "stages/files/json_file.h"
+#include "stages/image/image.h"
 #include "stages/import/dataset/dataset.h"
 #include "tests/unit/test_folder.h"
 

@@ -1,7 +1,7 @@
 /* edits_test -- a scene that is moved on export has the rows that it has when it is moved on import; where coordinates are measured
  * from; rows that a move leaves without a finite value are found. */
-#include "stages/select/edits.h"
 #include "stages/formats/clean_rows.h"
+#include "stages/select/edits.h"
 
 #include <math.h>
 #include <setjmp.h>

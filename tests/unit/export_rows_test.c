@@ -3,10 +3,10 @@
 #include "import_source.h"
 
 #include "base/file.h"
-#include "stages/formats/linear.h"
-#include "stages/formats/compressed_ply/compressed_ply_rows.h"
-#include "stages/formats/splat/splat_rows.h"
 #include "stages/formats/codes.h"
+#include "stages/formats/compressed_ply/compressed_ply_rows.h"
+#include "stages/formats/linear.h"
+#include "stages/formats/splat/splat_rows.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* file_hash: the content hash of a file is that of its bytes, however many threads read it. */
 
-#include "stages/files/hash_file.h"
 #include "base/file.h"
+#include "stages/files/hash_file.h"
 #include "tests/unit/test_folder.h"
 
 #include <setjmp.h>

@@ -3,10 +3,10 @@
 
 #include "base/harmonics.h"
 
+#include "stages/formats/codes.h"
 #include "stages/formats/gltf/glb_layout.h"
 #include "stages/formats/gltf/glb_rows.h"
 #include "stages/formats/linear.h"
-#include "stages/formats/codes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* import_frame -- where an import puts its frame: origin, root cube, synthetic cameras, random points. */
-#include "stages/import/blocks.h"
 #include "stages/cameras/orbit.h"
+#include "stages/import/blocks.h"
 #include "stages/import/origin.h"
 #include "stages/import/random_points.h"
 #include "stages/select/up_axis.h"

@@ -4,11 +4,11 @@
 #define KILN_TESTS_UNIT_IMPORT_SOURCE_H
 
 #include "base/memory.h"
-#include "stages/formats/reader.h"
-#include "stages/formats/clean_rows.h"
 #include "stages/files/packing.h"
-#include "stages/import/scan.h"
+#include "stages/formats/clean_rows.h"
+#include "stages/formats/reader.h"
 #include "stages/formats/spool.h"
+#include "stages/import/scan.h"
 #include "tests/unit/test_folder.h"
 
 #include <stdio.h>

@@ -4,10 +4,10 @@
 
 #include "base/harmonics.h"
 #include "kernels/math/half_math.h"
+#include "stages/formats/ksplat/ksplat_header.h"
 #include "stages/formats/ksplat/ksplat_rows.h"
 #include "stages/formats/linear.h"
 #include "stages/formats/writer.h"
-#include "stages/formats/ksplat/ksplat_header.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * what readers make of them. */
 #include "stages/formats/linear.h"
 
-#include "stages/formats/codes.h"
 #include "stages/formats/clean_rows.h"
+#include "stages/formats/codes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* ply -- the reader of PLY files, on small files made here: types, byte orders, dialects, limits. */
 #include "import_source.h"
 
+#include "stages/files/text_lines.h"
 #include "stages/formats/ply/mip_filter.h"
 #include "stages/formats/ply/ply_header.h"
-#include "stages/files/text_lines.h"
 #include "stages/formats/ply/ply_table.h"
 
 #include <math.h>

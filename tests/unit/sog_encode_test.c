@@ -5,8 +5,8 @@
 #include "stages/formats/sog/sog_encode.h"
 #include "stages/formats/sog/sog_layout.h"
 #include "stages/formats/sog/sog_scratch.h"
-#include "stages/formats/sog/zip_writer.h"
 #include "stages/formats/sog/zip_archive.h"
+#include "stages/formats/sog/zip_writer.h"
 #include "test_folder.h"
 
 #include <math.h>

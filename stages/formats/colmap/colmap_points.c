@@ -14,8 +14,8 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/formats/text_rows.h"
 #include "stages/files/text_numbers.h"
+#include "stages/formats/text_rows.h"
 
 #include <errno.h>
 #include <math.h>

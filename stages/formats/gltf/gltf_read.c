@@ -12,10 +12,10 @@
 #include "base/harmonics.h"
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/files/packing.h"
 #include "stages/formats/codes.h"
 #include "stages/formats/gltf/gltf_scene.h"
 #include "stages/formats/gltf/gltf_values.h"
-#include "stages/files/packing.h"
 #include "stages/formats/ply/ply_columns.h"
 #include "stages/formats/turn.h"
 

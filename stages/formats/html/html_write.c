@@ -14,9 +14,9 @@
 #include "stages/formats/sog/sog_rounds.h"
 
 #include "base/minmax.h"
-#include "stages/products/product_mark.h"
 #include "stages/page/html.h"
 #include "stages/page/sha256.h"
+#include "stages/products/product_mark.h"
 #include "stages/viewer/viewer_folder.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "stages/formats/ksplat/ksplat_layout.h"
 
 #include "base/checked.h"
-#include "base/minmax.h"
 #include "base/endian.h"
+#include "base/minmax.h"
 #include "stages/formats/ksplat/ksplat_header.h"
 
 #include <math.h>

@@ -10,10 +10,10 @@
 #include "base/harmonics.h"
 #include "base/memory.h"
 #include "kernels/math/half_math.h"
+#include "stages/files/packing.h"
 #include "stages/formats/codes.h"
 #include "stages/formats/ksplat/ksplat_buckets.h"
 #include "stages/formats/ksplat/ksplat_header.h"
-#include "stages/files/packing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "base/harmonics.h"
 #include "kernels/math/half_math.h"
-#include "stages/formats/linear.h"
 #include "stages/formats/ksplat/ksplat_header.h"
+#include "stages/formats/linear.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* ply_ascii -- see ply_ascii.h. */
 #include "stages/formats/ply/ply_ascii.h"
 
-#include "stages/formats/text_rows.h"
-#include "stages/formats/spool.h"
 #include "stages/files/text_numbers.h"
+#include "stages/formats/spool.h"
+#include "stages/formats/text_rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #define KILN_STAGES_FORMATS_PLY_PLY_TABLE_H
 
 #include "base/memory.h"
-#include "stages/formats/rows.h"
 #include "stages/formats/ply/ply_columns.h"
+#include "stages/formats/rows.h"
 
 typedef struct {
     char name[64];

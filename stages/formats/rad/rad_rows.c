@@ -1,12 +1,12 @@
 /* rad_rows -- see rad_rows.h. */
 #include "stages/formats/rad/rad_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/ellipsoid_math.h"
 #include "kernels/math/half_math.h"
 #include "kernels/math/real64.h"
 #include "stages/formats/linear.h"
-#include "base/endian.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "stages/engine/json_text.h"
 #include "stages/formats/sog/sog_encode.h"
 #include "stages/formats/sog/sog_scratch.h"
-#include "stages/image/webp_encode.h"
 #include "stages/formats/sog/zip_writer.h"
+#include "stages/image/webp_encode.h"
 
 #include <errno.h>
 #include <stdlib.h>

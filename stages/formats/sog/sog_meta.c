@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/files/foreign.h"
 #include "stages/files/json_file.h"
 #include "stages/formats/codes.h"
-#include "stages/files/foreign.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -21,8 +21,8 @@
 #include "stages/formats/sog/sog_palette.h"
 #include "stages/formats/sog/sog_rounds.h"
 #include "stages/formats/sog/sog_scratch.h"
-#include "stages/image/webp_encode.h"
 #include "stages/formats/writer.h"
+#include "stages/image/webp_encode.h"
 
 #include "base/minmax.h"
 

@@ -11,8 +11,8 @@
  */
 #include "stages/formats/sog/zip_writer.h"
 
-#include "base/file.h"
 #include "base/endian.h"
+#include "base/file.h"
 
 #include <string.h>
 #include <zlib.h>

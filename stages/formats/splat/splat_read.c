@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/formats/codes.h"
 #include "stages/files/packing.h"
+#include "stages/formats/codes.h"
 #include "stages/formats/ply/ply_header.h"
 
 #include <stdio.h>

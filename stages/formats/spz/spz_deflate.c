@@ -1,8 +1,8 @@
 /* spz_deflate -- see the header. */
 #include "stages/formats/spz/spz_deflate.h"
 
-#include "base/minmax.h"
 #include "base/endian.h"
+#include "base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>

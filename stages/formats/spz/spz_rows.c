@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "kernels/math/half_math.h"
-#include "stages/formats/codes.h"
 #include "stages/files/packing.h"
+#include "stages/formats/codes.h"
 #include "stages/formats/spz/spz_axes.h"
 
 #include <errno.h>

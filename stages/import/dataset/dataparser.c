@@ -8,8 +8,8 @@
 #include "stages/import/dataset/dataparser.h"
 
 #include "kernels/similarity/similarity.h"
-#include "stages/engine/json_text.h"
 #include "stages/cameras/camera_file.h"
+#include "stages/engine/json_text.h"
 #include "stages/files/json_file.h"
 #include "stages/import/dataset/dataset_search.h"
 

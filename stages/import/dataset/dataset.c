@@ -7,13 +7,13 @@
 #include "stages/import/dataset/dataset.h"
 
 #include "stages/cameras/camera_file.h"
+#include "stages/files/packing.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
 #include "stages/import/dataset/exposure_file.h"
 #include "stages/import/dataset/training_marks.h"
-#include "stages/files/packing.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
  * below are looked into where these hold no Gaussians (dataset_below.c).
  */
 #include "stages/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 #include "stages/files/foreign.h"
 #include "stages/files/packing.h"
+#include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>
 #include <errno.h>

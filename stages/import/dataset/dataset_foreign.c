@@ -4,8 +4,8 @@
  * because trainers leave their checkpoints a few folders down; the first file found then is the error.
  */
 #include "stages/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 #include "stages/files/foreign.h"
+#include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>
 #include <stdio.h>

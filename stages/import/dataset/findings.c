@@ -3,9 +3,9 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "stages/cameras/orbit.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
-#include "stages/cameras/orbit.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>

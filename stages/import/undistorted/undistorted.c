@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/image/image.h"
 #include "stages/cameras/pinholes.h"
+#include "stages/image/image.h"
 #include "stages/import/dataset/findings.h"
 
 #include <dirent.h>

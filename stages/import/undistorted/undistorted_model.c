@@ -3,8 +3,8 @@
 
 #include "kernels/lens/lens.h"
 #include "kernels/similarity/similarity.h"
-#include "stages/cameras/pinholes.h"
 #include "stages/cameras/colmap/colmap_visit.h"
+#include "stages/cameras/pinholes.h"
 #include "stages/files/text_lines.h"
 
 #include <errno.h>
