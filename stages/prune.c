@@ -32,9 +32,9 @@ static kiln_prune_values o;
      KILN_KEYED},
 
 static const kiln_opt options[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED}, POLICY_##policy(id, option)
-#include "kernels/prune/rules.def"
+#include "stages/prune/rules.def"
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
      "near-duplicates are at most this many median spacings apart", KILN_KEYED},

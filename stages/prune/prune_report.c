@@ -14,8 +14,8 @@
 static const struct {
     const char *name, *text;
 } rule_words[KILN_PRUNE_RULES] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) [KILN_PRUNE_##id] = {option, looks_at},
-#include "kernels/prune/rules.def"
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) [KILN_PRUNE_##id] = {option, looks_at},
+#include "stages/prune/rules.def"
 };
 
 static const struct {

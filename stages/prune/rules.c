@@ -170,9 +170,9 @@ kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_
     KILN_TRY(parse_crop_box(o->crop_box, from.box, err));
     KILN_TRY(parse_crop_sphere(o->crop_sphere, from.sphere, err));
     memset(out, 0, sizeof *out);
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     FLOATS_##n(id) KILN_PRUNE_POLICY_##policy(out->id##_policy = (kiln_prune_policy)o->id##_policy;)
-#include "kernels/prune/rules.def"
+#include "stages/prune/rules.def"
     return KILN_OK;
 }
 
@@ -196,9 +196,9 @@ typedef struct {
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r)
 {
     const key_part parts[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     {key, n, NUMBERS_##n(id), POLICY_OF_##policy(id)},
-#include "kernels/prune/rules.def"
+#include "stages/prune/rules.def"
     };
     const key_part *at[KILN_PRUNE_RULES] = {NULL};
     for (size_t i = 0; i < KILN_PRUNE_RULES; i++)
@@ -218,10 +218,10 @@ double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, 
     double limit = NAN;
     *drops = true;
     switch (rule) {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     case KILN_PRUNE_##id:                                                               \
         LIMIT_##kind(id) KILN_PRUNE_POLICY_##policy(*drops = o->id##_policy == KILN_PRUNE_DROP;) break;
-#include "kernels/prune/rules.def"
+#include "stages/prune/rules.def"
     }
     return limit;
 }

@@ -9,15 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As given: a rule's option has the rule's name (kernels/prune/rules.def); numbers that are NAN are off. */
+/* As given: a rule's option has the rule's name (rules.def); numbers that are NAN are off. */
+#define KILN_PRUNE_POLICY_none(declaration)
+#define KILN_PRUNE_POLICY_clamp(declaration) declaration
+#define KILN_PRUNE_POLICY_drop(declaration) declaration
 #define KILN_PRUNE_VALUE_F64(id) double id;
 #define KILN_PRUNE_VALUE_TEXT(id) const char *id;
 #define KILN_PRUNE_VALUE_BOOL(id) bool id;
 typedef struct {
-#define RULE(number, key, id, option, kind, ...) KILN_PRUNE_VALUE_##kind(id)
-#include "kernels/prune/rules.def"
-#define RULE(number, key, id, option, kind, arg, def, range, policy, ...) KILN_PRUNE_POLICY_##policy(uint32_t id##_policy;)
-#include "kernels/prune/rules.def"
+#define RULE(key, id, option, kind, ...) KILN_PRUNE_VALUE_##kind(id)
+#include "stages/prune/rules.def"
+#define RULE(key, id, option, kind, arg, def, range, policy, ...) KILN_PRUNE_POLICY_##policy(uint32_t id##_policy;)
+#include "stages/prune/rules.def"
     double merge_distance; /* median spacings */
 } kiln_prune_options;
 

@@ -10,8 +10,8 @@
 static const struct {
     const char *name, *looks_at;
 } rules[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) {option, looks_at},
-#include "kernels/prune/rules.def"
+#define RULE(key, id, option, kind, arg, def, range, policy, n, looks_at, help) {option, looks_at},
+#include "stages/prune/rules.def"
 };
 
 static const json_t *record(const kiln_report *r) { return kiln_bake_stage(r->bake, "prune")->counters; }

@@ -20,8 +20,8 @@ static kiln_prune_options all_off(void)
 #define OFF_F64(def) NAN
 #define OFF_TEXT(def) def
 #define OFF_BOOL(def) false
-#define RULE(number, key, id, option, kind, arg, def, ...) .id = OFF_##kind(def),
-#include "kernels/prune/rules.def"
+#define RULE(key, id, option, kind, arg, def, ...) .id = OFF_##kind(def),
+#include "stages/prune/rules.def"
     };
 }
 
