@@ -23,18 +23,16 @@
 
 static kiln_prune_values o;
 
-#define POLICY_none(id, option)
-#define POLICY_clamp(id, option) POLICY(id, option, "clamp")
-#define POLICY_drop(id, option) POLICY(id, option, "drop")
-#define POLICY(id, option, def)                                                                                  \
-    {option "-policy", 0,   KILN_OPT_ENUM, &o.rules.id##_policy,                                                 \
-     "WHAT",           def, "clamp|drop",  "what --" option " does with a Gaussian: clamp its axes, or drop it", \
-     KILN_KEYED},
-
 static const kiln_opt options[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
-    {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED}, POLICY_##policy(id, option)
-#include "kernels/prune/rules.def"
+#define RULE(id, kind, option, arg, def, range, looks_at, help, ...) \
+    {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED},
+/* clang-format off */
+#define CLAMP(id, kind, option, arg, def, range, looks_at, help, key, policy, automatic)     \
+    RULE(id, kind, option, arg, def, range, looks_at, help)                                  \
+    {option "-policy", 0, KILN_OPT_ENUM, &o.rules.id##_policy, "WHAT", policy, "clamp|drop", \
+     "what --" option " does with a Gaussian: clamp its axes, or drop it", KILN_KEYED},
+/* clang-format on */
+#include "stages/prune/rules.def"
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
      "near-duplicates are at most this many median spacings apart", KILN_KEYED},

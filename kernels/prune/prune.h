@@ -5,8 +5,8 @@
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
- * Rules (rules.def) run in the order of kiln_prune_row; max-spacing comes before the other ceilings,
- * because an axis that they have lowered no longer shows that it was wrong. Thresholds that are NAN switch a rule off.
+ * Rules run in the order of KILN_PRUNE_RULE_MAP; max-spacing comes before the other ceilings, because an axis that they
+ * have lowered no longer shows that it was wrong. Thresholds that are NAN switch a rule off.
  * Clamping a scale keeps the row: axes below the floor are raised to it, axes above a ceiling lowered to it, the longest
  * axis of a needle lowered to ratio * middle axis.
  * work as in knn.h.
@@ -18,38 +18,44 @@
 #include "base/status.h"
 #include "kernels/exec.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 KILN_C_BEGIN
 
-/* A name for each row of rules.def: KILN_PRUNE_min_opacity, KILN_PRUNE_min_scale, KILN_PRUNE_max_scale, KILN_PRUNE_max_extent,
- * KILN_PRUNE_max_spacing, KILN_PRUNE_max_needle, KILN_PRUNE_outlier, KILN_PRUNE_crop_box, KILN_PRUNE_crop_sphere,
- * KILN_PRUNE_drop_row, KILN_PRUNE_merge. */
-typedef enum {
-#define RULE(number, key, id, ...) KILN_PRUNE_##id = number,
-#include "kernels/prune/rules.def"
-} kiln_prune_rule;
+/* The rules in the order in which they look at a row, RULE(id, number). Each has a step, kiln_prune_step_ID in prune_math.h, and
+ * does not compile without it. The number is the rule's place in counts, in reports and in stored tallies, and never changes.
+ * A new rule takes the next one. */
+#define KILN_PRUNE_RULE_MAP(RULE) \
+    RULE(merge, 10)               \
+    RULE(drop_row, 0)             \
+    RULE(min_opacity, 1)          \
+    RULE(crop_box, 2)             \
+    RULE(crop_sphere, 3)          \
+    RULE(outlier, 4)              \
+    RULE(min_scale, 5)            \
+    RULE(max_spacing, 6)          \
+    RULE(max_scale, 7)            \
+    RULE(max_extent, 8)           \
+    RULE(max_needle, 9)
 
-enum {
-#define RULE(...) +1
-    KILN_PRUNE_RULES = 0
-#include "kernels/prune/rules.def"
-};
+#define KILN_PRUNE_ID(id, number) KILN_PRUNE_##id = number,
+#define KILN_PRUNE_ONE(id, number) +1
+#define KILN_PRUNE_BIT(id, number) +(1ull << (number))
+typedef enum { KILN_PRUNE_RULE_MAP(KILN_PRUNE_ID) } kiln_prune_rule;
+enum { KILN_PRUNE_RULES = 0 KILN_PRUNE_RULE_MAP(KILN_PRUNE_ONE) };
+static_assert((0 KILN_PRUNE_RULE_MAP(KILN_PRUNE_BIT)) == (1ull << KILN_PRUNE_RULES) - 1,
+              "numbers of rules are 0, 1, 2, ..., each once");
+static_assert(KILN_PRUNE_RULES <= 32, "sets of rules are 32 bits");
+#undef KILN_PRUNE_ID
+#undef KILN_PRUNE_ONE
+#undef KILN_PRUNE_BIT
 
+/* What a pass over the scene says of a row. */
 typedef enum { KILN_PRUNE_STAY = 0, KILN_PRUNE_NAMED = 1, KILN_PRUNE_MERGED = 2 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
-
-/* What a row of rules.def declares: thresholds and a policy. */
-#define KILN_PRUNE_FLOATS_0(id)
-#define KILN_PRUNE_FLOATS_1(id) float id;
-#define KILN_PRUNE_FLOATS_2(id) float id[2];
-#define KILN_PRUNE_FLOATS_4(id) float id[4];
-#define KILN_PRUNE_FLOATS_6(id) float id[6];
-#define KILN_PRUNE_POLICY_none(declaration)
-#define KILN_PRUNE_POLICY_clamp(declaration) declaration
-#define KILN_PRUNE_POLICY_drop(declaration) declaration
 
 /* Thresholds as the kernel compares them, and what the rules on scales do.
  *   min_opacity  logit; drop below                    outlier      drop a larger spacing2
@@ -57,14 +63,16 @@ typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
  *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below, above, above
  *   max_needle   longest axis / middle axis above this
  *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the rule does not look at the row
- * Policies, for rules that have one: min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy.
+ * Policies of rules that have one: whether they clamp the axes or drop the row.
  */
 typedef struct {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) KILN_PRUNE_FLOATS_##n(id)
-#include "kernels/prune/rules.def"
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
-    KILN_PRUNE_POLICY_##policy(kiln_prune_policy id##_policy;)
-#include "kernels/prune/rules.def"
+    float min_opacity;
+    float min_scale, max_scale, max_extent;
+    float max_spacing[2];
+    float max_needle;
+    float outlier;
+    float crop_box[6], crop_sphere[4];
+    kiln_prune_policy min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy;
 } kiln_prune_rules;
 
 typedef struct {

@@ -60,46 +60,88 @@ static inline KILN_HD int kiln_prune_needle(float log_scale[3], float ratio)
     return 1;
 }
 
-static inline KILN_HD int kiln_prune_outside_box(const kiln_prune_rules *r, const float mean[3])
+/* ---- steps: what a rule does to a row ----------------------------------------------------------------------------------- */
+/* A step gives KILN_PRUNE_DROP; or KILN_PRUNE_CLAMP, when it has changed log_scale; or KILN_PRUNE_NOTHING. */
+enum { KILN_PRUNE_NOTHING = -1 };
+
+static inline KILN_HD int kiln_prune_if(int hit, kiln_prune_policy policy) { return hit ? (int)policy : (int)KILN_PRUNE_NOTHING; }
+
+static inline KILN_HD int kiln_prune_step_merge(const kiln_prune_rules *r, const kiln_prune_one *one)
 {
-    int outside = 0;
-    for (int a = 0; a < 3; a++) outside |= mean[a] < r->crop_box[a] || mean[a] > r->crop_box[3 + a];
-    return outside;
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_MERGED, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_outside_sphere(const kiln_prune_rules *r, const float mean[3])
+static inline KILN_HD int kiln_prune_step_drop_row(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_NAMED, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_min_opacity(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    return kiln_prune_if(one->opacity_logit < r->min_opacity, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_crop_box(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    int outside = 0;
+    for (int a = 0; a < 3; a++) outside |= one->mean[a] < r->crop_box[a] || one->mean[a] > r->crop_box[3 + a];
+    return kiln_prune_if(outside, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_crop_sphere(const kiln_prune_rules *r, const kiln_prune_one *one)
 {
     double d2 = 0;
     for (int a = 0; a < 3; a++) {
-        const double d = (double)mean[a] - (double)r->crop_sphere[a];
+        const double d = (double)one->mean[a] - (double)r->crop_sphere[a];
         d2 += d * d;
     }
-    return d2 > (double)r->crop_sphere[3] * (double)r->crop_sphere[3];
+    return kiln_prune_if(d2 > (double)r->crop_sphere[3] * (double)r->crop_sphere[3], KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_outlier(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    return kiln_prune_if(one->spacing2 > r->outlier, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_min_scale(const kiln_prune_rules *r, kiln_prune_one *one)
+{
+    return kiln_prune_if(kiln_prune_raise(one->log_scale, r->min_scale), r->min_scale_policy);
+}
+
+static inline KILN_HD int kiln_prune_step_max_spacing(const kiln_prune_rules *r, kiln_prune_one *one)
+{
+    const float limit = kiln_prune_spacing_limit(r, one->spacing2);
+    return kiln_prune_if(kiln_prune_lower(one->log_scale, limit), r->max_spacing_policy);
+}
+
+static inline KILN_HD int kiln_prune_step_max_scale(const kiln_prune_rules *r, kiln_prune_one *one)
+{
+    return kiln_prune_if(kiln_prune_lower(one->log_scale, r->max_scale), r->max_scale_policy);
+}
+
+static inline KILN_HD int kiln_prune_step_max_extent(const kiln_prune_rules *r, kiln_prune_one *one)
+{
+    return kiln_prune_if(kiln_prune_lower(one->log_scale, r->max_extent), r->max_extent_policy);
+}
+
+static inline KILN_HD int kiln_prune_step_max_needle(const kiln_prune_rules *r, kiln_prune_one *one)
+{
+    return kiln_prune_if(kiln_prune_needle(one->log_scale, r->max_needle), r->max_needle_policy);
 }
 
 /* The rule that drops the row, or -1: it stays, with one->log_scale. */
 static inline KILN_HD int kiln_prune_row(const kiln_prune_rules *r, kiln_prune_one *one)
 {
-    float *s = one->log_scale;
+    int does;
     one->clamped = 0;
-    if (one->mark == KILN_PRUNE_MERGED) return KILN_PRUNE_merge;
-    if (one->mark == KILN_PRUNE_NAMED) return KILN_PRUNE_drop_row;
-    if (one->opacity_logit < r->min_opacity) return KILN_PRUNE_min_opacity;
-    if (kiln_prune_outside_box(r, one->mean)) return KILN_PRUNE_crop_box;
-    if (kiln_prune_outside_sphere(r, one->mean)) return KILN_PRUNE_crop_sphere;
-    if (one->spacing2 > r->outlier) return KILN_PRUNE_outlier;
-
-#define KILN_PRUNE_SCALE(rule, hit)                                        \
-    if (hit) {                                                             \
-        if (r->rule##_policy == KILN_PRUNE_DROP) return KILN_PRUNE_##rule; \
-        one->clamped |= 1u << KILN_PRUNE_##rule;                           \
-    }
-    KILN_PRUNE_SCALE(min_scale, kiln_prune_raise(s, r->min_scale))
-    KILN_PRUNE_SCALE(max_spacing, kiln_prune_lower(s, kiln_prune_spacing_limit(r, one->spacing2)))
-    KILN_PRUNE_SCALE(max_scale, kiln_prune_lower(s, r->max_scale))
-    KILN_PRUNE_SCALE(max_extent, kiln_prune_lower(s, r->max_extent))
-    KILN_PRUNE_SCALE(max_needle, kiln_prune_needle(s, r->max_needle))
-#undef KILN_PRUNE_SCALE
+#define KILN_PRUNE_STEP(id, number)                      \
+    does = kiln_prune_step_##id(r, one);                 \
+    if (does == KILN_PRUNE_DROP) return KILN_PRUNE_##id; \
+    if (does == KILN_PRUNE_CLAMP) one->clamped |= 1u << KILN_PRUNE_##id;
+    KILN_PRUNE_RULE_MAP(KILN_PRUNE_STEP)
+#undef KILN_PRUNE_STEP
     return -1;
 }
 

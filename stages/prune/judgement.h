@@ -6,7 +6,7 @@
  *
  * Rule. What such rules would touch counts as exploded only where it holds more than half of the predicted pairs of some camera, at
  * the camera's own size, profile inria without antialiasing; Gaussians that other rules drop count for neither side. Then all of
- * these rules act, with the limits of KILN_PRUNE_AUTO_MAP; else none does. A scene without cameras has the eight on an orbit that
+ * these rules act, with the limits of rules.def; else none does. A scene without cameras has the eight on an orbit that
  * import makes.
  *
  * Layout. Blocks whose largest scale is below all limits hold no such row, so a sound scene costs nothing. Each other block is a

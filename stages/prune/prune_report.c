@@ -13,13 +13,6 @@
 
 static const struct {
     const char *name, *text;
-} rule_words[KILN_PRUNE_RULES] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) [KILN_PRUNE_##id] = {option, looks_at},
-#include "kernels/prune/rules.def"
-};
-
-static const struct {
-    const char *name, *text;
 } filter_words[KILN_FILTER_KINDS] = {
     [KILN_FILTER_BOX] = {"filter-box", "mean outside a filter's box"},
     [KILN_FILTER_SPHERE] = {"filter-sphere", "mean outside a filter's sphere"},
@@ -52,7 +45,8 @@ static json_t *rules_json(const kiln_prune_report *r)
                                 (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
         if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
         if (row) add_auto(r, i, row);
-        (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
+        /* a NULL anywhere shows as a missing key: checked below */
+        (void)json_object_set_new(out, kiln_prune_rule_infos[i].option, row);
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
         (void)json_object_set_new(
@@ -196,7 +190,7 @@ static void print_rules(const kiln_prune_report *r)
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
         if (count[0] + count[1] == 0 && (isnan(at) || !r->all)) continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
-        print_rule(&headed, rule_words[i].name, limit, count, rule_words[i].text);
+        print_rule(&headed, kiln_prune_rule_infos[i].option, limit, count, kiln_prune_rule_infos[i].looks_at);
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
         if (r->filtered[k]) print_rule(&headed, filter_words[k].name, "", (uint64_t[2]){r->filtered[k], 0}, filter_words[k].text);
@@ -312,8 +306,9 @@ static void print_would(const kiln_prune_report *r)
     if (j->touched == 0 || j->act) return;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
-        kiln_print("%s is auto, and off: %.4g would %s %s", rule_words[i].name, kiln_prune_auto_limit(r->given, (kiln_prune_rule)i),
-                   j->counts[i][0] ? "drop" : "clamp", KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
+        kiln_print("%s is auto, and off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
+                   kiln_prune_auto_limit(r->given, (kiln_prune_rule)i), j->counts[i][0] ? "drop" : "clamp",
+                   KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
     }
     if (s.camera)
         kiln_print("what that touches holds at most %.2g %% of a view's predicted pairs, not half", 100 * s.most);
@@ -403,7 +398,7 @@ static void warn_of_auto(const kiln_prune_report *r)
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         const size_t used = strlen(options);
         if (!(j->rules >> i & 1) || r->tally->counts[i][0] + r->tally->counts[i][1] == 0) continue;
-        (void)snprintf(options + used, sizeof options - used, " --%s off", rule_words[i].name);
+        (void)snprintf(options + used, sizeof options - used, " --%s off", kiln_prune_rule_infos[i].option);
     }
     if (!j->act || !options[0]) return;
     kiln_warn("%s more than half of the predicted pairs of some camera%s;%s keeps them",

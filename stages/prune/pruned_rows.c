@@ -42,9 +42,10 @@ static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t bl
     return KILN_OK;
 }
 
+/* ---- marks: what a pass over the scene has found of a block's rows ------------------------------------------------------- */
 /* Both lists ascend: source rows do in a block. */
-static kiln_status mark_named(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                              kiln_pruned_rows *r, kiln_error *err)
+static kiln_status mark_drop_row(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                 kiln_pruned_rows *r, kiln_error *err)
 {
     const void *data;
     if (q->head->n_rows == 0) return KILN_OK;
@@ -60,10 +61,13 @@ static kiln_status mark_named(kiln_worker *w, kiln_prune_input *in, const kiln_p
     return KILN_OK;
 }
 
-static void mark_merged(const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r)
+static kiln_status mark_merge(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                              kiln_pruned_rows *r, kiln_error *err)
 {
+    (void)w, (void)in, (void)err;
     for (uint64_t i = 0; i < q->head->n_merges; i++)
         if (q->merges[i].block == block && q->merges[i].row < r->n) r->mark[q->merges[i].row] = KILN_PRUNE_MERGED;
+    return KILN_OK;
 }
 
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
@@ -77,8 +81,8 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
     if (out->n == 0) return KILN_OK;
     KILN_GO(copy_planes(w, in, block, out, err));
     KILN_GO(kiln_prune_merge_geometry(w, in, q, block, out, err));
-    KILN_GO(mark_named(w, in, q, block, out, err));
-    mark_merged(q, block, out);
+#define PASS(id, ...) KILN_GO(mark_##id(w, in, q, block, out, err));
+#include "stages/prune/rules.def"
     KILN_GO(kiln_prune_mark_filtered(w, in, q, block, out, err));
     kiln_prune_args a = {.n = out->n,
                          .means = out->means,

@@ -3,41 +3,55 @@
 #include "stages/prune/rules.h"
 
 #include "base/memory.h"
-#include "base/option.h"
 #include "kernels/math/real.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LIST_TEXT_MAX = 4000 }; /* longer ones would not survive being stored as a parameter */
 
-uint32_t kiln_prune_auto_rules(const kiln_prune_options *o)
+/* The number that was given with a rule's option; NAN: none, or no number. */
+static double given_number(const kiln_prune_options *o, size_t rule)
 {
-    uint32_t rules = 0;
-#define AUTO(id, limit) rules |= (uint32_t)kiln_opt_is_auto(o->id) << KILN_PRUNE_##id;
-    KILN_PRUNE_AUTO_MAP(AUTO)
-#undef AUTO
-    return rules;
+    const kiln_prune_rule_info *info = &kiln_prune_rule_infos[rule];
+    return info->kind == KILN_OPT_F64 ? *(const double *)((const char *)o + info->given) : NAN;
+}
+
+static kiln_prune_policy given_policy(const kiln_prune_options *o, size_t rule)
+{
+    const size_t at = kiln_prune_rule_infos[rule].given_policy;
+    return at ? *(const kiln_prune_policy *)((const char *)o + at) : KILN_PRUNE_DROP;
+}
+
+double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops)
+{
+    *drops = given_policy(o, rule) == KILN_PRUNE_DROP;
+    return given_number(o, rule);
 }
 
 double kiln_prune_auto_limit(const kiln_prune_options *o, kiln_prune_rule rule)
 {
-#define AUTO(id, limit) \
-    if (rule == KILN_PRUNE_##id && kiln_opt_is_auto(o->id)) return limit;
-    KILN_PRUNE_AUTO_MAP(AUTO)
-#undef AUTO
-    return NAN;
+    const double automatic = kiln_prune_rule_infos[rule].automatic;
+    return automatic > 0 && kiln_opt_is_auto(given_number(o, rule)) ? automatic : NAN;
+}
+
+uint32_t kiln_prune_auto_rules(const kiln_prune_options *o)
+{
+    uint32_t rules = 0;
+    for (uint32_t i = 0; i < KILN_PRUNE_RULES; i++) rules |= (uint32_t)!isnan(kiln_prune_auto_limit(o, i)) << i;
+    return rules;
 }
 
 kiln_prune_options kiln_prune_options_resolved(const kiln_prune_options *o, bool act)
 {
     kiln_prune_options out = *o;
-#define AUTO(id, limit) \
-    if (kiln_opt_is_auto(o->id)) out.id = act ? (double)(limit) : NAN;
-    KILN_PRUNE_AUTO_MAP(AUTO)
-#undef AUTO
+    for (uint32_t i = 0; i < KILN_PRUNE_RULES; i++) {
+        const double limit = kiln_prune_auto_limit(o, i);
+        if (!isnan(limit)) *(double *)((char *)&out + kiln_prune_rule_infos[i].given) = act ? limit : NAN;
+    }
     return out;
 }
 
@@ -157,12 +171,57 @@ static void set_crop_sphere(const sources *from, float *out)
     out[3] = (float)from->sphere[3];
 }
 
-#define FLOATS_0(id)
-#define FLOATS_1(id) set_##id(&from, &out->id);
-#define FLOATS_2(id) set_##id(&from, out->id);
-#define FLOATS_4(id) set_##id(&from, out->id);
-#define FLOATS_6(id) set_##id(&from, out->id);
+static void (*const set_thresholds[KILN_PRUNE_RULES])(const sources *from, float *out) = {
+#define DROP(id, ...) [KILN_PRUNE_##id] = set_##id,
+#include "stages/prune/rules.def"
+};
 
+/* ---- tables of rules.def ------------------------------------------------------------------------------------------------ */
+/* A field of the kernel's thresholds. */
+#define FIELD(id) (((kiln_prune_rules *)0)->id)
+#define WORDS(id, kind_, option_, looks_at_) \
+    .option = option_, .looks_at = looks_at_, .kind = KILN_OPT_##kind_, .given = offsetof(kiln_prune_options, id)
+#define FLOATS(id) .floats = offsetof(kiln_prune_rules, id), .n_floats = sizeof FIELD(id) / sizeof(float)
+
+const kiln_prune_rule_info kiln_prune_rule_infos[KILN_PRUNE_RULES] = {
+#define PASS(id, kind, option, arg, def, range, looks_at, help) [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at)},
+#define DROP(id, kind, option, arg, def, range, looks_at, help, key) \
+    [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at), FLOATS(id)},
+#define CLAMP(id, kind, option, arg, def, range, looks_at, help, key, policy_, automatic_)                                         \
+    [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at), FLOATS(id), .given_policy = offsetof(kiln_prune_options, id##_policy), \
+                         .policy = offsetof(kiln_prune_rules, id##_policy), .automatic = automatic_},
+#include "stages/prune/rules.def"
+};
+
+/* Rules with thresholds by their place in keys. */
+enum {
+    KEY_PLACES = 0
+#define DROP(...) +1
+#include "stages/prune/rules.def"
+};
+static const kiln_prune_rule rule_in_keys[KEY_PLACES] = {
+#define DROP(id, kind, option, arg, def, range, looks_at, help, key, ...) [key] = KILN_PRUNE_##id,
+#include "stages/prune/rules.def"
+};
+
+_Static_assert(0
+#define DROP(id, kind, option, arg, def, range, looks_at, help, key, ...) +(1ull << (key))
+#include "stages/prune/rules.def"
+                   == (1ull << KEY_PLACES) - 1,
+               "places in keys are 0, 1, 2, ..., each once");
+_Static_assert(0
+#define RULE(...) +1
+#include "stages/prune/rules.def"
+                   == KILN_PRUNE_RULES,
+               "each rule of kernels/prune has a row in rules.def");
+_Static_assert(0
+#define DROP(id, ...) +sizeof FIELD(id)
+#define CLAMP(id, ...) +sizeof FIELD(id) + sizeof FIELD(id##_policy)
+#include "stages/prune/rules.def"
+                   == sizeof(kiln_prune_rules),
+               "each threshold and policy of the kernel has a row in rules.def, so it is in keys");
+
+/* ---- thresholds and keys ------------------------------------------------------------------------------------------------ */
 kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
                                   kiln_prune_rules *out, kiln_error *err)
 {
@@ -170,60 +229,25 @@ kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_
     KILN_TRY(parse_crop_box(o->crop_box, from.box, err));
     KILN_TRY(parse_crop_sphere(o->crop_sphere, from.sphere, err));
     memset(out, 0, sizeof *out);
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
-    FLOATS_##n(id) KILN_PRUNE_POLICY_##policy(out->id##_policy = (kiln_prune_policy)o->id##_policy;)
-#include "kernels/prune/rules.def"
+    for (size_t i = 0; i < KILN_PRUNE_RULES; i++) {
+        const kiln_prune_rule_info *info = &kiln_prune_rule_infos[i];
+        if (set_thresholds[i]) set_thresholds[i](&from, (float *)((char *)out + info->floats));
+        if (info->policy) *(kiln_prune_policy *)((char *)out + info->policy) = given_policy(o, i);
+    }
     return KILN_OK;
 }
 
-/* What a row puts into a key. */
-typedef struct {
-    int place;
-    unsigned n;
-    const float *numbers;
-    const kiln_prune_policy *policy; /* NULL: none */
-} key_part;
-
-#define NUMBERS_0(id) NULL
-#define NUMBERS_1(id) &r->id
-#define NUMBERS_2(id) r->id
-#define NUMBERS_4(id) r->id
-#define NUMBERS_6(id) r->id
-#define POLICY_OF_none(id) NULL
-#define POLICY_OF_clamp(id) &r->id##_policy
-#define POLICY_OF_drop(id) &r->id##_policy
-
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r)
 {
-    const key_part parts[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
-    {key, n, NUMBERS_##n(id), POLICY_OF_##policy(id)},
-#include "kernels/prune/rules.def"
-    };
-    const key_part *at[KILN_PRUNE_RULES] = {NULL};
-    for (size_t i = 0; i < KILN_PRUNE_RULES; i++)
-        if (parts[i].n > 0) at[parts[i].place] = &parts[i];
-    for (size_t k = 0; k < KILN_PRUNE_RULES; k++)
-        for (unsigned i = 0; at[k] && i < at[k]->n; i++) kiln_key_f64(h, "rule", (double)at[k]->numbers[i]);
-    for (size_t k = 0; k < KILN_PRUNE_RULES; k++)
-        if (at[k] && at[k]->policy) kiln_key_u64(h, "policy", *at[k]->policy);
-}
-
-#define LIMIT_F64(id) limit = o->id;
-#define LIMIT_TEXT(id)
-#define LIMIT_BOOL(id)
-
-double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops)
-{
-    double limit = NAN;
-    *drops = true;
-    switch (rule) {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
-    case KILN_PRUNE_##id:                                                               \
-        LIMIT_##kind(id) KILN_PRUNE_POLICY_##policy(*drops = o->id##_policy == KILN_PRUNE_DROP;) break;
-#include "kernels/prune/rules.def"
+    for (size_t k = 0; k < KEY_PLACES; k++) {
+        const kiln_prune_rule_info *info = &kiln_prune_rule_infos[rule_in_keys[k]];
+        const float *floats = (const float *)((const char *)r + info->floats);
+        for (size_t i = 0; i < info->n_floats; i++) kiln_key_f64(h, "rule", (double)floats[i]);
     }
-    return limit;
+    for (size_t k = 0; k < KEY_PLACES; k++) {
+        const size_t policy = kiln_prune_rule_infos[rule_in_keys[k]].policy;
+        if (policy) kiln_key_u64(h, "policy", *(const kiln_prune_policy *)((const char *)r + policy));
+    }
 }
 
 static int by_value(const void *a, const void *b)

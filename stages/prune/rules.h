@@ -2,27 +2,39 @@
 #ifndef KILN_STAGES_PRUNE_RULES_H
 #define KILN_STAGES_PRUNE_RULES_H
 
+#include "base/option.h"
 #include "base/status.h"
 #include "kernels/prune/prune.h"
 #include "schema/hash.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* As given: a rule's option has the rule's name (kernels/prune/rules.def); numbers that are NAN are off. */
-#define KILN_PRUNE_VALUE_F64(id) double id;
-#define KILN_PRUNE_VALUE_TEXT(id) const char *id;
-#define KILN_PRUNE_VALUE_BOOL(id) bool id;
+/* As given: a rule's option has the rule's id (rules.def); numbers that are NAN are off. */
+typedef double kiln_prune_F64;
+typedef const char *kiln_prune_TEXT;
+typedef bool kiln_prune_BOOL;
 typedef struct {
-#define RULE(number, key, id, option, kind, ...) KILN_PRUNE_VALUE_##kind(id)
-#include "kernels/prune/rules.def"
-#define RULE(number, key, id, option, kind, arg, def, range, policy, ...) KILN_PRUNE_POLICY_##policy(uint32_t id##_policy;)
-#include "kernels/prune/rules.def"
+#define RULE(id, kind, ...) kiln_prune_##kind id;
+#include "stages/prune/rules.def"
+#define CLAMP(id, ...) uint32_t id##_policy; /* kiln_prune_policy */
+#define DROP(...)
+#include "stages/prune/rules.def"
     double merge_distance; /* median spacings */
 } kiln_prune_options;
 
-/* Rules whose limit may be `auto`, and the limit that this stands for where they act (judgement.h). */
-#define KILN_PRUNE_AUTO_MAP(AUTO) AUTO(max_extent, 0.5) AUTO(max_spacing, 32)
+/* What rules.def says of a rule. Places are offsets in bytes. */
+typedef struct {
+    const char *option, *looks_at;
+    kiln_opt_kind kind;
+    size_t given;                /* place of its option in kiln_prune_options */
+    size_t floats, n_floats;     /* place in kiln_prune_rules and number of its thresholds; 0: it is a pass */
+    size_t given_policy, policy; /* places in kiln_prune_options and in kiln_prune_rules; 0: it drops and has no policy */
+    double automatic;            /* the limit that `auto` stands for; 0: it has no `auto` */
+} kiln_prune_rule_info;
+extern const kiln_prune_rule_info kiln_prune_rule_infos[KILN_PRUNE_RULES];
+
 /* The rules whose limit is `auto`: bit r is rule r. */
 uint32_t kiln_prune_auto_rules(const kiln_prune_options *o);
 /* What `auto` stands for; NAN: the rule's limit is not `auto`. */

@@ -1,18 +1,11 @@
 /* section_prune -- each rule of kiln-prune with what it did and would do at other limits; distributions before and after. */
 #include "stages/report/report_page.h"
 
-#include "kernels/prune/prune.h"
+#include "stages/prune/rules.h"
 #include "stages/report/report_table.h"
 
 #include <math.h>
 #include <string.h>
-
-static const struct {
-    const char *name, *looks_at;
-} rules[] = {
-#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) {option, looks_at},
-#include "kernels/prune/rules.def"
-};
 
 static const json_t *record(const kiln_report *r) { return kiln_bake_stage(r->bake, "prune")->counters; }
 
@@ -20,8 +13,8 @@ static bool has(const kiln_report *r) { return json_object_size(json_object_get(
 
 static const char *looks_at(const char *name)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(rules[i].name, name) == 0) return rules[i].looks_at;
+    for (size_t i = 0; i < KILN_PRUNE_RULES; i++)
+        if (strcmp(kiln_prune_rule_infos[i].option, name) == 0) return kiln_prune_rule_infos[i].looks_at;
     return "";
 }
 

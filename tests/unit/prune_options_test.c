@@ -16,13 +16,10 @@ static const double origin[3] = {100, 0, -50};
 
 static kiln_prune_options all_off(void)
 {
-    return (kiln_prune_options){
-#define OFF_F64(def) NAN
-#define OFF_TEXT(def) def
-#define OFF_BOOL(def) false
-#define RULE(number, key, id, option, kind, arg, def, ...) .id = OFF_##kind(def),
-#include "kernels/prune/rules.def"
-    };
+    kiln_prune_options o = {.crop_box = "off", .crop_sphere = "off", .drop_row = "none"};
+    for (int i = 0; i < KILN_PRUNE_RULES; i++)
+        if (kiln_prune_rule_infos[i].kind == KILN_OPT_F64) *(double *)((char *)&o + kiln_prune_rule_infos[i].given) = NAN;
+    return o;
 }
 
 static kiln_prune_stats room(void)

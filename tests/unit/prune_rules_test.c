@@ -1,6 +1,8 @@
 /* prune_rules_test -- each rule fires where its text says, in the order of the map, and counts what it did. */
 #include "kernels/ops.h"
+#include "kernels/prune/prune_math.h"
 #include "stages/generate/inputs.h"
+#include "stages/prune/rules.h"
 #include "tests/unit/prune_off.h"
 
 #include <math.h>
@@ -92,28 +94,66 @@ static void without_rules_nothing_changes(void **state)
     assert_memory_equal(p.log_scales, b.log_scales, sizeof b.log_scales);
 }
 
-static void rows_are_dropped_by_the_rule_that_says_so(void **state)
+/* Thresholds of a rule alone, and a row that it is about. A rule without a case here touches no row. */
+static const struct {
+    float thresholds[6];
+    kiln_prune_one row;
+} cases[KILN_PRUNE_RULES] = {
+    [KILN_PRUNE_merge] = {.row.mark = KILN_PRUNE_MERGED},
+    [KILN_PRUNE_drop_row] = {.row.mark = KILN_PRUNE_NAMED},
+    [KILN_PRUNE_min_opacity] = {{-5.5f}, {.opacity_logit = -5.6f}},
+    [KILN_PRUNE_crop_box] = {{-1, -1, -1, N, 1, 1}, {.mean = {0, 2, 0}}},
+    [KILN_PRUNE_crop_sphere] = {{0, 0, 0, N}, {.mean = {0, 0, -N - 1}}},
+    [KILN_PRUNE_outlier] = {{4}, {.spacing2 = 4.5f}},
+    [KILN_PRUNE_min_scale] = {{-20}, {.log_scale = {0, -50, 0}}},
+    [KILN_PRUNE_max_spacing] = {{8, 0}, {.log_scale = {0, 0, 3}, .spacing2 = 1}},
+    [KILN_PRUNE_max_scale] = {{2}, {.log_scale = {3, 0, 0}}},
+    [KILN_PRUNE_max_extent] = {{2}, {.log_scale = {3, 0, 0}}},
+    [KILN_PRUNE_max_needle] = {{10}, {.log_scale = {0, 3, 0}}},
+};
+
+static block with_row(int at, const kiln_prune_one *row)
+{
+    block b = plain();
+    for (int a = 0; a < 3; a++) b.means[a * N + at] = row->mean[a];
+    for (int a = 0; a < 3; a++) b.log_scales[a * N + at] = row->log_scale[a];
+    b.opacity_logits[at] = row->opacity_logit;
+    b.spacing2[at] = row->spacing2;
+    b.drop[at] = row->mark;
+    return b;
+}
+
+static void each_rule_drops_or_clamps_a_row(void **state)
+{
+    (void)state;
+    enum { ROW = 7 };
+    for (int rule = 0; rule < KILN_PRUNE_RULES; rule++) {
+        const kiln_prune_rule_info *info = &kiln_prune_rule_infos[rule];
+        const block b = with_row(ROW, &cases[rule].row);
+        kiln_prune_rules r = prune_rules_off();
+        memcpy((char *)&r + info->floats, cases[rule].thresholds, info->n_floats * sizeof(float));
+        if (info->policy) {
+            const pruned p = run(&b, &r);
+            if (p.counts[rule][1] == 0) fail_msg("%s clamps nothing", info->option);
+            expect_dropped(&p, -1, rule);
+            expect_clamped(&p, rule, 1);
+            assert_memory_not_equal(p.log_scales, b.log_scales, sizeof b.log_scales);
+            *(kiln_prune_policy *)((char *)&r + info->policy) = KILN_PRUNE_DROP;
+        }
+        const pruned p = run(&b, &r);
+        if (p.counts[rule][0] == 0) fail_msg("%s drops nothing", info->option);
+        expect_dropped(&p, ROW, rule);
+        expect_clamped(&p, rule, 0);
+    }
+}
+
+static void crops_have_two_sides_and_a_limit_is_inside(void **state)
 {
     (void)state;
     kiln_prune_rules r = prune_rules_off();
     block b = plain();
-    b.drop[2] = KILN_PRUNE_NAMED;
-    pruned p = run(&b, &r);
-    expect_dropped(&p, 2, KILN_PRUNE_drop_row);
-    b.drop[2] = KILN_PRUNE_MERGED;
-    p = run(&b, &r);
-    expect_dropped(&p, 2, KILN_PRUNE_merge);
-
-    b = plain();
-    b.opacity_logits[3] = -5.6f;
-    r.min_opacity = -5.5f;
-    p = run(&b, &r);
-    expect_dropped(&p, 3, KILN_PRUNE_min_opacity);
-
-    r = prune_rules_off();
     r.crop_box[3] = N - 1.5f;
-    b = plain();
-    p = run(&b, &r);
+    pruned p = run(&b, &r);
     expect_dropped(&p, N - 1, KILN_PRUNE_crop_box);
     r = prune_rules_off();
     r.crop_box[0] = 0.5f;
@@ -133,38 +173,19 @@ static void rows_are_dropped_by_the_rule_that_says_so(void **state)
     expect_dropped(&p, 6, KILN_PRUNE_outlier);
 }
 
-static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
+static void axes_are_moved_to_the_limit(void **state)
 {
     (void)state;
     kiln_prune_rules r = prune_rules_off();
     block b = plain();
     b.log_scales[1] = 3;
     b.log_scales[N + 2] = 2;
-    r.max_scale = 2;
-    pruned p = run(&b, &r);
-    expect_dropped(&p, -1, 0);
-    expect_clamped(&p, KILN_PRUNE_max_scale, 1);
-    assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0);
-    r.max_scale_policy = KILN_PRUNE_DROP;
-    p = run(&b, &r);
-    expect_dropped(&p, 1, KILN_PRUNE_max_scale);
-    expect_clamped(&p, 0, 0);
-
-    r = prune_rules_off();
-    r.max_extent = 2;
-    p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_max_extent, 1);
-
-    r = prune_rules_off();
-    b = plain();
     b.log_scales[5] = -50;
+    r.max_scale = 2;
     r.min_scale = -20;
-    p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_min_scale, 1);
-    assert_true(p.log_scales[5] == -20);
-    r.min_scale_policy = KILN_PRUNE_DROP;
-    p = run(&b, &r);
-    expect_dropped(&p, 5, KILN_PRUNE_min_scale);
+    const pruned p = run(&b, &r);
+    assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0 && p.log_scales[5] == -20);
+    assert_true(p.counts[KILN_PRUNE_max_scale][1] == 1 && p.counts[KILN_PRUNE_min_scale][1] == 1);
 }
 
 static void spacing_is_local_but_not_below_its_floor(void **state)
@@ -243,8 +264,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_rules_nothing_changes),
-        cmocka_unit_test(rows_are_dropped_by_the_rule_that_says_so),
-        cmocka_unit_test(scales_are_clamped_or_dropped_as_the_policy_says),
+        cmocka_unit_test(each_rule_drops_or_clamps_a_row),
+        cmocka_unit_test(crops_have_two_sides_and_a_limit_is_inside),
+        cmocka_unit_test(axes_are_moved_to_the_limit),
         cmocka_unit_test(spacing_is_local_but_not_below_its_floor),
         cmocka_unit_test(needles_are_cut_to_their_middle_axis),
         cmocka_unit_test(a_row_counts_until_a_rule_drops_it),
