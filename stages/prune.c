@@ -23,24 +23,29 @@
 
 static kiln_prune_values o;
 
-static const kiln_opt options[] = {
-#define RULE(id, kind, option, arg, def, range, looks_at, help, ...) \
-    {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED},
+#define OPTION_F64(ID, OPTION, ARG, DEF, RANGE, HELP) \
+    KILN_OPTION_NUMBER(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, .flags = KILN_KEYED),
+#define OPTION_TEXT(ID, OPTION, ARG, DEF, RANGE, HELP) \
+    KILN_OPTION_TEXT(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, .flags = KILN_KEYED),
+#define OPTION_BOOL(ID, OPTION, ARG, DEF, RANGE, HELP) KILN_OPTION_BOOL(OPTION, &o.rules.ID, HELP, .def = DEF, .flags = KILN_KEYED),
+#define RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, ...) OPTION_##KIND(ID, OPTION, ARG, DEF, RANGE, HELP)
 /* clang-format off */
-#define CLAMP(id, kind, option, arg, def, range, looks_at, help, key, policy, automatic)     \
-    RULE(id, kind, option, arg, def, range, looks_at, help)                                  \
-    {option "-policy", 0, KILN_OPT_ENUM, &o.rules.id##_policy, "WHAT", policy, "clamp|drop", \
-     "what --" option " does with a Gaussian: clamp its axes, or drop it", KILN_KEYED},
+#define CLAMP(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, KEY, POLICY, AUTOMATIC)                                     \
+    RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP)                                                                  \
+    KILN_OPTION_ENUM(OPTION "-policy", &o.rules.ID##_policy, "WHAT", "clamp|drop",                                           \
+                     "what --" OPTION " does with a Gaussian: clamp its axes, or drop it", .def = POLICY, .flags = KILN_KEYED),
 /* clang-format on */
+static const kiln_opt options[] = {
 #include "stages/prune/rules.def"
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
-    {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
-     "near-duplicates are at most this many median spacings apart", KILN_KEYED},
-    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would happen, write nothing", KILN_ONCE},
-    {"all-cameras", 0, KILN_OPT_BOOL, &o.all_cameras, NULL, NULL, NULL, "predict pairs for all cameras, not only for 32", 0},
-    {"sizes", 0, KILN_OPT_TEXT, &o.sizes, "PIXELS", NULL, NULL, "predict pairs at these sizes of the longer side, N[,N...]", 0},
-    {"against", 0, KILN_OPT_PATH, &o.against, "MANIFEST", NULL, NULL, "also print the scales of this other bake, to compare", 0},
-    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    KILN_OPTION_NUMBER("merge-distance", &o.rules.merge_distance, "FACTOR",
+                       "near-duplicates are at most this many median spacings apart", .def = "0.1", .range = "0..10",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("all-cameras", &o.all_cameras, "predict pairs for all cameras, not only for 32"),
+    KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]"),
+    KILN_OPTION_PATH("against", &o.against, "MANIFEST", "also print the scales of this other bake, to compare"),
+    KILN_OPTION_END,
 };
 
 static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
