@@ -12,9 +12,9 @@
 #include "stages/chunk/contents.h"
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/ram.h"
-#include "stages/engine/work.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/memory/ram.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>

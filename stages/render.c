@@ -13,7 +13,7 @@
 #include "stages/render/video_plan.h"
 
 #include "base/log.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/products/product_guard.h"
 
 #include <stdlib.h>

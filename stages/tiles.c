@@ -7,8 +7,8 @@
 #include "stages/tiles/jobs.h"
 
 #include "base/log.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdlib.h>
 #include <string.h>

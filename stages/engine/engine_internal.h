@@ -3,12 +3,12 @@
 #define KILN_STAGES_ENGINE_INTERNAL_H
 
 #include "base/file.h"
-#include "stages/engine/containment.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/containment.h"
+#include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/protocol.h"
-#include "stages/engine/ram.h"
-#include "stages/engine/round.h"
+#include "stages/engine/worker/protocol.h"
+#include "stages/engine/memory/ram.h"
+#include "stages/engine/hosts/round.h"
 #include "stages/engine/stage_graph.h"
 
 #include <sys/types.h>

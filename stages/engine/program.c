@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "stages/engine/gpu_table.h"
+#include "stages/engine/devices/gpu_table.h"
 #include "stages/engine/json_text.h"
 
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/knn/pages.h"
 #include "stages/knn/range.h"
 #include "stages/spatial/partition.h"

@@ -4,7 +4,7 @@
 #ifndef KILN_STAGES_PRUNE_UNITS_H
 #define KILN_STAGES_PRUNE_UNITS_H
 
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
 #include "stages/select/filters.h"

@@ -5,7 +5,7 @@
 
 #include "base/minmax.h"
 #include "schema/units_find.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdlib.h>
 #include <string.h>

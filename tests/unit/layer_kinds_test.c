@@ -2,7 +2,7 @@
  * the one to draw. */
 #include "manifest_fixture.h"
 #include "stages/engine/engine_internal.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 static kiln_manifest *new_manifest(void **state, const char *name)
 {
