@@ -7,6 +7,8 @@
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/worker/protocol.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/memory/memfd.h"
 #include "stages/engine/memory/ram.h"
 #include "stages/engine/hosts/round.h"
 #include "stages/engine/stage_graph.h"
@@ -37,19 +39,6 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
 /* Says of --shard, --units and the options of rounds why a stage has them not, which "unknown option" would leave open. Before
  * parsing. KILN_E_USAGE. */
 kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, char **argv, kiln_error *err) KILN_MUST_CHECK;
-
-/* ---- SIGINT, SIGTERM --------------------------------------------------------------------------------------------- */
-/* From now on, the first SIGINT or SIGTERM sets a flag; a second one ends the process. */
-void kiln_interrupt_watch(void);
-/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if the flag is set. */
-kiln_status kiln_interrupt_check(kiln_error *err) KILN_MUST_CHECK;
-/* Checks the flag, then waits for one of the descriptors, at most a fifth of a second; revents, which must be zero before, says
- * which one is ready. A parent waits for its children by this call and the next one alone, so that it notices every signal.
- * KILN_E_IO. */
-struct pollfd;
-kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err) KILN_MUST_CHECK;
-/* The same, for at most most_ms. */
-kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
 /* A worker has one unit in work, one that waits, and those whose deferred work runs. */

@@ -145,6 +145,12 @@ static kiln_status check_engine_options(kiln_run *r, kiln_error *err)
 
 static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->program->check ? r->program->check(r, err) : KILN_OK; }
 
+static const char *after_signal(void)
+{
+    return kiln_engine_values.part ? "no part is left, run the same command to begin it again"
+                                   : "finished units are kept, run the same command to go on";
+}
+
 static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_engine_options(r, err));
@@ -152,10 +158,10 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
-        kiln_interrupt_watch();
+        kiln_interrupt_watch(after_signal());
         kiln_ram_look(r, true);
     }
-    if (r->program->watches) kiln_interrupt_watch();
+    if (r->program->watches) kiln_interrupt_watch(after_signal());
     KILN_TRY(open_manifest(r, err));
     KILN_TRY(check_options(r, err));
     return r->program->run(r, err);
@@ -220,7 +226,11 @@ static const kiln_stage_program *(*family)(const char *name);
 
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name)) { family = find; }
 const kiln_stage_program *kiln_program_find(const char *name) { return family ? family(name) : NULL; }
-void kiln_program_keep_workers(bool on) { kiln_rest_keep(on && family); }
+void kiln_program_keep_workers(bool on)
+{
+    kiln_rest_keep(on && family);
+    kiln_gpus_keep(on && family);
+}
 void kiln_program_expect(const char *devices) { kiln_rest_expect(devices); }
 void kiln_program_stop_workers(void)
 {

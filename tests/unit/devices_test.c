@@ -485,7 +485,7 @@ static void a_signal_ends_the_wait_for_nvml(void **state)
     (void)state;
     kiln_gpu_list g;
     pretend(library, "FAKE_END", "0");
-    kiln_interrupt_watch();
+    kiln_interrupt_watch("");
     const pid_t parent = getpid(), other = fork();
     assert_true(other >= 0);
     if (other == 0) {

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "stages/engine/devices/cpus.h"
-#include "stages/engine/devices/nvml.h"
+#include "stages/engine/devices/gpus.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,10 +2,11 @@
  * that its end could damage, and glibc makes malloc usable in a child, whatever threads the parent has.
  *
  * A process with several stages asks once. It may ask ahead, while it has something else to do. */
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/devices/nvml.h"
+#include "stages/engine/devices/gpus.h"
 
 #include "base/log.h"
+#include "stages/engine/devices/nvml.h"
+#include "stages/engine/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,9 +107,11 @@ static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_li
 static struct {
     pid_t pid;
     int fd;
-    bool known;
+    bool known, keeps;
     kiln_gpu_list gpus;
 } asked;
+
+void kiln_gpus_keep(bool on) { asked.keeps = on; }
 
 static kiln_status ask(pid_t *pid, int *fd, kiln_error *err)
 {
@@ -153,7 +156,7 @@ kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *
     if (pid == 0) KILN_TRY(ask(&pid, &fd, err));
     const kiln_status st = ask_child(pid, fd, timeout_ms, out, err);
     (void)close(fd);
-    if (st == KILN_OK && kiln_rest_keeps()) {
+    if (st == KILN_OK && asked.keeps) {
         asked.gpus = *out;
         asked.known = true;
     }
