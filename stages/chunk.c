@@ -13,7 +13,7 @@
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/parent/run_layers.h"
-#include "stages/engine/memory/ram.h"
+#include "stages/engine/parent/run_memory.h"
 #include "stages/engine/devices/work.h"
 
 #include <stdio.h>
@@ -325,7 +325,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
         kiln_unit_result_release(&k->units[i].result); /* its row of the layer takes as much */
     }
     KILN_GO(kiln_run_refused(r, err));
-    kiln_ram_look(r, true); /* the parent has most now: units and layer */
+    kiln_run_look_at_ram(r); /* the parent has most now: units and layer */
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
     KILN_GO(kiln_run_put_layer(r, l, err));
 done:

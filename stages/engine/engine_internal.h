@@ -6,31 +6,20 @@
 #include "stages/engine/devices/containment.h"
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/worker/protocol.h"
 #include "stages/engine/interrupt.h"
 #include "stages/engine/memory/memfd.h"
 #include "stages/engine/memory/ram.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/memory/scratch.h"
+#include "stages/engine/parent/run_memory.h"
 #include "stages/engine/hosts/round.h"
 #include "stages/engine/stage_graph.h"
 
 #include <sys/types.h>
 
 /* ---- options that the engine adds to every program -------------------------------------------------------------- */
-typedef struct {
-    bool force, reset, allow_partial, allow_network;
-    bool list_gpus;
-    const char *scratch_dir; /* NULL: beside the manifest */
-    uint32_t workers;        /* 0: as many as suit threads and memory */
-    uint32_t deadline_s;     /* a unit, or the start of a worker, that takes longer counts as hung; 0: no limit for units */
-    const char *shard;       /* "2/8": compute every eighth of the optional units, from the second on; NULL: all */
-    bool plan, no_compute, remove_parts, break_claim;
-    uint32_t tasks;         /* 0: not given */
-    const char *part;       /* folder of parts; NULL: no --part */
-    const char *gather;     /* likewise */
-    const char *shared_dir; /* of what --plan makes for the tasks; NULL: beside the manifest */
-    const char *units;      /* names or positions of the optional units to compute; NULL: all */
-} kiln_engine_options;
-extern kiln_engine_options kiln_engine_values;
 /* Sets all options of the engine to zero, which an earlier stage of this process may have set. */
 void kiln_engine_options_forget(void);
 /* Gives the program's option table with the engine's rows in front of the common ones. The rows are static: the next call
@@ -42,7 +31,7 @@ kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, ch
 
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
 /* A worker has one unit in work, one that waits, and those whose deferred work runs. */
-enum { KILN_IN_FLIGHT = 2, KILN_IN_FLIGHT_MAX = KILN_IN_FLIGHT + KILN_DEFERRED_MAX };
+enum { KILN_IN_FLIGHT_MAX = KILN_IN_FLIGHT + KILN_DEFERRED_MAX };
 
 /* A slot (containment.h) and the process that is in it now. Times are of kiln_now_ns. */
 typedef struct {
@@ -292,12 +281,12 @@ struct kiln_run {
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
-    char stored[1024];           /* names of the parameters that came from the manifest, with a blank before and after each */
-    char partial_input[32];      /* an earlier stage that finished partially and is read by this one; "": none */
-    char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
-    kiln_ram_use ram;            /* ram.h */
-    kiln_buffer bad_units;       /* keys of refused results (kiln_unit_refuse), which are dropped when the run ends */
-    kiln_error refusal;          /* the sentence about the first of them, or the first that reports a bug */
+    char stored[1024];      /* names of the parameters that came from the manifest, with a blank before and after each */
+    char partial_input[32]; /* an earlier stage that finished partially and is read by this one; "": none */
+    kiln_scratch_folder scratch;
+    kiln_ram_use ram;      /* ram.h */
+    kiln_buffer bad_units; /* keys of refused results (kiln_unit_refuse), which are dropped when the run ends */
+    kiln_error refusal;    /* the sentence about the first of them, or the first that reports a bug */
 };
 /* Drops the refused results. If that fails, it only warns: the next run refuses them again. */
 void kiln_run_drop_bad_units(kiln_run *r);
@@ -305,19 +294,6 @@ void kiln_run_drop_bad_units(kiln_run *r);
 bool kiln_run_is_beside(const kiln_run *r, const kiln_home *h);
 /* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-/* Checks that --scratch-dir and --shared-dir are folders that exist, because a mistyped name would be made and filled.
- * KILN_E_USAGE. */
-kiln_status kiln_scratch_check(kiln_error *err) KILN_MUST_CHECK;
-/* Gives the path of the manifest as the user named it: the worker may read a copy of it. Borrowed. KILN_E_BUG. */
-kiln_status kiln_worker_place(const kiln_worker *w, const char **path, kiln_error *err) KILN_MUST_CHECK;
-/* Removes all scratch folders of this stage: of runs on one host and of plans. */
-void kiln_run_drop_scratch(kiln_run *r);
-/* Removes what a plan of `stage` has made for its tasks. While the manifest's lock is held. */
-void kiln_scratch_drop_shared(const char *manifest, const char *stage);
-/* Makes the names in this run's folder last: a claim follows that sends tasks there. KILN_E_IO. */
-kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-/* Removes the folder of this run if it is empty, because the run failed early. */
-void kiln_run_tidy_scratch(kiln_run *r);
 /* Stores the KILN_KEYED options that were given; with --reset, drops all stored ones first. Inside a transaction. */
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Returns the status with which a run ends that failed with st. It turns KILN_E_USAGE into KILN_E_INPUT if the sentence names only

@@ -64,9 +64,9 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     kiln_run_units_drop(r); /* of a stage that failed between two lists */
     end_workers(r, st);
-    kiln_ram_judge(r);
+    kiln_ram_judge(&r->ram);
     kiln_round_drop_part(r);
-    if (!r->round.frozen) kiln_run_tidy_scratch(r);
+    if (!r->round.frozen) kiln_scratch_folder_tidy(kiln_run_scratch_folder(r));
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
@@ -137,7 +137,7 @@ static kiln_status check_engine_options(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
     KILN_TRY(kiln_selection_read(r, err));
     KILN_TRY(kiln_round_read(r, err));
-    KILN_TRY(kiln_scratch_check(err));
+    KILN_TRY(kiln_scratch_check(&kiln_engine_values, err));
     if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
         return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
     return KILN_OK;
@@ -159,7 +159,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
         kiln_interrupt_watch(after_signal());
-        kiln_ram_look(r, true);
+        kiln_run_look_at_ram(r);
     }
     if (r->program->watches) kiln_interrupt_watch(after_signal());
     KILN_TRY(open_manifest(r, err));

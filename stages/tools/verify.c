@@ -6,7 +6,7 @@
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/memory/ram.h"
+#include "stages/engine/memory/ram_free.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -51,7 +51,7 @@ static void bakes_share_a_folder(void **state)
     }
     assert_string_not_equal(paths[0], paths[1]);
     assert_true(kiln_is_dir(paths[0])); /* the second has not taken it for one of its own */
-    kiln_run_drop_scratch(&runs[1]);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&runs[1]));
     assert_false(kiln_is_dir(paths[1]));
     assert_true(kiln_is_dir(paths[0]));
 
@@ -63,7 +63,7 @@ static void bakes_share_a_folder(void **state)
     runs[0].manifest = open_manifest(link, KILN_OPEN_WRITE);
     OK(kiln_run_scratch(&runs[0], key, again, &err));
     assert_string_equal(paths[0], again);
-    kiln_run_drop_scratch(&runs[0]);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&runs[0]));
     assert_false(kiln_is_dir(paths[0]));
     for (int i = 0; i < 2; i++) kiln_manifest_close(runs[i].manifest);
     kiln_engine_values.scratch_dir = NULL;
@@ -90,7 +90,7 @@ static void a_plan_shares_its_folder(void **state)
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_PLAN);
     OK(kiln_run_scratch(&r, key, path, &err));
     assert_true(kiln_is_dir(path) && !strncmp(path, beside, strlen(beside)));
-    OK(kiln_run_sync_scratch(&r, &err));
+    OK(kiln_scratch_folder_sync(kiln_run_scratch_folder(&r), &err));
 
     o->plan = false;
     o->part = "parts";
@@ -112,7 +112,7 @@ static void a_plan_shares_its_folder(void **state)
     o->no_compute = false;
     o->gather = NULL;
     r.round.mode = KILN_ROUND_NONE;
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_false(kiln_is_dir(path) || kiln_is_dir(shared_path));
     o->scratch_dir = o->shared_dir = NULL;
     kiln_manifest_close(r.manifest);
@@ -136,7 +136,7 @@ static void room_is_asked_for_again(void **state)
     }
     put_file(path, "rows", 4 * GIB); /* what it holds is */
     OK(kiln_run_scratch_room(&r, need, &err));
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     kiln_manifest_close(r.manifest);
 }
 
@@ -153,7 +153,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(mkdir(kept, 0777), 0);
     snprintf(link, sizeof link, "%s/a/manifest.db.scratch", (char *)*state);
     assert_int_equal(symlink(outside, link), 0);
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_true(kiln_is_dir(kept));
     assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
     assert_says(&err, "is a link");
@@ -166,7 +166,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink(outside, path), 0);
     assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_true(kiln_is_dir(kept));
     kiln_manifest_close(r.manifest);
 }

@@ -95,7 +95,10 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
 }
 
 /* What the plan has made for its tasks goes, too. */
-static void drop_shared(const char *path, const kiln_claim *claim) { kiln_scratch_drop_shared(path, claim->stage); }
+static void drop_shared(const char *path, const kiln_claim *claim)
+{
+    kiln_scratch_drop_shared(&kiln_engine_values, path, claim->stage);
+}
 
 /* Without --plan that is all that the run does: it is cut. */
 static kiln_status break_claim(kiln_run *r, const char *path, kiln_error *err)
@@ -347,6 +350,21 @@ void kiln_run_shares_nothing(kiln_run *r, bool on) { r->round.shares_nothing = o
 bool kiln_run_is_round(const kiln_run *r) { return r->round.mode != KILN_ROUND_NONE; }
 bool kiln_run_begins_rounds(const kiln_run *r) { return r->round.mode == KILN_ROUND_PLAN && !r->round.has_claim; }
 
+kiln_scratch_use kiln_run_scratch_use(const kiln_run *r)
+{
+    switch (r->round.mode) {
+    case KILN_ROUND_NONE:
+        return KILN_SCRATCH_OWN;
+    case KILN_ROUND_PLAN:
+        return r->round.frozen ? KILN_SCRATCH_READ : KILN_SCRATCH_PLAN;
+    case KILN_ROUND_PART:
+        return KILN_SCRATCH_READ;
+    case KILN_ROUND_GATHER:
+        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
+    }
+    return KILN_SCRATCH_READ;
+}
+
 uint32_t kiln_run_tasks(const kiln_run *r)
 {
     const kiln_round *round = &r->round;
@@ -482,7 +500,7 @@ static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *e
     KILN_GO(note_due(j, &c, err));
     KILN_GO(note_decisions(round, &c, err));
     c.plan = plan_key(j->run, j->units, n, what, &c);
-    KILN_GO(kiln_run_sync_scratch(j->run, err));
+    KILN_GO(kiln_scratch_folder_sync(kiln_run_scratch_folder(j->run), err));
     KILN_GO(publish(
         j->run,
         err)); /* first: parts read it when they see the claim, and refuse a log, which a plan that is killed now would leave */

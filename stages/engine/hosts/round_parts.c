@@ -240,7 +240,7 @@ static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kil
     kiln_part_report report;
     kiln_error why = {0};
     bool made_failed = false;
-    kiln_status st = kiln_ram_need_gather(r, kiln_part_ram(own), name, &why);
+    kiln_status st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(own), name, &why);
     if (st == KILN_OK) st = kiln_part_gather(r->round.part, own, NULL, 0, &report, &made_failed, &why);
     if (st == KILN_OK) (void)drop_done(j, own);
     if (st == KILN_OK || (!made_failed && (blames_part(st) || st == KILN_E_CAP))) return KILN_OK;
@@ -365,7 +365,7 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     bool own = false, unreadable;
     kiln_error why = {0};
     kiln_status st = open_part(r, folder, name, &p, &unreadable, &why);
-    if (st == KILN_OK) st = kiln_ram_need_gather(r, kiln_part_ram(p), name, &why);
+    if (st == KILN_OK) st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
     if (st == KILN_OK) kiln_part_use_room(p, room);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);

@@ -8,8 +8,7 @@
  *
  * Threads take memory: a compressor, a stack, and what a unit needs for each. All threads of a run together take at most a quarter
  * of the cap. If a unit has no room beside them, the number of threads is lowered, down to one, before the cap is refused. The
- * least
- * --ram that a refusal names is for one worker with one thread, and covers later units that the stage has announced
+ * least --ram that a refusal names is for one worker with one thread, and covers later units that the stage has announced
  * (kiln_run_foresee_ram).
  *
  * Results. If there is room, a worker computes its next unit while the result of the last one waits for its transaction: two units
@@ -24,7 +23,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/memory/ram_use.h"
 
 #include <stdio.h>
 
@@ -47,11 +47,11 @@ enum {
 };
 static const double FREE_SHARE = 0.95; /* of what is free; the cap is never larger */
 
-uint64_t kiln_ram_cap(kiln_run *r)
+uint64_t kiln_ram_cap(kiln_ram_use *u)
 {
-    if (r->ram.cap) return r->ram.cap;
-    const uint64_t free_bytes = kiln_ram_free_by("", &r->ram.bound);
-    r->ram.free = kiln_max_u64(free_bytes, 1);
+    if (u->cap) return u->cap;
+    const uint64_t free_bytes = kiln_ram_free_by("", &u->bound);
+    u->free = kiln_max_u64(free_bytes, 1);
     uint64_t cap = kiln_size_resolve(kiln_common_values.ram, free_bytes);
     if (free_bytes != UINT64_MAX && (double)cap > FREE_SHARE * (double)free_bytes) {
         char wanted[32], got[32];
@@ -60,47 +60,49 @@ uint64_t kiln_ram_cap(kiln_run *r)
         kiln_chat("--ram is %s instead of %s, that much is free", kiln_size_text(cap, got), kiln_size_text(wanted_bytes, wanted));
     }
     kiln_memory_tidy(cap);
-    return r->ram.cap = kiln_max_u64(cap, 1);
+    return u->cap = kiln_max_u64(cap, 1);
 }
 
 static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_values.threads); }
 
-static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + (uint64_t)THREAD_BYTES * threads; }
+uint64_t kiln_ram_of_threads(unsigned threads) { return (uint64_t)THREAD_BYTES * threads; }
+
+static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + kiln_ram_of_threads(threads); }
 
 uint64_t kiln_deferred_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
 /* The first plan decides what the parent may come to; later ones follow it as long as that is enough, because a cap that the first
  * one named must do for them too. */
-static uint64_t parent_bytes(kiln_run *r)
+static uint64_t parent_bytes(kiln_ram_use *u)
 {
-    if (!r->ram.parent) {
+    if (!u->parent) {
         kiln_memory_trim(); /* what reading the input has left free, which is more or less by chance */
-        r->ram.before = kiln_ram_mapped_most();
+        u->before = kiln_ram_mapped_most();
     }
-    const uint64_t now = kiln_ram_mapped() + kiln_manifest_cache_left(r->manifest);
-    if (!r->ram.parent) r->ram.parent = kiln_max_u64(PARENT_BYTES, now + PARENT_GROWS) + r->ram.announced;
-    return kiln_max_u64(r->ram.parent, now + LATER_GROWS) + r->ram.results + r->ram.shared + r->ram.ahead + r->ram.beside;
+    const uint64_t now = kiln_ram_mapped() + u->cache_left;
+    if (!u->parent) u->parent = kiln_max_u64(PARENT_BYTES, now + PARENT_GROWS) + u->announced;
+    return kiln_max_u64(u->parent, now + LATER_GROWS) + u->results + u->shared + u->ahead + u->beside;
 }
 
-void kiln_run_foresee_parent(kiln_run *r, uint64_t bytes)
+void kiln_ram_foresee_parent(kiln_ram_use *u, uint64_t bytes)
 {
-    if (r->ram.parent)
-        r->ram.parent += bytes;
+    if (u->parent)
+        u->parent += bytes;
     else
-        r->ram.announced += bytes;
+        u->announced += bytes;
 }
 
 static uint64_t result_bytes(uint32_t n_outputs) { return RESULT_BYTES + OUTPUT_BYTES * (n_outputs ? n_outputs : CHUNK_OUTPUTS); }
 static uint64_t listed_bytes(uint32_t n_outputs) { return n_outputs ? LISTED_BYTES : COMMIT_BYTES; }
 
-void kiln_ram_results(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t n_due)
+void kiln_ram_results(kiln_ram_use *u, const kiln_unit *units, uint64_t n, uint64_t n_due)
 {
     uint64_t result = 0, listed = 0; /* of the unit that takes most */
     for (uint64_t i = 0; i < n; i++) {
         result = kiln_max_u64(result, result_bytes(units[i].n_outputs));
         listed = kiln_max_u64(listed, listed_bytes(units[i].n_outputs));
     }
-    r->ram.results = listed * n + result * n_due;
+    u->results = listed * n + result * n_due;
 }
 
 /* Returns the largest number of threads that a run may have under this cap. */
@@ -120,9 +122,9 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n, unsigned thr
 }
 
 /* Leaves room for the parent's growth until the list is planned, so that a unit of exactly this size fits. */
-uint64_t kiln_run_unit_ram(kiln_run *r)
+uint64_t kiln_ram_unit_most(kiln_ram_use *u)
 {
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r) + PLAN_GROWS;
+    const uint64_t cap = kiln_ram_cap(u), parent = parent_bytes(u) + PLAN_GROWS;
     return share_of(cap, parent, 1, threads_most(cap, parent));
 }
 
@@ -133,30 +135,15 @@ uint64_t kiln_small_list_ram(uint64_t n, uint32_t n_outputs, size_t payload_byte
     return (sizeof(kiln_unit) + payload_bytes + listed_bytes(n_outputs) + result_bytes(n_outputs)) * n;
 }
 
-void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
+void kiln_ram_foresee(kiln_ram_use *u, uint64_t unit_ram, uint64_t n_units)
 {
-    r->ram.foreseen = kiln_max_u64(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
+    u->foreseen = kiln_max_u64(u->foreseen, unit_ram + kiln_list_ram(n_units));
 }
-
-void kiln_run_foresee_no_more(kiln_run *r) { r->ram.foreseen = 0; }
 
 /* Counts the blob as it is stored and a shuffled copy. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
 uint64_t kiln_shared_payload_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
-
-/* A worker's --ram is the whole cap in bytes, which its parent resolved. With a single thread the unit could also have the memory
- * of the other threads. */
-kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what, kiln_error *err)
-{
-    char needs[32], has[32];
-    const uint64_t share = kiln_worker_ram(w) + (uint64_t)THREAD_BYTES * (kiln_worker_threads(w) - 1);
-    const uint64_t all = kiln_max_u64(bytes, after);
-    if (all <= share) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
-                     kiln_size_text(all, needs), kiln_size_text(share, has),
-                     (unsigned long long)((kiln_common_values.ram.bytes + all - share) / MIB + 2));
-}
 
 /* Returns what a unit takes in a worker with so many threads. */
 static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
@@ -167,83 +154,81 @@ static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
 
 /* Writes the end of a refusal: the least --ram that works; or, if less than that is free, what limits it and what can be done. */
 enum { ADVICE = 256 };
-static const char *advise(const kiln_run *r, uint64_t all, char out[ADVICE])
+static const char *advise(const kiln_ram_use *u, uint64_t all, char out[ADVICE])
 {
     char leaves[32], needed[32];
-    const uint64_t mib = kiln_max_u64(all, r->ram.before) / MIB + 2; /* the parent may be a little larger the next time */
-    if (r->ram.free == 0 || r->ram.free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)r->ram.free)
+    const uint64_t mib = kiln_max_u64(all, u->before) / MIB + 2; /* the parent may be a little larger the next time */
+    if (u->free == 0 || u->free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)u->free)
         (void)snprintf(out, ADVICE, "the least that works is --ram %lluM", (unsigned long long)mib);
     else
-        (void)snprintf(out, ADVICE, "no --ram helps, for %s leaves %s where %s are needed: %s", r->ram.bound.what,
-                       kiln_size_text(r->ram.free, leaves),
-                       kiln_size_text((uint64_t)((double)(mib * MIB) / FREE_SHARE) + MIB, needed), r->ram.bound.advice);
+        (void)snprintf(out, ADVICE, "no --ram helps, for %s leaves %s where %s are needed: %s", u->bound.what,
+                       kiln_size_text(u->free, leaves), kiln_size_text((uint64_t)((double)(mib * MIB) / FREE_SHARE) + MIB, needed),
+                       u->bound.advice);
     return out;
 }
 
 /* Workers are not counted, because they may not be needed at all. */
-kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
+kiln_status kiln_ram_need_list(kiln_ram_use *u, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(r);
-    kiln_ram_results(r, units, n, n);
-    const uint64_t parent = parent_bytes(r);
+    const uint64_t cap = kiln_ram_cap(u);
+    kiln_ram_results(u, units, n, n);
+    const uint64_t parent = parent_bytes(u);
     uint64_t largest = 0; /* of all units, because any may be due: the cap that is named has room for it */
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
-    largest = kiln_max_u64(largest, r->ram.foreseen);
-    if (kiln_max_u64(parent, r->ram.before) <= cap) {
-        r->ram.predicted = kiln_max_u64(r->ram.predicted, kiln_max_u64(parent, r->ram.before));
+    largest = kiln_max_u64(largest, u->foreseen);
+    if (kiln_max_u64(parent, u->before) <= cap) {
+        u->predicted = kiln_max_u64(u->predicted, kiln_max_u64(parent, u->before));
         return KILN_OK;
     }
     if (parent <= cap)
         return kiln_fail(err, KILN_E_CAP, "reading the input took %s of host memory, but --ram allows %s; %s",
-                         kiln_size_text(r->ram.before, needs), kiln_size_text(cap, allowed),
-                         advise(r, parent + worker_bytes(1) + largest, advice));
+                         kiln_size_text(u->before, needs), kiln_size_text(cap, allowed),
+                         advise(u, parent + worker_bytes(1) + largest, advice));
     return kiln_fail(err, KILN_E_CAP,
                      "%s: the parent process alone needs %s of host memory to list %llu unit%s, but --ram allows %s; %s", what,
                      kiln_size_text(parent, needs), (unsigned long long)n, n == 1 ? "" : "s", kiln_size_text(cap, allowed),
-                     advise(r, parent + worker_bytes(1) + largest, advice));
+                     advise(u, parent + worker_bytes(1) + largest, advice));
 }
 
-bool kiln_ram_has_room_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
+bool kiln_ram_has_room_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t n)
 {
     uint64_t largest = 0;
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, unit_bytes(&units[i], 1));
-    return share_of(kiln_ram_cap(r), parent_bytes(r) + kiln_list_ram(n), 1, 1) >= largest;
+    return share_of(kiln_ram_cap(u), parent_bytes(u) + kiln_list_ram(n), 1, 1) >= largest;
 }
 
-bool kiln_run_parent_fits(kiln_run *r) { return parent_bytes(r) <= kiln_ram_cap(r); }
+bool kiln_ram_parent_fits(kiln_ram_use *u) { return parent_bytes(u) <= kiln_ram_cap(u); }
 
-kiln_status kiln_run_need_parent(kiln_run *r, const char *what, kiln_error *err)
+kiln_status kiln_ram_need_parent(kiln_ram_use *u, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
+    const uint64_t cap = kiln_ram_cap(u), parent = parent_bytes(u);
     if (parent <= cap) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "the parent process alone needs %s of host memory for %s, but --ram allows %s; %s",
                      kiln_size_text(parent, needs), what, kiln_size_text(cap, allowed),
-                     advise(r, parent + worker_bytes(1) + r->ram.foreseen, advice));
+                     advise(u, parent + worker_bytes(1) + u->foreseen, advice));
 }
 
-kiln_status kiln_ram_need_gather(kiln_run *r, uint64_t bytes, const char *what, kiln_error *err)
+kiln_status kiln_ram_need_gather(kiln_ram_use *u, uint64_t bytes, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(r);
-    if (!r->ram.gatherer) r->ram.gatherer = parent_bytes(r); /* what a part leaves in the heap is the next one's */
-    const uint64_t parent = r->ram.gatherer, all = parent + bytes + KILN_BULK_RAM;
+    const uint64_t cap = kiln_ram_cap(u);
+    if (!u->gatherer) u->gatherer = parent_bytes(u); /* what a part leaves in the heap is the next one's */
+    const uint64_t parent = u->gatherer, all = parent + bytes + KILN_BULK_RAM;
     if (all <= cap) {
-        r->ram.predicted = kiln_max_u64(r->ram.predicted, all);
+        u->predicted = kiln_max_u64(u->predicted, all);
         return KILN_OK;
     }
     return kiln_fail(err, KILN_E_CAP, "gathering '%s' needs %s of host memory, but --ram allows %s; %s", what,
                      kiln_size_text(all, needs), kiln_size_text(cap, allowed),
-                     advise(r, kiln_max_u64(all, parent + worker_bytes(1) + r->ram.foreseen), advice));
+                     advise(u, kiln_max_u64(all, parent + worker_bytes(1) + u->foreseen), advice));
 }
 
-/* A list that is to be planned. */
+/* What a list comes to, for its plan. */
 typedef struct {
+    const kiln_ram_list *of;
     uint64_t cap, parent;
-    const kiln_unit *units;
-    const uint64_t *due;
-    uint64_t n_due;
     uint64_t cache; /* the largest ram_cache */
     bool is_stored; /* there are results that go into the manifest */
 } list;
@@ -251,9 +236,9 @@ typedef struct {
 /* Returns the largest unit of the list. */
 static const kiln_unit *largest_of(const list *l, unsigned threads)
 {
-    const kiln_unit *big = &l->units[l->due[0]];
-    for (uint64_t i = 1; i < l->n_due; i++)
-        if (unit_bytes(&l->units[l->due[i]], threads) > unit_bytes(big, threads)) big = &l->units[l->due[i]];
+    const kiln_unit *big = &l->of->units[l->of->due[0]];
+    for (uint64_t i = 1; i < l->of->n_due; i++)
+        if (unit_bytes(&l->of->units[l->of->due[i]], threads) > unit_bytes(big, threads)) big = &l->of->units[l->of->due[i]];
     return big;
 }
 
@@ -291,7 +276,7 @@ static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned thr
 }
 
 /* Says whether workers that do not wait for transactions gain anything. */
-static bool is_batch_wanted(const list *l, unsigned n) { return l->is_stored && l->n_due > n; }
+static bool is_batch_wanted(const list *l, unsigned n) { return l->is_stored && l->of->n_due > n; }
 
 /* Plans so that results wait in a batch, which is written directly, while their workers go on with one unit at a time. */
 static bool plan_batch(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
@@ -326,11 +311,11 @@ static bool is_worth_it(const kiln_ram_plan *p, const kiln_ram_plan *tight)
 }
 
 /* Finds the largest number of workers that have room with at least half of their threads. A single worker may have any number. */
-static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
+static bool find_plan(kiln_ram_plan *p, const list *l)
 {
     const unsigned all = threads_most(l->cap, l->parent);
     kiln_ram_plan tight = {.cap = p->cap};
-    for (unsigned n = n_wanted; n > 0 && 4 * n >= 3 * tight.n_workers; n--) {
+    for (unsigned n = l->of->n_wanted; n > 0 && 4 * n >= 3 * tight.n_workers; n--) {
         const unsigned full = (unsigned)kiln_div_up(all, n), few = n > 1 ? (full + 1) / 2 : 1;
         for (unsigned threads = full; threads >= few; threads--) {
             const uint64_t need = unit_bytes(largest_of(l, threads), threads);
@@ -347,58 +332,51 @@ static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
     return tight.n_workers > 0;
 }
 
-static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
+static kiln_status refuse(const kiln_ram_use *u, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory in addition to the processes themselves, but --ram allows %s in all; %s", name,
-                     kiln_size_text(unit, needs), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, parent + worker_bytes(1) + kiln_max_u64(unit, r->ram.foreseen), advice));
+                     kiln_size_text(unit, needs), kiln_size_text(u->cap, allowed),
+                     advise(u, parent + worker_bytes(1) + kiln_max_u64(unit, u->foreseen), advice));
 }
 
 /* The same for a list. If its units plan others, the cap that is named has room for those, too; else it would be refused later. */
-static kiln_status refuse_list(const kiln_run *r, const list *l, kiln_error *err)
+static kiln_status refuse_list(const kiln_ram_use *u, const list *l, kiln_error *err)
 {
     char needs[32], allowed[32], then[32], advice[ADVICE];
     const kiln_unit *big = largest_of(l, 1);
     const uint64_t unit = unit_bytes(big, 1);
     uint64_t after = 0;
-    for (uint64_t i = 0; i < l->n_due; i++) after = kiln_max_u64(after, l->units[l->due[i]].ram_after);
-    if (after <= unit) return refuse(r, l->parent, unit, big->name, err);
+    for (uint64_t i = 0; i < l->of->n_due; i++) after = kiln_max_u64(after, l->of->units[l->of->due[i]].ram_after);
+    if (after <= unit) return refuse(u, l->parent, unit, big->name, err);
     return kiln_fail(
         err, KILN_E_CAP,
         "'%s' needs %s of host memory, and later units need up to %s, in addition to the processes themselves, but --ram "
         "allows %s in all; %s",
-        big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
-        advise(r, l->parent + worker_bytes(1) + kiln_max_u64(after, r->ram.foreseen), advice));
+        big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(u->cap, allowed),
+        advise(u, l->parent + worker_bytes(1) + kiln_max_u64(after, u->foreseen), advice));
 }
 
-kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
+kiln_status kiln_ram_need_unit(kiln_ram_use *u, uint64_t unit_ram, const char *what, kiln_error *err)
 {
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
-    kiln_run_foresee_ram(r, unit_ram, 0);
-    return share_of(cap, parent, 1, 1) < unit_ram ? refuse(r, parent, unit_ram, what, err) : KILN_OK;
+    const uint64_t cap = kiln_ram_cap(u), parent = parent_bytes(u);
+    kiln_ram_foresee(u, unit_ram, 0);
+    return share_of(cap, parent, 1, 1) < unit_ram ? refuse(u, parent, unit_ram, what, err) : KILN_OK;
 }
 
-kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
-                               kiln_ram_plan *out, kiln_error *err)
+kiln_status kiln_ram_plan_make(kiln_ram_use *u, const kiln_ram_list *of, kiln_ram_plan *out, kiln_error *err)
 {
-    list l = {.cap = kiln_ram_cap(r), .parent = parent_bytes(r), .units = units, .due = due, .n_due = n_due};
-    for (uint64_t i = 0; i < n_due; i++) {
-        l.cache = kiln_max_u64(l.cache, units[due[i]].ram_cache);
-        l.is_stored |= !units[due[i]].volatile_result;
+    list l = {.of = of, .cap = kiln_ram_cap(u), .parent = parent_bytes(u) + of->resting};
+    for (uint64_t i = 0; i < of->n_due; i++) {
+        l.cache = kiln_max_u64(l.cache, of->units[of->due[i]].ram_cache);
+        l.is_stored |= !of->units[of->due[i]].volatile_result;
     }
     *out = (kiln_ram_plan){.cap = l.cap};
-    const uint64_t resting = kiln_rest_fit(r, n_wanted, l.cap);
-    l.parent += resting;
-    if (!find_plan(out, &l, n_wanted)) {
-        l.parent -= resting;
-        kiln_rest_stop(); /* the list comes first */
-        if (!find_plan(out, &l, n_wanted)) return refuse_list(r, &l, err);
-    }
+    if (!find_plan(out, &l)) return refuse_list(u, &l, err);
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
-    r->ram.predicted = kiln_max_u64(r->ram.predicted, out->predicted);
-    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %s", out->n_workers, KILN_COUNT(n_wanted, "worker"));
+    u->predicted = kiln_max_u64(u->predicted, out->predicted);
+    if (out->n_workers < of->n_wanted) kiln_chat("--ram has room for %u of %s", out->n_workers, KILN_COUNT(of->n_wanted, "worker"));
     if (out->n_threads < all_threads())
         kiln_chat("--ram has room for %u of %s", out->n_threads, KILN_COUNT(all_threads(), "thread"));
     return KILN_OK;

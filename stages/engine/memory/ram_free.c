@@ -4,7 +4,7 @@
  * Pages of files in a cgroup count as free, because the kernel drops them when memory is needed. Inside a container the path in
  * /proc/self/cgroup may not exist under the mount. Then the folders above it are tried, and at last the mount itself, which is the
  * container's own group. */
-#include "stages/engine/memory/ram.h"
+#include "stages/engine/memory/ram_free.h"
 
 #include "base/file.h"
 #include "base/minmax.h"

@@ -3,11 +3,12 @@
  * A memfd is found through the descriptors of the processes. The parent counts those by itself that it has mapped and closed.
  * Mapped memfds also show as RssShmem, so the larger of the two sums is taken. The CUDA runtime's share is subtracted: each worker
  * on a GPU reports what it had right after its context was made. */
-#include "stages/engine/memory/ram.h"
+#include "stages/engine/memory/ram_use.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/minmax.h"
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/devices/containment.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -81,43 +82,37 @@ uint64_t kiln_ram_mapped_most(void)
     return most > m.file ? most - m.file : 0;
 }
 
-void kiln_ram_look(kiln_run *r, bool now)
+bool kiln_ram_look_is_due(const kiln_ram_use *u)
+{
+    return kiln_now_ns() - u->last_ns >= kiln_max_u64(LOOK_NS, LOOK_PART * u->look_ns);
+}
+
+void kiln_ram_look(kiln_ram_use *u, const kiln_ram_process *processes, unsigned n)
 {
     const uint64_t ns = kiln_now_ns();
-    if (!now && ns - r->ram.last_ns < kiln_max_u64(LOOK_NS, LOOK_PART * r->ram.look_ns)) return;
     mapped all = {0};
-    memfds shared = {.bytes = r->ram.held};
+    memfds shared = {.bytes = u->held};
     uint64_t cuda = 0;
-    (void)kiln_ram_cap(r);
+    (void)kiln_ram_cap(u);
     read_status("self", &all);
     find_memfds("self", &shared);
-    const kiln_worker_process *resting[KILN_SLOTS_MAX];
-    const unsigned n_resting = kiln_rest_processes(resting);
-    unsigned n_slots = 0;
-    const kiln_worker_process *w;
-    for (unsigned i = 0; (w = kiln_run_slot(r, i)) || i - n_slots < n_resting; i++) {
-        if (w)
-            n_slots = i + 1;
-        else
-            w = resting[i - n_slots];
+    for (unsigned i = 0; i < n; i++) {
         char process[16];
-        if (w->pid <= 0 || (!w->ready && w->device->kind == KILN_DEVICE_CUDA)) continue; /* CUDA's share is not known yet */
-        (void)snprintf(process, sizeof process, "%d", (int)w->pid);
+        (void)snprintf(process, sizeof process, "%d", (int)processes[i].pid);
         read_status(process, &all);
         find_memfds(process, &shared);
-        cuda += w->use.ram_cuda;
-        if (w->use.ram_cuda > r->ram.cuda) r->ram.cuda = w->use.ram_cuda;
+        cuda += processes[i].cuda;
+        u->cuda = kiln_max_u64(u->cuda, processes[i].cuda);
     }
     const uint64_t sum = all.anon + (all.shared > shared.bytes ? all.shared : shared.bytes);
     const uint64_t ours = sum > cuda ? sum - cuda : 0;
-    if (ours > r->ram.peak) r->ram.peak = ours;
-    r->ram.last_ns = ns;
-    r->ram.look_ns = kiln_now_ns() - ns;
+    if (ours > u->peak) u->peak = ours;
+    u->last_ns = ns;
+    u->look_ns = kiln_now_ns() - ns;
 }
 
-int kiln_ram_report(const kiln_run *r, json_t *summary)
+int kiln_ram_report(const kiln_ram_use *u, json_t *summary)
 {
-    const kiln_ram_use *u = &r->ram;
     if (json_object_set_new(summary, "ram_cap_bytes", json_integer((json_int_t)u->cap)) != 0) return -1;
     if (json_object_set_new(summary, "ram_predicted_bytes", json_integer((json_int_t)u->predicted)) != 0) return -1;
     if (json_object_set_new(summary, "ram_peak_bytes", json_integer((json_int_t)u->peak)) != 0) return -1;
@@ -125,11 +120,11 @@ int kiln_ram_report(const kiln_run *r, json_t *summary)
     return json_object_set_new(summary, "ram_cuda_bytes", json_integer((json_int_t)u->cuda));
 }
 
-void kiln_ram_judge(const kiln_run *r)
+void kiln_ram_judge(const kiln_ram_use *u)
 {
     char peak[32], cap[32], predicted[32];
-    if (r->ram.predicted == 0) return; /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
-    if (r->ram.cap == 0 || r->ram.peak <= r->ram.cap) return;
+    if (u->predicted == 0) return; /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
+    if (u->cap == 0 || u->peak <= u->cap) return;
     kiln_warn("%s of host memory were taken where --ram allows %s and %s were predicted; the result is right, but report this",
-              kiln_size_text(r->ram.peak, peak), kiln_size_text(r->ram.cap, cap), kiln_size_text(r->ram.predicted, predicted));
+              kiln_size_text(u->peak, peak), kiln_size_text(u->cap, cap), kiln_size_text(u->predicted, predicted));
 }

@@ -8,8 +8,9 @@
  *
  * What --plan makes for tasks must be where all hosts see it, and --scratch-dir may be a disk of one host: it lies beside the
  * manifest, or below --shared-dir in a folder named likewise. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/memory/scratch.h"
 
+#include "base/file.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -37,22 +38,7 @@ static void remove_tree(const char *path)
         kiln_warn("the scratch folder '%s' could not be removed: %s", path, strerror(errno));
 }
 
-static bool is_round(void) { return kiln_engine_values.plan || kiln_engine_values.part || kiln_engine_values.gather; }
-
-kiln_scratch_use kiln_run_scratch_use(const kiln_run *r)
-{
-    switch (r->round.mode) {
-    case KILN_ROUND_NONE:
-        return KILN_SCRATCH_OWN;
-    case KILN_ROUND_PLAN:
-        return r->round.frozen ? KILN_SCRATCH_READ : KILN_SCRATCH_PLAN;
-    case KILN_ROUND_PART:
-        return KILN_SCRATCH_READ;
-    case KILN_ROUND_GATHER:
-        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
-    }
-    return KILN_SCRATCH_READ;
-}
+static bool is_round(const kiln_engine_options *o) { return o->plan || o->part || o->gather; }
 
 static kiln_status fail_long(const char *manifest, kiln_error *err)
 {
@@ -67,10 +53,10 @@ static kiln_status check_dir(const char *option, const char *dir, kiln_error *er
                      dir);
 }
 
-kiln_status kiln_scratch_check(kiln_error *err)
+kiln_status kiln_scratch_check(const kiln_engine_options *o, kiln_error *err)
 {
-    KILN_TRY(check_dir("shared-dir", kiln_engine_values.shared_dir, err));
-    return check_dir("scratch-dir", kiln_engine_values.scratch_dir, err);
+    KILN_TRY(check_dir("shared-dir", o->shared_dir, err));
+    return check_dir("scratch-dir", o->scratch_dir, err);
 }
 
 /* Names the bake's folder below a folder that bakes may share. */
@@ -94,11 +80,11 @@ static kiln_status root_of(const char *manifest, const char *dir, char *out, kil
     return KILN_OK;
 }
 
-static const char *chosen_dir(void) { return is_round() ? kiln_engine_values.shared_dir : kiln_engine_values.scratch_dir; }
+static const char *chosen_dir(const kiln_engine_options *o) { return is_round(o) ? o->shared_dir : o->scratch_dir; }
 
-static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
+static kiln_status scratch_root(const kiln_scratch_folder *s, char *out, kiln_error *err)
 {
-    return root_of(kiln_manifest_path(m), chosen_dir(), out, err);
+    return root_of(s->manifest, chosen_dir(s->options), out, err);
 }
 
 static void folder_name(const char *stage, kiln_hash key, char out[96])
@@ -144,9 +130,9 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
 
 /* Refuses links inside the folder that holds `root`, the first root_length bytes of `path`. That folder is the user's; its content
  * may be somebody else's. */
-static kiln_status refuse_links(const char *path, size_t root_length, kiln_error *err)
+static kiln_status refuse_links(const kiln_engine_options *o, const char *path, size_t root_length, kiln_error *err)
 {
-    const char *option = is_round() ? "--shared-dir" : "--scratch-dir";
+    const char *option = is_round(o) ? "--shared-dir" : "--scratch-dir";
     char folder[KILN_PATH_MAX], again[KILN_PATH_MAX];
     size_t n = root_length;
     while (n > 0 && path[n - 1] != '/') n--;
@@ -155,35 +141,35 @@ static kiln_status refuse_links(const char *path, size_t root_length, kiln_error
     return kiln_path_inside(again, sizeof again, folder, path + n, option, err);
 }
 
-kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err)
+kiln_status kiln_scratch_folder_room(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err)
 {
     struct statvfs fs;
     uint64_t held;
     char needed[32], held_text[32], free_text[32];
-    KILN_TRY(held_bytes(r->scratch, &held, err));
-    if (statvfs(r->scratch, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", r->scratch, strerror(errno));
+    KILN_TRY(held_bytes(s->path, &held, err));
+    if (statvfs(s->path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", s->path, strerror(errno));
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need_bytes <= held || need_bytes - held <= free_bytes) return KILN_OK;
     return kiln_fail(
         err, KILN_E_IO, "scratch needs %s below '%s', which holds %s, and %s are free; make room, name another folder with %s",
-        kiln_size_text(need_bytes, needed), r->scratch, kiln_size_text(held, held_text), kiln_size_text(free_bytes, free_text),
-        is_round() ? "--shared-dir" : "--scratch-dir, or give more memory with --ram");
+        kiln_size_text(need_bytes, needed), s->path, kiln_size_text(held, held_text), kiln_size_text(free_bytes, free_text),
+        is_round(s->options) ? "--shared-dir" : "--scratch-dir, or give more memory with --ram");
 }
 
-kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err)
+kiln_status kiln_scratch_folder_make(kiln_scratch_folder *s, kiln_hash key, char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
-    if (!r->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
-    KILN_TRY(scratch_root(r->manifest, root, err));
-    folder_name(r->program->name, key, name);
+    if (!s->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
+    KILN_TRY(scratch_root(s, root, err));
+    folder_name(s->stage, key, name);
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
-    KILN_TRY(refuse_links(path, strlen(root), err));
-    if (kiln_run_scratch_use(r) == KILN_SCRATCH_READ) return KILN_OK;
-    drop_others(r->program->name, root, name);
+    KILN_TRY(refuse_links(s->options, path, strlen(root), err));
+    if (s->use == KILN_SCRATCH_READ) return KILN_OK;
+    drop_others(s->stage, root, name);
     char inside[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(inside, sizeof inside, path, "x", err));
     KILN_TRY(kiln_make_parents(inside, err));
-    memcpy(r->scratch, path, sizeof r->scratch);
+    memcpy(s->path, path, sizeof s->path);
     return KILN_OK;
 }
 
@@ -195,45 +181,43 @@ static void drop_in(const char *manifest, const char *dir, const char *stage)
     (void)rmdir(root); /* empty now, unless another stage has something there */
 }
 
-/* A run and a plan that was given up may have had different folders. No claim stands, or it is this run's. */
-void kiln_run_drop_scratch(kiln_run *r)
-{
-    if (!r->manifest) return;
-    kiln_scratch_drop_shared(kiln_manifest_path(r->manifest), r->program->name);
-    if (kiln_engine_values.scratch_dir) drop_in(kiln_manifest_path(r->manifest), kiln_engine_values.scratch_dir, r->program->name);
-    r->scratch[0] = '\0';
-}
-
-void kiln_scratch_drop_shared(const char *manifest, const char *stage)
+void kiln_scratch_drop_shared(const kiln_engine_options *o, const char *manifest, const char *stage)
 {
     drop_in(manifest, NULL, stage);
-    if (kiln_engine_values.shared_dir) drop_in(manifest, kiln_engine_values.shared_dir, stage);
+    if (o->shared_dir) drop_in(manifest, o->shared_dir, stage);
 }
 
-kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err)
+/* A run and a plan that was given up may have had different folders. No claim stands, or it is this run's. */
+void kiln_scratch_folder_drop(kiln_scratch_folder *s)
+{
+    if (!s->manifest) return;
+    kiln_scratch_drop_shared(s->options, s->manifest, s->stage);
+    if (s->options->scratch_dir) drop_in(s->manifest, s->options->scratch_dir, s->stage);
+    s->path[0] = '\0';
+}
+
+kiln_status kiln_scratch_folder_sync(const kiln_scratch_folder *s, kiln_error *err)
 {
     char root[KILN_PATH_MAX];
-    if (!*r->scratch) return KILN_OK;
-    KILN_TRY(scratch_root(r->manifest, root, err));
-    KILN_TRY(kiln_folder_sync(r->scratch, err));
+    if (!*s->path) return KILN_OK;
+    KILN_TRY(scratch_root(s, root, err));
+    KILN_TRY(kiln_folder_sync(s->path, err));
     KILN_TRY(kiln_folder_sync(root, err));
-    return kiln_engine_values.shared_dir ? kiln_folder_sync(kiln_engine_values.shared_dir, err)
-                                         : KILN_OK; /* else beside the claim */
+    return s->options->shared_dir ? kiln_folder_sync(s->options->shared_dir, err) : KILN_OK; /* else beside the claim */
 }
 
-void kiln_run_tidy_scratch(kiln_run *r)
+void kiln_scratch_folder_tidy(const kiln_scratch_folder *s)
 {
     char root[KILN_PATH_MAX];
-    if (!*r->scratch || scratch_root(r->manifest, root, NULL) != KILN_OK) return;
-    if (rmdir(r->scratch) == 0) (void)rmdir(root); /* either stays when there is something in it */
+    if (!*s->path || scratch_root(s, root, NULL) != KILN_OK) return;
+    if (rmdir(s->path) == 0) (void)rmdir(root); /* either stays when there is something in it */
 }
 
-kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
+kiln_status kiln_scratch_folder_path(const kiln_engine_options *o, const char *manifest, const char *stage, kiln_hash key,
+                                     char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
-    const char *manifest;
-    KILN_TRY(kiln_worker_place(w, &manifest, err));
-    KILN_TRY(root_of(manifest, chosen_dir(), root, err));
+    KILN_TRY(root_of(manifest, chosen_dir(o), root, err));
     folder_name(stage, key, name);
     return kiln_path_join(path, KILN_PATH_MAX, root, name, err);
 }

@@ -1,6 +1,8 @@
 /* Memory that the workers of a run share: memfds. Only the parent keeps descriptors of them; workers open them through /proc. So
  * however the run ends, the memory goes with its last process. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/memory/shared_memory.h"
+
+#include "stages/engine/memory/memfd.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@ void kiln_shared_memory_path(const kiln_shared_memory *m, uint32_t file, char pa
     (void)snprintf(path, 64, "/proc/%lld/fd/%d", (long long)m->pid, m->fds[file]);
 }
 
-static void close_all(kiln_shared_memory *m)
+void kiln_shared_memory_close(kiln_shared_memory *m)
 {
     for (uint32_t i = 0; i < m->n; i++) (void)close(m->fds[i]);
     *m = (kiln_shared_memory){0};
@@ -35,20 +37,11 @@ static kiln_status add_file(kiln_shared_memory *m, kiln_error *err)
                      strerror(errno));
 }
 
-kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, uint32_t n_files, kiln_shared_memory *out, kiln_error *err)
+kiln_status kiln_shared_memory_make(uint64_t bytes, uint32_t n_files, kiln_shared_memory *out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     *out = (kiln_shared_memory){.bytes = bytes, .pid = getpid()};
     while (st == KILN_OK && out->n < n_files) st = add_file(out, err);
-    if (st == KILN_OK)
-        r->ram.shared += bytes;
-    else
-        close_all(out);
+    if (st != KILN_OK) kiln_shared_memory_close(out);
     return st;
-}
-
-void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m)
-{
-    if (m->n > 0) r->ram.shared -= m->bytes;
-    close_all(m);
 }

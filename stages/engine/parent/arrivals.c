@@ -135,7 +135,7 @@ static kiln_status store_begin(kiln_job *j, kiln_error *err)
     s->threaded = j->plan.batch > 0 && start_thread(j);
     if (s->threaded) return KILN_OK;
     (void)store_in_thread(j);
-    kiln_ram_look(j->run, true);
+    kiln_run_look_at_ram(j->run);
     return kiln_job_store_end(j, err);
 }
 
@@ -237,7 +237,7 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     kiln_status st = KILN_OK;
     kiln_arrival a = {.unit = u, .n_bytes = m->bytes, .wall_ns = m->wall_ns};
     kiln_unit_result result = {0};
-    kiln_ram_look(j->run, false); /* finds the memfd by its descriptor; from then on it counts as held */
+    kiln_run_watch_ram(j->run); /* finds the memfd by its descriptor; from then on it counts as held */
     st = take_bytes(memfd, &a, err);
     (void)close(memfd);
     if (st != KILN_OK) return st;

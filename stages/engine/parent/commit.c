@@ -144,7 +144,7 @@ json_t *kiln_run_summary(const kiln_run *r, const char *status)
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
     json_t *rest = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
     if (!head || !rest || add_host(rest) != 0 || add_units(rest, r) != 0 || add_workers(rest, r) != 0 ||
-        kiln_ram_report(r, rest) != 0 || json_object_update_missing(head, r->report) != 0 ||
+        kiln_ram_report(&r->ram, rest) != 0 || json_object_update_missing(head, r->report) != 0 ||
         json_object_update_missing(head, rest) != 0) {
         json_decref(head);
         head = NULL;
@@ -251,7 +251,7 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
     (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
     KILN_TRY(take_roles(r, &before, err));
     KILN_TRY(make(r, r->manifest, context, err));
-    kiln_ram_look(r, true);
+    kiln_run_look_at_ram(r);
     KILN_TRY(take_roles(r, &after, err));
     KILN_TRY(kiln_stage_put(r->manifest, &row, err));
     KILN_TRY(store_used(r, err));
@@ -277,7 +277,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
         return st;
     }
     r->committed = true;
-    kiln_run_drop_scratch(r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(r));
     return KILN_OK;
 }
 
@@ -317,7 +317,8 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     kiln_say("nothing to do, the output is up to date");
-    if (!r->round.frozen) kiln_run_drop_scratch(r); /* of a run that was killed right after its commit */
+    if (!r->round.frozen)
+        kiln_scratch_folder_drop(kiln_run_scratch_folder(r)); /* of a run that was killed right after its commit */
     r->committed = true;
     return KILN_OK;
 }

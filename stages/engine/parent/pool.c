@@ -309,7 +309,7 @@ kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
         KILN_TRY(hear_all(j, beside, err));
         if (beside) KILN_TRY(kiln_job_look_after(beside, err));
         KILN_TRY(kiln_job_look_after(j, err));
-        kiln_ram_look(j->run, false);
+        kiln_run_watch_ram(j->run);
         kiln_progress_add(&j->progress, 0);
     }
     return KILN_OK;

@@ -79,6 +79,18 @@ static unsigned threads_for(const kiln_job *j)
     return all > others ? all - others : 1;
 }
 
+/* The list comes first: if it has no room beside workers that rest, they end. */
+static kiln_status plan_memory(kiln_job *j, unsigned n_wanted, kiln_error *err)
+{
+    kiln_ram_use *ram = kiln_run_ram(j->run);
+    kiln_ram_list l = {.units = j->units, .due = j->due, .n_due = j->n_due, .n_wanted = n_wanted};
+    l.resting = kiln_rest_fit(j->run, n_wanted, kiln_ram_cap(ram));
+    if (kiln_ram_plan_make(ram, &l, &j->plan, NULL) == KILN_OK) return KILN_OK;
+    kiln_rest_stop();
+    l.resting = 0;
+    return kiln_ram_plan_make(ram, &l, &j->plan, err);
+}
+
 /* Plans the memory and opens the slots. With GPUs all of them are slots, so that a unit can be tried on another one; the plan says
  * how many work at a time. On the CPU there are as many slots as the plan has room for. */
 static kiln_status make_plan(kiln_job *j, kiln_error *err)
@@ -93,7 +105,7 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     if (asked && (j->slots.one_device || asked < most)) most = asked;
     if (most > KILN_SLOTS_MAX) most = KILN_SLOTS_MAX;
     const unsigned wanted = j->n_due < most ? (unsigned)j->n_due : most;
-    KILN_TRY(kiln_ram_plan_make(r, j->units, j->due, j->n_due, wanted, &j->plan, err));
+    KILN_TRY(plan_memory(j, wanted, err));
     j->n_threads = j->n_threads < j->plan.n_threads ? j->n_threads : j->plan.n_threads;
     open_slots(j, j->slots.one_device ? j->plan.n_workers : most);
     if (kiln_slots_open(&j->slots) == 0) return kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on");
@@ -209,13 +221,13 @@ static kiln_status prepare(kiln_job *j, kiln_error *err)
 static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
-    KILN_TRY(kiln_ram_need_list(r, j->what, j->units, n, err));
+    KILN_TRY(kiln_ram_need_list(kiln_run_ram(r), j->what, j->units, n, err));
     const bool met = r->round.met;
     KILN_TRY(find_due(j, n, err));
     KILN_TRY(check_taker(j, n, err));
     KILN_TRY(kiln_job_round(j, j->what, n, err));
-    kiln_ram_results(r, j->units, n, j->n_due);
-    kiln_ram_look(r, true);
+    kiln_ram_results(&r->ram, j->units, n, j->n_due);
+    kiln_run_look_at_ram(r);
     if (j->n_due && !r->round.cut) {
         KILN_TRY(prepare(j, err));
         KILN_TRY(work_off(j, err));
@@ -246,7 +258,7 @@ static bool all_volatile(const kiln_unit *units, uint64_t n)
 /* Says whether a list can be worked off while another is open: they have no workers, and no transactions, in common. */
 static bool may_go_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
 {
-    return !kiln_run_is_beside(r, r->home) && all_volatile(units, n) && kiln_ram_has_room_beside(r, units, n);
+    return !kiln_run_is_beside(r, r->home) && all_volatile(units, n) && kiln_ram_has_room_beside(kiln_run_ram(r), units, n);
 }
 
 kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)
@@ -257,10 +269,10 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     if (!all_volatile(units, n)) return kiln_fail(err, KILN_E_BUG, "%s: results to be stored cannot come beside other lists", what);
     if (r->taker) return kiln_fail(err, KILN_E_BUG, "%s: results that are taken in order cannot come beside other lists", what);
     KILN_GO(job_new(r, what, units, &j, err));
-    KILN_GO(kiln_ram_need_list(r, what, units, n, err));
+    KILN_GO(kiln_ram_need_list(kiln_run_ram(r), what, units, n, err));
     KILN_GO(find_due(j, n, err));
     if (j->n_due == 0) goto done;
-    kiln_ram_results(r, units, n, j->n_due);
+    kiln_ram_results(&r->ram, units, n, j->n_due);
     j->is_beside = true;
     KILN_GO(prepare(j, err));
     j->n_threads = j->plan.n_workers;

@@ -248,7 +248,7 @@ uint64_t kiln_rest_start_bytes(void) { return START_BYTES; }
 
 bool kiln_rest_has_room(kiln_run *r, unsigned n)
 {
-    const uint64_t cap = kiln_ram_cap(r), bytes = (uint64_t)n * START_BYTES;
+    const uint64_t cap = kiln_ram_cap(&r->ram), bytes = (uint64_t)n * START_BYTES;
     return r->ram.predicted + bytes <= cap && bytes <= cap / SPARE_SHARE;
 }
 

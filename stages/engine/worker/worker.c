@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/json_text.h"
 
 #include <errno.h>
@@ -31,6 +32,20 @@ bool kiln_worker_is_of_part(const kiln_worker *w)
 uint64_t kiln_worker_ram(const kiln_worker *w) { return w->ram; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
+/* A worker's --ram is the whole cap in bytes, which its parent resolved. With a single thread the unit could also have the memory
+ * of the other threads. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what, kiln_error *err)
+{
+    enum { MIB = 1 << 20 };
+    char needs[32], has[32];
+    const uint64_t share = kiln_worker_ram(w) + kiln_ram_of_threads(kiln_worker_threads(w) - 1);
+    const uint64_t all = kiln_max_u64(bytes, after);
+    if (all <= share) return KILN_OK;
+    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
+                     kiln_size_text(all, needs), kiln_size_text(share, has),
+                     (unsigned long long)((kiln_common_values.ram.bytes + all - share) / MIB + 2));
+}
+
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
 {
     if (w->state && w->free_state && w->state != state) w->free_state(w->state);
@@ -38,7 +53,7 @@ void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
     w->free_state = free_fn;
 }
 
-kiln_status kiln_worker_place(const kiln_worker *w, const char **path, kiln_error *err)
+static kiln_status find_manifest(const kiln_worker *w, const char **path, kiln_error *err)
 {
     *path = NULL;
     if (w->program->manifest_arg >= w->parsed.n_positional)
@@ -47,11 +62,18 @@ kiln_status kiln_worker_place(const kiln_worker *w, const char **path, kiln_erro
     return KILN_OK;
 }
 
+kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
+{
+    const char *manifest;
+    KILN_TRY(find_manifest(w, &manifest, err));
+    return kiln_scratch_folder_path(&kiln_engine_values, manifest, stage, key, path, err);
+}
+
 kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err)
 {
     const char *path;
     *out = NULL;
-    KILN_TRY(kiln_worker_place(w, &path, err));
+    KILN_TRY(find_manifest(w, &path, err));
     return kiln_round_worker_open(path, w->program->name, out, err);
 }
 
