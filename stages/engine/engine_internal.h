@@ -7,6 +7,7 @@
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/engine_options.h"
+#include "stages/engine/worker/outputs.h"
 #include "stages/engine/worker/protocol.h"
 #include "stages/engine/interrupt.h"
 #include "stages/engine/memory/memfd.h"
@@ -142,56 +143,6 @@ enum { KILN_DEVICES_TEXT = (KILN_DEVICES_MAX + 1) * sizeof(((kiln_worker_process
 void kiln_workers_devices(const kiln_run *r, char *out, size_t size);
 /* Returns a new array of {device, units, busy_s, start_s, retired}; NULL if there is no memory. */
 json_t *kiln_workers_json(const kiln_run *r);
-#define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker, followed by KIND:FD:UNIT_RAM, such as cuda:3:67108864 */
-#define KILN_WORKER_RESTS "rest"     /* in the place of UNIT_RAM: it waits for its stage */
-
-/* ---- worker, the worker's side -------------------------------------------------------------------------------------- */
-/* Returns the stage of this name in this executable (kiln_program_family), or NULL. */
-const kiln_stage_program *kiln_program_find(const char *name);
-/* The main() of a worker; flag: argv[1] behind KILN_WORKER_FLAG. Returns the exit code. */
-int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv);
-
-/* The outputs of the unit in work (outputs.c). */
-typedef struct kiln_output kiln_output;
-typedef struct {
-    kiln_output *items;
-    uint32_t n, room;       /* outputs; those that `items` has room for */
-    uint32_t n_packed;      /* the first n_packed are in the memfd, the others wait */
-    uint64_t waiting_bytes; /* of copies of outputs that wait */
-    uint64_t wait_most;     /* upper bound of waiting_bytes, at most KILN_OUTPUTS_WAIT; set before the first output */
-    uint64_t end;           /* offset behind the last region in the memfd */
-    int memfd;              /* -1: none yet */
-    unsigned threads;       /* that compress */
-    unsigned n_packers;     /* length of packers[], one for each thread that has packed */
-    kiln_packer **packers;  /* NULL: that thread has none yet */
-    bool keep_raw;          /* of a volatile unit: outputs are neither cut nor compressed */
-} kiln_outputs;
-enum { KILN_OUTPUTS_WAIT = 64 << 20 };
-void kiln_outputs_init(kiln_outputs *o, unsigned threads);
-typedef enum { KILN_PUT_COPY, KILN_PUT_LEND } kiln_put; /* kiln_worker_put, kiln_worker_lend */
-/* Adds an output, as kiln_worker_put and kiln_worker_lend say. */
-kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
-                             kiln_error *err) KILN_MUST_CHECK;
-/* Adds an output whose bytes are stored under this hash; at most KILN_BLOB_MAX. Not for a volatile unit. */
-kiln_status kiln_outputs_name(kiln_outputs *o, const char *name, kiln_hash hash, uint64_t bytes, uint32_t elem,
-                              kiln_error *err) KILN_MUST_CHECK;
-/* Compresses the outputs that wait and ends the result (protocol.h). Sets the counts and sizes in *m. *memfd is sealed; the caller
- * closes it. KILN_E_BUG: two outputs have the same name. */
-kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd,
-                                kiln_error *err) KILN_MUST_CHECK;
-/* For the parent: reads the table at the end of a RESULT's memfd, which is mapped whole at `map`. blobs[m->n_outputs] then point
- * into the map; `packed` of an output that was named is NULL. Release *out also after a failure. KILN_E_BUG: sizes that do not fit.
- */
-kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs,
-                              kiln_error *err) KILN_MUST_CHECK;
-void kiln_outputs_clear(kiln_outputs *o);   /* drops all outputs, for the next unit */
-void kiln_outputs_release(kiln_outputs *o); /* and frees the memory */
-
-/* KILN_FAULT (fault.c) injects failures for tests. Checks its syntax, in the parent, before any work. KILN_E_USAGE. */
-kiln_status kiln_fault_check(kiln_error *err) KILN_MUST_CHECK;
-/* Injects the failure that KILN_FAULT names for this unit, in the worker, before the unit computes. It returns only if that leaves
- * the process alive. *lost: the device is to count as lost. */
-kiln_status kiln_fault_fire(const kiln_message *unit, const kiln_runner *runner, bool *lost, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- --shard, --units (selection.c) ----------------------------------------------------------------------------------- */
 typedef struct {

@@ -8,6 +8,8 @@
 #include "base/quote.h"
 #include "stages/engine/devices/gpu_table.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/worker/fault.h"
+#include "stages/engine/worker/worker.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -225,7 +227,16 @@ static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
 static const kiln_stage_program *(*family)(const char *name);
 
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name)) { family = find; }
-const kiln_stage_program *kiln_program_find(const char *name) { return family ? family(name) : NULL; }
+
+/* For a worker that becomes one of another stage. */
+static kiln_status find_stage(const char *name, const kiln_stage_program **p, kiln_cli *cli, kiln_error *err)
+{
+    *p = family ? family(name) : NULL;
+    if (!*p) return kiln_fail(err, KILN_E_BUG, "a worker does not know the stage '%s'", name);
+    kiln_engine_options_forget();
+    return kiln_engine_options_merge(*p, cli, err);
+}
+
 void kiln_program_keep_workers(bool on)
 {
     kiln_rest_keep(on && family);
@@ -313,7 +324,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     kiln_status st = kiln_engine_options_merge(p, &r->cli, &err);
     if (st != KILN_OK) return end_with(p->cli, st, &err);
     if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
-        return kiln_worker_main(p, &r->cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
+        return kiln_worker_main(p, &r->cli, find_stage, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
     st = kiln_engine_options_refuse(p, argc, argv, &err);
     if (st == KILN_OK) st = kiln_cli_parse(&r->cli, argc, argv, &r->parsed, &err);
     if (st != KILN_OK || r->parsed.done) return end_with(p->cli, st, &err);

@@ -5,6 +5,7 @@
 #define KILN_TESTS_ENGINE_STAGE_H
 
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/worker/worker.h"
 
 #include "base/log.h"
 #include "base/memory.h"

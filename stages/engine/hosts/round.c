@@ -6,6 +6,7 @@
 #include "stages/engine/parent/job.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/hosts/round_parts.h"
+#include "stages/engine/worker/worker_open.h"
 
 #include "base/count.h"
 #include "base/log.h"
@@ -65,26 +66,12 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
 }
 
 /* ---- the manifest ----------------------------------------------------------------------------------------------------- */
-/* Does a run with these options work on a copy of the manifest? copy: where it is; the parent and its workers come to the same. */
-static kiln_status find_copy(const char *path, bool *copied, char copy[KILN_PATH_MAX], kiln_error *err)
-{
-    const kiln_engine_options *o = &kiln_engine_values;
-    *copied = false;
-    if ((!o->plan && !o->gather) || o->allow_network) return KILN_OK;
-    KILN_TRY(kiln_manifest_is_remote(path, copied, err));
-    if (!*copied) return KILN_OK;
-    if (o->scratch_dir) return kiln_manifest_copy_path(path, o->scratch_dir, copy, err);
-    return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' is on a network file system, so --%s works on a copy of it: give --scratch-dir a folder on a local disk "
-                     "with room for it",
-                     path, o->plan ? "plan" : "gather");
-}
-
 static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
     char copy[KILN_PATH_MAX];
     kiln_manifest *m;
-    if (mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN) KILN_TRY(find_copy(path, &r->round.copied, copy, err));
+    if (mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN)
+        KILN_TRY(kiln_manifest_copy_find(&kiln_engine_values, path, &r->round.copied, copy, err));
     if (r->round.copied)
         KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
     else
@@ -198,26 +185,6 @@ kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err)
     if (r->round.mode == KILN_ROUND_PLAN) KILN_TRY(kiln_make_parents(path, err));
     KILN_TRY(open_as(r, path, KILN_OPEN_CREATE, err));
     return r->round.copied ? kiln_manifest_publish(r->manifest, err) : KILN_OK;
-}
-
-static kiln_open_mode worker_mode(const char *path)
-{
-    kiln_claim claim = {0};
-    bool there = false;
-    if (kiln_engine_values.part) return KILN_OPEN_FROZEN;
-    if (!kiln_engine_values.plan) return KILN_OPEN_READ;
-    if (kiln_claim_read(path, &there, &claim, NULL) != KILN_OK) there = false; /* the parent has read it, or says why not */
-    kiln_claim_release(&claim);
-    return there ? KILN_OPEN_FROZEN : KILN_OPEN_READ; /* a plan writes its claim when its last worker has nothing to do */
-}
-
-kiln_status kiln_round_worker_open(const char *path, const char *stage, kiln_manifest **out, kiln_error *err)
-{
-    char copy[KILN_PATH_MAX];
-    bool copied = false;
-    const kiln_open_mode mode = worker_mode(path);
-    if (mode != KILN_OPEN_FROZEN) KILN_TRY(find_copy(path, &copied, copy, err));
-    return kiln_manifest_open(copied ? copy : path, mode, stage, kiln_engine_values.allow_network, out, err);
 }
 
 kiln_manifest *kiln_round_target(const kiln_run *r) { return r->round.part ? r->round.part : r->manifest; }

@@ -54,8 +54,6 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
  * or the plan has --shared-dir, and this run has not, or the other way round. KILN_E_BUSY: the claim is another stage's. Others as
  * kiln_manifest_open. */
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err) KILN_MUST_CHECK;
-/* For a worker: opens the manifest at this path as its parent has it. Errors as kiln_manifest_open. */
-kiln_status kiln_round_worker_open(const char *path, const char *stage, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 /* Where units of this run are stored: the part, or the manifest. */
 kiln_manifest *kiln_round_target(const kiln_run *r);
 /* Puts a copy in the manifest's place, unless the run failed with nothing done, and removes the claim if the stage has been

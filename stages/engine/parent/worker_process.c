@@ -10,6 +10,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "stages/engine/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

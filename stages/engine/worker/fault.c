@@ -6,7 +6,9 @@
  * "unit=" follows, because names can have blanks. A failure is injected each time that the unit is tried; with times=N, only the
  * first N times; with device=N, only on the N-th of --devices or in the N-th worker on the CPU, from 0. The parent counts attempts,
  * because the process that fails cannot. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/worker/fault.h"
+
+#include "kernels/device.h"
 
 #include <fnmatch.h>
 #include <signal.h>

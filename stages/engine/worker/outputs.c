@@ -15,9 +15,12 @@
  *
  *   | output 0 | hole | output 1 | hole | ... | n_outputs kiln_wire_output | counters, NUL |
  */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/worker/outputs.h"
 
 #include "base/checked.h"
+#include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/memory/memfd.h"
 
 #include <omp.h>
 #include <stdlib.h>

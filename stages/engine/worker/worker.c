@@ -2,12 +2,22 @@
  * It writes no files, except those that the stage's unit writes, and reads the manifest through a connection of its own.
  *
  * The flag names its device: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, which is CUDA's device 0 here. */
-#include "stages/engine/worker/worker_internal.h"
+#include "stages/engine/worker/worker.h"
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "kernels/device.h"
+#include "stages/engine/devices/containment.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/memory/scratch.h"
+#include "stages/engine/worker/fault.h"
+#include "stages/engine/worker/worker_early.h"
+#include "stages/engine/worker/worker_internal.h"
+#include "stages/engine/worker/worker_open.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -74,7 +84,7 @@ kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_e
     const char *path;
     *out = NULL;
     KILN_TRY(find_manifest(w, &path, err));
-    return kiln_round_worker_open(path, w->program->name, out, err);
+    return kiln_worker_open(&kiln_engine_values, path, w->program->name, out, err);
 }
 
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err)
@@ -450,20 +460,19 @@ static kiln_status split_arguments(char *text, size_t bytes, char ***argv, int *
 static kiln_status change_program(kiln_worker *w, const char *name, const char *text, size_t bytes, kiln_error *err)
 {
     static kiln_cli cli; /* its rows are static, too */
-    const kiln_stage_program *p = kiln_program_find(name);
+    const kiln_stage_program *p;
     const size_t flag = strlen(KILN_WORKER_FLAG);
     char *copy = NULL, **argv = NULL;
     int argc = 0;
     kiln_status st = KILN_OK;
-    if (!p) return kiln_fail(err, KILN_E_BUG, "a worker does not know the stage '%s'", name);
-    *w = (kiln_worker){.program = p, .fd = w->fd, .outputs = {.memfd = -1}, .ram_cuda = w->ram_cuda, .ram_bare = w->ram_bare};
-    kiln_engine_options_forget();
+    KILN_TRY(w->become(name, &p, &cli, err));
+    *w = (kiln_worker){
+        .program = p, .become = w->become, .fd = w->fd, .outputs = {.memfd = -1}, .ram_cuda = w->ram_cuda, .ram_bare = w->ram_bare};
     kiln_peak_rss_forget();
     KILN_GO(KILN_ALLOC(&copy, bytes, "a worker's arguments", err));
     memcpy(copy, text, bytes);
     KILN_GO(split_arguments(copy, bytes, &argv, &argc, err));
     if (strncmp(argv[1], KILN_WORKER_FLAG, flag) != 0) KILN_GO(kiln_fail(err, KILN_E_BUG, "a worker got '%s' first", argv[1]));
-    KILN_GO(kiln_engine_options_merge(p, &cli, err));
     KILN_GO(begin(w, &cli, argv[1] + flag, argc, argv, err));
 done:
     free(argv);
@@ -517,10 +526,11 @@ static kiln_status serve(kiln_worker *w, kiln_error *err)
     return KILN_OK;
 }
 
-int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv)
+int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, kiln_worker_become_fn *become, const char *flag, int argc,
+                     char **argv)
 {
     kiln_error err = {0};
-    kiln_worker w = {.program = p, .outputs = {.memfd = -1}};
+    kiln_worker w = {.program = p, .become = become, .outputs = {.memfd = -1}};
     (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
     kiln_status st = begin(&w, cli, flag, argc, argv, &err);

@@ -14,9 +14,10 @@
  * its own without runner, manifest and state, so deferred work cannot use them. Threads are kept, because a new thread would have
  * to start its OpenMP threads again.
  */
-#include "stages/engine/worker/worker_internal.h"
+#include "stages/engine/worker/worker_deferred.h"
 
 #include "base/memory.h"
+#include "stages/engine/worker/worker_internal.h"
 
 #include <errno.h>
 #include <pthread.h>

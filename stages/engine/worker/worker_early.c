@@ -1,8 +1,9 @@
 /* Reading before the first unit. To open a GPU takes a fifth of a second, nearly all of it on one thread of the driver. The first
  * unit would then read and decode for half as long; a thread does so meanwhile. */
-#include "stages/engine/worker/worker_internal.h"
+#include "stages/engine/worker/worker_early.h"
 
 #include "base/memory.h"
+#include "stages/engine/worker/worker_internal.h"
 
 static void *read_early(void *context)
 {
