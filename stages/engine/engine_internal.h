@@ -15,7 +15,7 @@
 #include "stages/engine/memory/ram_use.h"
 #include "stages/engine/memory/scratch.h"
 #include "stages/engine/parent/run_memory.h"
-#include "stages/engine/hosts/round.h"
+#include "stages/engine/parent/host_hooks.h"
 #include "stages/engine/stage_graph.h"
 
 #include <sys/types.h>
@@ -190,8 +190,6 @@ int kiln_report_rows_leave_out(const kiln_report_rows *rows, json_t *record);
 void kiln_report_rows_print(const kiln_report_rows *rows, const char *report);
 
 /* ---- the run -------------------------------------------------------------------------------------------------------- */
-typedef struct kiln_job kiln_job; /* job.h */
-
 /* Devices of one kind, and the slots of the workers on them. What was retired stays so until the run ends. */
 typedef struct {
     kiln_device_list devices;                    /* n == 0: not looked for yet */
@@ -228,7 +226,7 @@ struct kiln_run {
     uint64_t store_ns, stored_bytes; /* time and bytes of the transactions that stored units */
     kiln_quarantine quarantine;
     kiln_selection selection;
-    kiln_round round;
+    kiln_run_hosts hosts;
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
@@ -239,6 +237,8 @@ struct kiln_run {
     kiln_buffer bad_units; /* keys of refused results (kiln_unit_refuse), which are dropped when the run ends */
     kiln_error refusal;    /* the sentence about the first of them, or the first that reports a bug */
 };
+/* Returns where units of this run are stored: the manifest, or a part of it. */
+kiln_manifest *kiln_run_store(const kiln_run *r);
 /* Drops the refused results. If that fails, it only warns: the next run refuses them again. */
 void kiln_run_drop_bad_units(kiln_run *r);
 /* Says whether a list is open beside others (kiln_run_units_beside) and has its workers on this home. */

@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "stages/engine/devices/gpu_table.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/hosts/round.h"
 #include "stages/engine/worker/fault.h"
 #include "stages/engine/worker/worker.h"
 
@@ -38,7 +39,7 @@ static bool should_discard(const kiln_run *r, kiln_status st)
  */
 static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    if (r->units_stored == 0 || r->committed || r->round.frozen || kiln_run_is_once(r)) return;
+    if (r->units_stored == 0 || r->committed || r->hosts.frozen || kiln_run_is_once(r)) return;
     if (st == KILN_OK && !r->selection.given) return; /* a plan is on its way to a commit, which records it */
     kiln_error err = {0};
     kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
@@ -67,8 +68,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
     kiln_run_units_drop(r); /* of a stage that failed between two lists */
     end_workers(r, st);
     kiln_ram_judge(&r->ram);
-    kiln_round_drop_part(r);
-    if (!r->round.frozen) kiln_scratch_folder_tidy(kiln_run_scratch_folder(r));
+    if (!r->hosts.frozen) kiln_scratch_folder_tidy(kiln_run_scratch_folder(r));
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
@@ -86,23 +86,18 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
                             kiln_status_name(st), "message", kiln_json_string(failure->msg));
     const bool filled = out && (r->stage || json_object_update_missing(out, r->report) == 0) &&
-                        (r->round.mode == KILN_ROUND_NONE || json_object_set_new(out, "round", kiln_round_json(r)) == 0) &&
+                        r->hosts.hooks->add_report(r, out) == 0 &&
                         (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_run_quarantine_json(r)) == 0);
     if (filled) return out;
     json_decref(out);
     return NULL;
 }
 
-static const char *cut_status(const kiln_round *round)
-{
-    return round->mode == KILN_ROUND_PART ? "part stored" : round->mode == KILN_ROUND_NONE ? "given up" : "planned";
-}
-
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
-    if (r->round.cut) return kiln_run_summary(r, cut_status(&r->round));
+    if (r->hosts.cut) return kiln_run_summary(r, r->hosts.cut);
     if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
     json_t *out = json_deep_copy(r->stored_report);
     if (out &&
@@ -173,12 +168,9 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
     const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
-    if (r->selection.cut || r->round.cut) st = KILN_OK;
+    if (r->selection.cut || r->hosts.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
-    if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
-        return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again",
-                         KILN_COUNT(n_failed, "unit"), r->round.path, n_failed == 1 ? "is" : "are", n_failed == 1 ? "it" : "them");
-    if (r->round.cut) return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
+    if (r->hosts.cut) return kiln_round_conclude(r, err);
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
@@ -249,6 +241,10 @@ void kiln_program_stop_workers(void)
     kiln_gpus_forget();
 }
 
+/* One at a time; too big for the stack. */
+static kiln_run one_run;
+static kiln_round one_round;
+
 /* A stage that runs after another one in this process finds what it would find in a process of its own. */
 static void forget_last_run(kiln_run *r)
 {
@@ -258,6 +254,8 @@ static void forget_last_run(kiln_run *r)
         kiln_peak_rss_forget();
     }
     r->home = r->homes;
+    memset(&one_round, 0, sizeof one_round);
+    r->hosts = (kiln_run_hosts){.hooks = &kiln_round_hooks, .round = &one_round};
 }
 
 kiln_status kiln_program_stopped(kiln_error *err) { return kiln_interrupt_check(err); }
@@ -290,8 +288,6 @@ static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_e
     kiln_manifest_close(m);
     return st;
 }
-
-static kiln_run one_run; /* one at a time; too big for the stack */
 
 kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope, kiln_error *err)
 {
@@ -354,6 +350,6 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     free(r->quarantine.rows);
     kiln_buffer_release(&r->used);
     kiln_buffer_release(&r->bad_units);
-    kiln_round_release(r);
+    kiln_round_release(r->hosts.round);
     return end_with(p->cli, st, &err);
 }

@@ -1,6 +1,7 @@
 /* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds, files without a
  * name are there for workers and for nobody else. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/hosts/round.h"
 
 #include "base/file.h"
 #include "tests/unit/manifest_fixture.h"
@@ -79,6 +80,7 @@ static void a_plan_shares_its_folder(void **state)
     char node[600], shared[600], beside[700];
     const kiln_hash key = {{1}};
     kiln_engine_options *const o = &kiln_engine_values;
+    static kiln_round round;
     bake_init(state, "a", &r);
     assert_int_equal(mkdir(in_scratch(state, "node", node), 0777), 0);
     assert_int_equal(mkdir(in_scratch(state, "all", shared), 0777), 0);
@@ -86,7 +88,8 @@ static void a_plan_shares_its_folder(void **state)
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_OWN);
     o->scratch_dir = node;
     o->plan = true;
-    r.round.mode = KILN_ROUND_PLAN;
+    r.hosts.round = &round;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_PLAN);
     OK(kiln_run_scratch(&r, key, path, &err));
     assert_true(kiln_is_dir(path) && !strncmp(path, beside, strlen(beside)));
@@ -94,24 +97,27 @@ static void a_plan_shares_its_folder(void **state)
 
     o->plan = false;
     o->part = "parts";
-    r.round.mode = KILN_ROUND_PART;
+    o->shard = "1/2";
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
     OK(kiln_run_scratch(&r, (kiln_hash){{2}}, again, &err)); /* of another plan: neither made, nor the reason to remove the first */
     assert_true(kiln_is_dir(path) && !kiln_is_dir(again));
 
     o->shared_dir = shared;
     o->part = NULL;
+    o->shard = NULL;
     o->gather = "parts";
-    r.round.mode = KILN_ROUND_GATHER;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_MEND);
     OK(kiln_run_scratch(&r, key, shared_path, &err));
     assert_true(kiln_is_dir(shared_path) && !strncmp(shared_path, shared, strlen(shared)));
     o->no_compute = true;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
 
     o->no_compute = false;
     o->gather = NULL;
-    r.round.mode = KILN_ROUND_NONE;
+    OK(kiln_round_read(&r, &err));
     kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_false(kiln_is_dir(path) || kiln_is_dir(shared_path));
     o->scratch_dir = o->shared_dir = NULL;

@@ -51,12 +51,28 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
     return KILN_OK;
 }
 
+static kiln_scratch_use scratch_use(kiln_round_mode mode)
+{
+    switch (mode) {
+    case KILN_ROUND_NONE:
+        return KILN_SCRATCH_OWN;
+    case KILN_ROUND_PLAN:
+        return KILN_SCRATCH_PLAN;
+    case KILN_ROUND_PART:
+        return KILN_SCRATCH_READ;
+    case KILN_ROUND_GATHER:
+        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
+    }
+    return KILN_SCRATCH_READ;
+}
+
 kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
 {
-    kiln_round *round = &r->round;
+    kiln_round *round = r->hosts.round;
     const kiln_round_mode mode = given_mode();
     KILN_TRY(refuse_mixtures(r, mode, err));
     round->mode = mode;
+    r->scratch.use = scratch_use(mode);
     if (mode != KILN_ROUND_PART) return KILN_OK;
     round->shard = r->selection.shard + 1;
     round->n_shards = r->selection.n_shards;
@@ -71,8 +87,8 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
     char copy[KILN_PATH_MAX];
     kiln_manifest *m;
     if (mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN)
-        KILN_TRY(kiln_manifest_copy_find(&kiln_engine_values, path, &r->round.copied, copy, err));
-    if (r->round.copied)
+        KILN_TRY(kiln_manifest_copy_find(&kiln_engine_values, path, &r->hosts.round->copied, copy, err));
+    if (r->hosts.round->copied)
         KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
     else
         KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
@@ -96,12 +112,12 @@ static kiln_status break_claim(kiln_run *r, const char *path, kiln_error *err)
     else
         KILN_TRY(kiln_claim_break(path, r->program->name, drop_shared, err));
     kiln_say(stands ? "the plan of '%s' is given up" : "no plan of '%s' stands, so none is given up", path);
-    if (r->round.mode == KILN_ROUND_PLAN) return KILN_OK;
-    r->round.cut = true;
+    if (r->hosts.round->mode == KILN_ROUND_PLAN) return KILN_OK;
+    r->hosts.cut = "given up";
     return kiln_fail(err, KILN_E_PARTIAL, "the plan is given up"); /* the stage does not begin; its program ends well */
 }
 
-static bool is_own_claim(const kiln_run *r) { return !strcmp(r->round.claim.stage, r->program->name); }
+static bool is_own_claim(const kiln_run *r) { return !strcmp(r->hosts.round->claim.stage, r->program->name); }
 
 static kiln_status refuse_no_plan(const kiln_run *r, const char *path, kiln_error *err)
 {
@@ -113,8 +129,8 @@ static kiln_status refuse_no_plan(const kiln_run *r, const char *path, kiln_erro
 
 static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
 {
-    kiln_round *round = &r->round;
-    round->frozen = true;
+    kiln_round *round = r->hosts.round;
+    r->hosts.frozen = true;
     KILN_TRY(open_as(r, path, KILN_OPEN_FROZEN, err));
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     if (round->has_claim && is_own_claim(r)) return kiln_manifest_changes(r->manifest, &round->changes, err);
@@ -123,7 +139,7 @@ static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
 
 static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *err)
 {
-    kiln_round *round = &r->round;
+    kiln_round *round = r->hosts.round;
     KILN_TRY(open_as(r, path, KILN_OPEN_CLAIMED, err));
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     return round->has_claim && !is_own_claim(r) ? kiln_claim_refuse(path, err) : KILN_OK;
@@ -133,18 +149,19 @@ static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *er
  * would keep all of them out. */
 static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
-    kiln_round *round = &r->round;
+    kiln_round *round = r->hosts.round;
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
-    round->frozen = round->has_claim && is_own_claim(r);
-    if (round->frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, kiln_engine_values.allow_network, err));
-    return open_as(r, path, round->frozen ? KILN_OPEN_FROZEN : mode, err);
+    r->hosts.frozen = round->has_claim && is_own_claim(r);
+    if (r->hosts.frozen) r->scratch.use = KILN_SCRATCH_READ; /* the first plan has filled it */
+    if (r->hosts.frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, kiln_engine_values.allow_network, err));
+    return open_as(r, path, r->hosts.frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 
 static kiln_status open_in_mode(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
-    if (r->round.mode == KILN_ROUND_PART) return open_for_part(r, path, err);
-    if (r->round.mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
-    if (r->round.mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
+    if (r->hosts.round->mode == KILN_ROUND_PART) return open_for_part(r, path, err);
+    if (r->hosts.round->mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
+    if (r->hosts.round->mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
     return open_as(r, path, mode, err);
 }
 
@@ -171,7 +188,8 @@ kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode
 {
     struct stat s;
     if (stat(path, &s) != 0 || s.st_size == 0) {
-        if (r->round.mode == KILN_ROUND_PART || r->round.mode == KILN_ROUND_GATHER) return refuse_no_plan(r, path, err);
+        if (r->hosts.round->mode == KILN_ROUND_PART || r->hosts.round->mode == KILN_ROUND_GATHER)
+            return refuse_no_plan(r, path, err);
         if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
         return decide_shared_dir(r, err); /* as where there is one */
     }
@@ -182,12 +200,10 @@ kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode
 /* A copy takes its place at once, empty, because scratch is named by the place of the manifest. */
 kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err)
 {
-    if (r->round.mode == KILN_ROUND_PLAN) KILN_TRY(kiln_make_parents(path, err));
+    if (r->hosts.round->mode == KILN_ROUND_PLAN) KILN_TRY(kiln_make_parents(path, err));
     KILN_TRY(open_as(r, path, KILN_OPEN_CREATE, err));
-    return r->round.copied ? kiln_manifest_publish(r->manifest, err) : KILN_OK;
+    return r->hosts.round->copied ? kiln_manifest_publish(r->manifest, err) : KILN_OK;
 }
-
-kiln_manifest *kiln_round_target(const kiln_run *r) { return r->round.part ? r->round.part : r->manifest; }
 
 /* What is committed is on the disk, and parts that have nothing else are of no more use. */
 static kiln_status publish(kiln_run *r, kiln_error *err)
@@ -197,25 +213,35 @@ static kiln_status publish(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
+kiln_status kiln_round_conclude(const kiln_run *r, kiln_error *err)
+{
+    const uint64_t n = r->quarantine.n_failed;
+    if (n == 0 || r->hosts.round->mode != KILN_ROUND_PART)
+        return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
+    return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again", KILN_COUNT(n, "unit"),
+                     r->hosts.round->path, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+}
+
+static void drop_part(kiln_run *r)
+{
+    if (r->hosts.part) kiln_manifest_discard(r->hosts.part);
+    r->hosts.part = NULL;
+}
+
 kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
 {
-    if (r->round.copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG && (st == KILN_OK || r->units_stored || r->committed))
+    drop_part(r);
+    if (r->hosts.round->copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG &&
+        (st == KILN_OK || r->units_stored || r->committed))
         KILN_TRY(publish(r, err));
-    const kiln_round *round = &r->round;
-    if (round->mode != KILN_ROUND_GATHER || !round->has_claim || round->cut || !r->manifest) return KILN_OK;
+    const kiln_round *round = r->hosts.round;
+    if (round->mode != KILN_ROUND_GATHER || !round->has_claim || r->hosts.cut || !r->manifest) return KILN_OK;
     if (!r->committed && st != KILN_OK) return KILN_OK; /* a gather of numbers alone commits nothing */
     return kiln_claim_remove(kiln_manifest_path(r->manifest), err);
 }
 
-void kiln_round_drop_part(kiln_run *r)
+void kiln_round_release(kiln_round *round)
 {
-    if (r->round.part) kiln_manifest_discard(r->round.part);
-    r->round.part = NULL;
-}
-
-void kiln_round_release(kiln_run *r)
-{
-    kiln_round *round = &r->round;
     kiln_claim_release(&round->claim);
     free(round->decisions);
     kiln_buffer_release(&round->missing);
@@ -254,7 +280,7 @@ static kiln_status remember(kiln_round *round, const char *name, uint64_t value,
 /* In front of the list of the claim, each decision is the plan's. Behind it they are the gather's, which plans the next round. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err)
 {
-    kiln_round *round = &r->round;
+    kiln_round *round = r->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return KILN_OK;
     if (!planned_value(round, name, value) && round->has_claim && !round->met)
         return kiln_fail(err, KILN_E_STALE,
@@ -267,7 +293,7 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
 {
     static const char name[] = "gpu";
     static const char *const kinds[] = {"cpu", "cuda"};
-    const kiln_round *round = &r->round;
+    const kiln_round *round = r->hosts.round;
     const char *const named = kiln_run_named_kind(r);
     uint64_t gpu = 0;
     *kind = NULL;
@@ -287,20 +313,10 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
     return KILN_OK;
 }
 
-kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err)
+static kiln_status check_agreed(const kiln_run *r, kiln_error *err)
 {
-    uint64_t mine, planned;
-    memcpy(&mine, of.bytes, sizeof mine);
-    planned = mine;
-    KILN_TRY(kiln_run_decide(r, name, &planned, err));
-    r->round.agrees = planned == mine;
-    return kiln_round_check_agreed(r, err);
-}
-
-kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err)
-{
-    const kiln_claim *c = &r->round.claim;
-    if (r->round.mode == KILN_ROUND_NONE || !r->round.has_claim || r->round.agrees) return KILN_OK;
+    const kiln_claim *c = &r->hosts.round->claim;
+    if (r->hosts.round->mode == KILN_ROUND_NONE || !r->hosts.round->has_claim || r->hosts.round->agrees) return KILN_OK;
     return kiln_fail(
         err, KILN_E_STALE,
         "options or input are not those of the plan that stands for '%s' (%s, host %s, %s): give the same options as --plan "
@@ -308,73 +324,45 @@ kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err)
         kiln_manifest_path(r->manifest), c->what, c->host, c->start);
 }
 
-bool kiln_run_is_frozen(const kiln_run *r) { return r->round.frozen; }
-
-void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check) { r->round.check = check; }
-
-void kiln_run_shares_planning(kiln_run *r, bool on) { r->round.shares_planning = on; }
-void kiln_run_shares_nothing(kiln_run *r, bool on) { r->round.shares_nothing = on; }
-bool kiln_run_is_round(const kiln_run *r) { return r->round.mode != KILN_ROUND_NONE; }
-bool kiln_run_begins_rounds(const kiln_run *r) { return r->round.mode == KILN_ROUND_PLAN && !r->round.has_claim; }
-
-kiln_scratch_use kiln_run_scratch_use(const kiln_run *r)
+kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err)
 {
-    switch (r->round.mode) {
-    case KILN_ROUND_NONE:
-        return KILN_SCRATCH_OWN;
-    case KILN_ROUND_PLAN:
-        return r->round.frozen ? KILN_SCRATCH_READ : KILN_SCRATCH_PLAN;
-    case KILN_ROUND_PART:
-        return KILN_SCRATCH_READ;
-    case KILN_ROUND_GATHER:
-        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
-    }
-    return KILN_SCRATCH_READ;
+    uint64_t mine, planned;
+    memcpy(&mine, of.bytes, sizeof mine);
+    planned = mine;
+    KILN_TRY(kiln_run_decide(r, name, &planned, err));
+    r->hosts.round->agrees = planned == mine;
+    return check_agreed(r, err);
 }
+
+/* Unless the stage knows better. */
+static kiln_status agree(kiln_run *r, kiln_hash input_key, kiln_error *err)
+{
+    return r->hosts.round->agrees ? KILN_OK : kiln_run_agree(r, "options", input_key, err);
+}
+
+void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check) { r->hosts.round->check = check; }
+
+void kiln_run_shares_planning(kiln_run *r, bool on) { r->hosts.round->shares_planning = on; }
+void kiln_run_shares_nothing(kiln_run *r, bool on) { r->hosts.round->shares_nothing = on; }
+bool kiln_run_is_round(const kiln_run *r) { return r->hosts.round->mode != KILN_ROUND_NONE; }
+bool kiln_run_begins_rounds(const kiln_run *r) { return r->hosts.round->mode == KILN_ROUND_PLAN && !r->hosts.round->has_claim; }
 
 uint32_t kiln_run_tasks(const kiln_run *r)
 {
-    const kiln_round *round = &r->round;
+    const kiln_round *round = r->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return 0;
     if (kiln_engine_values.tasks) return kiln_engine_values.tasks;
     return round->has_claim ? round->claim.tasks : 1;
-}
-
-/* ---- shards ----------------------------------------------------------------------------------------------------------- */
-static double weight(const kiln_share *u) { return u->cost ? (double)u->cost : 1.0; }
-
-static uint32_t shard_at(double middle, double total, uint32_t n_shards)
-{
-    const double at = middle / total * n_shards;
-    return at >= n_shards ? n_shards - 1 : (uint32_t)at;
-}
-
-void kiln_shards_cut(const kiln_share *units, uint64_t n, uint32_t n_shards, uint32_t *shard_of)
-{
-    double total = 0, before = 0;
-    for (uint64_t i = 0; i < n; i++) total += weight(&units[i]);
-    for (uint64_t first = 0, end; first < n; first = end) {
-        double together = weight(&units[first]);
-        for (end = first + 1; end < n && units[first].group && units[end].group == units[first].group; end++)
-            together += weight(&units[end]);
-        const bool stays = together * n_shards * 2 < total;
-        const uint32_t shard = shard_at(before + together / 2, total, n_shards);
-        for (uint64_t i = first; i < end; i++) {
-            const double own = weight(&units[i]);
-            shard_of[i] = stays || end == first + 1 ? shard : shard_at(before + own / 2, total, n_shards);
-            before += own;
-        }
-    }
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------------ */
 /* Decided by the list alone, not by what is due of it: a later run finds less due. */
 static bool is_shared(const kiln_job *j, uint64_t n)
 {
-    if (n < 2 || j->run->round.shares_nothing) return false;
+    if (n < 2 || j->run->hosts.round->shares_nothing) return false;
     for (uint64_t i = 0; i < n; i++) {
         const kiln_unit *u = &j->units[i];
-        if (u->volatile_result || (u->planning && !j->run->round.shares_planning)) return false;
+        if (u->volatile_result || (u->planning && !j->run->hosts.round->shares_planning)) return false;
     }
     return true;
 }
@@ -388,12 +376,15 @@ static bool has_stored_due(const kiln_job *j)
 }
 
 /* Costs and groups are in it, because they decide who computes what. */
-static kiln_hash plan_key(const kiln_run *r, const kiln_unit *units, uint64_t n, const char *what, const kiln_claim *c)
+static kiln_hash plan_key(const kiln_job *j, uint64_t n, const kiln_claim *c)
 {
+    const kiln_run *r = j->run;
+    const kiln_unit *units = j->units;
     kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
-    kiln_key_text(h, "plan of", what);
+    kiln_key_text(h, "plan of", j->what);
     kiln_key_u64(h, "units", n);
-    for (uint32_t i = 0; i < r->round.n_decisions; i++) kiln_key_u64(h, r->round.decisions[i].name, r->round.decisions[i].value);
+    for (uint32_t i = 0; i < r->hosts.round->n_decisions; i++)
+        kiln_key_u64(h, r->hosts.round->decisions[i].name, r->hosts.round->decisions[i].value);
     for (uint64_t i = 0; i < c->n_due; i++) {
         kiln_key_u64(h, "due from", c->due[i].first);
         kiln_key_u64(h, "to", c->due[i].last);
@@ -406,18 +397,18 @@ static kiln_hash plan_key(const kiln_run *r, const kiln_unit *units, uint64_t n,
     return kiln_key_end(h);
 }
 
-static bool is_of_claim(const kiln_job *j, const char *what, uint64_t n)
+static bool is_of_claim(const kiln_job *j, uint64_t n)
 {
-    const kiln_round *round = &j->run->round;
+    const kiln_round *round = j->run->hosts.round;
     const kiln_claim *c = &round->claim;
-    return round->has_claim && !round->met && is_shared(j, n) && c->n_units == n && !strcmp(c->what, what) &&
-           kiln_hash_equal(c->plan, plan_key(j->run, j->units, n, what, c));
+    return round->has_claim && !round->met && is_shared(j, n) && c->n_units == n && !strcmp(c->what, j->what) &&
+           kiln_hash_equal(c->plan, plan_key(j, n, c));
 }
 
 bool kiln_run_is_planned(kiln_run *r, const char *what, kiln_unit *units, uint64_t n)
 {
-    const kiln_job j = {.run = r, .units = units};
-    return is_of_claim(&j, what, n);
+    const kiln_job j = {.run = r, .what = what, .units = units};
+    return is_of_claim(&j, n);
 }
 
 static kiln_status note_due(const kiln_job *j, kiln_claim *c, kiln_error *err)
@@ -456,17 +447,17 @@ static uint64_t count_due(const kiln_claim *c)
 
 /* The claim is written while this process holds the lock, so that no other writer comes between. A gather replaces the claim of the
  * round before: the manifest is never without one in between. */
-static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *err)
+static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
 {
-    kiln_round *round = &j->run->round;
+    kiln_round *round = j->run->hosts.round;
     const uint32_t asked = kiln_engine_values.tasks, before = round->has_claim ? round->claim.tasks : 1;
     kiln_claim c = {.n_units = n, .tasks = asked ? asked : before};
     kiln_status st;
     (void)snprintf(c.stage, sizeof c.stage, "%s", j->run->program->name);
-    (void)snprintf(c.what, sizeof c.what, "%s", what);
+    (void)snprintf(c.what, sizeof c.what, "%s", j->what);
     KILN_GO(note_due(j, &c, err));
     KILN_GO(note_decisions(round, &c, err));
-    c.plan = plan_key(j->run, j->units, n, what, &c);
+    c.plan = plan_key(j, n, &c);
     KILN_GO(kiln_scratch_folder_sync(kiln_run_scratch_folder(j->run), err));
     KILN_GO(publish(
         j->run,
@@ -475,7 +466,8 @@ static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *e
     say_planned(&c, j->n_due);
     kiln_claim_release(&round->claim);
     round->claim = c;
-    round->has_claim = round->cut = true;
+    round->has_claim = true;
+    j->run->hosts.cut = "planned";
     return KILN_OK;
 done:
     kiln_claim_release(&c);
@@ -485,27 +477,27 @@ done:
 /* The plan stands, and perhaps parts of it are being made: only the number of tasks may become another. */
 static kiln_status plan_again(kiln_job *j, kiln_error *err)
 {
-    kiln_round *round = &j->run->round;
+    kiln_round *round = j->run->hosts.round;
     const uint32_t asked = kiln_engine_values.tasks;
     if (asked && asked != round->claim.tasks) {
         round->claim.tasks = asked;
         KILN_TRY(kiln_claim_set_tasks(kiln_manifest_path(j->run->manifest), j->run->program->name, round->claim.plan, asked, err));
     }
     say_planned(&round->claim, count_due(&round->claim));
-    round->cut = true;
+    j->run->hosts.cut = "planned";
     return KILN_OK;
 }
 
-static kiln_status refuse_list(const kiln_job *j, const char *what, kiln_error *err)
+static kiln_status refuse_list(const kiln_job *j, kiln_error *err)
 {
     const kiln_run *r = j->run;
-    if (!r->round.has_claim)
+    if (!r->hosts.round->has_claim)
         return kiln_fail(err, KILN_E_STALE, "no plan of kiln-%s stands for '%s'; run kiln-%s --plan first", r->program->name,
                          kiln_manifest_path(r->manifest), r->program->name);
     return kiln_fail(err, KILN_E_STALE,
                      "the units of '%s' are not those of the plan that stands (%s, host %s, %s): give the options that --plan was "
                      "given, with the files that it read as they were, or plan anew with --break-claim",
-                     what, r->round.claim.what, r->round.claim.host, r->round.claim.start);
+                     j->what, r->hosts.round->claim.what, r->hosts.round->claim.host, r->hosts.round->claim.start);
 }
 
 /* Units that were given up before the plan was made: it does without them, so this run must, too. A part tells nothing of them. */
@@ -524,7 +516,7 @@ static kiln_status leave_out_given_up(kiln_job *j, kiln_error *err)
         u->quarantined = u->optional && !u->volatile_result && k < n_rows;
         if (!u->quarantined)
             j->due[left++] = j->due[i];
-        else if (r->round.mode == KILN_ROUND_GATHER)
+        else if (r->hosts.round->mode == KILN_ROUND_GATHER)
             st = kiln_run_quarantine_again(r, &rows[k], err);
     }
     free(rows);
@@ -532,26 +524,35 @@ static kiln_status leave_out_given_up(kiln_job *j, kiln_error *err)
     return st;
 }
 
-kiln_status kiln_job_round(kiln_job *j, const char *what, uint64_t n, kiln_error *err)
+static kiln_status begin_list(kiln_job *j, uint64_t n, kiln_error *err)
 {
-    kiln_round *round = &j->run->round;
+    kiln_round *round = j->run->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return KILN_OK;
-    if (is_of_claim(j, what, n)) {
+    round->meets = is_of_claim(j, n);
+    if (round->meets) {
         round->met = true;
         if (round->mode == KILN_ROUND_PLAN) return plan_again(j, err);
         return round->mode == KILN_ROUND_PART ? kiln_job_part_begin(j, n, err) : kiln_job_gather(j, n, err);
     }
     const bool plans = round->mode == KILN_ROUND_GATHER ? round->met : round->mode == KILN_ROUND_PLAN && !round->has_claim;
     if (!plans && round->has_claim && has_stored_due(j)) KILN_TRY(leave_out_given_up(j, err));
-    if (!plans) return has_stored_due(j) ? refuse_list(j, what, err) : KILN_OK;
-    return is_shared(j, n) && j->n_due >= 2 ? plan(j, what, n, err) : KILN_OK;
+    if (!plans) return has_stored_due(j) ? refuse_list(j, err) : KILN_OK;
+    return is_shared(j, n) && j->n_due >= 2 ? plan(j, n, err) : KILN_OK;
+}
+
+static kiln_status end_list(kiln_job *j, kiln_error *err)
+{
+    KILN_TRY(kiln_job_part_end(j, err));
+    if (j->run->hosts.round->meets) kiln_job_parts_remove(j);
+    return KILN_OK;
 }
 
 /* ---- the report ------------------------------------------------------------------------------------------------------- */
-json_t *kiln_round_json(const kiln_run *r)
+/* JSON's null for a plan or gather after which nothing is left to share out. NULL: no memory. */
+static json_t *round_json(const kiln_run *r)
 {
     char hex[33];
-    const kiln_round *round = &r->round;
+    const kiln_round *round = r->hosts.round;
     const kiln_claim *c = &round->claim;
     if (!round->has_claim || r->committed) return json_null();
     json_t *out = json_pack("{s:s, s:o, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex), "what", kiln_json_string(c->what),
@@ -568,3 +569,11 @@ json_t *kiln_round_json(const kiln_run *r)
     json_decref(out);
     return NULL;
 }
+
+static int add_report(const kiln_run *r, json_t *report)
+{
+    return r->hosts.round->mode == KILN_ROUND_NONE ? 0 : json_object_set_new(report, "round", round_json(r));
+}
+
+const kiln_host_hooks kiln_round_hooks = {
+    .agree = agree, .check_agreed = check_agreed, .begin_list = begin_list, .end_list = end_list, .add_report = add_report};

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
+#include "stages/engine/hosts/round.h"
+#include "stages/engine/hosts/shards.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -84,7 +86,7 @@ static kiln_status open_part(const kiln_run *r, const char *folder, const char *
     const kiln_part_info *info = kiln_part_get_info(*out);
     kiln_status st = kiln_part_name(info, own, err);
     if (st == KILN_OK && !strcmp(own, name) && !strcmp(info->stage, r->program->name) &&
-        kiln_hash_equal(info->plan, r->round.claim.plan))
+        kiln_hash_equal(info->plan, r->hosts.round->claim.plan))
         return KILN_OK;
     if (st == KILN_OK) st = kiln_fail(err, KILN_E_INPUT, "'%s' is another part, '%s', under this name", path, own);
     kiln_part_close(*out);
@@ -130,8 +132,8 @@ static kiln_status drop_units_of_others(kiln_job *j, const char *folder, kiln_er
     char own[64];
     name_list names = {0};
     kiln_status st;
-    (void)snprintf(own, sizeof own, "-of-%u.part", j->run->round.n_shards);
-    KILN_GO(list_parts(j->run, j->run->round.claim.plan, folder, own, &names, err));
+    (void)snprintf(own, sizeof own, "-of-%u.part", j->run->hosts.round->n_shards);
+    KILN_GO(list_parts(j->run, j->run->hosts.round->claim.plan, folder, own, &names, err));
     for (uint64_t i = 0; i < names.n && j->n_due; i++) {
         kiln_part *p;
         kiln_error why = {0};
@@ -145,7 +147,7 @@ static kiln_status drop_units_of_others(kiln_job *j, const char *folder, kiln_er
             st = kiln_fail(err, st, "%s", why.msg);
             goto done;
         }
-        j->run->round.n_elsewhere += drop_done(j, p);
+        j->run->hosts.round->n_elsewhere += drop_done(j, p);
         kiln_part_close(p);
     }
 done:
@@ -163,7 +165,7 @@ static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, ui
     KILN_GO(KILN_ALLOC(&shares, n, "shards", err));
     KILN_GO(KILN_ALLOC(shard_of, n, "shards", err));
     for (uint64_t i = 0; i < n; i++)
-        if (kiln_claim_has_due(&j->run->round.claim, i))
+        if (kiln_claim_has_due(&j->run->hosts.round->claim, i))
             shares[n_planned++] = (kiln_share){.cost = j->units[i].cost, .group = j->units[i].group};
     kiln_shards_cut(shares, n_planned, n_shards, *shard_of);
 done:
@@ -180,7 +182,7 @@ static kiln_status each_due(kiln_job *j, uint64_t n, uint32_t n_shards, each_fn 
     uint64_t item = 0, planned = 0;
     KILN_TRY(cut_plan(j, n, n_shards, &shard_of, err));
     for (uint64_t i = 0; i < n && item < j->n_due; i++) {
-        const bool was_due = kiln_claim_has_due(&j->run->round.claim, i);
+        const bool was_due = kiln_claim_has_due(&j->run->hosts.round->claim, i);
         if (j->due[item] == i) {
             each(j, item, was_due ? shard_of[planned] : 0, context);
             item++;
@@ -194,7 +196,7 @@ static kiln_status each_due(kiln_job *j, uint64_t n, uint32_t n_shards, each_fn 
 static void keep_own(kiln_job *j, uint64_t item, uint32_t shard, void *context)
 {
     uint64_t *kept = context;
-    if (shard + 1 == j->run->round.shard) j->due[(*kept)++] = j->due[item];
+    if (shard + 1 == j->run->hosts.round->shard) j->due[(*kept)++] = j->due[item];
 }
 
 /* ---- --part: the file ------------------------------------------------------------------------------------------------------ */
@@ -207,7 +209,8 @@ static uint32_t restarts(void)
 
 static void fill_info(const kiln_run *r, kiln_part_info *info)
 {
-    *info = (kiln_part_info){.plan = r->round.claim.plan, .shard = r->round.shard, .shards = r->round.n_shards};
+    *info =
+        (kiln_part_info){.plan = r->hosts.round->claim.plan, .shard = r->hosts.round->shard, .shards = r->hosts.round->n_shards};
     (void)snprintf(info->stage, sizeof info->stage, "%s", r->program->name);
 }
 
@@ -217,7 +220,7 @@ static kiln_status make_part(kiln_run *r, const kiln_part_info *info, kiln_error
     const char *folder = kiln_engine_values.scratch_dir ? kiln_engine_values.scratch_dir : kiln_engine_values.part;
     char path[KILN_PATH_MAX];
     KILN_TRY(kiln_part_draft_path(info, folder, restarts(), path, err));
-    return kiln_part_create(path, info, r->manifest, &r->round.part, err);
+    return kiln_part_create(path, info, r->manifest, &r->hosts.part, err);
 }
 
 /* Opens the part that is there of this task. *out NULL: none, or one that cannot be used. */
@@ -225,7 +228,7 @@ static kiln_status open_own(const kiln_run *r, const char *folder, const char *n
 {
     kiln_error why = {0};
     *out = NULL;
-    if (access(r->round.path, F_OK) != 0) return KILN_OK;
+    if (access(r->hosts.round->path, F_OK) != 0) return KILN_OK;
     const kiln_status st = open_part(r, folder, name, out, NULL, &why);
     if (st == KILN_OK) return st;
     if (!blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
@@ -241,7 +244,7 @@ static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kil
     kiln_error why = {0};
     bool made_failed = false;
     kiln_status st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(own), name, &why);
-    if (st == KILN_OK) st = kiln_part_gather(r->round.part, own, NULL, 0, &report, &made_failed, &why);
+    if (st == KILN_OK) st = kiln_part_gather(r->hosts.part, own, NULL, 0, &report, &made_failed, &why);
     if (st == KILN_OK) (void)drop_done(j, own);
     if (st == KILN_OK || (!made_failed && (blames_part(st) || st == KILN_E_CAP))) return KILN_OK;
     return kiln_fail(err, st, "%s", why.msg);
@@ -250,7 +253,7 @@ static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kil
 kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
-    kiln_round *round = &r->round;
+    kiln_round *round = r->hosts.round;
     const char *folder = kiln_engine_values.part;
     char name[KILN_PART_NAME_MAX];
     kiln_part_info info;
@@ -270,7 +273,7 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     if (own && has_all_due(j, own)) {
         kiln_say("the part is there: '%s'", round->path);
         j->n_due = j->n_open = 0;
-        round->was_whole = round->cut = true;
+        r->hosts.cut = "part stored";
         goto done;
     }
     KILN_GO(make_part(r, &info, err));
@@ -285,7 +288,7 @@ done:
  * was given up and made anew, may have changed it under its hands. */
 static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
 {
-    const kiln_round *round = &r->round;
+    const kiln_round *round = r->hosts.round;
     const char *path = kiln_manifest_path(r->manifest);
     kiln_claim now;
     bool there;
@@ -305,7 +308,7 @@ static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
-    kiln_manifest *part = r->round.part;
+    kiln_manifest *part = r->hosts.part;
     if (!part) return KILN_OK;
     KILN_TRY(check_unchanged(r, err));
     KILN_TRY(kiln_manifest_begin(part, err));
@@ -315,10 +318,11 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
         kiln_manifest_rollback(part);
         return st;
     }
-    r->round.part = NULL; /* released in any case */
+    r->hosts.part = NULL; /* released in any case */
     KILN_TRY(kiln_part_finish(part, kiln_engine_values.part, restarts(), err));
-    r->round.cut = true;
-    kiln_say("part %u of %u: %s, '%s'", r->round.shard, r->round.n_shards, KILN_COUNT(r->round.n_taken, "unit"), r->round.path);
+    r->hosts.cut = "part stored";
+    kiln_say("part %u of %u: %s, '%s'", r->hosts.round->shard, r->hosts.round->n_shards,
+             KILN_COUNT(r->hosts.round->n_taken, "unit"), r->hosts.round->path);
     return KILN_OK;
 }
 
@@ -337,20 +341,20 @@ static void put_aside(const char *folder, const char *name, const kiln_error *wh
 static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why, kiln_error *err)
 {
     kiln_run *r = j->run;
-    for (uint64_t i = 0; r->round.check && i < j->n_due; i++) {
+    for (uint64_t i = 0; r->hosts.round->check && i < j->n_due; i++) {
         const kiln_unit *u = kiln_job_unit(j, i);
         kiln_unit_result result;
         kiln_error bad = {0};
         bool is_there;
         if (!has_key(p, &u->key)) continue;
         KILN_TRY(kiln_unit_find(r->manifest, u->key, &is_there, &result, err));
-        const kiln_status st = is_there ? r->round.check(r, u, &result, &bad) : KILN_OK;
+        const kiln_status st = is_there ? r->hosts.round->check(r, u, &result, &bad) : KILN_OK;
         kiln_unit_result_release(&result);
         if (st == KILN_OK) continue;
         if (st != KILN_E_INPUT) return kiln_fail(err, st, "%s", bad.msg);
         if (why->status == KILN_OK) *why = bad;
         KILN_TRY(kiln_unit_forget(r->manifest, u->key, err));
-        r->round.n_taken--;
+        r->hosts.round->n_taken--;
         r->units_stored--;
     }
     return KILN_OK;
@@ -369,7 +373,7 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
     if (st == KILN_OK) kiln_part_use_room(p, room);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
-    r->round.n_taken += report.inserted;
+    r->hosts.round->n_taken += report.inserted;
     r->units_stored += report.inserted;
     r->stored_bytes += report.bytes;
     const kiln_status checked = p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
@@ -459,7 +463,7 @@ static void note_shard(kiln_job *j, uint64_t item, uint32_t shard, void *context
  * was told not to. */
 static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln_error *err)
 {
-    kiln_round *round = &j->run->round;
+    kiln_round *round = j->run->hosts.round;
     shard_text s = {.text = &round->missing, .err = err};
     round->n_missing = j->n_due;
     KILN_TRY(each_due(j, n, round->claim.tasks, note_shard, &s, err));
@@ -495,7 +499,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT,
                          "there is no folder '%s' with parts of the plan that stands; give --gather the one that --part was given",
                          folder);
-    KILN_GO(list_parts(j->run, j->run->round.claim.plan, folder, NULL, &names, err));
+    KILN_GO(list_parts(j->run, j->run->hosts.round->claim.plan, folder, NULL, &names, err));
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
         KILN_GO(kiln_interrupt_check(err));
@@ -504,7 +508,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_part_room_free(room);
     room = NULL;
     KILN_GO(look_again(j, err));
-    kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->round.n_taken, "unit"), KILN_COUNT(names.n, "part"),
+    kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->hosts.round->n_taken, "unit"), KILN_COUNT(names.n, "part"),
              (unsigned long long)j->n_due);
     st = judge_missing(j, n, err);
 done:
@@ -519,8 +523,8 @@ void kiln_round_remove_parts(kiln_run *r)
     char path[KILN_PATH_MAX], of[KILN_PART_NAME_MAX];
     name_list names = {0};
     const char *folder = kiln_engine_values.gather;
-    const kiln_hash plan = r->round.removes;
-    r->round.removes = (kiln_hash){{0}};
+    const kiln_hash plan = r->hosts.round->removes;
+    r->hosts.round->removes = (kiln_hash){{0}};
     if (kiln_hash_is_zero(plan)) return;
     if (list_parts(r, plan, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
     for (uint64_t i = 0; i < names.n; i++)
@@ -536,6 +540,6 @@ void kiln_round_remove_parts(kiln_run *r)
 void kiln_job_parts_remove(const kiln_job *j)
 {
     if (!kiln_engine_values.remove_parts) return;
-    j->run->round.removes = j->run->round.claim.plan;
-    if (!j->run->round.copied) kiln_round_remove_parts(j->run);
+    j->run->hosts.round->removes = j->run->hosts.round->claim.plan;
+    if (!j->run->hosts.round->copied) kiln_round_remove_parts(j->run);
 }

@@ -11,8 +11,8 @@
 typedef struct {
     const kiln_engine_options *options;
     const char *stage;
-    const char *manifest; /* its path; NULL: it is not open */
-    kiln_scratch_use use;
+    const char *manifest;     /* its path; NULL: it is not open */
+    kiln_scratch_use use;     /* KILN_SCRATCH_OWN, unless hosts share it */
     char path[KILN_PATH_MAX]; /* of the folder that this run has made; "": none */
 } kiln_scratch_folder;
 

@@ -93,7 +93,7 @@ static void *store_in_thread(void *job)
     kiln_job *j = job;
     kiln_storing *s = &j->storing;
     const uint64_t start = kiln_now_ns();
-    s->status = kiln_bulk_store(kiln_round_target(j->run), j->plan.direct ? s->bytes : 0, insert, j, &s->error);
+    s->status = kiln_bulk_store(kiln_run_store(j->run), j->plan.direct ? s->bytes : 0, insert, j, &s->error);
     s->ns = kiln_now_ns() - start;
     atomic_store(&s->done, true);
     return NULL;

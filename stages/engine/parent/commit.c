@@ -111,7 +111,7 @@ static int add_units(json_t *summary, const kiln_run *r)
     if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
     if (json_object_set_new(summary, "store_s", kiln_json_real((double)r->store_ns * 1e-9)) != 0) return -1;
     if (r->lists && json_object_set(summary, "lists", r->lists) != 0) return -1;
-    if (r->round.mode != KILN_ROUND_NONE && json_object_set_new(summary, "round", kiln_round_json(r)) != 0) return -1;
+    if (r->hosts.hooks->add_report(r, summary) != 0) return -1;
     return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
 }
 
@@ -173,7 +173,7 @@ static char *parameters_json(const kiln_run *r)
 static const char *record_status(const kiln_run *r, kiln_status end, const char *sentence)
 {
     if (sentence) return "failed";
-    if (r->round.part) return "part stored";
+    if (r->hosts.part) return "part stored";
     if (r->selection.given) return "units stored";
     return end == KILN_OK ? "done" : "partial";
 }
@@ -203,7 +203,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
                         .stop_ns = kiln_wall_ns(),
                         .exit_code = kiln_exit_code(end)};
     (void)snprintf(row.stage, sizeof row.stage, "%s", r->program->name);
-    st = counters && parameters ? kiln_run_row_put(kiln_round_target(r), &row, err)
+    st = counters && parameters ? kiln_run_row_put(kiln_run_store(r), &row, err)
                                 : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
     free(parameters);
     free(counters);
@@ -267,7 +267,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
-    KILN_TRY(kiln_round_check_agreed(r, err));
+    KILN_TRY(r->hosts.hooks->check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
     kiln_run_dismiss_workers(r);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
@@ -305,8 +305,8 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
-    KILN_TRY(kiln_round_check_agreed(r, err));
-    if (!r->round.frozen)
+    KILN_TRY(r->hosts.hooks->check_agreed(r, err));
+    if (!r->hosts.frozen)
         KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
     /* SQLite has looked whether it is JSON; what is very long, as older programs wrote it, is read for --json alone */
@@ -317,7 +317,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     kiln_say("nothing to do, the output is up to date");
-    if (!r->round.frozen)
+    if (!r->hosts.frozen)
         kiln_scratch_folder_drop(kiln_run_scratch_folder(r)); /* of a run that was killed right after its commit */
     r->committed = true;
     return KILN_OK;

@@ -113,9 +113,6 @@ void kiln_job_mourn(kiln_job *j, unsigned slot);
 /* Kills workers that hang, and handles those that have ended. */
 kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
-/* Does with the list what the round wants (round.h): may change what is due, or cut the run. */
-kiln_status kiln_job_round(kiln_job *j, const char *what, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
-
 /* Hands out units and takes results until every unit is done or given up. */
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 

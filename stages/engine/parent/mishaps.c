@@ -49,7 +49,7 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
     while (f->item != item) f++;          /* a unit is given up after it failed */
     KILN_TRY(kiln_job_store_end(j, err)); /* the quarantine is in the manifest, too */
     KILN_TRY(kiln_run_quarantine(j->run, u, t, f->device, f->reason, err));
-    if ((!u->optional && !j->run->round.part) || u->was_cached)
+    if ((!u->optional && !j->run->hosts.part) || u->was_cached)
         return kiln_fail(err, KILN_E_PARTIAL,
                          "'%s' failed %u times, the last on %s: %.600s; nothing goes on without it; finished units are kept, run "
                          "the same command to try it again",

@@ -12,6 +12,8 @@
 #include <string.h>
 
 kiln_manifest *kiln_run_manifest(kiln_run *r) { return r->manifest; }
+bool kiln_run_is_frozen(const kiln_run *r) { return r->hosts.frozen; }
+kiln_manifest *kiln_run_store(const kiln_run *r) { return r->hosts.part ? r->hosts.part : r->manifest; }
 void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m) { r->manifest = m; }
 const kiln_parsed *kiln_run_args(const kiln_run *r) { return &r->parsed; }
 bool kiln_run_is_once(const kiln_run *r) { return kiln_opt_flag_given(&r->cli, KILN_ONCE); }
@@ -365,14 +367,14 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     kiln_stage_row row;
     bool lost;
     *fresh = false;
-    if (!r->round.agrees) KILN_TRY(kiln_run_agree(r, "options", input_key, err)); /* unless the stage knows better */
+    KILN_TRY(r->hosts.hooks->agree(r, input_key, err));
     if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
     if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
     if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
     KILN_TRY(kiln_stage_lost_layer(r->manifest, r->stage->name, &lost, err));
     if (lost) return KILN_OK;                                /* the stage makes it again from stored units */
-    if (row.state == KILN_STAGE_STALE && !r->round.frozen) { /* what it reads changed and changed back, or came out as before */
+    if (row.state == KILN_STAGE_STALE && !r->hosts.frozen) { /* what it reads changed and changed back, or came out as before */
         row.state = KILN_STAGE_FRESH;
         KILN_TRY(kiln_manifest_begin(r->manifest, err));
         kiln_status st = kiln_stage_put(r->manifest, &row, err);

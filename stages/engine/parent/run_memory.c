@@ -70,9 +70,10 @@ kiln_scratch_folder *kiln_run_scratch_folder(kiln_run *r)
     s->options = &kiln_engine_values;
     s->stage = r->program->name;
     s->manifest = r->manifest ? kiln_manifest_path(r->manifest) : NULL;
-    s->use = kiln_run_scratch_use(r);
     return s;
 }
+
+kiln_scratch_use kiln_run_scratch_use(const kiln_run *r) { return r->scratch.use; }
 
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err)
 {

@@ -25,7 +25,7 @@ static kiln_status grow(kiln_quarantine *q, kiln_error *err)
 
 static kiln_status put_row(kiln_run *r, const kiln_quarantine_row *row, kiln_error *err)
 {
-    kiln_manifest *const to = kiln_round_target(r);
+    kiln_manifest *const to = kiln_run_store(r);
     KILN_TRY(kiln_manifest_begin(to, err));
     kiln_status st = kiln_quarantine_put(to, row, err);
     if (st == KILN_OK) st = kiln_manifest_commit(to, err);
@@ -43,7 +43,7 @@ kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_tria
     (void)snprintf(row->name, sizeof row->name, "%s", u->name);
     (void)snprintf(row->device, sizeof row->device, "%.159s", device);
     (void)snprintf(row->reason, sizeof row->reason, "%.1023s", reason);
-    if (u->optional || r->round.part) r->quarantine.n_failed++; /* the others of a part can be used without it */
+    if (u->optional || r->hosts.part) r->quarantine.n_failed++; /* the others of a part can be used without it */
     kiln_warn("%s: '%s' is quarantined after %s, the last on %s: %s", r->program->name, u->name,
               KILN_COUNT(trial->attempts, "attempt"), device, reason);
     const bool stored = r->manifest && !u->volatile_result && !u->was_cached && !kiln_run_is_once(r);

@@ -2,7 +2,6 @@
  * Results that have arrived are stored even if a failed unit, a signal or a full disk ends the list. */
 #include "stages/engine/parent/job.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/hosts/round_parts.h"
 
 #include "base/count.h"
 #include "base/memory.h"
@@ -222,21 +221,19 @@ static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
     KILN_TRY(kiln_ram_need_list(kiln_run_ram(r), j->what, j->units, n, err));
-    const bool met = r->round.met;
     KILN_TRY(find_due(j, n, err));
     KILN_TRY(check_taker(j, n, err));
-    KILN_TRY(kiln_job_round(j, j->what, n, err));
+    KILN_TRY(r->hosts.hooks->begin_list(j, n, err));
     kiln_ram_results(&r->ram, j->units, n, j->n_due);
     kiln_run_look_at_ram(r);
-    if (j->n_due && !r->round.cut) {
+    if (j->n_due && !r->hosts.cut) {
         KILN_TRY(prepare(j, err));
         KILN_TRY(work_off(j, err));
         KILN_TRY(record_list(j, err));
     }
     KILN_TRY(kiln_run_refused(r, err)); /* --force: what differs */
-    KILN_TRY(kiln_job_part_end(j, err));
-    if (r->round.met && !met) kiln_job_parts_remove(j);
-    if (r->round.cut)
+    KILN_TRY(r->hosts.hooks->end_list(j, err));
+    if (r->hosts.cut)
         return kiln_fail(err, KILN_E_PARTIAL, "the list is shared out"); /* the stage cannot go on; its program ends well */
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */

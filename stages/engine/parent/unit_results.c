@@ -100,7 +100,7 @@ static kiln_status forget_bad_units(kiln_run *r, kiln_error *err)
 void kiln_run_drop_bad_units(kiln_run *r)
 {
     kiln_error err = {0};
-    if (!r->bad_units.size || !r->manifest || r->round.frozen || kiln_run_is_once(r)) return;
+    if (!r->bad_units.size || !r->manifest || r->hosts.frozen || kiln_run_is_once(r)) return;
     if (forget_bad_units(r, &err) == KILN_OK) return;
     kiln_manifest_rollback(r->manifest);
     kiln_warn("the stored results could not be dropped: %s", err.msg);
