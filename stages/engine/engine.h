@@ -34,7 +34,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
@@ -84,40 +83,6 @@ typedef struct {
     const kiln_stage_output *outputs; /* the outputs, besides layers, that later stages read; ends with a NULL name. May be NULL */
 } kiln_stage_program;
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
-
-/* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. A process
- * may call it several times, one after the other, on its main thread. Nothing of a call reaches the next, except that after SIGINT
- * or SIGTERM the next call ends too. It keeps no pointer into argv. */
-int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
-/* How much kiln_program_check looks at. */
-typedef enum {
-    KILN_CHECK_TEXTS, /* what each option says by itself: another host, with other files, will run the command */
-    KILN_CHECK_HERE,  /* also what options say together, and what they name on this machine */
-    KILN_CHECK_NAMES  /* also names of the bake, such as cameras, which no stage in front of this one will change any more */
-} kiln_check_scope;
-/* Finds what is wrong with a command line of this program before anything is done. Where the manifest is there, it is read for the
- * stored parameters. Afterwards the process's options are those of this command line. It says nothing but *err, which names options
- * as the program has them. Statuses are those with which the program would end. */
-kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope,
-                               kiln_error *err) KILN_MUST_CHECK;
-/* Writes to `out` what --help-json prints. The caller checks the stream for errors. KILN_E_BUG. */
-kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
-
-/* For a program with several stages, which calls kiln_program_main for one after the other. `find` returns a stage by its name, or
- * NULL. Call it first in main, because workers need it too. */
-void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
-/* on: from now on, the workers of a stage that ends well rest and are kept for the next stage of this process, with their devices
- * open. Not on: they are no longer kept; call it before the last stage, which takes those that rest. Does nothing in a program
- * without a family. */
-void kiln_program_keep_workers(bool on);
-/* Says, while workers are kept, that a later stage will compute on these --devices. If that is a GPU and the stages before it
- * compute on the CPU, the GPU is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
-void kiln_program_expect(const char *devices);
-/* Ends the workers that are kept and waits for them, at most some seconds. */
-void kiln_program_stop_workers(void);
-/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, even if that call
- * succeeded. */
-kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
 
 /* The stages: kiln_stage_knn is in stages/knn.c. */
 #define STAGE(name, ...) extern const kiln_stage_program kiln_stage_##name;
@@ -535,27 +500,5 @@ uint64_t kiln_deferred_ram(unsigned most);
 
 /* Runs an operation on host arrays and returns when it is done. args: const kiln_OP_args *. */
 #define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
-
-/* ---- decoded planes ---------------------------------------------------------------------------------------------------
- * A cache for units that read many chunks. When it exceeds its budget, it drops the planes that were used least recently. One
- * thread at a time may use a cache. */
-typedef struct kiln_plane_cache kiln_plane_cache;
-kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_plane_cache_free(kiln_plane_cache *c); /* NULL: does nothing */
-/* Changes the budget. Planes beyond it are dropped at once. */
-void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes);
-/* Gives a decoded plane in the layout in which it is stored; decodes it if the cache lacks it. *data is borrowed: it stays valid
- * while the caller asks for planes of the same chunk, and may be dropped by the first call for another chunk. The planes of one
- * chunk are kept even if they exceed the budget. KILN_E_INPUT: the chunk has no such plane. KILN_E_IO: it is damaged. */
-kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
-                                 const void **data, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether the cache holds all of these planes that the chunk has. */
-bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
-/* Decodes the missing planes of several chunks, in their order, on n threads; thread i reads through m[i]. It stops at
- * the budget. Beside that, each thread takes twice the largest plane while it decodes. This only makes later calls of
- * kiln_plane_cache_get fast, which decode what is still missing. May drop planes of any chunk. */
-kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
-                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
-                                   kiln_error *err) KILN_MUST_CHECK;
 
 #endif

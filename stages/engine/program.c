@@ -1,14 +1,26 @@
 /* The main() of every program, which `kiln pipeline` calls for one stage after the other: parses options, runs as worker or parent,
  * prints report and error, returns the exit code. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/program.h"
 
 #include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/devices/gpu_table.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/devices/gpus.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/hosts/round.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/parent/commit.h"
+#include "stages/engine/parent/options.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/run_workers.h"
+#include "stages/engine/parent/unit_results.h"
+#include "stages/engine/parent/worker_end.h"
+#include "stages/engine/parent/worker_rest.h"
 #include "stages/engine/worker/fault.h"
 #include "stages/engine/worker/worker.h"
 

@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
+#include "stages/engine/program.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"

@@ -8,6 +8,7 @@
 #include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
 #include "stages/select/filters.h"
+#include "stages/engine/memory/plane_cache.h"
 
 typedef enum {
     KILN_PRUNE_STATS,  /* out: "statistics", a kiln_prune_stats */

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "stages/compare/compare.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "base/quote.h"
 #include "stages/doctor/doctor.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/formats/chunks/chunks_index.h"
 #include "stages/products/stale_products.h"

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/formats/writer.h"
 #include "stages/generate/generate.h"
 #include "stages/products/product_guard.h"

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/serve/http_server.h"
 #include "stages/serve/listener.h"

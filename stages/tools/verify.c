@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/memory/ram_free.h"
 

@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/program.h"
+#include "stages/engine/memory/ram_use.h"
 
 #include <stdio.h>
 #include <stdlib.h>

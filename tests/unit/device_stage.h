@@ -9,6 +9,7 @@
 #include "tests/unit/engine_stage.h"
 #include "tests/unit/fake_device.h"
 #include "tests/unit/own_memory.h"
+#include "stages/engine/program.h"
 
 enum { MIB = 1 << 20 };
 

@@ -1,6 +1,7 @@
 /* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML is asked, of a library
  * that only pretends to be it. No GPU is needed. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/interrupt.h"
 #include "tests/unit/test_folder.h"
 
 #include <dlfcn.h>

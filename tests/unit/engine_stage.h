@@ -4,7 +4,12 @@
 #ifndef KILN_TESTS_ENGINE_STAGE_H
 #define KILN_TESTS_ENGINE_STAGE_H
 
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/program.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/parent/options.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/worker_rest.h"
 #include "stages/engine/worker/worker.h"
 
 #include "base/log.h"

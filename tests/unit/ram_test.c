@@ -1,5 +1,9 @@
 /* --ram: what is free under limits, by a pretended /proc and /sys; and how a cap is shared out. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/memory/ram_use.h"
 
 #include "base/file.h"
 #include "tests/unit/own_memory.h"

@@ -1,6 +1,8 @@
 /* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds, files without a
  * name are there for workers and for nobody else. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/hosts/round.h"
 
 #include "base/file.h"

@@ -2,15 +2,17 @@
  * round_parts.c's. */
 #include "stages/engine/hosts/round.h"
 
-#include "stages/engine/devices/devices.h"
-#include "stages/engine/parent/job.h"
-#include "stages/engine/json_text.h"
-#include "stages/engine/hosts/round_parts.h"
-#include "stages/engine/worker/worker_open.h"
-
 #include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/hosts/round_parts.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/parent/job.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/run_quarantine.h"
+#include "stages/engine/worker/worker_open.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,8 +8,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/hosts/round.h"
 #include "stages/engine/hosts/shards.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/parent/commit.h"
+#include "stages/engine/parent/run_memory.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * Planes have pages of their own instead of a place in malloc's heap, however much malloc is told to keep (kiln_memory_keep). What
  * a dropped plane leaves in the heap stays taken while anything lies behind it, and large arrays move into such holes: under --ram
  * 218M a worker whose first list had room for 100 MB of planes held them in all later lists (2026-11-29). */
-#include "stages/engine/engine.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include "base/checked.h"
 #include "base/memory.h"

@@ -8,7 +8,12 @@
  * It is also stored when its oldest result is BATCH_MS old and BATCH_WAIT_FACTOR times as old as the last transaction took, so that
  * a slow disk leaves the parent time for its workers. When no more units are left than workers have in flight, batches do not wait:
  * storing after the last result would keep no worker busy. */
+#include "stages/engine/parent/arrivals.h"
+
+#include "stages/engine/memory/memfd.h"
 #include "stages/engine/parent/job.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/worker/outputs.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -3,12 +3,19 @@
  * A later stage becomes stale if an output that it reads (stages.def) has changed: the digests of this stage's outputs before and
  * after are compared. If they are equal, later stages stay fresh. A stage that reads from a stale stage becomes stale too; if its
  * input turns out to be unchanged, kiln_run_is_fresh marks it fresh without computing anything. */
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/parent/commit.h"
 
 #include "base/file.h"
 #include "base/log.h"
 #include "schema/layers.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/run_workers.h"
+#include "stages/engine/parent/worker_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,10 +12,9 @@
 #ifndef KILN_STAGES_ENGINE_PARENT_JOB_H
 #define KILN_STAGES_ENGINE_PARENT_JOB_H
 
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/parent/schedule.h"
-
 #include "base/log.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/schedule.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,34 +85,6 @@ struct kiln_job {
 };
 
 static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item) { return &j->units[j->due[item]]; }
-/* Says whether the result of the unit is kept in memory only, not stored. */
-bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u);
-
-/* Takes the result of a unit and closes its memfd. Earlier results may be stored first. */
-kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
-/* Begins to store the batch if it is large or old enough. Returns at once; fails if the transaction before has failed. */
-kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
-/* Stores the batch and waits until that is done. */
-kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
-/* Waits for the transaction that runs and returns its failure. Call it before anything else is done with the manifest. */
-kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
-void kiln_job_drop_arrivals(kiln_job *j); /* waits for the transaction that runs; releases results that are not stored */
-
 static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->home->workers[slot]; }
-/* Asks the worker to end. Units that it has go back to the schedule as if they had not been handed out. */
-void kiln_job_dismiss(kiln_job *j, unsigned slot);
-/* Closes the slot for the rest of the run. Fails if it was the last one: with *why alone if no worker ever opened its device, else
- * with KILN_E_DEVICE. */
-kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, kiln_error *err) KILN_MUST_CHECK;
-/* Handles FAILED for an item, which the worker no longer has. Fails if the status is not contained (containment.h). */
-kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
-/* Handles a worker that closed its socket or was killed because it hung. The unit in work is judged when the process has ended,
- * because its exit status says why. */
-void kiln_job_mourn(kiln_job *j, unsigned slot);
-/* Kills workers that hang, and handles those that have ended. */
-kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
-
-/* Hands out units and takes results until every unit is done or given up. */
-kiln_status kiln_job_converse(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

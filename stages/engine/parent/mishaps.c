@@ -4,7 +4,12 @@
  * they had not been handed out. The failure counts for the oldest unit of the worker: a result is sent before the next unit is
  * begun, and is received before the death. If units had begun beside deferred work of earlier ones (BEGUN), any of them may be the
  * cause; then none is blamed and each is computed alone. */
-#include "stages/engine/parent/job.h"
+#include "stages/engine/parent/mishaps.h"
+
+#include "stages/engine/engine_options.h"
+#include "stages/engine/parent/arrivals.h"
+#include "stages/engine/parent/run_workers.h"
+#include "stages/engine/parent/worker_end.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* The options that the engine adds: some to every stage, some to programs with a manifest, some to programs with units. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/options.h"
+
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/parent/selection.h"
+#include "stages/engine/stage_graph.h"
 
 #include <string.h>
 

@@ -4,9 +4,15 @@
  * Nothing here waits for a single slot: messages and deaths are handled as they come, so a GPU that is slow to open or to end does
  * not delay the others. A ready worker has one unit in work, and the units whose deferred work runs. It also has one unit waiting
  * while more units wait than there are workers; near the end of the list it has none, because an idle worker could compute it. */
-#include "stages/engine/parent/job.h"
+#include "stages/engine/parent/pool.h"
 
 #include "base/minmax.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/parent/arrivals.h"
+#include "stages/engine/parent/mishaps.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/worker_rest.h"
 
 #include <poll.h>
 #include <string.h>

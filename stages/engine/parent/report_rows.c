@@ -3,10 +3,11 @@
  * Problem. 20,000 rows as a tree of JSON are 50 MB, and the text of all of them in each run's record made that 4 MB a run. What
  * they say of cameras stands in the tables `image` and `tile_table`. Layout. The first KILN_ROWS_RECORDED rows are in the report
  * like everything else. When there is one more, all of them become text, which --json prints and the record leaves out. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/report_rows.h"
 
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/parent/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "stages/engine/parent/run_layers.h"
 
 #include "base/memory.h"
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
 
 #include <math.h>
 #include <stdio.h>

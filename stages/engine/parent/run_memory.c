@@ -1,9 +1,12 @@
 /* A run and memory/: its account of --ram, and its scratch folder. */
 #include "stages/engine/parent/run_memory.h"
 
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/memory/ram_use.h"
 #include "stages/engine/memory/shared_memory.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_workers.h"
+#include "stages/engine/parent/worker_rest.h"
 
 /* ---- --ram ------------------------------------------------------------------------------------------------------------ */
 kiln_ram_use *kiln_run_ram(kiln_run *r)

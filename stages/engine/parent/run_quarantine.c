@@ -1,10 +1,12 @@
 /* The units that this run gave up. Each is put into the manifest at once, so that it is there even if the run then dies. At the end
  * of the stage they replace all its earlier rows in the quarantine. */
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/parent/run_quarantine.h"
 
 #include "base/count.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/parent/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,20 @@
 /* kiln_run_units: finds the units that are stored, has workers compute the others (pool.c), and stores the results (arrivals.c).
  * Results that have arrived are stored even if a failed unit, a signal or a full disk ends the list. */
-#include "stages/engine/parent/job.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/parent/run_units.h"
 
 #include "base/count.h"
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/parent/arrivals.h"
+#include "stages/engine/parent/job.h"
+#include "stages/engine/parent/pool.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/worker_end.h"
+#include "stages/engine/parent/worker_rest.h"
 
 #include <stdlib.h>
 
@@ -47,8 +56,6 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 }
 
 /* ---- which workers compute --------------------------------------------------------------------------------------- */
-const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot) { return &h->devices.items[h->devices.n > 1 ? slot : 0]; }
-
 /* Returns the number of workers that suits the CPU. Several of them share the threads, because one unit may not keep all threads
  * busy. */
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)

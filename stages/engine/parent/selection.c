@@ -1,8 +1,10 @@
 /* --shard and --units: a run computes some of a stage's optional units and does not commit, so that several runs, also on other
  * hosts, make one stage. Planning units are always made, because every run needs them. Units of one group go to one shard. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/selection.h"
 
 #include "base/memory.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/parent/run.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

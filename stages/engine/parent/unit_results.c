@@ -1,8 +1,10 @@
 /* What a stage reads of its units when they are done, and how it refuses what it cannot use. */
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/parent/unit_results.h"
 
 #include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/parent/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,16 @@
-/* Ending worker processes, the reasons why they ended by themselves, and what they took and did.
+/* Ending worker processes, and the reasons why they ended by themselves.
  *
  * A process whose socket is closed ends by itself, unless its driver hangs. Then it is killed. If not even that ends it, because
  * the kernel waits for the device, it is left to the kernel. During a run nothing waits for that, as other workers have work to do.
  */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/worker_end.h"
 
 #include "base/count.h"
 #include "base/log.h"
-#include "stages/engine/json_text.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/parent/mishaps.h"
+#include "stages/engine/parent/worker_rest.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -128,7 +131,6 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
     }
 }
 
-/* ---- what they took and did -------------------------------------------------------------------------------------------- */
 void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more)
 {
     if (more->peak_rss > to->peak_rss) to->peak_rss = more->peak_rss;
@@ -136,88 +138,4 @@ void kiln_worker_use_add(kiln_worker_use *to, const kiln_worker_use *more)
     if (more->vram_peak > to->vram_peak) to->vram_peak = more->vram_peak;
     if (more->vram_cap > to->vram_cap) to->vram_cap = more->vram_cap;
     to->n_host += more->n_host;
-}
-
-const kiln_worker_process *kiln_run_slot(const kiln_run *r, unsigned i)
-{
-    for (unsigned k = 0; k < KILN_HOMES; k++) {
-        if (i < r->homes[k].n_workers) return &r->homes[k].workers[i];
-        i -= r->homes[k].n_workers;
-    }
-    return NULL;
-}
-
-void kiln_run_dismiss_workers(kiln_run *r)
-{
-    for (unsigned k = 0; k < KILN_HOMES; k++) kiln_workers_dismiss(r->homes[k].workers, r->homes[k].n_workers);
-}
-
-kiln_worker_use kiln_workers_use(const kiln_run *r)
-{
-    kiln_worker_use all = {0};
-    const kiln_worker_process *w;
-    for (unsigned i = 0; (w = kiln_run_slot(r, i)); i++) {
-        kiln_worker_use_add(&all, &w->past);
-        kiln_worker_use_add(&all, &w->use);
-    }
-    return all;
-}
-
-uint64_t kiln_workers_open_ns(const kiln_run *r)
-{
-    uint64_t ns = 0;
-    const kiln_worker_process *w;
-    for (unsigned i = 0; (w = kiln_run_slot(r, i)); i++)
-        if (w->open_ns > ns) ns = w->open_ns;
-    return ns;
-}
-
-const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size)
-{
-    unsigned slot = 0;
-    while (&r->homes[0].workers[slot] != w && &r->homes[1].workers[slot] != w) slot++;
-    if (w->device->kind == KILN_DEVICE_CUDA && !*w->device_text)
-        (void)snprintf(buf, size, "GPU '%s'", w->device->visible);
-    else if (w->device->kind == KILN_DEVICE_CUDA)
-        (void)snprintf(buf, size, "%s", w->device_text);
-    else
-        (void)snprintf(buf, size, "worker %u of the CPU", slot);
-    return buf;
-}
-
-/* Says whether an earlier worker has the same device: all on the CPU have. Also true for one that was never ready. */
-static bool is_listed(const kiln_run *r, unsigned i)
-{
-    const char *text = kiln_run_slot(r, i)->device_text;
-    for (unsigned k = 0; k < i; k++)
-        if (!strcmp(kiln_run_slot(r, k)->device_text, text)) return true;
-    return !*text;
-}
-
-void kiln_workers_devices(const kiln_run *r, char *out, size_t size)
-{
-    size_t used = 0;
-    const kiln_worker_process *w;
-    *out = '\0';
-    for (unsigned i = 0; (w = kiln_run_slot(r, i)) && used < size; i++) {
-        if (is_listed(r, i)) continue;
-        const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", w->device_text);
-        used += more > 0 ? (size_t)more : 0;
-    }
-}
-
-json_t *kiln_workers_json(const kiln_run *r)
-{
-    json_t *list = json_array();
-    const kiln_worker_process *w;
-    for (unsigned i = 0; list && (w = kiln_run_slot(r, i)); i++) {
-        if (!w->device && !w->start_ns) continue; /* never started */
-        json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:b}", "device", w->device_text, "units", (json_int_t)w->n_units, "busy_s",
-                                kiln_json_real((double)w->busy_ns * 1e-9), "start_s", kiln_json_real((double)w->open_ns * 1e-9),
-                                "retired", w->retired);
-        if (json_array_append_new(list, one) == 0) continue;
-        json_decref(list);
-        list = NULL;
-    }
-    return list;
 }

@@ -7,9 +7,14 @@
  *
  * For the first process of a slot, one that rests since an earlier stage does as well (worker_rest.c). It gets the same arguments.
  */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/worker_process.h"
 
 #include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/worker_end.h"
+#include "stages/engine/parent/worker_rest.h"
 #include "stages/engine/worker/worker.h"
 
 #include <errno.h>

@@ -11,10 +11,16 @@
  * A worker may rest from its start. The first stages compute on the CPU, and meanwhile the parent opens GPUs for the later ones.
  * When the first worker on the CPU has been started, so that there is work, the parent asks which GPUs there are and goes on; the
  * answer starts a worker on each. */
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/devices/work.h"
+#include "stages/engine/parent/worker_rest.h"
 
 #include "base/log.h"
+#include "kernels/device.h"
+#include "stages/engine/devices/gpus.h"
+#include "stages/engine/devices/work.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/worker_end.h"
 
 #include <poll.h>
 #include <stdio.h>
