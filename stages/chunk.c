@@ -420,9 +420,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .serial = true,
-                                             .packs = true,
-                                             .rounds = true,
+                                             .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
                                              .check = check,
                                              .run = run,
                                              .unit = kiln_chunk_compute};

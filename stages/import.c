@@ -382,12 +382,10 @@ done:
 
 const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .cli = &kiln_import_cli,
-                                              .opens_itself = true,
-                                              .serial = true,
-                                              .packs = true,
+                                              .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
+                                                       KILN_PROGRAM_ROUNDS,
                                               .manifest_arg = 1,
                                               .check = check,
-                                              .rounds = true,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,
                                               .run = run,

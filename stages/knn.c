@@ -374,5 +374,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_knn = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_knn_compute};
+const kiln_stage_program kiln_stage_knn = {.name = "knn",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_WRITE,
+                                           .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
+                                           .run = run,
+                                           .unit = kiln_knn_compute};

@@ -263,5 +263,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_lod = {
-    .name = "lod", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_lod_compute};
+const kiln_stage_program kiln_stage_lod = {.name = "lod",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_WRITE,
+                                           .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
+                                           .run = run,
+                                           .unit = kiln_lod_compute};

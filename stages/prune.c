@@ -402,8 +402,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 const kiln_stage_program kiln_stage_prune = {.name = "prune",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .packs = true,
-                                             .rounds = true,
+                                             .flags = KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
                                              .check = check,
                                              .run = run,
                                              .unit = kiln_prune_compute};

@@ -46,21 +46,30 @@ typedef struct {
     kiln_status (*digest)(kiln_manifest *m, kiln_hash *out, kiln_error *err);
 } kiln_stage_output;
 
+/* What a program is like, or what its units are. */
+typedef enum {
+    KILN_PROGRAM_OPENS_ITSELF = 1 << 0, /* `run` opens the manifest, not the engine: import, compare */
+    KILN_PROGRAM_CPU_ONLY = 1 << 1,     /* units run no operation: workers are on the CPU and make no CUDA context, whatever
+                                           --devices says */
+    KILN_PROGRAM_SERIAL = 1 << 2,       /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy.
+                                           Where a list has fewer units, such as one palette or one loss of kiln-export, each has
+                                           several threads */
+    KILN_PROGRAM_WATCHES = 1 << 3,      /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of
+                                           ending it */
+    KILN_PROGRAM_PACKS = 1 << 4,        /* units compress more than they compute: they are on the CPU, whatever --devices names, but
+                                           for lists that compute (kiln_run_computes) */
+    KILN_PROGRAM_ROUNDS = 1 << 5,       /* its lists can be shared out among hosts: it has --plan, --part and --gather
+                                           (hosts/round.h) */
+    KILN_PROGRAM_UNDIVIDED = 1 << 6,    /* no unit is optional, so --shard and --units could leave out none: the stage does not
+                                           offer them, but --shard for --part if it has rounds */
+} kiln_program_flag;
+
 typedef struct {
     const char *name;      /* "knn": a row of pipelines/stages.def, or the name of a tool */
     const kiln_cli *cli;   /* its own options; the engine adds the common ones */
     kiln_open_mode open;   /* how the manifest is opened before `run` is called */
-    bool opens_itself;     /* `run` opens the manifest, not the engine: import, compare */
-    bool cpu_only;         /* units run no operation: workers are on the CPU and make no CUDA context, whatever --devices says */
-    bool serial;           /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy. Where a list
-                              has fewer units, such as one palette or one loss of kiln-export, each has several threads */
-    bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
-    bool packs;            /* units compress more than they compute: they are on the CPU, whatever --devices names, but for lists
-                              that compute (kiln_run_computes) */
+    unsigned flags;        /* kiln_program_flag */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
-    bool rounds;           /* its lists can be shared out among hosts: it has --plan, --part and --gather (round.h) */
-    bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them, but
-                              --shard for --part if it has rounds */
     /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
@@ -117,7 +126,7 @@ bool kiln_run_prints(const kiln_run *r);
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
 /* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images; "cpu" for a program that is
- * cpu_only. NULL for auto. Looks for no device. */
+ * KILN_PROGRAM_CPU_ONLY. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
 /* Gives the kind of device that units run on. With auto, the first call looks for a GPU, which takes time: call it only when a unit
  * is due. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
@@ -137,13 +146,14 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s);
 void kiln_run_on_cpu(kiln_run *r, bool on);
 /* Says whether a GPU is worth it for work that takes so many seconds on one thread of the CPU (work.h). */
 bool kiln_run_gpu_pays(double cpu_s);
-/* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that
- * changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
+/* For a program that packs (KILN_PROGRAM_PACKS). on: its next lists compute, so they are where --devices says; not on: they pack
+ * again. If that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
 void kiln_run_computes(kiln_run *r, bool on);
 /* Between kiln_run_on_cpu and the first list that is there: GPUs that a later list will be on are opened while lists of the CPU
  * run. Returns whether there are some and --threads and --ram have room for lists of both at a time. */
 bool kiln_run_open_ahead(kiln_run *r);
-/* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
+/* on: most units of the next lists keep one thread busy, as those of a program that is KILN_PROGRAM_SERIAL; not on: as the program
+ * says. */
 void kiln_run_serial(kiln_run *r, bool on);
 
 /* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */

@@ -32,7 +32,7 @@
 static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 {
     const kiln_stage_program *p = r->program;
-    if (p->opens_itself) return KILN_OK;
+    if (p->flags & KILN_PROGRAM_OPENS_ITSELF) return KILN_OK;
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
     /* a run that changes nothing needs no lock, does not wait for one and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
@@ -170,7 +170,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
         kiln_interrupt_watch(after_signal());
         kiln_run_look_at_ram(r);
     }
-    if (r->program->watches) kiln_interrupt_watch(after_signal());
+    if (r->program->flags & KILN_PROGRAM_WATCHES) kiln_interrupt_watch(after_signal());
     KILN_TRY(open_manifest(r, err));
     KILN_TRY(check_options(r, err));
     return r->program->run(r, err);
@@ -287,7 +287,7 @@ static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_e
     kiln_file_info info;
     kiln_manifest *m;
     if (kiln_file_stat(path, &info, NULL) != KILN_OK || info.size == 0) {
-        if (kiln_run_named_kind(r) && !r->program->cpu_only && r->program->unit)
+        if (kiln_run_named_kind(r) && !(r->program->flags & KILN_PROGRAM_CPU_ONLY) && r->program->unit)
             KILN_TRY(kiln_run_find_devices(r, err)); /* a new bake computes, so they are needed */
         return check_options(r, err);
     }

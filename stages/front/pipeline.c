@@ -223,7 +223,7 @@ static const char *devices_behind(const kiln_bake *b, size_t s)
     const char *devices = NULL;
     while (++s < table.n_stages) {
         const kiln_stage_program *p = b->runs[s] ? kiln_stage_program_find(table.stage[s].stage) : NULL;
-        if (p && p->unit && !p->packs && !p->serial) devices = b->call[s].devices;
+        if (p && p->unit && !(p->flags & (KILN_PROGRAM_PACKS | KILN_PROGRAM_SERIAL))) devices = b->call[s].devices;
     }
     return devices;
 }

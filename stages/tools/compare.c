@@ -305,6 +305,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return compare_two(a, b, o.rect ? &rect : NULL, kiln_run_json(r), err);
 }
 
-static const kiln_stage_program program = {.name = "compare", .cli = &cli, .opens_itself = true, .run = run};
+static const kiln_stage_program program = {.name = "compare", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -137,6 +137,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .watches = true, .run = run};
+static const kiln_stage_program program = {
+    .name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .flags = KILN_PROGRAM_WATCHES, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

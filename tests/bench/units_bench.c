@@ -121,9 +121,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 static const kiln_stage_program program = {.name = "knn",
                                            .cli = &cli,
                                            .open = KILN_OPEN_CREATE,
-                                           .cpu_only = true,
-                                           .serial = true,
-                                           .rounds = true,
+                                           .flags = KILN_PROGRAM_CPU_ONLY | KILN_PROGRAM_SERIAL | KILN_PROGRAM_ROUNDS,
                                            .run = run,
                                            .unit = compute};
 

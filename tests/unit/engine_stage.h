@@ -296,7 +296,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .rounds = true, .run = stage_run, .unit = stage_unit};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .flags = KILN_PROGRAM_ROUNDS, .run = stage_run, .unit = stage_unit};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];

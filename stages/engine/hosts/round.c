@@ -42,7 +42,7 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
         return kiln_fail(err, KILN_E_USAGE, "--tasks is for --plan, and for --gather, which plans the next round");
     if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
         return kiln_fail(err, KILN_E_USAGE, "--break-claim gives up the plan that --part and --gather need");
-    if (mode == KILN_ROUND_NONE && o->shard && r->program->undivided)
+    if (mode == KILN_ROUND_NONE && o->shard && (r->program->flags & KILN_PROGRAM_UNDIVIDED))
         return kiln_fail(err, KILN_E_USAGE, "kiln-%s leaves no unit to other runs: --shard is for --part, after --plan",
                          r->program->name);
     if (mode == KILN_ROUND_NONE) return KILN_OK;

@@ -120,9 +120,9 @@ kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, ch
     const char *program = p->cli->program;
     if (!kiln_stage_find(p->name)) return KILN_OK;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const kiln_opt *share = p->undivided ? row_of(share_rows, N_ROWS(share_rows), argv[i]) : NULL;
-        const kiln_opt *round = p->rounds ? NULL : row_of(round_rows, N_ROWS(round_rows), argv[i]);
-        const bool is_for_part = share && p->rounds && !strcmp(share->name, shard_row.name);
+        const kiln_opt *share = (p->flags & KILN_PROGRAM_UNDIVIDED) ? row_of(share_rows, N_ROWS(share_rows), argv[i]) : NULL;
+        const kiln_opt *round = (p->flags & KILN_PROGRAM_ROUNDS) ? NULL : row_of(round_rows, N_ROWS(round_rows), argv[i]);
+        const bool is_for_part = share && (p->flags & KILN_PROGRAM_ROUNDS) && !strcmp(share->name, shard_row.name);
         if (share && !is_for_part && !has_row(p->cli->options, share->name))
             return kiln_fail(err, KILN_E_USAGE,
                              "%s has no --%s: its output lacks nothing when it is made, so one run makes all of it", program,
@@ -146,10 +146,12 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     const bool is_stage = kiln_stage_find(p->name);
     common.n = 0;
     if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
-    if (is_stage && !p->undivided) KILN_TRY(add_own(p, share_rows, N_ROWS(share_rows), err));
-    if (is_stage && p->rounds && p->undivided) KILN_TRY(add_own(p, &shard_row, 1, err));
-    if (is_stage && p->rounds) KILN_TRY(add_own(p, round_rows, N_ROWS(round_rows), err));
-    if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
+    if (is_stage && !(p->flags & KILN_PROGRAM_UNDIVIDED)) KILN_TRY(add_own(p, share_rows, N_ROWS(share_rows), err));
+    if (is_stage && (p->flags & KILN_PROGRAM_ROUNDS) && (p->flags & KILN_PROGRAM_UNDIVIDED))
+        KILN_TRY(add_own(p, &shard_row, 1, err));
+    if (is_stage && (p->flags & KILN_PROGRAM_ROUNDS)) KILN_TRY(add_own(p, round_rows, N_ROWS(round_rows), err));
+    if (!(p->flags & KILN_PROGRAM_OPENS_ITSELF) || is_stage)
+        KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
     if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));
     /* a program without units uses no device, so options about devices would mislead */
     for (const kiln_opt *o = p->cli->common; o && o->name; o++)

@@ -18,7 +18,7 @@ const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot) { return 
 
 const char *kiln_run_named_kind(const kiln_run *r)
 {
-    return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
+    return (r->program->flags & KILN_PROGRAM_CPU_ONLY) ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
 /* Why a list is on the CPU. NO_REASON: it is where --devices says. */
@@ -29,8 +29,8 @@ typedef enum { NO_REASON, CPU_ALONE, PACKS, LITTLE_WORK } cpu_reason;
  * (work.h). */
 static cpu_reason why_cpu(const kiln_run *r)
 {
-    if (r->program->cpu_only || r->on_cpu) return CPU_ALONE;
-    if (r->program->packs && !r->computes) return PACKS;
+    if ((r->program->flags & KILN_PROGRAM_CPU_ONLY) || r->on_cpu) return CPU_ALONE;
+    if ((r->program->flags & KILN_PROGRAM_PACKS) && !r->computes) return PACKS;
     if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
     if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
     return r->work_s > 0 && !kiln_run_gpu_pays(r->work_s) ? LITTLE_WORK : NO_REASON;

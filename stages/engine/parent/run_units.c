@@ -61,7 +61,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
     enum { THREADS_EACH = 4 };
-    const unsigned n = r->program->serial || r->serial ? n_threads : n_threads / THREADS_EACH;
+    const unsigned n = (r->program->flags & KILN_PROGRAM_SERIAL) || r->serial ? n_threads : n_threads / THREADS_EACH;
     return n < 1 ? 1 : n;
 }
 
