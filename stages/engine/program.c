@@ -44,14 +44,14 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 static bool should_discard(const kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK || r->committed || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
-    return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
+    return r->lists.n_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
 }
 
 /* Records a run that did not commit, if it has stored units: one that failed, or one of --shard or --units. Others leave no trace.
  */
 static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    if (r->units_stored == 0 || r->committed || r->hosts.frozen || kiln_run_is_once(r)) return;
+    if (r->lists.n_stored == 0 || r->committed || r->hosts.frozen || kiln_run_is_once(r)) return;
     if (st == KILN_OK && !r->selection.given) return; /* a plan is on its way to a commit, which records it */
     kiln_error err = {0};
     kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
@@ -66,12 +66,12 @@ static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 static void end_workers(kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK && kiln_rest_keeps()) {
-        kiln_run_dismiss_workers(r);
+        kiln_run_dismiss_workers(&r->devices);
         kiln_rest_wait();
     } else {
         kiln_rest_dismiss(); /* all are asked before the first is waited for */
     }
-    for (unsigned i = 0; i < KILN_HOMES; i++) kiln_workers_stop(r->homes[i].workers, r->homes[i].n_workers);
+    for (unsigned i = 0; i < KILN_HOMES; i++) kiln_workers_stop(r->devices.homes[i].workers, r->devices.homes[i].n_workers);
     if (st != KILN_OK || !kiln_rest_keeps()) kiln_rest_stop();
 }
 
@@ -97,9 +97,9 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
 {
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
                             kiln_status_name(st), "message", kiln_json_string(failure->msg));
-    const bool filled = out && (r->stage || json_object_update_missing(out, r->report) == 0) &&
+    const bool filled = out && (r->stage || json_object_update_missing(out, r->report.own) == 0) &&
                         r->hosts.hooks->add_report(r, out) == 0 &&
-                        (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_run_quarantine_json(r)) == 0);
+                        (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_quarantine_json(&r->quarantine)) == 0);
     if (filled) return out;
     json_decref(out);
     return NULL;
@@ -110,8 +110,8 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
     if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
     if (r->hosts.cut) return kiln_run_summary(r, r->hosts.cut);
-    if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
-    json_t *out = json_deep_copy(r->stored_report);
+    if (!r->report.stored) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
+    json_t *out = json_deep_copy(r->report.stored);
     if (out &&
         (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
          json_object_set_new(out, "status", json_string("nothing to do")))) {
@@ -124,12 +124,12 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
 /* A tool that left its report empty has printed its own. */
 static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_error *failure, kiln_error *err)
 {
-    if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report) == 0)) return KILN_OK;
+    if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report.own) == 0)) return KILN_OK;
     json_t *out = make_report(r, st, failure);
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
-    kiln_report_rows_print(&r->rows, text); /* checked with everything else on stdout */
+    kiln_report_rows_print(&r->report.rows, text); /* checked with everything else on stdout */
     free(text);
     return KILN_OK;
 }
@@ -163,8 +163,8 @@ static const char *after_signal(void)
 static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_engine_options(r, err));
-    r->report = json_object();
-    if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    r->report.own = json_object();
+    if (!r->report.own) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
         kiln_interrupt_watch(after_signal());
@@ -179,16 +179,16 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 /* Decides the status of a run that left units to other runs or gave some up, and says so. */
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
-    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
+    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->lists.n_units;
     if (r->selection.cut || r->hosts.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
     if (r->hosts.cut) return kiln_round_conclude(r, err);
-    if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
+    if (kiln_engine_values.units && !r->report.stored && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
                          kiln_engine_values.units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
-    if (*r->partial_input && r->committed && !r->stored_report)
+    if (*r->partial_input && r->committed && !r->report.stored)
         kiln_warn(
             "%s finished partially, so this output is partial too: later stages want --allow-partial; when %s is complete, run "
             "this again",
@@ -198,10 +198,10 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
                          KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
                          r->committed ? ", or later stages with --allow-partial" : "");
     const char *part = kiln_engine_values.shard ? "shard" : "units";
-    if (r->selection.given && !r->stored_report && left)
+    if (r->selection.given && !r->report.stored && left)
         kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
                  KILN_COUNT(total, "unit is|units are"), part);
-    else if (r->selection.given && !r->stored_report)
+    else if (r->selection.given && !r->report.stored)
         kiln_say("all %s stored; the same command without --%s finishes the stage", KILN_COUNT(total, "unit is|units are"), part);
     return KILN_OK;
 }
@@ -265,7 +265,7 @@ static void forget_last_run(kiln_run *r)
         kiln_engine_options_forget();
         kiln_peak_rss_forget();
     }
-    r->home = r->homes;
+    r->devices.home = r->devices.homes;
     memset(&one_round, 0, sizeof one_round);
     r->hosts = (kiln_run_hosts){.hooks = &kiln_round_hooks, .round = &one_round};
 }
@@ -355,13 +355,13 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
         st = printed;
         err = late;
     }
-    json_decref(r->report);
-    kiln_buffer_release(&r->rows.text);
-    json_decref(r->lists);
-    json_decref(r->stored_report);
+    json_decref(r->report.own);
+    kiln_buffer_release(&r->report.rows.text);
+    json_decref(r->report.lists);
+    json_decref(r->report.stored);
     free(r->quarantine.rows);
-    kiln_buffer_release(&r->used);
-    kiln_buffer_release(&r->bad_units);
+    kiln_buffer_release(&r->lists.used);
+    kiln_buffer_release(&r->refusals.keys);
     kiln_round_release(r->hosts.round);
     return end_with(p->cli, st, &err);
 }

@@ -242,11 +242,11 @@ static inline kiln_status report_workers(kiln_run *r, const kiln_unit *units, ki
 static inline void pretend_devices(kiln_run *r)
 {
     for (unsigned i = 0; i < o.pretend; i++) {
-        kiln_device *d = &r->home->devices.items[i];
+        kiln_device *d = &r->devices.home->devices.items[i];
         *d = (kiln_device){.kind = o.lost && i == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU, .chosen = i % 2};
         (void)snprintf(d->visible, sizeof d->visible, "%s", o.lost && i == 0 ? "-1" : i ? "GPU-1" : "GPU-0");
     }
-    r->home->devices.n = o.pretend;
+    r->devices.home->devices.n = o.pretend;
 }
 
 static inline kiln_status run_plan(kiln_run *r, kiln_error *err)

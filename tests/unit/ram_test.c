@@ -102,7 +102,7 @@ static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, ki
 {
     static const kiln_stage_program program = {0}; /* whose units defer no work */
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 4;
     memset(units, 0, sizeof units);
@@ -177,7 +177,7 @@ static void plan_blocks(uint64_t cap_mib, uint64_t unit_mib, bool is_volatile, k
     static kiln_unit blocks[BLOCKS];
     uint64_t all[BLOCKS];
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 16;
     for (uint64_t i = 0; i < BLOCKS; i++) {
@@ -261,7 +261,7 @@ static kiln_status plan_one(uint64_t cap_mib, unsigned threads, unsigned wanted,
     static const kiln_stage_program program = {0};
     const uint64_t foreseen = run.ram.foreseen;
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB, .foreseen = foreseen};
     kiln_common_values.threads = threads;
     return kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){u, due, 1, wanted, 0}, p, err);
@@ -338,7 +338,7 @@ static void what_the_parent_will_hold_is_counted_once(void **state)
     (void)state;
     needs_own_memory(); /* which grows between two plans there */
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = 60 * MIB};
     assert_true(kiln_run_parent_fits(&run));
     const uint64_t without = run.ram.parent;

@@ -234,7 +234,7 @@ kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
 {
     drop_part(r);
     if (r->hosts.round->copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG &&
-        (st == KILN_OK || r->units_stored || r->committed))
+        (st == KILN_OK || r->lists.n_stored || r->committed))
         KILN_TRY(publish(r, err));
     const kiln_round *round = r->hosts.round;
     if (round->mode != KILN_ROUND_GATHER || !round->has_claim || r->hosts.cut || !r->manifest) return KILN_OK;

@@ -359,7 +359,7 @@ static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why,
         if (why->status == KILN_OK) *why = bad;
         KILN_TRY(kiln_unit_forget(r->manifest, u->key, err));
         r->hosts.round->n_taken--;
-        r->units_stored--;
+        r->lists.n_stored--;
     }
     return KILN_OK;
 }
@@ -378,8 +378,8 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     if (st == KILN_OK) kiln_part_use_room(p, room);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     r->hosts.round->n_taken += report.inserted;
-    r->units_stored += report.inserted;
-    r->stored_bytes += report.bytes;
+    r->lists.n_stored += report.inserted;
+    r->lists.stored_bytes += report.bytes;
     const kiln_status checked = p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
     if (p) unreadable = kiln_part_unreadable(p);
     kiln_part_close(p);
@@ -428,7 +428,7 @@ static kiln_status look_again(kiln_job *j, kiln_error *err)
         kiln_unit *u = kiln_job_unit(j, i);
         KILN_TRY(kiln_unit_find(j->run->manifest, u->key, &u->was_cached, &u->result, err));
         if (u->was_cached)
-            j->run->units_cached++;
+            j->run->lists.n_cached++;
         else
             j->due[left++] = j->due[i];
     }

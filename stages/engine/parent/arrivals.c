@@ -62,10 +62,10 @@ static void join(kiln_job *j)
     kiln_run *r = j->run;
     kiln_storing *s = &j->storing;
     if (s->n && s->threaded) (void)pthread_join(s->thread, NULL); /* cannot fail: it was created, and is joined once */
-    if (s->n) r->store_ns += s->ns;
-    if (s->status == KILN_OK) r->units_stored += s->n;
+    if (s->n) r->lists.store_ns += s->ns;
+    if (s->status == KILN_OK) r->lists.n_stored += s->n;
     for (unsigned i = 0; i < s->n; i++) {
-        if (s->status == KILN_OK) r->stored_bytes += packed_bytes(&s->items[i]);
+        if (s->status == KILN_OK) r->lists.stored_bytes += packed_bytes(&s->items[i]);
         arrival_release(r, &s->items[i]);
     }
     s->n = 0;
@@ -249,7 +249,7 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     if (a.is_map) j->run->ram.held += a.held_bytes;
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
     KILN_GO(kiln_outputs_read(m, a.bytes, &result, a.blobs, err));
-    j->run->units_done++;
+    j->run->lists.n_done++;
     if (u->was_cached && !u->replaced) {                                      /* --force */
         KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see run_units.c */
         u->counters_again = result.counters;

@@ -110,31 +110,31 @@ static int add_vram(json_t *summary, const kiln_worker_use *use)
 /* Adds what happened to the units, and the time of storing them. */
 static int add_units(json_t *summary, const kiln_run *r)
 {
-    json_t *units = json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)r->units_done, "cached", (json_int_t)r->units_cached,
-                              "retried", (json_int_t)r->units_retried, "quarantined", (json_int_t)r->quarantine.n);
+    json_t *units = json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)r->lists.n_done, "cached", (json_int_t)r->lists.n_cached,
+                              "retried", (json_int_t)r->lists.n_retried, "quarantined", (json_int_t)r->quarantine.n);
     if (json_object_set_new(summary, "units", units) != 0) return -1;
     if (*r->partial_input && json_object_set_new(summary, "partial_input", json_string(r->partial_input)) != 0) return -1;
     if (r->selection.given && json_object_set_new(summary, "left", json_integer((json_int_t)r->selection.left)) != 0) return -1;
-    if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
-    if (json_object_set_new(summary, "store_s", kiln_json_real((double)r->store_ns * 1e-9)) != 0) return -1;
-    if (r->lists && json_object_set(summary, "lists", r->lists) != 0) return -1;
+    if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->lists.stored_bytes)) != 0) return -1;
+    if (json_object_set_new(summary, "store_s", kiln_json_real((double)r->lists.store_ns * 1e-9)) != 0) return -1;
+    if (r->report.lists && json_object_set(summary, "lists", r->report.lists) != 0) return -1;
     if (r->hosts.hooks->add_report(r, summary) != 0) return -1;
-    return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
+    return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_quarantine_json(&r->quarantine));
 }
 
 /* start_s: until the last worker had opened its device. */
 static int add_workers(json_t *summary, const kiln_run *r)
 {
     char devices[KILN_DEVICES_TEXT];
-    const kiln_worker_use use = kiln_workers_use(r);
-    kiln_workers_devices(r, devices, sizeof devices);
+    const kiln_worker_use use = kiln_workers_use(&r->devices);
+    kiln_workers_devices(&r->devices, devices, sizeof devices);
     json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
     if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
     if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
-    const char *why = r->home->devices.note;
+    const char *why = r->devices.home->devices.note;
     if (*why && json_object_set_new(summary, "device_why", kiln_json_string(why)) != 0) return -1;
-    if (json_object_set_new(summary, "start_s", kiln_json_real((double)kiln_workers_open_ns(r) * 1e-9)) != 0) return -1;
-    if (json_object_set_new(summary, "workers", kiln_workers_json(r)) != 0) return -1;
+    if (json_object_set_new(summary, "start_s", kiln_json_real((double)kiln_workers_open_ns(&r->devices) * 1e-9)) != 0) return -1;
+    if (json_object_set_new(summary, "workers", kiln_workers_json(&r->devices)) != 0) return -1;
     return add_vram(summary, &use);
 }
 
@@ -151,7 +151,7 @@ json_t *kiln_run_summary(const kiln_run *r, const char *status)
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
     json_t *rest = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
     if (!head || !rest || add_host(rest) != 0 || add_units(rest, r) != 0 || add_workers(rest, r) != 0 ||
-        kiln_ram_report(&r->ram, rest) != 0 || json_object_update_missing(head, r->report) != 0 ||
+        kiln_ram_report(&r->ram, rest) != 0 || json_object_update_missing(head, r->report.own) != 0 ||
         json_object_update_missing(head, rest) != 0) {
         json_decref(head);
         head = NULL;
@@ -190,9 +190,9 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     char program[64], devices[KILN_DEVICES_TEXT];
     kiln_status st;
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
-    kiln_workers_devices(r, devices, sizeof devices);
+    kiln_workers_devices(&r->devices, devices, sizeof devices);
     json_t *summary = kiln_run_summary(r, record_status(r, end, sentence));
-    if (summary && kiln_report_rows_leave_out(&r->rows, summary) != 0) {
+    if (summary && kiln_report_rows_leave_out(&r->report.rows, summary) != 0) {
         json_decref(summary);
         summary = NULL;
     }
@@ -230,20 +230,20 @@ static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
 /* ---- what the output is made from ------------------------------------------------------------------------------------------ */
 kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err)
 {
-    return kiln_run_is_once(r) ? KILN_OK : kiln_buffer_put(&r->used, key.bytes, sizeof key.bytes, err);
+    return kiln_run_is_once(r) ? KILN_OK : kiln_buffer_put(&r->lists.used, key.bytes, sizeof key.bytes, err);
 }
 
 static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
 static kiln_status store_used(kiln_run *r, kiln_error *err)
 {
-    kiln_hash *keys = (kiln_hash *)r->used.data; /* of bytes: aligned anywhere */
-    const uint64_t n = r->used.size / sizeof *keys;
+    kiln_hash *keys = (kiln_hash *)r->lists.used.data; /* of bytes: aligned anywhere */
+    const uint64_t n = r->lists.used.size / sizeof *keys;
     uint64_t n_keys = 0;
     if (n) qsort(keys, n, sizeof *keys, by_bytes);
     for (uint64_t i = 0; i < n; i++)
         if (n_keys == 0 || !kiln_hash_equal(keys[n_keys - 1], keys[i])) keys[n_keys++] = keys[i];
-    r->used.size = n_keys * sizeof *keys;
+    r->lists.used.size = n_keys * sizeof *keys;
     return kiln_units_used_put(r->manifest, r->stage->name, keys, n_keys, err);
 }
 
@@ -276,7 +276,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     KILN_TRY(kiln_interrupt_check(err));
     KILN_TRY(r->hosts.hooks->check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
-    kiln_run_dismiss_workers(r);
+    kiln_run_dismiss_workers(&r->devices);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
     const kiln_status st = commit(r, input_key, make, context, err);
     if (st != KILN_OK) {
@@ -318,11 +318,11 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
     /* SQLite has looked whether it is JSON; what is very long, as older programs wrote it, is read for --json alone */
     if (found && (kiln_run_json(r) || strlen(last.counters) < LONG_RECORD))
-        st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
+        st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->report.stored, NULL, err);
     kiln_run_row_release(&last);
     if (st != KILN_OK) return st;
-    if (!r->stored_report) r->stored_report = json_object();
-    if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    if (!r->report.stored) r->report.stored = json_object();
+    if (!r->report.stored) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     kiln_say("nothing to do, the output is up to date");
     if (!r->hosts.frozen)
         kiln_scratch_folder_drop(kiln_run_scratch_folder(r)); /* of a run that was killed right after its commit */

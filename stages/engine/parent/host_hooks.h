@@ -3,9 +3,8 @@
 #ifndef KILN_STAGES_ENGINE_PARENT_HOST_HOOKS_H
 #define KILN_STAGES_ENGINE_PARENT_HOST_HOOKS_H
 
-#include "stages/engine/engine.h"
+#include "stages/engine/parent/run_units.h"
 
-typedef struct kiln_job kiln_job;     /* job.h */
 typedef struct kiln_round kiln_round; /* hosts/round.h */
 
 /* All are called on the parent's main thread. */

@@ -90,12 +90,12 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
     kiln_job_dismiss(j, slot);
     w->retired = j->slots.closed[slot] = true;
     if (kiln_slots_open(&j->slots) > 0) {
-        kiln_warn("%s is used no more: %s", kiln_worker_name(r, w, name, sizeof name), why->msg);
+        kiln_warn("%s is used no more: %s", kiln_worker_name(&r->devices, w, name, sizeof name), why->msg);
         return give_up_stranded(j, err);
     }
     if (!j->home->greeted) return kiln_fail(err, why->status, "%s", why->msg);
     (void)kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on, %s was the last: %.700s",
-                    kiln_worker_name(r, w, name, sizeof name), why->msg);
+                    kiln_worker_name(&r->devices, w, name, sizeof name), why->msg);
     if (w->device->kind == KILN_DEVICE_CUDA) kiln_devices_advise(err);
     return KILN_E_DEVICE;
 }
@@ -116,7 +116,7 @@ static kiln_status judge(kiln_job *j, unsigned slot, uint64_t item, kiln_error *
     char name[192];
     bool struck_out = false;
     if (w->device->kind == KILN_DEVICE_CUDA) kiln_devices_advise(why);
-    kiln_worker_name(j->run, w, name, sizeof name);
+    kiln_worker_name(&j->run->devices, w, name, sizeof name);
     KILN_TRY(remember(j, item, name, why->msg, err));
     const bool again = kiln_schedule_fail(j->schedule, item, slot);
     if (!again && kiln_schedule_trial(j->schedule, item)->elsewhere)
@@ -124,7 +124,7 @@ static kiln_status judge(kiln_job *j, unsigned slot, uint64_t item, kiln_error *
     else
         struck_out = kiln_strikes_add(&w->strikes, u->key) && may_strike_out(j);
     if (again) {
-        j->run->units_retried++;
+        j->run->lists.n_retried++;
         kiln_warn("'%s' failed on %s and is tried again: %s", u->name, name, why->msg);
     } else {
         KILN_TRY(give_up(j, item, err));
@@ -156,8 +156,9 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
 static void doubt_all(kiln_job *j, kiln_worker_process *w)
 {
     char name[192];
-    kiln_warn("%s ended between '%s' and '%s': each is computed again by itself", kiln_worker_name(j->run, w, name, sizeof name),
-              kiln_job_unit(j, w->flight[0])->name, kiln_job_unit(j, w->flight[w->n_beside])->name);
+    kiln_warn("%s ended between '%s' and '%s': each is computed again by itself",
+              kiln_worker_name(&j->run->devices, w, name, sizeof name), kiln_job_unit(j, w->flight[0])->name,
+              kiln_job_unit(j, w->flight[w->n_beside])->name);
     for (unsigned i = 0; i < w->n_flight; i++)
         (i <= w->n_beside ? kiln_schedule_doubt : kiln_schedule_return)(j->schedule, w->flight[i]);
     w->busy_ns += kiln_now_ns() - w->unit_ns;

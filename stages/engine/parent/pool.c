@@ -263,7 +263,7 @@ static kiln_status hear_all(kiln_job *j, kiln_job *beside, kiln_error *err)
     listen_to(j, fds, &most_ms);
     if (beside) listen_to(beside, of_beside, &most_ms);
     fds[j->slots.n] = (struct pollfd){.fd = kiln_rest_descriptor(), .events = POLLIN};
-    fds[j->slots.n + 1] = (struct pollfd){.fd = j->take_waits ? j->run->taker->fd : -1, .events = POLLOUT};
+    fds[j->slots.n + 1] = (struct pollfd){.fd = j->take_waits ? j->run->lists.taker->fd : -1, .events = POLLOUT};
     KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 2 + (beside ? beside->slots.n : 0), most_ms, err));
     if (fds[j->slots.n].revents) kiln_rest_start_expected(j->run);
     if (beside) KILN_TRY(hear_ready(beside, of_beside, err));
@@ -274,7 +274,7 @@ static kiln_status hear_all(kiln_job *j, kiln_job *beside, kiln_error *err)
 /* A volatile result is there as soon as its unit is done. */
 static kiln_status take_ready(kiln_job *j, kiln_error *err)
 {
-    const kiln_unit_taker *t = j->run->taker;
+    const kiln_unit_taker *t = j->run->lists.taker;
     if (!t) return KILN_OK;
     while (j->n_ready < j->n_due && kiln_job_unit(j, j->n_ready)->volatile_data) j->n_ready++;
     j->take_waits = false;
@@ -283,7 +283,7 @@ static kiln_status take_ready(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-static bool is_open(const kiln_job *j) { return j->n_open > 0 || (j->run->taker && j->n_taken < j->n_due); }
+static bool is_open(const kiln_job *j) { return j->n_open > 0 || (j->run->lists.taker && j->n_taken < j->n_due); }
 
 static kiln_status offer(kiln_job *j, kiln_error *err)
 {
@@ -306,7 +306,7 @@ static void begin(kiln_job *j)
 
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
 {
-    kiln_job *const beside = j->run->beside;
+    kiln_job *const beside = j->run->lists.beside;
     begin(j);
     if (beside) begin(beside);
     while (is_open(j)) {

@@ -44,15 +44,15 @@ static kiln_status leave_out(const kiln_run *r, kiln_report_rows *rows, json_t *
 
 kiln_status kiln_run_report_rows(kiln_run *r, const char *name, kiln_error *err)
 {
-    kiln_buffer_release(&r->rows.text);
-    r->rows = (kiln_report_rows){.name = name};
-    return json_object_set_new(r->report, name, json_array()) == 0 ? KILN_OK : no_memory(err);
+    kiln_buffer_release(&r->report.rows.text);
+    r->report.rows = (kiln_report_rows){.name = name};
+    return json_object_set_new(r->report.own, name, json_array()) == 0 ? KILN_OK : no_memory(err);
 }
 
 kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err)
 {
-    kiln_report_rows *rows = &r->rows;
-    json_t *list = json_object_get(r->report, rows->name);
+    kiln_report_rows *rows = &r->report.rows;
+    json_t *list = json_object_get(r->report.own, rows->name);
     kiln_status st = row && list ? KILN_OK : no_memory(err);
     if (st == KILN_OK && rows->n == KILN_ROWS_RECORDED) st = leave_out(r, rows, list, err);
     if (st == KILN_OK && rows->n >= KILN_ROWS_RECORDED && kiln_run_json(r)) st = append_text(rows, row, err);

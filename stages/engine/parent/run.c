@@ -46,7 +46,7 @@ bool kiln_run_prints_all(const kiln_run *r, bool only_looks)
 {
     return kiln_run_prints(r) && (only_looks || kiln_common_values.verbose);
 }
-json_t *kiln_run_report(kiln_run *r) { return r->report; }
+json_t *kiln_run_report(kiln_run *r) { return r->report.own; }
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err)
 {
     (void)r; /* signals are the process's */

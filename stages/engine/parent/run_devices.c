@@ -29,11 +29,11 @@ typedef enum { NO_REASON, CPU_ALONE, PACKS, LITTLE_WORK } cpu_reason;
  * (work.h). */
 static cpu_reason why_cpu(const kiln_run *r)
 {
-    if ((r->program->flags & KILN_PROGRAM_CPU_ONLY) || r->on_cpu) return CPU_ALONE;
-    if ((r->program->flags & KILN_PROGRAM_PACKS) && !r->computes) return PACKS;
+    if ((r->program->flags & KILN_PROGRAM_CPU_ONLY) || r->devices.on_cpu) return CPU_ALONE;
+    if ((r->program->flags & KILN_PROGRAM_PACKS) && !r->devices.computes) return PACKS;
     if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
     if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
-    return r->work_s > 0 && !kiln_run_gpu_pays(r->work_s) ? LITTLE_WORK : NO_REASON;
+    return r->devices.work_s > 0 && !kiln_run_gpu_pays(r->devices.work_s) ? LITTLE_WORK : NO_REASON;
 }
 
 bool kiln_run_gpu_pays(double cpu_s)
@@ -41,8 +41,8 @@ bool kiln_run_gpu_pays(double cpu_s)
     return kiln_work_pays(cpu_s, kiln_devices_threads(kiln_common_values.threads), kiln_rest_has_gpu());
 }
 
-void kiln_run_expect_work(kiln_run *r, double cpu_s) { r->work_s = cpu_s; }
-void kiln_run_expect_later(kiln_run *r, double cpu_s) { r->later_s = cpu_s; }
+void kiln_run_expect_work(kiln_run *r, double cpu_s) { r->devices.work_s = cpu_s; }
+void kiln_run_expect_later(kiln_run *r, double cpu_s) { r->devices.later_s = cpu_s; }
 
 /* Writes the sentence about the choice of auto; nothing if there was none to make. */
 static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d)
@@ -50,10 +50,11 @@ static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
     const bool open = kiln_rest_has_gpu(), gpu = d->items[0].kind == KILN_DEVICE_CUDA;
     if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
-    if (r->work_s <= 0 || (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(kiln_common_values.devices))))
+    if (r->devices.work_s <= 0 ||
+        (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(kiln_common_values.devices))))
         return;
     (void)snprintf(d->note, sizeof d->note, "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
-                   r->program->name, r->work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
+                   r->program->name, r->devices.work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
                    open ? "going on with" : "opening", kiln_work_gpu_s(open));
 }
 
@@ -63,10 +64,10 @@ static kiln_status find_named(kiln_run *r, kiln_error *err)
 {
     kiln_device_list *found;
     const char *kind = kiln_run_named_kind(r);
-    if (r->found_named || !kind || strcmp(kind, "cuda") != 0) return KILN_OK;
+    if (r->devices.found_named || !kind || strcmp(kind, "cuda") != 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&found, 1, "devices", err));
     const kiln_status st = kiln_devices_resolve(kiln_common_values.devices, found, err);
-    r->found_named = st == KILN_OK;
+    r->devices.found_named = st == KILN_OK;
     free(found);
     return st;
 }
@@ -83,7 +84,7 @@ static void tell_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *
 
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
-    kiln_device_list *const d = &r->home->devices;
+    kiln_device_list *const d = &r->devices.home->devices;
     if (d->n) return KILN_OK;
     const cpu_reason reason = why_cpu(r);
     if (reason == PACKS) KILN_TRY(find_named(r, err));
@@ -94,17 +95,17 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 
 static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
 
-static kiln_home *other_home(kiln_run *r) { return &r->homes[r->home == r->homes]; }
+static kiln_home *other_home(kiln_run *r) { return &r->devices.homes[r->devices.home == r->devices.homes]; }
 
 /* Ends all workers, or lets them rest for a later stage, unless a list goes on beside those that follow. The next list is on the
  * other home, whose slots are as its last list left them. What was left is looked for again when its turn comes. */
 static void leave_home(kiln_run *r)
 {
-    kiln_home *const left = r->home;
-    r->home = other_home(r);
-    r->home->ahead = false;
+    kiln_home *const left = r->devices.home;
+    r->devices.home = other_home(r);
+    r->devices.home->ahead = false;
     r->ram.ahead = 0; /* they are in the plan of the next list */
-    if (kiln_run_is_beside(r, left)) return;
+    if (kiln_run_is_beside(&r->lists, left)) return;
     kiln_workers_dismiss(left->workers, left->n_workers);
     kiln_rest_wait();
     kiln_workers_stop(left->workers, left->n_workers);
@@ -129,21 +130,21 @@ static bool has_gpu(void)
  * and so no device was looked for: looked for on this home, they would be opened twice. */
 static void change_home(kiln_run *r)
 {
-    const bool to_cpu = why_cpu(r) != NO_REASON, found = r->home->devices.n > 0;
+    const bool to_cpu = why_cpu(r) != NO_REASON, found = r->devices.home->devices.n > 0;
     if (!found && !to_cpu && other_home(r)->ahead) leave_home(r);
-    if (!found || is_cpu(&r->home->devices) == to_cpu) return;
+    if (!found || is_cpu(&r->devices.home->devices) == to_cpu) return;
     if (to_cpu || has_gpu()) leave_home(r);
 }
 
 void kiln_run_on_cpu(kiln_run *r, bool on)
 {
-    r->on_cpu = on;
+    r->devices.on_cpu = on;
     change_home(r);
 }
 
 void kiln_run_computes(kiln_run *r, bool on)
 {
-    r->computes = on;
+    r->devices.computes = on;
     change_home(r);
 }
 
@@ -152,14 +153,14 @@ bool kiln_run_open_ahead(kiln_run *r)
 {
     kiln_home *const h = other_home(r);
     const unsigned asked = kiln_engine_values.workers;
-    const bool on_cpu = r->on_cpu;
+    const bool on_cpu = r->devices.on_cpu;
     if (!on_cpu || kiln_devices_threads(kiln_common_values.threads) < 2) return false;
     if (h->devices.n) return true;
-    r->on_cpu = false;
+    r->devices.on_cpu = false;
     const cpu_reason reason = why_cpu(r);
-    r->on_cpu = on_cpu;
+    r->devices.on_cpu = on_cpu;
     if (reason != NO_REASON || kiln_devices_resolve(kiln_common_values.devices, &h->devices, NULL) != KILN_OK ||
-        is_cpu(&h->devices) || !kiln_rest_has_room(r, h->devices.n)) {
+        is_cpu(&h->devices) || !kiln_rest_has_room(&r->ram, h->devices.n)) {
         h->devices.n = 0;
         return false;
     }
@@ -174,20 +175,20 @@ bool kiln_run_open_ahead(kiln_run *r)
     return true;
 }
 
-void kiln_run_serial(kiln_run *r, bool on) { r->serial = on; }
+void kiln_run_serial(kiln_run *r, bool on) { r->devices.serial = on; }
 
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err)
 {
     *kind = kiln_run_named_kind(r);
     if (*kind) return KILN_OK;
     KILN_TRY(kiln_run_find_devices(r, err));
-    *kind = r->home->devices.items[0].kind == KILN_DEVICE_CUDA ? "cuda" : "cpu";
+    *kind = r->devices.home->devices.items[0].kind == KILN_DEVICE_CUDA ? "cuda" : "cpu";
     return KILN_OK;
 }
 
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err)
 {
     KILN_TRY(kiln_run_find_devices(r, err));
-    *n = r->home->devices.n;
+    *n = r->devices.home->devices.n;
     return KILN_OK;
 }

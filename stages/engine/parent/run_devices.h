@@ -13,6 +13,17 @@ typedef struct {
     bool ahead;                                  /* opened by kiln_run_open_ahead, for a list that has not come yet */
 } kiln_home;
 enum { KILN_HOMES = 2 };
+/* On which devices the lists of a run are. */
+typedef struct {
+    kiln_home homes[KILN_HOMES]; /* the CPU and the GPUs, whichever came first; one has no devices in most runs */
+    kiln_home *home;             /* of the next list */
+    bool on_cpu;                 /* kiln_run_on_cpu */
+    bool computes;               /* kiln_run_computes */
+    bool serial;                 /* kiln_run_serial */
+    bool found_named;            /* the GPUs that --devices names are there */
+    double work_s, later_s;      /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
+} kiln_run_devices;
+
 /* Returns the device of a slot: borrowed. */
 const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot);
 /* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */

@@ -40,7 +40,7 @@ void kiln_run_look_at_ram(kiln_run *r)
     const kiln_worker_process *resting[KILN_SLOTS_MAX], *w;
     const unsigned n_resting = kiln_rest_processes(resting);
     unsigned n = 0;
-    for (unsigned i = 0; (w = kiln_run_slot(r, i)); i++)
+    for (unsigned i = 0; (w = kiln_run_slot(&r->devices, i)); i++)
         if (is_measured(w)) all[n++] = (kiln_ram_process){.pid = w->pid, .cuda = w->use.ram_cuda};
     for (unsigned i = 0; i < n_resting; i++)
         if (is_measured(resting[i])) all[n++] = (kiln_ram_process){.pid = resting[i]->pid, .cuda = resting[i]->use.ram_cuda};

@@ -67,11 +67,11 @@ kiln_status kiln_run_store_quarantine(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-json_t *kiln_run_quarantine_json(const kiln_run *r)
+json_t *kiln_quarantine_json(const kiln_quarantine *q)
 {
     json_t *list = json_array();
-    for (uint64_t i = 0; list && i < r->quarantine.n; i++) {
-        const kiln_quarantine_row *row = &r->quarantine.rows[i];
+    for (uint64_t i = 0; list && i < q->n; i++) {
+        const kiln_quarantine_row *row = &q->rows[i];
         json_t *one = json_pack("{s:o, s:i, s:o, s:o}", "unit", kiln_json_string(row->name), "attempts", (int)row->attempts,
                                 "device", kiln_json_string(row->device), "reason", kiln_json_string(row->reason));
         if (json_array_append_new(list, one) == 0) continue;

@@ -17,6 +17,6 @@ kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_tria
 kiln_status kiln_run_quarantine_again(kiln_run *r, const kiln_quarantine_row *row, kiln_error *err) KILN_MUST_CHECK;
 /* Replaces the stage's rows in the manifest by those of this run, inside the last transaction. */
 kiln_status kiln_run_store_quarantine(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-json_t *kiln_run_quarantine_json(const kiln_run *r); /* a new array of the rows; NULL if there is no memory */
+json_t *kiln_quarantine_json(const kiln_quarantine *q); /* a new array of the rows; NULL if there is no memory */
 
 #endif

@@ -34,7 +34,7 @@ static kiln_status find_each(kiln_job *j, uint64_t n, kiln_error *err)
         if (chosen && (!u->was_cached || kiln_run_force(r)))
             j->due[j->n_due++] = i;
         else if (u->was_cached)
-            r->units_cached++;
+            r->lists.n_cached++;
         else
             r->selection.left++;
     }
@@ -47,7 +47,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
     KILN_TRY(KILN_ALLOC(&j->due, n, "the list of units", err));
-    r->units_total += n;
+    r->lists.n_units += n;
     if (!r->manifest || n < 2) return find_each(j, n, err);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
     const kiln_status st = find_each(j, n, err);
@@ -61,7 +61,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
     enum { THREADS_EACH = 4 };
-    const unsigned n = (r->program->flags & KILN_PROGRAM_SERIAL) || r->serial ? n_threads : n_threads / THREADS_EACH;
+    const unsigned n = (r->program->flags & KILN_PROGRAM_SERIAL) || r->devices.serial ? n_threads : n_threads / THREADS_EACH;
     return n < 1 ? 1 : n;
 }
 
@@ -79,7 +79,7 @@ static void open_slots(kiln_job *j, unsigned n)
  * its workers. */
 static unsigned threads_for(const kiln_job *j)
 {
-    const kiln_job *beside = j->run->beside;
+    const kiln_job *beside = j->run->lists.beside;
     const unsigned all = kiln_devices_threads(kiln_common_values.threads);
     const unsigned others = j->is_beside ? 1 : beside ? beside->plan.n_workers : 0;
     return all > others ? all - others : 1;
@@ -90,7 +90,7 @@ static kiln_status plan_memory(kiln_job *j, unsigned n_wanted, kiln_error *err)
 {
     kiln_ram_use *ram = kiln_run_ram(j->run);
     kiln_ram_list l = {.units = j->units, .due = j->due, .n_due = j->n_due, .n_wanted = n_wanted};
-    l.resting = kiln_rest_fit(j->run, n_wanted, kiln_ram_cap(ram));
+    l.resting = kiln_rest_fit(j->home, n_wanted, kiln_ram_cap(ram));
     if (kiln_ram_plan_make(ram, &l, &j->plan, NULL) == KILN_OK) return KILN_OK;
     kiln_rest_stop();
     l.resting = 0;
@@ -120,12 +120,12 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->taker = t; }
+void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->lists.taker = t; }
 
 /* All units must be due: one that is left out would never be taken. */
 static kiln_status check_taker(const kiln_job *j, uint64_t n, kiln_error *err)
 {
-    if (!j->run->taker || j->n_due == n) return KILN_OK;
+    if (!j->run->lists.taker || j->n_due == n) return KILN_OK;
     return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, and all are to be taken in order", (unsigned long long)j->n_due,
                      (unsigned long long)n);
 }
@@ -174,7 +174,7 @@ static kiln_status work_off(kiln_job *j, kiln_error *err)
 static kiln_work_sums sum_work(const kiln_job *j)
 {
     const kiln_run *r = j->run;
-    kiln_work_sums s = {.now_ns = kiln_now_ns(), .store_ns = r->store_ns, .stored_bytes = r->stored_bytes};
+    kiln_work_sums s = {.now_ns = kiln_now_ns(), .store_ns = r->lists.store_ns, .stored_bytes = r->lists.stored_bytes};
     for (unsigned i = 0; i < j->home->n_workers; i++) s.busy_ns += j->home->workers[i].busy_ns;
     return s;
 }
@@ -189,8 +189,8 @@ static kiln_status record_list(const kiln_job *j, kiln_error *err)
                             "busy_s", kiln_json_real((double)(now.busy_ns - before->busy_ns) * 1e-9), "store_s",
                             kiln_json_real((double)(now.store_ns - before->store_ns) * 1e-9), "stored_bytes",
                             (json_int_t)(now.stored_bytes - before->stored_bytes));
-    if (!r->lists) r->lists = json_array();
-    if (json_array_append_new(r->lists, one) == 0) return KILN_OK;
+    if (!r->report.lists) r->report.lists = json_array();
+    if (json_array_append_new(r->report.lists, one) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "cannot write down what came of a list of units");
 }
 
@@ -211,7 +211,7 @@ static kiln_status job_new(kiln_run *r, const char *what, kiln_unit *units, kiln
     if (!r->program->unit) return kiln_fail(err, KILN_E_BUG, "%s has no units", r->program->name);
     KILN_TRY(KILN_ALLOC(out, 1, "the list of units", err)); /* too big for the stack */
     (*out)->run = r;
-    (*out)->home = r->home;
+    (*out)->home = r->devices.home;
     (*out)->what = what;
     (*out)->units = units;
     return KILN_OK;
@@ -245,12 +245,12 @@ static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s left", (unsigned long long)r->selection.left,
-                         KILN_COUNT(r->units_total, "unit is|units are"));
+                         KILN_COUNT(r->lists.n_units, "unit is|units are"));
     return KILN_OK;
 }
 
 /* ---- a list beside others -------------------------------------------------------------------------------------------------- */
-bool kiln_run_is_beside(const kiln_run *r, const kiln_home *h) { return r->beside && r->beside->home == h; }
+bool kiln_run_is_beside(const kiln_run_lists *l, const kiln_home *h) { return l->beside && l->beside->home == h; }
 
 static bool all_volatile(const kiln_unit *units, uint64_t n)
 {
@@ -262,7 +262,8 @@ static bool all_volatile(const kiln_unit *units, uint64_t n)
 /* Says whether a list can be worked off while another is open: they have no workers, and no transactions, in common. */
 static bool may_go_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
 {
-    return !kiln_run_is_beside(r, r->home) && all_volatile(units, n) && kiln_ram_has_room_beside(kiln_run_ram(r), units, n);
+    return !kiln_run_is_beside(&r->lists, r->devices.home) && all_volatile(units, n) &&
+           kiln_ram_has_room_beside(kiln_run_ram(r), units, n);
 }
 
 kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)
@@ -271,7 +272,8 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     kiln_job *j = NULL;
     KILN_TRY(kiln_run_units_join(r, err));
     if (!all_volatile(units, n)) return kiln_fail(err, KILN_E_BUG, "%s: results to be stored cannot come beside other lists", what);
-    if (r->taker) return kiln_fail(err, KILN_E_BUG, "%s: results that are taken in order cannot come beside other lists", what);
+    if (r->lists.taker)
+        return kiln_fail(err, KILN_E_BUG, "%s: results that are taken in order cannot come beside other lists", what);
     KILN_GO(job_new(r, what, units, &j, err));
     KILN_GO(kiln_ram_need_list(kiln_run_ram(r), what, units, n, err));
     KILN_GO(find_due(j, n, err));
@@ -282,7 +284,7 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     j->n_threads = j->plan.n_workers;
     r->ram.beside = j->plan.workers + r->ram.results; /* they are held until the list ends, beside those of the next ones */
     r->ram.results = 0;
-    r->beside = j;
+    r->lists.beside = j;
     return KILN_OK;
 done:
     job_free(j);
@@ -291,9 +293,9 @@ done:
 
 kiln_status kiln_run_units_join(kiln_run *r, kiln_error *err)
 {
-    kiln_job *const j = r->beside;
+    kiln_job *const j = r->lists.beside;
     if (!j) return KILN_OK;
-    r->beside = NULL;
+    r->lists.beside = NULL;
     r->ram.beside = 0;
     kiln_status st = work_off(j, err);
     if (st == KILN_OK) st = record_list(j, err);
@@ -303,9 +305,9 @@ kiln_status kiln_run_units_join(kiln_run *r, kiln_error *err)
 
 void kiln_run_units_drop(kiln_run *r)
 {
-    kiln_job *const j = r->beside;
+    kiln_job *const j = r->lists.beside;
     if (!j) return;
-    r->beside = NULL;
+    r->lists.beside = NULL;
     r->ram.beside = 0;
     kiln_workers_stop(j->home->workers, j->home->n_workers);
     job_free(j);
@@ -315,7 +317,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
 {
     kiln_job *j = NULL;
     kiln_status st = KILN_OK;
-    if (r->beside && !may_go_beside(r, units, n)) st = kiln_run_units_join(r, err);
+    if (r->lists.beside && !may_go_beside(r, units, n)) st = kiln_run_units_join(r, err);
     if (st == KILN_OK) st = job_new(r, what, units, &j, err);
     if (st == KILN_OK) st = run_list(j, n, err);
     if (st != KILN_OK) kiln_run_units_drop(r);

@@ -28,26 +28,26 @@ static bool is_of_the_result(kiln_status st)
     return st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE || st == KILN_E_BUG;
 }
 
-static bool is_bad(const kiln_run *r, kiln_hash key)
+static bool is_refused(const kiln_refusals *all, kiln_hash key)
 {
-    for (size_t at = 0; at < r->bad_units.size; at += sizeof key.bytes)
-        if (memcmp(r->bad_units.data + at, key.bytes, sizeof key.bytes) == 0) return true;
+    for (size_t at = 0; at < all->keys.size; at += sizeof key.bytes)
+        if (memcmp(all->keys.data + at, key.bytes, sizeof key.bytes) == 0) return true;
     return false;
 }
 
 /* Keeps the first sentence, or the first that reports a bug. */
-static void remember_refusal(kiln_run *r, const kiln_error *err)
+static void remember_refusal(kiln_refusals *all, const kiln_error *err)
 {
-    const bool first = r->bad_units.size == sizeof(kiln_hash);
-    if (err && (first || (err->status == KILN_E_BUG && r->refusal.status != KILN_E_BUG))) r->refusal = *err;
+    const bool first = all->keys.size == sizeof(kiln_hash);
+    if (err && (first || (err->status == KILN_E_BUG && all->first.status != KILN_E_BUG))) all->first = *err;
 }
 
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
 {
     if (!is_of_the_result(st) || u->volatile_result) return st;
-    if (is_bad(r, u->key)) return st; /* a function that this one called has named the unit */
+    if (is_refused(&r->refusals, u->key)) return st; /* a function that this one called has named the unit */
     const kiln_error why = err ? *err : (kiln_error){0};
-    KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
+    KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r)) /* the run changes no state, so it drops nothing */
         st = kiln_fail(err, KILN_E_IO,
                        "what is stored of unit '%s' cannot be used: %s; a run that changes no state does not drop it, but"
@@ -56,7 +56,7 @@ kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, ki
     else
         st = kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again",
                        u->name, why.msg);
-    remember_refusal(r, err);
+    remember_refusal(&r->refusals, err);
     return st;
 }
 
@@ -65,7 +65,7 @@ kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err)
     static const char report[] = "report this, unless the machine's memory is failing";
     const kiln_error why = err ? *err : (kiln_error){0};
     kiln_status st;
-    KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
+    KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r))
         st = kiln_fail(err, KILN_E_BUG,
                        "%s; %s; a run that changes no state keeps what is stored, kiln-%s --force without such options drops it",
@@ -73,27 +73,27 @@ kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err)
     else
         st = kiln_fail(err, KILN_E_BUG, "%s; %s; what was stored is dropped, and the same command once more stores it anew",
                        why.msg, report);
-    remember_refusal(r, err);
+    remember_refusal(&r->refusals, err);
     return st;
 }
 
 kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st)
 {
-    return st != KILN_E_NOMEM && is_bad(r, u->key) ? KILN_OK : st;
+    return st != KILN_E_NOMEM && is_refused(&r->refusals, u->key) ? KILN_OK : st;
 }
 
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err)
 {
-    const kiln_status st = r->refusal.status == KILN_OK ? KILN_E_IO : r->refusal.status;
-    return r->bad_units.size ? kiln_fail(err, st, "%s", r->refusal.msg) : KILN_OK;
+    const kiln_status st = r->refusals.first.status == KILN_OK ? KILN_E_IO : r->refusals.first.status;
+    return r->refusals.keys.size ? kiln_fail(err, st, "%s", r->refusals.first.msg) : KILN_OK;
 }
 
 static kiln_status forget_bad_units(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
-    for (size_t at = 0; at < r->bad_units.size; at += sizeof(kiln_hash)) {
+    for (size_t at = 0; at < r->refusals.keys.size; at += sizeof(kiln_hash)) {
         kiln_hash key;
-        memcpy(key.bytes, r->bad_units.data + at, sizeof key.bytes);
+        memcpy(key.bytes, r->refusals.keys.data + at, sizeof key.bytes);
         KILN_TRY(kiln_unit_forget(r->manifest, key, err));
     }
     return kiln_manifest_commit(r->manifest, err);
@@ -102,7 +102,7 @@ static kiln_status forget_bad_units(kiln_run *r, kiln_error *err)
 void kiln_run_drop_bad_units(kiln_run *r)
 {
     kiln_error err = {0};
-    if (!r->bad_units.size || !r->manifest || r->hosts.frozen || kiln_run_is_once(r)) return;
+    if (!r->refusals.keys.size || !r->manifest || r->hosts.frozen || kiln_run_is_once(r)) return;
     if (forget_bad_units(r, &err) == KILN_OK) return;
     kiln_manifest_rollback(r->manifest);
     kiln_warn("the stored results could not be dropped: %s", err.msg);

@@ -184,15 +184,15 @@ bool kiln_rest_take(const kiln_device *device, const char *program, char *const 
 }
 
 /* Workers that the list can take stay. Of the others, those of GPUs may stay for a later stage if there is room. */
-uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
+uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap)
 {
     bool wanted[KILN_SLOTS_MAX] = {false};
     uint64_t spare = 0;
     bury_ended();
     for (unsigned slot = 0; slot < n_slots; slot++)
-        for (unsigned i = 0; i < KILN_SLOTS_MAX && r->home->workers[slot].pid <= 0; i++) {
+        for (unsigned i = 0; i < KILN_SLOTS_MAX && home->workers[slot].pid <= 0; i++) {
             const resting *x = &room.at[i];
-            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_home_device(r->home, slot))) continue;
+            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_home_device(home, slot))) continue;
             wanted[i] = true;
             break;
         }
@@ -238,7 +238,8 @@ bool kiln_rest_has_gpu(void)
 static double later_work(const kiln_run *r)
 {
     kiln_scene_size size;
-    if (r->later_s > 0 || !r->manifest || kiln_scene_size_get(r->manifest, &size, NULL) != KILN_OK) return r->later_s;
+    if (r->devices.later_s > 0 || !r->manifest || kiln_scene_size_get(r->manifest, &size, NULL) != KILN_OK)
+        return r->devices.later_s;
     return kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
 }
 
@@ -252,19 +253,20 @@ static bool has_little_left(const kiln_run *r)
 
 uint64_t kiln_rest_start_bytes(void) { return START_BYTES; }
 
-bool kiln_rest_has_room(kiln_run *r, unsigned n)
+bool kiln_rest_has_room(kiln_ram_use *ram, unsigned n)
 {
-    const uint64_t cap = kiln_ram_cap(&r->ram), bytes = (uint64_t)n * START_BYTES;
-    return r->ram.predicted + bytes <= cap && bytes <= cap / SPARE_SHARE;
+    const uint64_t cap = kiln_ram_cap(ram), bytes = (uint64_t)n * START_BYTES;
+    return ram->predicted + bytes <= cap && bytes <= cap / SPARE_SHARE;
 }
 
 /* Only if --ram has plenty left: what such a worker takes is in no plan. */
 void kiln_rest_begin_expected(kiln_run *r)
 {
-    if (!room.expected || !room.keeps || !r->home->devices.n || r->home->devices.items[0].kind != KILN_DEVICE_CPU) return;
+    if (!room.expected || !room.keeps || !r->devices.home->devices.n || r->devices.home->devices.items[0].kind != KILN_DEVICE_CPU)
+        return;
     if (has_little_left(r)) room.expected = NULL;
     if (!room.expected) return;
-    if (!kiln_rest_has_room(r, 1)) return;
+    if (!kiln_rest_has_room(&r->ram, 1)) return;
     const char *kind = kiln_devices_named_kind(room.expected);
     if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())
         room.expected = NULL;

@@ -16,15 +16,16 @@ bool kiln_rest_begin(kiln_worker_process *w);
 void kiln_rest_wait(void);
 /* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: none rests. */
 bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd);
-/* Call it before a list of units that wants n_slots workers. Asks those resting workers to end that the list cannot take and that
- * are not worth keeping under this cap. Returns the host memory in bytes of those that stay although the list does not take them.
+/* Call it before a list of units that wants n_slots workers of this home. Asks those resting workers to end that the list cannot
+ * take and that are not worth keeping under this cap. Returns the host memory in bytes of those that stay although the list does
+ * not take them.
  */
-uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
+uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap);
 /* Starts a worker that rests from its start: it opens its device while the parent does something else, and has no stage yet.
  * program: the name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
 /* Says whether --ram has room for n workers that open a GPU before a plan counts them; each takes about kiln_rest_start_bytes. */
-bool kiln_rest_has_room(kiln_run *r, unsigned n);
+bool kiln_rest_has_room(kiln_ram_use *ram, unsigned n);
 uint64_t kiln_rest_start_bytes(void);
 /* Says whether a worker on a GPU rests, or has been started to. */
 bool kiln_rest_has_gpu(void);
