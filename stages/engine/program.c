@@ -124,7 +124,7 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
 /* A tool that left its report empty has printed its own. */
 static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_error *failure, kiln_error *err)
 {
-    if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report.own) == 0)) return KILN_OK;
+    if (!r->common->json || (!r->stage && st == KILN_OK && json_object_size(r->report.own) == 0)) return KILN_OK;
     json_t *out = make_report(r, st, failure);
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
@@ -143,21 +143,21 @@ static kiln_status close_stdout(kiln_error *err)
 
 static kiln_status check_engine_options(kiln_run *r, kiln_error *err)
 {
-    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
+    KILN_TRY(kiln_devices_check(r->common->devices, err));
     KILN_TRY(kiln_selection_read(r, err));
     KILN_TRY(kiln_round_read(r, err));
-    KILN_TRY(kiln_scratch_check(&kiln_engine_values, err));
-    if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
+    KILN_TRY(kiln_scratch_check(r->options, err));
+    if (r->program->unit && r->common->ram.percent <= 0 && r->common->ram.bytes == 0)
         return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
     return KILN_OK;
 }
 
 static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->program->check ? r->program->check(r, err) : KILN_OK; }
 
-static const char *after_signal(void)
+static const char *after_signal(const kiln_run *r)
 {
-    return kiln_engine_values.part ? "no part is left, run the same command to begin it again"
-                                   : "finished units are kept, run the same command to go on";
+    return r->options->part ? "no part is left, run the same command to begin it again"
+                            : "finished units are kept, run the same command to go on";
 }
 
 static kiln_status parent(kiln_run *r, kiln_error *err)
@@ -167,10 +167,10 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     if (!r->report.own) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
-        kiln_interrupt_watch(after_signal());
+        kiln_interrupt_watch(after_signal(r));
         kiln_run_look_at_ram(r);
     }
-    if (r->program->flags & KILN_PROGRAM_WATCHES) kiln_interrupt_watch(after_signal());
+    if (r->program->flags & KILN_PROGRAM_WATCHES) kiln_interrupt_watch(after_signal(r));
     KILN_TRY(open_manifest(r, err));
     KILN_TRY(check_options(r, err));
     return r->program->run(r, err);
@@ -183,10 +183,10 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (r->selection.cut || r->hosts.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
     if (r->hosts.cut) return kiln_round_conclude(r, err);
-    if (kiln_engine_values.units && !r->report.stored && r->selection.position && r->selection.chosen == 0)
+    if (r->options->units && !r->report.stored && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
-                         kiln_engine_values.units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
+                         r->options->units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
     if (*r->partial_input && r->committed && !r->report.stored)
         kiln_warn(
@@ -197,7 +197,7 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s quarantined; run the same command to try %s again%s", n_failed,
                          KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
                          r->committed ? ", or later stages with --allow-partial" : "");
-    const char *part = kiln_engine_values.shard ? "shard" : "units";
+    const char *part = r->options->shard ? "shard" : "units";
     if (r->selection.given && !r->report.stored && left)
         kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
                  KILN_COUNT(total, "unit is|units are"), part);
@@ -207,16 +207,16 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 }
 
 /* Does --list-gpus, without a manifest. */
-static kiln_status list_gpus(kiln_error *err)
+static kiln_status list_gpus(const kiln_run *r, kiln_error *err)
 {
-    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
-    KILN_TRY(kiln_list_gpus(kiln_common_values.devices, kiln_common_values.json, err));
+    KILN_TRY(kiln_devices_check(r->common->devices, err));
+    KILN_TRY(kiln_list_gpus(r->common->devices, r->common->json, err));
     return close_stdout(err);
 }
 
 static kiln_status list(const kiln_run *r, kiln_error *err)
 {
-    if (r->parsed.n_positional || kiln_common_values.json)
+    if (r->parsed.n_positional || r->common->json)
         return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no argument and no --json, it only names the formats");
     r->program->list();
     return close_stdout(err);
@@ -267,6 +267,8 @@ static void forget_last_run(kiln_run *r)
     }
     r->devices.home = r->devices.homes;
     memset(&one_round, 0, sizeof one_round);
+    r->options = &kiln_engine_values;
+    r->common = &kiln_common_values;
     r->hosts = (kiln_run_hosts){.hooks = &kiln_round_hooks, .round = &one_round};
 }
 
@@ -336,10 +338,8 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     st = kiln_engine_options_refuse(p, argc, argv, &err);
     if (st == KILN_OK) st = kiln_cli_parse(&r->cli, argc, argv, &r->parsed, &err);
     if (st != KILN_OK || r->parsed.done) return end_with(p->cli, st, &err);
-    kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
-                                   : kiln_common_values.verbose ? KILN_LOG_VERBOSE
-                                                                : KILN_LOG_NORMAL);
-    if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
+    kiln_log_init(p->cli->program, r->common->quiet ? KILN_LOG_QUIET : r->common->verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    if (r->options->list_gpus) return end_with(p->cli, list_gpus(r, &err), &err);
     if (p->lists && *p->lists) return end_with(p->cli, list(r, &err), &err);
     st = kiln_run_blame_stored(r, conclude(r, parent(r, &err), &err), &err);
     if (kiln_round_settle(r, st, &late) != KILN_OK) {

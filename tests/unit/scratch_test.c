@@ -25,6 +25,8 @@ static void bake_init(void **state, const char *folder, kiln_run *r)
     snprintf(path, sizeof path, "%s/manifest.db", dir);
     memset(r, 0, sizeof *r);
     r->program = &program;
+    r->options = &kiln_engine_values;
+    r->common = &kiln_common_values;
     r->manifest = open_manifest(path, KILN_OPEN_CREATE);
 }
 

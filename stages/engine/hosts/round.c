@@ -22,17 +22,14 @@
 #include <unistd.h>
 
 /* ---- options -------------------------------------------------------------------------------------------------------- */
-static kiln_round_mode given_mode(void)
+static kiln_round_mode given_mode(const kiln_engine_options *o)
 {
-    return kiln_engine_values.plan     ? KILN_ROUND_PLAN
-           : kiln_engine_values.part   ? KILN_ROUND_PART
-           : kiln_engine_values.gather ? KILN_ROUND_GATHER
-                                       : KILN_ROUND_NONE;
+    return o->plan ? KILN_ROUND_PLAN : o->part ? KILN_ROUND_PART : o->gather ? KILN_ROUND_GATHER : KILN_ROUND_NONE;
 }
 
 static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln_error *err)
 {
-    const kiln_engine_options *o = &kiln_engine_values;
+    const kiln_engine_options *o = r->options;
     if (o->plan + (o->part != NULL) + (o->gather != NULL) > 1)
         return kiln_fail(err, KILN_E_USAGE,
                          "give one of --plan, --part and --gather: they are steps of a round, one after the other");
@@ -53,7 +50,7 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
     return KILN_OK;
 }
 
-static kiln_scratch_use scratch_use(kiln_round_mode mode)
+static kiln_scratch_use scratch_use(const kiln_engine_options *o, kiln_round_mode mode)
 {
     switch (mode) {
     case KILN_ROUND_NONE:
@@ -63,7 +60,7 @@ static kiln_scratch_use scratch_use(kiln_round_mode mode)
     case KILN_ROUND_PART:
         return KILN_SCRATCH_READ;
     case KILN_ROUND_GATHER:
-        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
+        return o->no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
     }
     return KILN_SCRATCH_READ;
 }
@@ -71,10 +68,10 @@ static kiln_scratch_use scratch_use(kiln_round_mode mode)
 kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
 {
     kiln_round *round = r->hosts.round;
-    const kiln_round_mode mode = given_mode();
+    const kiln_round_mode mode = given_mode(r->options);
     KILN_TRY(refuse_mixtures(r, mode, err));
     round->mode = mode;
-    r->scratch.use = scratch_use(mode);
+    r->scratch.use = scratch_use(r->options, mode);
     if (mode != KILN_ROUND_PART) return KILN_OK;
     round->shard = r->selection.shard + 1;
     round->n_shards = r->selection.n_shards;
@@ -89,12 +86,12 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
     char copy[KILN_PATH_MAX];
     kiln_manifest *m;
     if (mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN)
-        KILN_TRY(kiln_manifest_copy_find(&kiln_engine_values, path, &r->hosts.round->copied, copy, err));
+        KILN_TRY(kiln_manifest_copy_find(r->options, path, &r->hosts.round->copied, copy, err));
     if (r->hosts.round->copied)
         KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
     else
-        KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
-    kiln_bulk_use_threads(m, kiln_devices_threads(kiln_common_values.threads));
+        KILN_TRY(kiln_manifest_open(path, mode, r->program->name, r->options->allow_network, &m, err));
+    kiln_bulk_use_threads(m, kiln_devices_threads(r->common->threads));
     kiln_run_set_manifest(r, m);
     return KILN_OK;
 }
@@ -155,7 +152,7 @@ static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode m
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     r->hosts.frozen = round->has_claim && is_own_claim(r);
     if (r->hosts.frozen) r->scratch.use = KILN_SCRATCH_READ; /* the first plan has filled it */
-    if (r->hosts.frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, kiln_engine_values.allow_network, err));
+    if (r->hosts.frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, r->options->allow_network, err));
     return open_as(r, path, r->hosts.frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 
@@ -171,9 +168,9 @@ static kiln_status open_in_mode(kiln_run *r, const char *path, kiln_open_mode mo
  * Which folder it is may have another name on another host, so the plan decides only whether there is one. */
 static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
 {
-    uint64_t planned = kiln_engine_values.shared_dir != NULL;
+    uint64_t planned = r->options->shared_dir != NULL;
     KILN_TRY(kiln_run_decide(r, "shared-dir", &planned, err));
-    if (planned == (kiln_engine_values.shared_dir != NULL)) return KILN_OK;
+    if (planned == (r->options->shared_dir != NULL)) return KILN_OK;
     return kiln_fail(err, KILN_E_STALE,
                      planned ? "the plan that stands has its data in another folder: give --shared-dir as --plan was given it"
                              : "the plan that stands has its data beside the manifest: --plan was given no --shared-dir");
@@ -181,7 +178,7 @@ static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
 
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
-    if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
+    if (r->options->break_claim) KILN_TRY(break_claim(r, path, err));
     KILN_TRY(open_in_mode(r, path, mode, err));
     return decide_shared_dir(r, err);
 }
@@ -192,7 +189,7 @@ kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode
     if (stat(path, &s) != 0 || s.st_size == 0) {
         if (r->hosts.round->mode == KILN_ROUND_PART || r->hosts.round->mode == KILN_ROUND_GATHER)
             return refuse_no_plan(r, path, err);
-        if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
+        if (r->options->break_claim) KILN_TRY(break_claim(r, path, err));
         return decide_shared_dir(r, err); /* as where there is one */
     }
     KILN_TRY(kiln_round_open(r, path, mode, err));
@@ -353,7 +350,7 @@ uint32_t kiln_run_tasks(const kiln_run *r)
 {
     const kiln_round *round = r->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return 0;
-    if (kiln_engine_values.tasks) return kiln_engine_values.tasks;
+    if (r->options->tasks) return r->options->tasks;
     return round->has_claim ? round->claim.tasks : 1;
 }
 
@@ -452,7 +449,7 @@ static uint64_t count_due(const kiln_claim *c)
 static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_round *round = j->run->hosts.round;
-    const uint32_t asked = kiln_engine_values.tasks, before = round->has_claim ? round->claim.tasks : 1;
+    const uint32_t asked = j->run->options->tasks, before = round->has_claim ? round->claim.tasks : 1;
     kiln_claim c = {.n_units = n, .tasks = asked ? asked : before};
     kiln_status st;
     (void)snprintf(c.stage, sizeof c.stage, "%s", j->run->program->name);
@@ -480,7 +477,7 @@ done:
 static kiln_status plan_again(kiln_job *j, kiln_error *err)
 {
     kiln_round *round = j->run->hosts.round;
-    const uint32_t asked = kiln_engine_values.tasks;
+    const uint32_t asked = j->run->options->tasks;
     if (asked && asked != round->claim.tasks) {
         round->claim.tasks = asked;
         KILN_TRY(kiln_claim_set_tasks(kiln_manifest_path(j->run->manifest), j->run->program->name, round->claim.plan, asked, err));

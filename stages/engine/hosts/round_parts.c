@@ -221,7 +221,7 @@ static void fill_info(const kiln_run *r, kiln_part_info *info)
 /* Made on this host's disk if --scratch-dir names one, else where it will lie. */
 static kiln_status make_part(kiln_run *r, const kiln_part_info *info, kiln_error *err)
 {
-    const char *folder = kiln_engine_values.scratch_dir ? kiln_engine_values.scratch_dir : kiln_engine_values.part;
+    const char *folder = r->options->scratch_dir ? r->options->scratch_dir : r->options->part;
     char path[KILN_PATH_MAX];
     KILN_TRY(kiln_part_draft_path(info, folder, restarts(), path, err));
     return kiln_part_create(path, info, r->manifest, &r->hosts.part, err);
@@ -258,7 +258,7 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_round *round = r->hosts.round;
-    const char *folder = kiln_engine_values.part;
+    const char *folder = r->options->part;
     char name[KILN_PART_NAME_MAX];
     kiln_part_info info;
     kiln_part *own = NULL;
@@ -269,7 +269,7 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_TRY(kiln_path_join(round->path, sizeof round->path, folder, name, err));
     KILN_TRY(kiln_make_parents(round->path, err));
     kiln_part_leftovers_drop(folder, r->program->name, false);
-    if (kiln_engine_values.scratch_dir) kiln_part_leftovers_drop(kiln_engine_values.scratch_dir, r->program->name, false);
+    if (r->options->scratch_dir) kiln_part_leftovers_drop(r->options->scratch_dir, r->program->name, false);
     KILN_TRY(each_due(j, n, round->n_shards, keep_own, &kept, err));
     j->n_due = j->n_open = kept;
     KILN_TRY(open_own(r, folder, name, &own, err));
@@ -323,7 +323,7 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
         return st;
     }
     r->hosts.part = NULL; /* released in any case */
-    KILN_TRY(kiln_part_finish(part, kiln_engine_values.part, restarts(), err));
+    KILN_TRY(kiln_part_finish(part, r->options->part, restarts(), err));
     r->hosts.cut = "part stored";
     kiln_say("part %u of %u: %s, '%s'", r->hosts.round->shard, r->hosts.round->n_shards,
              KILN_COUNT(r->hosts.round->n_taken, "unit"), r->hosts.round->path);
@@ -374,7 +374,7 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     kiln_error why = {0};
     kiln_status st = open_part(r, folder, name, &p, &unreadable, &why);
     if (st == KILN_OK) st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(p), name, &why);
-    if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
+    if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(r->common->threads)); /* no unit is in work now */
     if (st == KILN_OK) kiln_part_use_room(p, room);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     r->hosts.round->n_taken += report.inserted;
@@ -485,7 +485,7 @@ static kiln_status judge_missing(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_error why = {0};
     if (j->n_due == 0) return KILN_OK;
-    if (kiln_engine_values.no_compute) return refuse_missing(j, n, "", err);
+    if (j->run->options->no_compute) return refuse_missing(j, n, "", err);
     const kiln_status st = kiln_run_find_devices(j->run, &why);
     if (st == KILN_E_DEVICE) return refuse_missing(j, n, why.msg, err);
     return st == KILN_OK ? KILN_OK : kiln_fail(err, st, "%s", why.msg);
@@ -493,7 +493,7 @@ static kiln_status judge_missing(kiln_job *j, uint64_t n, kiln_error *err)
 
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
 {
-    const char *folder = kiln_engine_values.gather;
+    const char *folder = j->run->options->gather;
     kiln_part_room *room = NULL;
     name_list names = {0};
     kiln_hash *wanted = NULL;
@@ -526,7 +526,7 @@ void kiln_round_remove_parts(kiln_run *r)
 {
     char path[KILN_PATH_MAX], of[KILN_PART_NAME_MAX];
     name_list names = {0};
-    const char *folder = kiln_engine_values.gather;
+    const char *folder = r->options->gather;
     const kiln_hash plan = r->hosts.round->removes;
     r->hosts.round->removes = (kiln_hash){{0}};
     if (kiln_hash_is_zero(plan)) return;
@@ -538,12 +538,12 @@ void kiln_round_remove_parts(kiln_run *r)
     name_head(r, plan, of);
     of[strlen(of) - 1] = '\0'; /* the '-' before the shard */
     kiln_part_leftovers_drop(folder, of, true);
-    if (kiln_engine_values.scratch_dir) kiln_part_leftovers_drop(kiln_engine_values.scratch_dir, of, false);
+    if (r->options->scratch_dir) kiln_part_leftovers_drop(r->options->scratch_dir, of, false);
 }
 
 void kiln_job_parts_remove(const kiln_job *j)
 {
-    if (!kiln_engine_values.remove_parts) return;
+    if (!j->run->options->remove_parts) return;
     j->run->hosts.round->removes = j->run->hosts.round->claim.plan;
     if (!j->run->hosts.round->copied) kiln_round_remove_parts(j->run);
 }

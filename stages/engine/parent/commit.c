@@ -296,7 +296,7 @@ static kiln_status settle(kiln_run *r, kiln_error *err)
     uint32_t n;
     KILN_TRY(kiln_quarantine_get(r->manifest, r->program->name, &rows, &n, err));
     free(rows);
-    const bool parameters = kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED);
+    const bool parameters = r->options->reset || kiln_opt_flag_given(&r->cli, KILN_KEYED);
     if (!parameters && n == 0) return KILN_OK;
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
     kiln_status st = parameters ? kiln_run_store_parameters(r, err) : KILN_OK;

@@ -6,7 +6,6 @@
  * cause; then none is blamed and each is computed alone. */
 #include "stages/engine/parent/mishaps.h"
 
-#include "stages/engine/engine_options.h"
 #include "stages/engine/parent/arrivals.h"
 #include "stages/engine/parent/run_workers.h"
 #include "stages/engine/parent/worker_end.h"
@@ -207,18 +206,18 @@ static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
 }
 
 /* --deadline counts from fork on, because a process can stop or hang before its first message. */
-uint64_t kiln_start_deadline_ns(const kiln_device *device)
+uint64_t kiln_start_deadline_ns(const kiln_worker_process *w)
 {
-    const uint64_t deadline = 1000 * MS * kiln_engine_values.deadline_s;
-    const uint64_t least = device->kind == KILN_DEVICE_CUDA ? START_GPU_MS * MS : 0;
+    const uint64_t deadline = 1000 * MS * w->deadline_s;
+    const uint64_t least = w->device->kind == KILN_DEVICE_CUDA ? START_GPU_MS * MS : 0;
     if (deadline == 0 || deadline > START_MS * MS) return START_MS * MS;
     return deadline > least ? deadline : least;
 }
 
 static bool is_late(const kiln_worker_process *w)
 {
-    const uint64_t now = kiln_now_ns(), deadline = 1000 * MS * kiln_engine_values.deadline_s;
-    if (!w->greeted) return now - w->start_ns > kiln_start_deadline_ns(w->device);
+    const uint64_t now = kiln_now_ns(), deadline = 1000 * MS * w->deadline_s;
+    if (!w->greeted) return now - w->start_ns > kiln_start_deadline_ns(w);
     return w->n_flight && deadline && now - w->unit_ns > deadline;
 }
 

@@ -4,8 +4,8 @@
 
 #include "stages/engine/parent/job.h"
 
-/* Returns the nanoseconds from its start within which a worker on this device must say HELLO. */
-uint64_t kiln_start_deadline_ns(const kiln_device *device);
+/* Returns the nanoseconds from its start within which a worker on its device must say HELLO. */
+uint64_t kiln_start_deadline_ns(const kiln_worker_process *w);
 /* Asks the worker to end. Units that it has go back to the schedule as if they had not been handed out. */
 void kiln_job_dismiss(kiln_job *j, unsigned slot);
 /* Closes the slot for the rest of the run. Fails if it was the last one: with *why alone if no worker ever opened its device, else

@@ -16,36 +16,13 @@ kiln_manifest *kiln_run_store(const kiln_run *r) { return r->hosts.part ? r->hos
 void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m) { r->manifest = m; }
 const kiln_parsed *kiln_run_args(const kiln_run *r) { return &r->parsed; }
 bool kiln_run_is_once(const kiln_run *r) { return kiln_opt_flag_given(&r->cli, KILN_ONCE); }
-bool kiln_run_force(const kiln_run *r)
-{
-    (void)r; /* options are the process's, the signature leaves that open */
-    return kiln_engine_values.force;
-}
+bool kiln_run_force(const kiln_run *r) { return r->options->force; }
 
-bool kiln_run_reset(const kiln_run *r)
-{
-    (void)r;
-    return kiln_engine_values.reset;
-}
-bool kiln_run_allow_network(const kiln_run *r)
-{
-    (void)r;
-    return kiln_engine_values.allow_network;
-}
-bool kiln_run_json(const kiln_run *r)
-{
-    (void)r;
-    return kiln_common_values.json;
-}
-bool kiln_run_prints(const kiln_run *r)
-{
-    (void)r;
-    return !kiln_common_values.json && !kiln_common_values.quiet;
-}
-bool kiln_run_prints_all(const kiln_run *r, bool only_looks)
-{
-    return kiln_run_prints(r) && (only_looks || kiln_common_values.verbose);
-}
+bool kiln_run_reset(const kiln_run *r) { return r->options->reset; }
+bool kiln_run_allow_network(const kiln_run *r) { return r->options->allow_network; }
+bool kiln_run_json(const kiln_run *r) { return r->common->json; }
+bool kiln_run_prints(const kiln_run *r) { return !r->common->json && !r->common->quiet; }
+bool kiln_run_prints_all(const kiln_run *r, bool only_looks) { return kiln_run_prints(r) && (only_looks || r->common->verbose); }
 json_t *kiln_run_report(kiln_run *r) { return r->report.own; }
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err)
 {
@@ -112,7 +89,7 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
 {
     kiln_parameter *stored = NULL;
     uint32_t n = 0;
-    if (!r->stage || !r->manifest || kiln_engine_values.reset) return KILN_OK;
+    if (!r->stage || !r->manifest || r->options->reset) return KILN_OK;
     KILN_TRY(kiln_parameters_get(r->manifest, r->stage->name, &stored, &n, err));
     kiln_buffer in_force = {0};
     kiln_status st = warn_of_unknown(r, stored, n, err);
@@ -155,7 +132,7 @@ kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err)
 {
     char text[KILN_OPT_TEXT_MAX];
     if (!r->stage) return KILN_OK;
-    if (kiln_engine_values.reset) KILN_TRY(kiln_parameters_clear(r->manifest, r->stage->name, err));
+    if (r->options->reset) KILN_TRY(kiln_parameters_clear(r->manifest, r->stage->name, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++)
         if (o->flags & KILN_KEYED && kiln_opt_given(&r->cli, o->name))
             KILN_TRY(kiln_parameter_put(r->manifest, r->stage->name, o->name, kiln_opt_text(o, text, sizeof text), err));
@@ -174,7 +151,7 @@ kiln_status kiln_run_need_of(kiln_run *r, kiln_manifest *m, const char *stage, k
     kiln_stage_state state = row.state;
     if (state != KILN_STAGE_MISSING && row.version != info->version) state = KILN_STAGE_STALE;
     if (state == KILN_STAGE_FRESH) return KILN_OK;
-    if (state == KILN_STAGE_PARTIAL && kiln_engine_values.allow_partial) { /* what is made from it is partial too */
+    if (state == KILN_STAGE_PARTIAL && r->options->allow_partial) { /* what is made from it is partial too */
         (void)snprintf(r->partial_input, sizeof r->partial_input, "%s", stage);
         return KILN_OK;
     }
@@ -191,7 +168,7 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     *fresh = false;
     KILN_TRY(r->hosts.hooks->agree(r, input_key, err));
     if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
-    if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
+    if (r->options->force || kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
     if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
     KILN_TRY(kiln_stage_lost_layer(r->manifest, r->stage->name, &lost, err));

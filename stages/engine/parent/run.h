@@ -3,6 +3,7 @@
 #define KILN_STAGES_ENGINE_PARENT_RUN_H
 
 #include "base/file.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/memory/ram.h"
 #include "stages/engine/memory/scratch.h"
 #include "stages/engine/parent/host_hooks.h"
@@ -19,6 +20,8 @@ struct kiln_run {
     const kiln_stage_info *stage; /* NULL: a tool, not in stages.def */
     kiln_cli cli;                 /* of kiln_engine_options_merge */
     kiln_parsed parsed;
+    const kiln_engine_options *options; /* borrowed, as common */
+    const kiln_common *common;          /* options that base gives to every program */
     kiln_manifest *manifest;
     kiln_run_devices devices;
     kiln_run_lists lists;

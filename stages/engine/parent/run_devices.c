@@ -18,7 +18,7 @@ const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot) { return 
 
 const char *kiln_run_named_kind(const kiln_run *r)
 {
-    return (r->program->flags & KILN_PROGRAM_CPU_ONLY) ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
+    return (r->program->flags & KILN_PROGRAM_CPU_ONLY) ? "cpu" : kiln_devices_named_kind(r->common->devices);
 }
 
 /* Why a list is on the CPU. NO_REASON: it is where --devices says. */
@@ -31,7 +31,7 @@ static cpu_reason why_cpu(const kiln_run *r)
 {
     if ((r->program->flags & KILN_PROGRAM_CPU_ONLY) || r->devices.on_cpu) return CPU_ALONE;
     if ((r->program->flags & KILN_PROGRAM_PACKS) && !r->devices.computes) return PACKS;
-    if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
+    if (kiln_devices_named_kind(r->common->devices)) return NO_REASON;
     if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
     return r->devices.work_s > 0 && !kiln_run_gpu_pays(r->devices.work_s) ? LITTLE_WORK : NO_REASON;
 }
@@ -47,11 +47,10 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s) { r->devices.later_s = cpu
 /* Writes the sentence about the choice of auto; nothing if there was none to make. */
 static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d)
 {
-    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    const unsigned threads = kiln_devices_threads(r->common->threads);
     const bool open = kiln_rest_has_gpu(), gpu = d->items[0].kind == KILN_DEVICE_CUDA;
     if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
-    if (r->devices.work_s <= 0 ||
-        (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(kiln_common_values.devices))))
+    if (r->devices.work_s <= 0 || (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(r->common->devices))))
         return;
     (void)snprintf(d->note, sizeof d->note, "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
                    r->program->name, r->devices.work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
@@ -66,7 +65,7 @@ static kiln_status find_named(kiln_run *r, kiln_error *err)
     const char *kind = kiln_run_named_kind(r);
     if (r->devices.found_named || !kind || strcmp(kind, "cuda") != 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&found, 1, "devices", err));
-    const kiln_status st = kiln_devices_resolve(kiln_common_values.devices, found, err);
+    const kiln_status st = kiln_devices_resolve(r->common->devices, found, err);
     r->devices.found_named = st == KILN_OK;
     free(found);
     return st;
@@ -88,7 +87,7 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     if (d->n) return KILN_OK;
     const cpu_reason reason = why_cpu(r);
     if (reason == PACKS) KILN_TRY(find_named(r, err));
-    KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? kiln_common_values.devices : "cpu", d, err));
+    KILN_TRY(kiln_devices_resolve(reason == NO_REASON ? r->common->devices : "cpu", d, err));
     tell_choice(r, reason, d);
     return KILN_OK;
 }
@@ -114,12 +113,12 @@ static void leave_home(kiln_run *r)
     left->devices.n = 0;
 }
 
-static bool has_gpu(void)
+static bool has_gpu(const kiln_run *r)
 {
     kiln_error none;
     kiln_device_list *found;
     if (KILN_ALLOC(&found, 1, "devices", &none) != KILN_OK) return true;
-    const kiln_status st = kiln_devices_resolve(kiln_common_values.devices, found, &none);
+    const kiln_status st = kiln_devices_resolve(r->common->devices, found, &none);
     const bool gpu = st != KILN_OK || !is_cpu(found) || found->passed_over; /* what is wrong is said before the next list */
     free(found);
     return gpu;
@@ -133,7 +132,7 @@ static void change_home(kiln_run *r)
     const bool to_cpu = why_cpu(r) != NO_REASON, found = r->devices.home->devices.n > 0;
     if (!found && !to_cpu && other_home(r)->ahead) leave_home(r);
     if (!found || is_cpu(&r->devices.home->devices) == to_cpu) return;
-    if (to_cpu || has_gpu()) leave_home(r);
+    if (to_cpu || has_gpu(r)) leave_home(r);
 }
 
 void kiln_run_on_cpu(kiln_run *r, bool on)
@@ -152,15 +151,15 @@ void kiln_run_computes(kiln_run *r, bool on)
 bool kiln_run_open_ahead(kiln_run *r)
 {
     kiln_home *const h = other_home(r);
-    const unsigned asked = kiln_engine_values.workers;
+    const unsigned asked = r->options->workers;
     const bool on_cpu = r->devices.on_cpu;
-    if (!on_cpu || kiln_devices_threads(kiln_common_values.threads) < 2) return false;
+    if (!on_cpu || kiln_devices_threads(r->common->threads) < 2) return false;
     if (h->devices.n) return true;
     r->devices.on_cpu = false;
     const cpu_reason reason = why_cpu(r);
     r->devices.on_cpu = on_cpu;
-    if (reason != NO_REASON || kiln_devices_resolve(kiln_common_values.devices, &h->devices, NULL) != KILN_OK ||
-        is_cpu(&h->devices) || !kiln_rest_has_room(&r->ram, h->devices.n)) {
+    if (reason != NO_REASON || kiln_devices_resolve(r->common->devices, &h->devices, NULL) != KILN_OK || is_cpu(&h->devices) ||
+        !kiln_rest_has_room(&r->ram, h->devices.n)) {
         h->devices.n = 0;
         return false;
     }

@@ -70,7 +70,7 @@ void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m)
 kiln_scratch_folder *kiln_run_scratch_folder(kiln_run *r)
 {
     kiln_scratch_folder *s = &r->scratch;
-    s->options = &kiln_engine_values;
+    s->options = r->options;
     s->stage = r->program->name;
     s->manifest = r->manifest ? kiln_manifest_path(r->manifest) : NULL;
     return s;

@@ -80,7 +80,7 @@ static void open_slots(kiln_job *j, unsigned n)
 static unsigned threads_for(const kiln_job *j)
 {
     const kiln_job *beside = j->run->lists.beside;
-    const unsigned all = kiln_devices_threads(kiln_common_values.threads);
+    const unsigned all = kiln_devices_threads(j->run->common->threads);
     const unsigned others = j->is_beside ? 1 : beside ? beside->plan.n_workers : 0;
     return all > others ? all - others : 1;
 }
@@ -102,7 +102,7 @@ static kiln_status plan_memory(kiln_job *j, unsigned n_wanted, kiln_error *err)
 static kiln_status make_plan(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
-    const unsigned asked = kiln_engine_values.workers;
+    const unsigned asked = r->options->workers;
     KILN_TRY(kiln_run_find_devices(r, err));
     const kiln_device_list *const d = &j->home->devices;
     j->n_threads = threads_for(j);

@@ -3,7 +3,6 @@
 #include "stages/engine/parent/selection.h"
 
 #include "base/memory.h"
-#include "stages/engine/engine_options.h"
 #include "stages/engine/parent/run.h"
 
 #include <fnmatch.h>
@@ -74,7 +73,7 @@ kiln_status kiln_shard_check(const char *text, kiln_error *err)
 
 kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
 {
-    const char *shard = kiln_engine_values.shard, *units = kiln_engine_values.units;
+    const char *shard = r->options->shard, *units = r->options->units;
     if (!shard && !units) return KILN_OK;
     if (shard && units) return kiln_fail(err, KILN_E_USAGE, "give either --shard or --units: each says which units to compute");
     if (kiln_run_is_once(r))
@@ -83,15 +82,16 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
     if (shard && !read_shard(shard, &r->selection)) return kiln_shard_check(shard, err);
     if (units) KILN_TRY(kiln_units_check(units, err));
     r->selection.given = true;
+    r->selection.units = units;
     return KILN_OK;
 }
 
 /* ---- choosing --------------------------------------------------------------------------------------------------------- */
-static bool is_listed(const kiln_unit *u, uint64_t position)
+static bool is_listed(const kiln_selection *s, const kiln_unit *u, uint64_t position)
 {
     char entry[ENTRY_TEXT];
     uint64_t first, last;
-    for (const char *at = kiln_engine_values.units; next_entry(&at, entry, sizeof entry);) {
+    for (const char *at = s->units; next_entry(&at, entry, sizeof entry);) {
         if (read_range(entry, &first, &last) ? position >= first && position <= last : fnmatch(entry, u->name, 0) == 0) return true;
     }
     return false;
@@ -104,7 +104,7 @@ bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_lis
     const uint64_t position = s->position++;
     if (position && !joins) s->bundle++;
     s->group = u->group;
-    const bool chosen = s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(u, position);
+    const bool chosen = s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(s, u, position);
     s->chosen += chosen;
     return chosen;
 }

@@ -7,6 +7,7 @@
 typedef struct {
     bool given;
     uint32_t shard, n_shards; /* from 0; n_shards 0: --units */
+    const char *units;        /* of --units, borrowed */
     uint64_t position;        /* number of optional units so far */
     uint64_t chosen;          /* of them, those that --shard or --units select */
     uint64_t bundle;          /* number of groups and single units so far */

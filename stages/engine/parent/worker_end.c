@@ -7,7 +7,6 @@
 
 #include "base/count.h"
 #include "base/log.h"
-#include "stages/engine/engine_options.h"
 #include "stages/engine/interrupt.h"
 #include "stages/engine/parent/mishaps.h"
 #include "stages/engine/parent/worker_rest.h"
@@ -70,10 +69,9 @@ kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_err
         return kiln_fail(err, KILN_E_DEVICE, "the worker does not end even when it is killed, so its driver hangs");
     if (w->hung && !w->greeted)
         return kiln_fail(err, of_device, "the worker was killed because it was not ready %g s after its start",
-                         (double)kiln_start_deadline_ns(w->device) * 1e-9);
+                         (double)kiln_start_deadline_ns(w) * 1e-9);
     if (w->hung)
-        return kiln_fail(err, of_device, "the worker was killed because it took longer than --deadline %u s",
-                         kiln_engine_values.deadline_s);
+        return kiln_fail(err, of_device, "the worker was killed because it took longer than --deadline %u s", w->deadline_s);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return kiln_fail(err, KILN_E_NOMEM, "the worker was killed (signal 9), perhaps because the machine ran out of memory,");
     if (WIFSIGNALED(status))

@@ -247,6 +247,7 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
     argument_list a = {0};
     pid_t pid;
     int fd;
+    w->deadline_s = r->options->deadline_s;
     kiln_status st = make_arguments(r, device, unit_ram, &a, err);
     if (st == KILN_OK && !w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &fd)) {
         fill_slot(w, device, pid, fd);

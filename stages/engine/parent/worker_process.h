@@ -29,6 +29,7 @@ typedef struct {
     uint64_t start_ns;                   /* when it was started */
     uint64_t unit_ns;                    /* when the unit in work began */
     uint64_t end_ns;                     /* when it was asked to end; 0: it was not */
+    uint32_t deadline_s;                 /* --deadline */
     const kiln_device *device;
     char device_text[160]; /* "cuda, NVIDIA H200, GPU-...", "cpu-avx2, 2 threads" */
     kiln_worker_use use;

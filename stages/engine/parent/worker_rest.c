@@ -248,7 +248,7 @@ static bool has_little_left(const kiln_run *r)
 {
     if (kiln_devices_named_kind(room.expected)) return false;
     const double work = later_work(r);
-    return work > 0 && !kiln_work_pays(work, kiln_devices_threads(kiln_common_values.threads), false);
+    return work > 0 && !kiln_work_pays(work, kiln_devices_threads(r->common->threads), false);
 }
 
 uint64_t kiln_rest_start_bytes(void) { return START_BYTES; }

@@ -34,11 +34,7 @@
 kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
 unsigned kiln_worker_threads(const kiln_worker *w) { return w->threads; }
 
-bool kiln_worker_is_of_part(const kiln_worker *w)
-{
-    (void)w; /* a worker has the options of its run */
-    return kiln_engine_values.part != NULL;
-}
+bool kiln_worker_is_of_part(const kiln_worker *w) { return w->options->part != NULL; }
 uint64_t kiln_worker_ram(const kiln_worker *w) { return w->ram; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
@@ -53,7 +49,7 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
     if (all <= share) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
                      kiln_size_text(all, needs), kiln_size_text(share, has),
-                     (unsigned long long)((kiln_common_values.ram.bytes + all - share) / MIB + 2));
+                     (unsigned long long)((w->common->ram.bytes + all - share) / MIB + 2));
 }
 
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
@@ -76,7 +72,7 @@ kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key
 {
     const char *manifest;
     KILN_TRY(find_manifest(w, &manifest, err));
-    return kiln_scratch_folder_path(&kiln_engine_values, manifest, stage, key, path, err);
+    return kiln_scratch_folder_path(w->options, manifest, stage, key, path, err);
 }
 
 kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err)
@@ -84,7 +80,7 @@ kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_e
     const char *path;
     *out = NULL;
     KILN_TRY(find_manifest(w, &path, err));
-    return kiln_worker_open(&kiln_engine_values, path, w->program->name, out, err);
+    return kiln_worker_open(w->options, path, w->program->name, out, err);
 }
 
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err)
@@ -137,11 +133,11 @@ void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_def
 /* ---- the device -------------------------------------------------------------------------------------------------------- */
 /* Resolves --vram to bytes: a share of what is free before this process takes any, and never more than that. So operations that do
  * not fit run on the CPU instead of failing. --vram 0 becomes 1 byte, because 0 means no cap to the runner. */
-static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
+static kiln_status vram_cap(const kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_device_info info;
     KILN_TRY(kiln_device_open(0, &info, err));
-    *cap = kiln_size_resolve(kiln_common_values.vram, info.free_bytes);
+    *cap = kiln_size_resolve(w->common->vram, info.free_bytes);
     if (*cap > info.free_bytes) *cap = info.free_bytes;
     if (*cap == 0) *cap = 1;
     return KILN_OK;
@@ -158,17 +154,17 @@ static void measure_cuda(kiln_worker *w, uint64_t early)
 static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_early early;
-    if (w->ram_bare) return vram_cap(cap, err);
+    if (w->ram_bare) return vram_cap(w, cap, err);
     w->ram_bare = kiln_ram_mapped();
     kiln_early_begin(&early, w);
-    const kiln_status st = vram_cap(cap, err); /* makes the context */
+    const kiln_status st = vram_cap(w, cap, err); /* makes the context */
     measure_cuda(w, kiln_early_end(&early));
     return st;
 }
 
 static kiln_status open_runner(kiln_worker *w, kiln_error *err)
 {
-    kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = kiln_common_values.sync};
+    kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = w->common->sync};
     if (w->device == KILN_DEVICE_CUDA) {
         o.device = 0;
         KILN_TRY(open_gpu(w, &o.cap_bytes, err));
@@ -231,7 +227,7 @@ static void use_share(kiln_worker *w)
  */
 static void take_share(kiln_worker *w, const kiln_message *unit)
 {
-    const unsigned most = kiln_common_values.threads ? unit->threads : kiln_devices_threads(0);
+    const unsigned most = w->common->threads ? unit->threads : kiln_devices_threads(0);
     w->threads = unit->threads < most ? unit->threads : most;
     w->outputs.threads = w->threads;
     kiln_runner_set_threads(w->runner, w->threads);
@@ -437,10 +433,8 @@ static kiln_status begin(kiln_worker *w, const kiln_cli *cli, const char *flag, 
     if (rests) return open_at_rest(w, err);
     argv[1] = argv[0]; /* what is left is a command line without the marker */
     KILN_TRY(kiln_cli_parse(cli, argc - 1, argv + 1, &w->parsed, err));
-    kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
-                                : kiln_common_values.verbose ? KILN_LOG_VERBOSE
-                                                             : KILN_LOG_NORMAL);
-    w->threads = kiln_devices_threads(kiln_common_values.threads);
+    kiln_log_init(cli->program, w->common->quiet ? KILN_LOG_QUIET : w->common->verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    w->threads = kiln_devices_threads(w->common->threads);
     kiln_outputs_init(&w->outputs, w->threads);
     return say_hello(w, err);
 }
@@ -466,8 +460,14 @@ static kiln_status change_program(kiln_worker *w, const char *name, const char *
     int argc = 0;
     kiln_status st = KILN_OK;
     KILN_TRY(w->become(name, &p, &cli, err));
-    *w = (kiln_worker){
-        .program = p, .become = w->become, .fd = w->fd, .outputs = {.memfd = -1}, .ram_cuda = w->ram_cuda, .ram_bare = w->ram_bare};
+    *w = (kiln_worker){.program = p,
+                       .become = w->become,
+                       .options = w->options,
+                       .common = w->common,
+                       .fd = w->fd,
+                       .outputs = {.memfd = -1},
+                       .ram_cuda = w->ram_cuda,
+                       .ram_bare = w->ram_bare};
     kiln_peak_rss_forget();
     KILN_GO(KILN_ALLOC(&copy, bytes, "a worker's arguments", err));
     memcpy(copy, text, bytes);
@@ -530,7 +530,8 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, kiln_work
                      char **argv)
 {
     kiln_error err = {0};
-    kiln_worker w = {.program = p, .become = become, .outputs = {.memfd = -1}};
+    kiln_worker w = {
+        .program = p, .become = become, .options = &kiln_engine_values, .common = &kiln_common_values, .outputs = {.memfd = -1}};
     (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
     kiln_status st = begin(&w, cli, flag, argc, argv, &err);

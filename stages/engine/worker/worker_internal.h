@@ -3,6 +3,7 @@
 #define KILN_STAGES_ENGINE_WORKER_WORKER_INTERNAL_H
 
 #include "stages/engine/devices/devices.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/worker/outputs.h"
 #include "stages/engine/worker/worker.h"
 #include "stages/engine/worker/worker_deferred.h"
@@ -11,6 +12,8 @@ struct kiln_worker {
     const kiln_stage_program *program;
     kiln_worker_become_fn *become;
     kiln_parsed parsed;
+    const kiln_engine_options *options; /* borrowed, as common */
+    const kiln_common *common;          /* options that base gives to every program */
     kiln_device_kind device;
     int fd;
     unsigned threads; /* of the unit in work */
