@@ -135,7 +135,8 @@ typedef struct {
     const char *summary;  /* for --list-formats */
     kiln_packed packed;
     bool has_options; /* rows depend on kiln_read_options */
-    /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. */
+    /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. NULL: no
+     * more than KILN_READER_RAM, whatever the file and the pass. */
     uint64_t (*ram)(const kiln_source_info *info, kiln_pass pass);
     int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first KILN_PROBE_BYTES */
     kiln_status (*open)(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err);
@@ -153,10 +154,14 @@ typedef struct {
      * behind. */
     kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
                         kiln_error *err);
-    /* after the last row of a whole pass: checks what follows; may add to info->notes */
+    /* after the last row of a whole pass: checks what follows; may add to info->notes. NULL: open has seen all that follows */
     kiln_status (*finish)(kiln_source *s, kiln_source_info *info, kiln_error *err);
     void (*close)(kiln_source *s);
 } kiln_reader;
+enum { KILN_READER_RAM = 256 << 10 };
+/* What `ram` and `finish` say, also where they are NULL. reader: NULL is of none, which takes nothing. */
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass);
+kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 
 #define READER(id) extern const kiln_reader kiln_reader_##id;
 #include "stages/formats/readers.def"

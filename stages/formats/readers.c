@@ -28,6 +28,17 @@ const kiln_reader *kiln_reader_named(const char *name)
     return NULL;
 }
 
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass)
+{
+    if (!reader) return 0;
+    return reader->ram ? reader->ram(info, pass) : KILN_READER_RAM;
+}
+
+kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err)
+{
+    return reader->finish ? reader->finish(s, info, err) : KILN_OK;
+}
+
 void kiln_readers_list(void)
 {
     char packed[256] = "";

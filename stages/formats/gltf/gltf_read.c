@@ -366,12 +366,6 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 /* The lists at their longest, a piece, what is moved; the JSON is gone before rows are read. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
@@ -394,6 +388,5 @@ const kiln_reader kiln_reader_gltf = {
     .members = members,
     .spool = spool,
     .read = read_rows,
-    .finish = finish,
     .close = close_gltf,
 };

@@ -402,12 +402,6 @@ static kiln_status read_lod(kiln_source *source, uint64_t first, uint64_t n, uin
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 /* jansson's tree of a leaf takes about 18 times its text; beside it stands the text, and later our list of leaves. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
@@ -429,6 +423,5 @@ const kiln_reader kiln_reader_lod = {
     .members = members,
     .spool = spool,
     .read = read_lod,
-    .finish = finish,
     .close = close_lod,
 };

@@ -81,12 +81,6 @@ static kiln_status read_sog(kiln_source *source, uint64_t first, uint64_t n, uin
     return kiln_sog_rows_read(s->rows, first, n, kiln_sog_rows_codes(s->rows)->degree, rows, 0, err);
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t open = sizeof(sog_source) + kiln_sog_set_ram();
@@ -105,6 +99,5 @@ const kiln_reader kiln_reader_sog = {
     .members = members,
     .spool = spool,
     .read = read_sog,
-    .finish = finish,
     .close = close_sog,
 };

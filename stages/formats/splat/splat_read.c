@@ -147,27 +147,15 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
-{
-    (void)info, (void)pass;
-    return sizeof(splat_source);
-}
+_Static_assert(sizeof(splat_source) <= KILN_READER_RAM, "so little that kiln_reader_splat need not say it");
 
 const kiln_reader kiln_reader_splat = {
     .name = "splat",
     .suffixes = "splat",
     .summary = ".splat of antimatter15's viewer: Gaussians without SH, 32 bytes each",
     .packed = KILN_PACKED_WHOLE,
-    .ram = ram,
     .probe = probe,
     .open = open_splat,
     .read = read_rows,
-    .finish = finish,
     .close = close_splat,
 };
