@@ -9,6 +9,7 @@
 #include "stages/formats/reader.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -21,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
 
 enum { CHUNK_ROWS = 256, PIECE_ROWS = 4096, PIECE_BYTES = 1 << 20, SH_MAX = 45 };
 
@@ -205,8 +204,8 @@ static void take_bounds(const packed_source *s, const unsigned char *row, run *r
         for (int c = 0; c < 3; c++) {
             float lo = 0, hi = 1; /* of colours, where old files have none */
             if (what != COLOUR || s->has_colours) {
-                memcpy(&lo, row + s->bound_at[what][0][c], sizeof lo);
-                memcpy(&hi, row + s->bound_at[what][1][c], sizeof hi);
+                lo = kiln_get_f32(row + s->bound_at[what][0][c]);
+                hi = kiln_get_f32(row + s->bound_at[what][1][c]);
             }
             r->lo[what][c] = (double)lo;
             r->hi[what][c] = (double)hi;
@@ -217,7 +216,7 @@ static void take_fields(const packed_source *s, const unsigned char *rows, run *
 {
     const uint64_t stride = s->header.row_bytes;
     for (int f = 0; f < N_FIELDS; f++)
-        for (uint64_t i = 0; i < r->n; i++) memcpy(&r->fields[f][i], rows + i * stride + s->field_at[f], sizeof r->fields[f][i]);
+        for (uint64_t i = 0; i < r->n; i++) r->fields[f][i] = kiln_get_u32(rows + i * stride + s->field_at[f]);
 }
 
 /* out[i] = lo + (hi - lo) of the field's part of its largest value, as splat-transform has it. */

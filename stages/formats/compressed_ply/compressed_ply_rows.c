@@ -2,6 +2,7 @@
  * stages/formats/compressed_ply/compressed_ply_read.c takes them apart. */
 #include "stages/formats/compressed_ply/compressed_ply_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 
 #include "kernels/math/real64.h"
@@ -11,7 +12,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
 _Static_assert(sizeof(kiln_half_packed) == 44, "a row in scratch has no padding");
 
 enum { TILE = 256 };
@@ -147,9 +147,9 @@ uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char
     uint64_t coarse = 0;
     column_range r[9];
     find_bounds(rows, n, lo, hi);
-    for (int what = 0; what < 3; what++) {
-        memcpy(bounds + what * 24, lo + what * 3, 12);
-        memcpy(bounds + what * 24 + 12, hi + what * 3, 12);
+    for (int c = 0; c < 9; c++) {
+        kiln_put_f32(bounds + c / 3 * 24 + c % 3 * 4, lo[c]);
+        kiln_put_f32(bounds + c / 3 * 24 + c % 3 * 4 + 12, hi[c]);
     }
     for (int c = 0; c < 9; c++) r[c] = range_of(lo[c], hi[c], steps[c]);
     for (int c = 0; c < 3; c++) step = fmax(step, ((double)hi[c] - (double)lo[c]) / steps[c]);
@@ -157,13 +157,11 @@ uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char
     for (uint32_t i = 0; i < n; i++) {
         const kiln_half_packed *h = &rows[i];
         const float *p = h->position, *s = h->log_scale, *k = h->colour;
-        const uint32_t fields[4] = {
-            range_code(&r[0], p[0]) << 21 | range_code(&r[1], p[1]) << 11 | range_code(&r[2], p[2]),
-            h->rotation,
-            range_code(&r[3], s[0]) << 21 | range_code(&r[4], s[1]) << 11 | range_code(&r[5], s[2]),
-            range_code(&r[6], k[0]) << 24 | range_code(&r[7], k[1]) << 16 | range_code(&r[8], k[2]) << 8 | h->alpha,
-        };
-        memcpy(vertices + i * KILN_PACKED_ROW_BYTES, fields, sizeof fields);
+        unsigned char *at = vertices + i * KILN_PACKED_ROW_BYTES;
+        at = kiln_put_u32(at, range_code(&r[0], p[0]) << 21 | range_code(&r[1], p[1]) << 11 | range_code(&r[2], p[2]));
+        at = kiln_put_u32(at, h->rotation);
+        at = kiln_put_u32(at, range_code(&r[3], s[0]) << 21 | range_code(&r[4], s[1]) << 11 | range_code(&r[5], s[2]));
+        kiln_put_u32(at, range_code(&r[6], k[0]) << 24 | range_code(&r[7], k[1]) << 16 | range_code(&r[8], k[2]) << 8 | h->alpha);
         coarse += is_below(s, log_step);
     }
     return coarse;

@@ -2,6 +2,7 @@
  * memory than the JSON around it. */
 #include "stages/formats/gltf/gltf_file.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/json_file.h"
@@ -117,11 +118,6 @@ done:
 
 /* ---- container --------------------------------------------------------------------------------------------------- */
 
-static uint32_t u32_at(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static const uint32_t json_chunk = 0x4e4f534a, bin_chunk = 0x004e4942;
 enum { GLB_HEADER = 12, CHUNK_HEADER = 8 };
 
@@ -130,8 +126,8 @@ static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t en
 {
     unsigned char head[CHUNK_HEADER];
     KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
-    *bytes = u32_at(head);
-    *type = u32_at(head + 4);
+    *bytes = kiln_get_u32(head);
+    *type = kiln_get_u32(head + 4);
     if (*bytes <= end - at - CHUNK_HEADER) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s': the chunk at byte %llu has %llu bytes, the file only %llu behind its header", name,
                      (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - CHUNK_HEADER));
@@ -151,11 +147,12 @@ static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_
 static kiln_status read_binary(int fd, const char *name, uint64_t size, const unsigned char *head, kiln_gltf_file *out,
                                kiln_error *err)
 {
-    const uint64_t end = u32_at(head + 8);
+    const uint64_t end = kiln_get_u32(head + 8);
     uint64_t bytes, padding;
     uint32_t type;
-    if (u32_at(head + 4) != 2)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name, u32_at(head + 4));
+    if (kiln_get_u32(head + 4) != 2)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name,
+                         kiln_get_u32(head + 4));
     if (end > size)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, its header says %llu; is the download complete?", name,
                          (unsigned long long)size, (unsigned long long)end);

@@ -127,13 +127,6 @@ uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
 
 /* ---- headers ---------------------------------------------------------------------------------------------------------------- */
 
-static void put_f32(unsigned char *at, float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    kiln_put_u32(at, bits);
-}
-
 static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned char out[SECTION])
 {
     const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
@@ -145,7 +138,7 @@ static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned 
     if (l->level == 0) return;
     kiln_put_u32(out + 8, KILN_KSPLAT_BUCKET_ROWS);
     kiln_put_u32(out + 12, buckets);
-    put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
+    kiln_put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
     kiln_put_u16(out + 20, CENTRE);
     kiln_put_u32(out + 24, KILN_KSPLAT_RANGE);
     kiln_put_u32(out + 32, buckets - partial);
@@ -160,8 +153,8 @@ kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range r
     kiln_put_u32(head + 12, l->n_rows);
     kiln_put_u32(head + 16, l->n_rows);
     kiln_put_u16(head + 20, l->level);
-    put_f32(head + 36, range.least);
-    put_f32(head + 40, range.most);
+    kiln_put_f32(head + 36, range.least);
+    kiln_put_f32(head + 40, range.most);
     KILN_TRY(kiln_buffer_put(out, head, sizeof head, err));
     for (uint32_t i = 0; i < l->n_sections; i++) {
         unsigned char section[SECTION];

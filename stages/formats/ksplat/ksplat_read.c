@@ -6,6 +6,7 @@
  * Scales are linear. SH stands band by band, channel-major in each. */
 #include "stages/formats/reader.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -20,8 +21,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
 
 enum { PIECE_ROWS = 1024, SH_MAX = 45, ROW_BYTES_MAX = 44 + 4 * SH_MAX };
 
@@ -93,12 +92,12 @@ done:
 
 static void take_floats(const unsigned char *at, uint64_t stride, uint64_t n, float *out)
 {
-    for (uint64_t i = 0; i < n; i++) memcpy(&out[i], at + i * stride, sizeof out[i]);
+    for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_f32(at + i * stride);
 }
 
 static void take_words(const unsigned char *at, uint64_t stride, uint64_t n, uint16_t *out)
 {
-    for (uint64_t i = 0; i < n; i++) memcpy(&out[i], at + i * stride, sizeof out[i]);
+    for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_u16(at + i * stride);
 }
 
 static void take_codes(const unsigned char *at, uint64_t stride, uint64_t n, const float table[256], float *out)
@@ -145,11 +144,7 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
         double *mean = rows->means + c * rows->n + p->at;
         const double *centre = s->centres[c];
         if (s->header.level == 0) {
-            for (uint64_t i = 0; i < p->n; i++) {
-                float v;
-                memcpy(&v, s->piece + i * stride + c * 4, sizeof v);
-                mean[i] = (double)v;
-            }
+            for (uint64_t i = 0; i < p->n; i++) mean[i] = (double)kiln_get_f32(s->piece + i * stride + c * 4);
             continue;
         }
         take_words(s->piece + c * 2, stride, p->n, s->words);

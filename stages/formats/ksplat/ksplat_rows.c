@@ -1,6 +1,7 @@
 /* ksplat_rows -- see the header. A column at a time, of few enough rows that their records stay in the cache. */
 #include "stages/formats/ksplat/ksplat_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/half_math.h"
 #include "stages/formats/ksplat/ksplat_header.h"
@@ -9,8 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian and copied as they lie");
 
 /* One bucket's rows. */
 typedef struct {
@@ -73,12 +72,12 @@ void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float
 
 static void put_words(const records *t, const uint16_t *words, uint64_t offset)
 {
-    for (uint64_t i = 0; i < t->n; i++) memcpy(t->out + i * t->l->row_bytes + offset, &words[i], sizeof *words);
+    for (uint64_t i = 0; i < t->n; i++) kiln_put_u16(t->out + i * t->l->row_bytes + offset, words[i]);
 }
 
 static void put_floats(const records *t, const float *v, uint64_t offset)
 {
-    for (uint64_t i = 0; i < t->n; i++) memcpy(t->out + i * t->l->row_bytes + offset, &v[i], sizeof *v);
+    for (uint64_t i = 0; i < t->n; i++) kiln_put_f32(t->out + i * t->l->row_bytes + offset, v[i]);
 }
 
 static void put_bytes(const records *t, const uint8_t *codes, uint64_t offset)

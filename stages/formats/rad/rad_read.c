@@ -1,6 +1,7 @@
 /* rad_read -- see the header. */
 #include "stages/formats/rad/rad_read.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -29,10 +30,9 @@ static kiln_status is_other(const kiln_rad_file *f, const char *what, kiln_error
 static kiln_status read_text(const kiln_rad_file *f, const char magic[5], uint64_t at, json_t **out, uint64_t *end, kiln_error *err)
 {
     unsigned char head[HEAD];
-    uint32_t bytes;
     char *text;
     KILN_TRY(kiln_file_read_at(f->fd, f->path, at, head, HEAD, err));
-    memcpy(&bytes, head + 4, sizeof bytes);
+    const uint32_t bytes = kiln_get_u32(head + 4);
     if (memcmp(head, magic, 4) != 0 || bytes > TEXT_MAX) return is_other(f, magic, err);
     KILN_TRY(KILN_ALLOC_UNSET(&text, bytes, "a text", err));
     kiln_status st = kiln_file_read_at(f->fd, f->path, at + HEAD, text, bytes, err);
@@ -133,12 +133,7 @@ static kiln_status read_chunk(const kiln_rad_file *f, uint32_t chunk, open_chunk
     return kiln_file_read_at(f->fd, f->path, at, c->payload, c->payload_bytes, err);
 }
 
-static float half_at(const unsigned char *plane, uint64_t i)
-{
-    uint16_t half;
-    memcpy(&half, plane + 2 * i, sizeof half);
-    return kiln_half_value(half);
-}
+static float half_at(const unsigned char *plane, uint64_t i) { return kiln_half_value(kiln_get_u16(plane + 2 * i)); }
 
 static void take_centres(const unsigned char *plane, uint64_t n, const kiln_rad_leaves *out, const double origin[3])
 {
@@ -146,10 +141,8 @@ static void take_centres(const unsigned char *plane, uint64_t n, const kiln_rad_
         for (uint64_t k = 0; k < out->n; k++) {
             const uint64_t i = out->place[k] - out->first;
             unsigned char bytes[4];
-            float v;
             for (uint64_t b = 0; b < 4; b++) bytes[b] = plane[(b * 3 + c) * n + i];
-            memcpy(&v, bytes, sizeof v);
-            out->means[c * out->n + k] = (float)((double)v - origin[c]);
+            out->means[c * out->n + k] = (float)((double)kiln_get_f32(bytes) - origin[c]);
         }
 }
 

@@ -63,11 +63,7 @@ static double coded_opacity(double opacity)
     return d < 5 ? (d + 3) / 4 : 2;
 }
 
-static void put_half(unsigned char *at, double v)
-{
-    const uint16_t half = kiln_half_of((float)v);
-    memcpy(at, &half, sizeof half);
-}
+static void put_half(unsigned char *at, double v) { kiln_put_u16(at, kiln_half_of((float)v)); }
 
 static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, unsigned char *at)
 {
@@ -82,18 +78,15 @@ static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, 
 void kiln_rad_put(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, uint32_t n_below, uint32_t first_below,
                   unsigned char *record)
 {
-    const uint16_t below = (uint16_t)n_below;
     memset(record, 0, KILN_RAD_RECORD);
     for (uint64_t k = 0; k < 3; k++) {
-        const float mean = (float)row->mean[k];
-        memcpy(record + 4 * k, &mean, sizeof mean);
+        kiln_put_f32(record + 4 * k, (float)row->mean[k]);
         put_half(record + 14 + 2 * k, 0.5 + 0.28209479177387814 * row->sh0[k]);
         put_half(record + 20 + 2 * k, row->log_scale[k]);
     }
     put_half(record + 12, coded_opacity(row->opacity));
     kiln_rad_rotation(row->quat, record + 26);
-    memcpy(record + KILN_RAD_CHILDREN_AT, &below, sizeof below);
-    memcpy(record + KILN_RAD_CHILDREN_AT + 2, &first_below, sizeof first_below);
+    kiln_put_u32(kiln_put_u16(record + KILN_RAD_CHILDREN_AT, n_below), first_below);
     put_coefficients(row, c, degree, record + KILN_RAD_RECORD);
 }
 

@@ -12,6 +12,7 @@
  */
 #include "stages/formats/sog/zip_archive.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -23,8 +24,6 @@
 enum { END_BYTES = 22, COMMENT_MAX = 65535, ENTRY_BYTES = 46, LOCAL_BYTES = 30 };
 enum { ENTRIES_MAX = 1024, DIRECTORY_MAX = 1 << 20, DEFLATE_MAX = 1032 /* : 1, RFC 1951 */ };
 
-static uint32_t u16_at(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
-static uint32_t u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 static bool is_mark(const unsigned char *p, unsigned char a, unsigned char b)
 {
     return p[0] == 'P' && p[1] == 'K' && p[2] == a && p[3] == b;
@@ -50,14 +49,14 @@ typedef struct {
 static const unsigned char *find_end(const unsigned char *tail, size_t n)
 {
     for (size_t at = n < END_BYTES ? 0 : n - END_BYTES + 1; at-- > 0;)
-        if (is_mark(tail + at, 5, 6) && at + END_BYTES + u16_at(tail + at + 20) == n) return tail + at;
+        if (is_mark(tail + at, 5, 6) && at + END_BYTES + kiln_get_u16(tail + at + 20) == n) return tail + at;
     return NULL;
 }
 
 static kiln_status check_end(const kiln_zip *z, const unsigned char *end, uint64_t end_at, directory *d, kiln_error *err)
 {
-    const uint32_t disks = u16_at(end + 4) | u16_at(end + 6), here = u16_at(end + 8), n = u16_at(end + 10);
-    *d = (directory){.at = u32_at(end + 16), .bytes = u32_at(end + 12), .n = n};
+    const uint32_t disks = kiln_get_u16(end + 4) | kiln_get_u16(end + 6), here = kiln_get_u16(end + 8), n = kiln_get_u16(end + 10);
+    *d = (directory){.at = kiln_get_u32(end + 16), .bytes = kiln_get_u32(end + 12), .n = n};
     if (here == 0xffff || n == 0xffff || d->at == UINT32_MAX || d->bytes == UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is a ZIP64 archive, which is not read; pack it again without ZIP64", z->path);
     if (disks != 0 || here != n) return kiln_fail(err, KILN_E_INPUT, "'%s' is a part of a ZIP archive of several disks", z->path);
@@ -114,21 +113,21 @@ static kiln_status check_entry(const kiln_zip *z, const kiln_zip_entry *e, uint3
 /* One entry of the directory at p[left]; *step: its bytes. */
 static kiln_status take_entry(kiln_zip *z, const unsigned char *p, size_t left, uint64_t limit, size_t *step, kiln_error *err)
 {
-    const size_t name = left < ENTRY_BYTES ? 0 : u16_at(p + 28);
-    *step = left < ENTRY_BYTES ? 0 : ENTRY_BYTES + name + u16_at(p + 30) + u16_at(p + 32);
+    const size_t name = left < ENTRY_BYTES ? 0 : kiln_get_u16(p + 28);
+    *step = left < ENTRY_BYTES ? 0 : ENTRY_BYTES + name + kiln_get_u16(p + 30) + kiln_get_u16(p + 32);
     if (left < ENTRY_BYTES || !is_mark(p, 1, 2) || *step > left)
         return kiln_fail(err, KILN_E_INPUT, "the directory of '%s' is damaged at its entry %u", z->path, z->n);
     kiln_zip_entry *e = &z->entries[z->n];
     KILN_TRY(KILN_ALLOC(&e->name, name + 1, "the name of an entry", err));
     z->n++;
     memcpy(e->name, p + ENTRY_BYTES, name);
-    e->method = (uint16_t)u16_at(p + 10);
-    e->crc = u32_at(p + 16);
-    e->packed = u32_at(p + 20);
-    e->size = u32_at(p + 24);
-    e->header = u32_at(p + 42);
+    e->method = kiln_get_u16(p + 10);
+    e->crc = kiln_get_u32(p + 16);
+    e->packed = kiln_get_u32(p + 20);
+    e->size = kiln_get_u32(p + 24);
+    e->header = kiln_get_u32(p + 42);
     if (strlen(e->name) != name) return kiln_fail(err, KILN_E_INPUT, "'%s' has an entry with a NUL in its name", z->path);
-    return check_entry(z, e, u16_at(p + 8), limit, err);
+    return check_entry(z, e, kiln_get_u16(p + 8), limit, err);
 }
 
 static kiln_status take_directory(kiln_zip *z, const directory *d, kiln_error *err)
@@ -155,10 +154,10 @@ static kiln_status find_data(const kiln_zip *z, kiln_zip_entry *e, uint64_t limi
 {
     unsigned char local[LOCAL_BYTES];
     KILN_TRY(kiln_file_read_at(z->fd, z->path, e->header, local, sizeof local, err));
-    if (!is_mark(local, 3, 4) || u16_at(local + 26) != strlen(e->name))
+    if (!is_mark(local, 3, 4) || kiln_get_u16(local + 26) != strlen(e->name))
         return kiln_fail(err, KILN_E_INPUT, "the entry '%s' of '%s' is not at byte %llu, where the directory has it", e->name,
                          z->path, (unsigned long long)e->header);
-    e->at = e->header + LOCAL_BYTES + u16_at(local + 26) + u16_at(local + 28);
+    e->at = e->header + LOCAL_BYTES + kiln_get_u16(local + 26) + kiln_get_u16(local + 28);
     return e->at + e->packed <= limit ? KILN_OK
                                       : kiln_fail(err, KILN_E_INPUT, "the entry '%s' lies outside of '%s': %llu bytes at %llu",
                                                   e->name, z->path, (unsigned long long)e->packed, (unsigned long long)e->at);

@@ -6,6 +6,7 @@
  * Nothing marks the format, so the suffix decides, after every reader that goes by content. */
 #include "stages/formats/reader.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/packing.h"
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
 
 enum { ROW_BYTES = 32, SCALE_AT = 12, COLOUR_AT = 24, ALPHA_AT = 27, QUAT_AT = 28 };
 enum { PIECE_ROWS = 4096 }; /* 128 KiB, which stay in the L2 cache while they are taken apart */
@@ -103,13 +102,6 @@ done:
     return st;
 }
 
-static float float_at(const unsigned char *p)
-{
-    float v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 static void take_codes(const unsigned char *rows, uint64_t n, const float table[256], float *dst)
 {
     for (uint64_t i = 0; i < n; i++) dst[i] = table[rows[i * ROW_BYTES]];
@@ -123,8 +115,8 @@ static void take_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows
     for (uint64_t c = 0; c < 3; c++) {
         double *mean = rows->means + c * stride + at;
         float *scale = rows->log_scales + c * stride + at;
-        for (uint64_t i = 0; i < n; i++) mean[i] = (double)float_at(p + i * ROW_BYTES + c * 4);
-        for (uint64_t i = 0; i < n; i++) scale[i] = float_at(p + i * ROW_BYTES + SCALE_AT + c * 4);
+        for (uint64_t i = 0; i < n; i++) mean[i] = (double)kiln_get_f32(p + i * ROW_BYTES + c * 4);
+        for (uint64_t i = 0; i < n; i++) scale[i] = kiln_get_f32(p + i * ROW_BYTES + SCALE_AT + c * 4);
         kiln_log_scales(n, scale, scale);
         take_codes(p + COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
     }

@@ -1,6 +1,7 @@
 /* splat_rows -- see the header. Column by column over tiles whose rows stay in the cache. */
 #include "stages/formats/splat/splat_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 
 #include "stages/formats/linear.h"
@@ -9,8 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
 
 enum { TILE = 512, ROW = KILN_SPLAT_ROW_BYTES, SCALE_AT = 12, COLOUR_AT = 24, ALPHA_AT = 27, QUAT_AT = 28 };
 
@@ -21,7 +20,7 @@ static void pack_scales(const float *logs, uint64_t n, unsigned char *to, kiln_s
     for (uint64_t i = 0; i < n; i++) {
         const float v = linear[i] <= FLT_MAX ? linear[i] : FLT_MAX;
         moved->scales += v != linear[i] || v == 0;
-        memcpy(to + i * ROW, &v, sizeof v);
+        kiln_put_f32(to + i * ROW, v);
     }
 }
 
@@ -71,7 +70,7 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
     for (uint64_t at = 0; at < n; at += TILE, rows += TILE * ROW) {
         const uint64_t m = n - at < TILE ? n - at : TILE, row = first + at;
         for (uint64_t c = 0; c < 3; c++) {
-            for (uint64_t i = 0; i < m; i++) memcpy(rows + i * ROW + c * 4, p->means + c * p->n + row + i, 4);
+            for (uint64_t i = 0; i < m; i++) kiln_put_f32(rows + i * ROW + c * 4, p->means[c * p->n + row + i]);
             pack_scales(p->log_scales + c * p->n + row, m, rows + SCALE_AT + c * 4, moved);
             pack_colours(p->sh0 + c * p->n + row, m, rows + COLOUR_AT + c, moved);
         }
@@ -86,7 +85,6 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
 
 double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES])
 {
-    float scale[3];
-    memcpy(scale, row + SCALE_AT, sizeof scale);
-    return (double)scale[0] * (double)scale[1] * (double)scale[2] * (double)row[ALPHA_AT];
+    const unsigned char *scale = row + SCALE_AT;
+    return (double)kiln_get_f32(scale) * (double)kiln_get_f32(scale + 4) * (double)kiln_get_f32(scale + 8) * (double)row[ALPHA_AT];
 }

@@ -13,6 +13,7 @@
  */
 #include "stages/formats/spz/spz_scene.h"
 
+#include "base/endian.h"
 #include "base/minmax.h"
 #include "stages/formats/spz/spz_streams.h"
 
@@ -176,15 +177,13 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     const kiln_spz_plan *plan = (const void *)p->plan->data;
     frames *f = (void *)(p->plan->data + sizeof *plan);
     const int n = (int)stream_count(p->e);
-    const uint32_t toc = TOC;
     unsigned char front[FRONT_MAX] = {0};
     uint64_t place = TOC + (uint64_t)n * TOC_ROW;
     kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, 4, (unsigned char)n, front);
-    memcpy(front + KILN_SPZ_HEADER, &toc, sizeof toc);
+    kiln_put_u32(front + KILN_SPZ_HEADER, TOC);
     for (int k = 0; k < n; k++) {
         const uint64_t plain = plan->at[k + 1] - plan->at[k];
-        memcpy(front + TOC + k * TOC_ROW, &f->bytes[k], sizeof f->bytes[k]);
-        memcpy(front + TOC + k * TOC_ROW + 8, &plain, sizeof plain);
+        kiln_put_u64(kiln_put_u64(front + TOC + k * TOC_ROW, f->bytes[k]), plain);
         f->place[k] = place;
         place += f->bytes[k];
     }

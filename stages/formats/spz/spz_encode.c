@@ -5,6 +5,7 @@
  */
 #include "stages/formats/spz/spz_encode.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/real.h"
 #include "kernels/math/real64.h"
@@ -217,7 +218,7 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
             continue;
         }
         const uint32_t word = word_of(q, coding->signed_zeros);
-        memcpy(out + 4 * i, &word, sizeof word); /* little-endian, as asserted in spz_rows.c */
+        kiln_put_u32(out + 4 * i, word);
     }
 }
 

@@ -2,6 +2,7 @@
  * when a decoder is: one look-up a value, and no logarithm that is not our own decides a bit. */
 #include "stages/formats/spz/spz_rows.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -18,21 +19,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes are little-endian and taken as they lie in memory");
-
 enum { FRACTION_MAX = 30, DEGREE_MAX = 4, PIECE_ROWS = 4096, SH_FLOATS_MAX = 72, RECORDS_MAX = 4096 };
 enum { FLAG_ANTIALIASED = 1, FLAG_EXTENDED = 2, FLAG_LEVELS = 0x80 };
 
 const char *const kiln_spz_plane_names[KILN_SPZ_PLANES] = {"position", "alpha", "colour", "scale", "rotation", "SH"};
 
 /* ---- header -------------------------------------------------------------------------------------------------------------- */
-
-static uint32_t u32_at(const unsigned char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 static kiln_status check_numbers(const kiln_spz_header *h, unsigned flags, const char *name, kiln_error *err)
 {
@@ -60,8 +52,8 @@ kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], co
 {
     memset(out, 0, sizeof *out);
     if (memcmp(bytes, "NGSP", 4) != 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds no SPZ: that begins with NGSP", name);
-    out->version = u32_at(bytes + 4);
-    out->n = u32_at(bytes + 8);
+    out->version = kiln_get_u32(bytes + 4);
+    out->n = kiln_get_u32(bytes + 8);
     out->sh_degree = bytes[12];
     out->fraction = bytes[13];
     out->antialiased = bytes[14] & FLAG_ANTIALIASED;
@@ -89,7 +81,7 @@ static kiln_status take_axes(int fd, const char *name, uint64_t at, uint32_t byt
         return kiln_fail(err, KILN_E_INPUT, "'%s' has a coordinate system of %u bytes instead of 4 at byte %llu", name, bytes,
                          (unsigned long long)at);
     KILN_TRY(kiln_file_read_at(fd, name, at, value, sizeof value, err));
-    const uint32_t found = u32_at(value);
+    const uint32_t found = kiln_get_u32(value);
     if (found < 1 || found > KILN_SPZ_SYSTEMS)
         return kiln_fail(err, KILN_E_INPUT, "'%s' names the coordinate system %u at byte %llu; 1 to %d are known", name, found,
                          (unsigned long long)at, KILN_SPZ_SYSTEMS);
@@ -111,13 +103,13 @@ kiln_status kiln_spz_extensions_read(int fd, const char *name, uint64_t from, ui
             return kiln_fail(err, KILN_E_INPUT, "'%s' ends in the midst of an SPZ extension record at byte %llu", name,
                              (unsigned long long)at);
         KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
-        const uint32_t bytes = u32_at(head + 4);
+        const uint32_t bytes = kiln_get_u32(head + 4);
         at += sizeof head;
         if (bytes > to - at)
             return kiln_fail(err, KILN_E_INPUT,
                              "'%s' has an SPZ extension record of %u bytes at byte %llu, where there is room for %llu", name, bytes,
                              (unsigned long long)at, (unsigned long long)(to - at));
-        if (u32_at(head) == RECORD_AXES) KILN_TRY(take_axes(fd, name, at, bytes, system, err));
+        if (kiln_get_u32(head) == RECORD_AXES) KILN_TRY(take_axes(fd, name, at, bytes, system, err));
         at += bytes;
     }
     return KILN_OK;
@@ -198,8 +190,7 @@ static void take_halves(const kiln_spz_decoder *d, uint64_t n, double *dst, uint
 {
     for (uint64_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++) {
-            uint16_t half;
-            memcpy(&half, d->piece + 6 * i + 2 * c, sizeof half);
+            const uint16_t half = kiln_get_u16(d->piece + 6 * i + 2 * c);
             const double special = half & 0x3ff ? (double)NAN : half & 0x8000 ? -HUGE_VAL : HUGE_VAL;
             dst[c * stride + i] = (half & 0x7c00) == 0x7c00 ? special : (double)kiln_half_value(half);
         }
@@ -249,7 +240,7 @@ void kiln_spz_smallest_three(uint32_t word, float wxyz[4])
 static void take_smallest_three(const kiln_spz_decoder *d, uint64_t n, float *dst, uint64_t stride)
 {
     for (uint64_t i = 0; i < n; i++) {
-        const uint32_t word = u32_at(d->piece + 4 * i);
+        const uint32_t word = kiln_get_u32(d->piece + 4 * i);
         double q[3] = {d->smallest_three[word >> 20 & 1023], d->smallest_three[word >> 10 & 1023], d->smallest_three[word & 1023]};
         place_smallest_three(word >> 30, q, dst + i, stride);
     }

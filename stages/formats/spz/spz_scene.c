@@ -2,6 +2,7 @@
 #include "stages/formats/spz/spz_scene.h"
 #include "stages/formats/float_places.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "base/log.h"
 #include "base/minmax.h"
@@ -197,10 +198,8 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
 void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
                           unsigned char out[KILN_SPZ_HEADER])
 {
-    const uint32_t n = (uint32_t)n_rows; /* the writers have checked it */
     memcpy(out, "NGSP", 4);
-    memcpy(out + 4, &version, sizeof version);
-    memcpy(out + 8, &n, sizeof n);
+    kiln_put_u32(kiln_put_u32(out + 4, version), n_rows); /* the writers have checked it */
     out[12] = (unsigned char)coding->sh_degree;
     out[13] = (unsigned char)coding->fraction;
     out[14] = antialiased ? FLAG_ANTIALIASED : 0;

@@ -1,6 +1,7 @@
 /* spz_streams -- see the header. Streams are unpacked side by side, each in fixed memory: its frame's window and two buffers. */
 #include "stages/formats/spz/spz_streams.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -15,13 +16,6 @@ enum { SINGLE_SEGMENT = 0x20, BLOCK_MAX = 128 << 10 }; /* of zstd */
 enum { TOC_ROW = 16, FRAME_HEAD = 18, IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, DECODER_BYTES = 1 << 20, WINDOW_LOG_MAX = 27 };
 /* Gaussians a byte of the file: what nianticlabs/spz allows, by the plane of positions. */
 enum { RATIO_MAX = 1024, POSITION_BYTES = 9 };
-
-static uint64_t u64_at(const unsigned char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 /* ---- what the file says -------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +45,7 @@ static kiln_status check_header(const kiln_spz_header *h, uint64_t toc, uint64_t
 static kiln_status take_row(const unsigned char *row, const kiln_spz_header *h, int p, uint64_t size, const char *name,
                             kiln_spz_streams *out, kiln_error *err)
 {
-    const uint64_t packed = u64_at(row), plain = u64_at(row + 8), expected = (uint64_t)h->n * h->stride[p];
+    const uint64_t packed = kiln_get_u64(row), plain = kiln_get_u64(row + 8), expected = (uint64_t)h->n * h->stride[p];
     if (packed > size - out->at[p])
         return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes from byte %llu on, where the file has %llu left",
                          name, kiln_spz_plane_names[p], (unsigned long long)packed, (unsigned long long)out->at[p],
@@ -112,13 +106,12 @@ kiln_status kiln_spz_streams_read(int fd, const char *name, uint64_t size, bool 
                                   kiln_spz_streams *out, kiln_error *err)
 {
     unsigned char head[KILN_SPZ_STREAMS_HEADER], table[KILN_SPZ_PLANES][TOC_ROW];
-    uint32_t toc;
     memset(out, 0, sizeof *out);
     if (size < sizeof head)
         return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, inside its SPZ header of %zu bytes; is it complete?", name,
                          (unsigned long long)size, sizeof head);
     KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
-    memcpy(&toc, head + 16, sizeof toc);
+    const uint32_t toc = kiln_get_u32(head + 16);
     out->extensions_end = toc;
     KILN_TRY(check_header(h, toc, size, head_only, name, err));
     if (head_only) return KILN_OK;
