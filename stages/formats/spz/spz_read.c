@@ -30,7 +30,7 @@ typedef struct {
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
-    return len >= 4 && memcmp(head, "NGSP", 4) == 0 ? 100 : 0;
+    return len >= 4 && memcmp(head, KILN_SPZ_MAGIC, 4) == 0 ? 100 : 0;
 }
 
 static void close_spz(kiln_source *source)

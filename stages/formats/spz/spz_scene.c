@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1, OLDEST_DEGREE = 3 };
+enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, OLDEST_DEGREE = 3 };
 enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
 
 const kiln_export_count kiln_spz_counts[] = {KILN_SPZ_COUNTS, {NULL, NULL}};
@@ -120,11 +120,8 @@ static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err
     plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
     plan.is_small = !kiln_spz_choose_fraction(farthest_of(e), half_edge_of(e), &plan.coding.fraction);
     if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
-    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, oldest ? 3 : 4, kiln_sh_components(plan.coding.sh_degree)};
-    for (int k = 0; k < KILN_SPZ_PLANES; k++) {
-        plan.stride[k] = stride[k];
-        plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];
-    }
+    kiln_spz_strides(oldest ? KILN_SPZ_OLDEST : 3, plan.coding.sh_degree, plan.stride);
+    for (int k = 0; k < KILN_SPZ_PLANES; k++) plan.at[k + 1] = plan.at[k] + e->n_rows * plan.stride[k];
     KILN_TRY(tell(p, plan.coding.to_rub, err));
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
@@ -195,15 +192,16 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
     return take_fraction(p, &plan->coding, err);
 }
 
-void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
-                          unsigned char out[KILN_SPZ_HEADER])
+void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version,
+                          unsigned char n_streams, unsigned char out[KILN_SPZ_HEADER])
 {
-    memcpy(out, "NGSP", 4);
-    kiln_put_u32(kiln_put_u32(out + 4, version), n_rows); /* the writers have checked it */
-    out[12] = (unsigned char)coding->sh_degree;
-    out[13] = (unsigned char)coding->fraction;
-    out[14] = antialiased ? FLAG_ANTIALIASED : 0;
-    out[15] = last;
+    memcpy(out, KILN_SPZ_MAGIC, 4);
+    kiln_put_u32(out + KILN_SPZ_VERSION_AT, version);
+    kiln_put_u32(out + KILN_SPZ_COUNT_AT, n_rows); /* the writers have checked it */
+    out[KILN_SPZ_DEGREE_AT] = (unsigned char)coding->sh_degree;
+    out[KILN_SPZ_FRACTION_AT] = (unsigned char)coding->fraction;
+    out[KILN_SPZ_FLAGS_AT] = antialiased ? KILN_SPZ_ANTIALIASED : 0;
+    out[KILN_SPZ_N_STREAMS_AT] = n_streams;
 }
 
 /* ---- a chunk ---------------------------------------------------------------------------------------------------------------- */
