@@ -4,7 +4,6 @@
 #include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/half_math.h"
-#include "stages/formats/ksplat/ksplat_header.h"
 #include "stages/formats/linear.h"
 
 #include <math.h>
@@ -201,12 +200,11 @@ void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range,
                         uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     const records t = {l, n, out, counts};
-    const uint64_t real = l->level ? 2 : 4, scales = 3 * real, quats = scales + 3 * real, colours = quats + 4 * real;
-    const uint64_t sh = colours + 4, sh_bytes = l->level == 0 ? 4 : l->level == 1 ? 2 : 1;
+    const kiln_ksplat_record f = kiln_ksplat_record_of(l->level);
     put_means(&t, centre, r, at);
-    for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, scales + c * real);
-    for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, quats + c * real);
-    put_colours(&t, r, at, colours);
+    for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, f.scales + c * f.real);
+    for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, f.quats + c * f.real);
+    put_colours(&t, r, at, f.colours);
     for (uint32_t v = 0; v < kiln_sh_components(l->sh_degree); v++)
-        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, sh + v * sh_bytes);
+        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, f.sh + v * f.coefficient);
 }
