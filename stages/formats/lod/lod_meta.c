@@ -2,6 +2,7 @@
 #include "stages/formats/lod/lod_meta.h"
 
 #include "stages/formats/lod/lod_set.h"
+#include "stages/formats/sog/sog.h"
 #include "stages/formats/tiles/tileset.h"
 
 #include "base/option.h"
@@ -135,7 +136,7 @@ static kiln_status put_names(const text *t, kiln_error *err)
     char name[64];
     KILN_TRY(kiln_buffer_printf(t->out, err, ",\"filenames\":["));
     for (uint32_t i = 0; i < t->h->n_files; i++) {
-        kiln_lod_set_name(&files[i], "meta.json", name);
+        kiln_lod_set_name(&files[i], KILN_SOG_META, name);
         KILN_TRY(kiln_buffer_printf(t->out, err, i ? ",\"%s\"" : "\"%s\"", name));
     }
     return kiln_buffer_printf(t->out, err, "]");

@@ -227,7 +227,7 @@ static bool is_ours(const char *name)
     const size_t number = strspn(name + level + 1, digits);
     const char *file = name + level + 1 + number;
     if (number == 0 || *file++ != '/') return false;
-    bool found = strcmp(file, "meta.json") == 0;
+    bool found = strcmp(file, KILN_SOG_META) == 0;
     for (int i = 0; i < KILN_SOG_IMAGES; i++) found = found || strcmp(file, kiln_sog_pictures[i].file) == 0;
     return found;
 }
