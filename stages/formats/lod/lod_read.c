@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/files/json_file.h"
+#include "stages/formats/lod/lod.h"
 #include "stages/formats/lod/lod_tree.h"
 #include "stages/formats/sog/sog_notes.h"
 #include "stages/formats/sog/sog_rows.h"
@@ -56,7 +57,7 @@ typedef struct {
 
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
-    return kiln_sog_json_score(head, len, "\"lodLevels\"", "0123456789", path, "lod-meta.json");
+    return kiln_sog_json_score(head, len, "\"" KILN_LOD_KEY_LEVELS "\"", "0123456789", path, KILN_LOD_META);
 }
 
 static void close_lod(kiln_source *source)
