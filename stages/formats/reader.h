@@ -1,8 +1,9 @@
 /* reader -- a splat or point file format: one file and one row of readers.def.
  *
- * Adding one: write stages/formats/NAME/NAME_read.c with ram, probe, open, read, finish, close as
- * kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME, without which unit/fuzz fails.
- * A format that cannot be read in any order (streams, pictures, text) has spool too, one of several files has members.
+ * Adding one: draw the layout in stages/formats/NAME/NAME.h, which a writer of the format includes too, write NAME_read.c with
+ * probe, open, read, close as kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME,
+ * without which unit/fuzz fails. One that keeps much in memory has ram too, one that must look behind the rows has finish, one that
+ * cannot be read in any order (streams, pictures, text) has spool, one of several files has members.
  * --list-formats, the suffixes that are looked for in a folder, and these tests come of the row: the harness reader-NAME of
  * tests/fuzz, a round trip where a writer has the same suffix (e2e/formats), and that no file is claimed by two readers with one
  * score (unit/readers).
