@@ -75,6 +75,13 @@ static inline void kiln_spz_strides(uint32_t version, uint32_t sh_degree, uint32
     stride[KILN_SPZ_ROTATIONS] = version < 3 ? 3 : 4;
     stride[KILN_SPZ_SH] = kiln_sh_components(sh_degree);
 }
+/* Of all planes together. */
+static inline uint64_t kiln_spz_row_bytes(const uint32_t stride[KILN_SPZ_PLANES])
+{
+    uint64_t bytes = 0;
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes += stride[p];
+    return bytes;
+}
 /* Planes that are streams in a file of version 4. */
 static inline int kiln_spz_n_streams(uint32_t sh_degree) { return sh_degree ? KILN_SPZ_PLANES : KILN_SPZ_PLANES - 1; }
 

@@ -229,13 +229,13 @@ kiln_status kiln_spz_chunk_encode(kiln_export_worker *x, const kiln_spz_plan *pl
 {
     kiln_export_rows rows;
     const int threads = (int)kiln_worker_threads(x->w);
-    uint64_t scales = 0, colours = 0, sh = 0, row_bytes = 0;
+    uint64_t scales = 0, colours = 0, sh = 0;
     *out = (kiln_spz_chunk){0};
     KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
     out->n = rows.n;
     out->first = rows.first;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
-    const kiln_status st = kiln_alloc_unset((void **)&out->planes[0], rows.n, row_bytes, "the codes of a chunk", err);
+    const kiln_status st =
+        kiln_alloc_unset((void **)&out->planes[0], rows.n, kiln_spz_row_bytes(plan->stride), "the codes of a chunk", err);
     for (int p = 0; p < KILN_SPZ_PLANES && st == KILN_OK; p++) {
         out->bytes[p] = rows.n * plan->stride[p];
         if (p) out->planes[p] = out->planes[p - 1] + out->bytes[p - 1];
@@ -262,7 +262,5 @@ void kiln_spz_chunk_release(kiln_spz_chunk *c)
 
 uint64_t kiln_spz_chunk_ram(const kiln_export *e, const kiln_spz_plan *plan, uint64_t unit)
 {
-    uint64_t row_bytes = 0;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
-    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * row_bytes;
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * kiln_spz_row_bytes(plan->stride);
 }

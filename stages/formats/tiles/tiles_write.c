@@ -264,7 +264,12 @@ done:
 
 /* ---- worker ------------------------------------------------------------------------------------------------------------------ */
 
-static uint64_t row_bytes(const kiln_export *e) { return 9 + 1 + 3 + 3 + 4 + kiln_sh_components(degree_of(e)); }
+static uint64_t row_bytes(const kiln_export *e)
+{
+    uint32_t stride[KILN_SPZ_PLANES];
+    kiln_spz_strides(3, degree_of(e), stride);
+    return kiln_spz_row_bytes(stride);
+}
 
 /* Components of a row: means, scales, rotation, opacity, colour. */
 static uint64_t row_floats(const kiln_export *e) { return 3 + 3 + 4 + 1 + 3 + kiln_sh_components(e->sh_degree); }
