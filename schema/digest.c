@@ -1,6 +1,7 @@
 /* digest -- what layers and tile tables are named by: the hash of a text made of names, counts and hashes, which SCHEMA.md
  * ("Digests") gives as the SQL that prints it, so that any program can make it. Names are written in hexadecimal: no name
  * can pretend to be the next field. */
+#include "base/endian.h"
 #include "schema/layers.h"
 #include "schema/manifest_internal.h"
 
@@ -51,13 +52,10 @@ static void put_origin_line(kiln_hasher *h, const kiln_layer *l)
     put_text(h, " %d %g\n", l->origin_antialiased, l->origin_near);
 }
 
-/* A float's bytes, little-endian on every host. */
 static void put_hex_float(kiln_hasher *h, float v)
 {
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
-                                    (unsigned char)(bits >> 24)};
+    unsigned char bytes[4];
+    kiln_put_f32(bytes, v);
     put_hex(h, bytes, sizeof bytes);
 }
 

@@ -45,6 +45,8 @@
  * the log fails, the state is visible, whole and perhaps not on the disk, and the commit is reported as failed. */
 #include "schema/direct.h"
 
+#include "base/endian.h"
+
 #include "schema/wal.h"
 #include "schema/write_behind.h"
 
@@ -80,8 +82,6 @@ typedef struct {
 } direct_file;
 
 static direct_file *of(sqlite3_file *f) { return (direct_file *)f; }
-
-static uint32_t get_u32(const unsigned char *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
 
 /* ---- pages --------------------------------------------------------------------------------------------------------- */
 static kiln_wal_page *find_kept(direct_file *f, uint32_t page)
@@ -193,7 +193,7 @@ static int find_end(direct_file *f)
     unsigned char head[HEADER_END];
     const int rc = read_page(f, head, sizeof head, 1, 0);
     if (rc != SQLITE_OK) return rc;
-    f->n_pages = get_u32(head + SIZE_AT);
+    f->n_pages = kiln_get_u32_be(head + SIZE_AT);
     if (f->n_pages == 0 || memcmp(head + CHANGES_AT, head + VALID_AT, 4) != 0) return SQLITE_PROTOCOL;
     return f->wal.header.n_pages == 0 || f->wal.header.n_pages == f->n_pages ? SQLITE_OK : SQLITE_PROTOCOL;
 }
@@ -249,7 +249,7 @@ static int commit(direct_file *f)
     bool visible;
     if (f->n_kept == 0) return SQLITE_OK;
     const kiln_wal_page *first = find_kept(f, 1);
-    const uint32_t n_pages = first ? get_u32(first->data + SIZE_AT) : 0;
+    const uint32_t n_pages = first ? kiln_get_u32_be(first->data + SIZE_AT) : 0;
     if (n_pages < f->end) return SQLITE_IOERR_WRITE;           /* SQLite counts each commit in page 1 */
     const int rc_sync = sync_new_pages(f, SQLITE_SYNC_NORMAL); /* has happened (direct_sync), unless SQLite's order changes */
     if (rc_sync != SQLITE_OK) return rc_sync;

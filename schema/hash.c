@@ -5,6 +5,8 @@
  * same bytes: ("ab", "c") and ("a", "bc") differ, and so do the text "1" and the number 1. */
 #include "schema/hash.h"
 
+#include "base/endian.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,18 +119,12 @@ kiln_hash kiln_hasher_end(kiln_hasher *h)
     return out;
 }
 
-static size_t put_u64(unsigned char *to, uint64_t v)
-{
-    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(v >> (8 * i));
-    return 8;
-}
-
 static void put_item(kiln_hasher *h, const char *name, char tag, const void *value, size_t bytes)
 {
     enum { NAME_MOST = 64 };
     unsigned char head[8 + NAME_MOST + 1 + 8];
     const size_t length = strlen(name);
-    size_t n = put_u64(head, length);
+    size_t n = (size_t)(kiln_put_u64(head, length) - head);
     if (length > NAME_MOST) {
         kiln_hasher_update(h, head, n);
         kiln_hasher_update(h, name, length);
@@ -138,7 +134,7 @@ static void put_item(kiln_hasher *h, const char *name, char tag, const void *val
         n += length;
     }
     head[n++] = (unsigned char)tag;
-    n += put_u64(head + n, bytes);
+    n = (size_t)(kiln_put_u64(head + n, bytes) - head);
     kiln_hasher_update(h, head, n);
     kiln_hasher_update(h, value, bytes);
 }

@@ -2,6 +2,8 @@
  * in it stands for nothing, which row_check_layer.c refuses. */
 #include "schema/level_rows.h"
 
+#include "base/endian.h"
+
 #include "schema/layers.h"
 #include "schema/row_check.h"
 
@@ -28,11 +30,7 @@ kiln_status kiln_level_errors_put(kiln_manifest *m, int64_t chunk, const kiln_ch
     kiln_query q;
     unsigned char bytes[4 * KILN_ERROR_STEPS];
     if (c->n_errors == 0) return KILN_OK;
-    for (uint32_t i = 0; i < c->n_errors; i++) {
-        uint32_t bits;
-        memcpy(&bits, &c->errors[i], sizeof bits);
-        for (int k = 0; k < 4; k++) bytes[4 * i + (uint32_t)k] = (unsigned char)(bits >> 8 * k);
-    }
+    for (uint32_t i = 0; i < c->n_errors; i++) kiln_put_f32(bytes + 4 * i, c->errors[i]);
     KILN_TRY(kiln_query_open(m, &q, "INSERT INTO level_error (chunk, step, errors) VALUES (?, ?, ?)", err));
     kiln_bind_i64(&q, chunk);
     kiln_bind_i64(&q, c->error_step);
@@ -83,11 +81,8 @@ static kiln_status read_errors(kiln_query *q, kiln_layer *l, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': its errors have %zu bytes, from step %" PRId64 " on", l->kind,
                          c->name, n, step);
     c->error_step = (int32_t)step;
-    for (c->n_errors = 0; c->n_errors < n / 4; c->n_errors++) {
-        const unsigned char *const p = bytes + 4 * (size_t)c->n_errors;
-        const uint32_t bits = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-        memcpy(&c->errors[c->n_errors], &bits, sizeof bits);
-    }
+    for (c->n_errors = 0; c->n_errors < n / 4; c->n_errors++)
+        c->errors[c->n_errors] = kiln_get_f32(bytes + 4 * (size_t)c->n_errors);
     return kiln_row_check_errors(l, c, err);
 }
 

@@ -3,6 +3,7 @@
  * A file that is not ours is never given to SQLite for writing before its header says that it may be: opening a foreign
  * database could replay its journal. A manifest is made in one transaction, so that a crash leaves an empty database,
  * which the next CREATE fills; any error of an open that made the file removes it again. */
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/minmax.h"
 #include "schema/claim.h"
@@ -73,11 +74,6 @@ bool kiln_manifest_owns(const char *manifest, const char *path)
 }
 
 /* ---- before SQLite ----------------------------------------------------------------------------------------------- */
-static uint32_t big_endian(const unsigned char *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Reads the head of the file. *whole false: it is shorter. By SQLite's hands, which before the first statement open this file and
  * none beside it: closing a descriptor of ours would drop the locks that other connections of this process have on it (fcntl(2)),
  * and a writer that closes and finds no lock takes itself for the last one and writes over what they read. */
@@ -106,7 +102,7 @@ static kiln_status check_header(const char *path, kiln_error *err)
     if (!whole || memcmp(head, "SQLite format 3", 16) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
                          path);
-    const uint32_t id = big_endian(head + 68);
+    const uint32_t id = kiln_get_u32_be(head + 68);
     if (id == KILN_APPLICATION_ID || id == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
                      path, id);

@@ -3,6 +3,7 @@
  * SQLite's pages have no checksums, so a flipped bit in a number would be gathered like a right one. A part therefore has a seal:
  * the hash of everything that its rows say. It protects against accidents; whoever makes a part can make its seal, too, so all that
  * is read is checked like a stranger's all the same. */
+#include "base/endian.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "schema/part_internal.h"
@@ -18,25 +19,20 @@
 enum { HEADER_BYTES = 100, PAGE_BYTES = 65536, VERSION_ROLLBACK = 1 };
 
 /* ---- before SQLite ----------------------------------------------------------------------------------------------- */
-static uint32_t big_endian(const unsigned char *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Offsets: sqlite.org/fileformat2.html 1.3. A page size of 1 means 65536. */
 static kiln_status check_head(const char *path, const unsigned char *head, uint64_t bytes, kiln_error *err)
 {
     if (memcmp(head, "SQLite format 3", 16) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is no SQLite file", path);
-    if (big_endian(head + 68) != KILN_PART_APPLICATION_ID)
+    if (kiln_get_u32_be(head + 68) != KILN_PART_APPLICATION_ID)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is an SQLite file of another program (application_id 0x%08x)",
-                         path, big_endian(head + 68));
+                         path, kiln_get_u32_be(head + 68));
     if (head[16] != 0 || head[17] != 1 || head[18] != VERSION_ROLLBACK || head[19] != VERSION_ROLLBACK)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is not a sound part: it has pages of another size or a log, no program of ours "
                          "writes such a part",
                          path);
-    const uint64_t wanted = (uint64_t)big_endian(head + 28) * PAGE_BYTES;
+    const uint64_t wanted = (uint64_t)kiln_get_u32_be(head + 28) * PAGE_BYTES;
     if (bytes == wanted) return KILN_OK;
     return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has %" PRIu64 " bytes and must have %" PRIu64, path, bytes, wanted);
 }

@@ -9,6 +9,7 @@
  *
  * The copy's name follows from the manifest's real path, so that workers find it without being told. The lock keeps two writers
  * from one copy; what a killed one has left is removed before the next begins. */
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "schema/direct.h"
@@ -96,7 +97,7 @@ kiln_status kiln_manifest_changes(kiln_manifest *m, uint32_t *counter, kiln_erro
     enum { AT = 24 }; /* sqlite.org/fileformat2.html 1.3.7 */
     unsigned char p[4];
     KILN_TRY(read_database(m, AT, p, sizeof p, err));
-    *counter = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    *counter = kiln_get_u32_be(p);
     return KILN_OK;
 }
 

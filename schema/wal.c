@@ -20,6 +20,8 @@
  *      others may see for some milliseconds what a power failure would take back. */
 #include "schema/wal.h"
 
+#include "base/endian.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,15 +54,8 @@ typedef struct {
 _Static_assert(sizeof(kiln_wal_header) == 48 && INFO_AT + sizeof(info) == FIRST_PAGES_AT, "the index is SQLite's");
 _Static_assert(FIRST_PAGES_AT + 4 * FRAMES_FIRST == HASH_AT && HASH_AT + 2 * SLOTS == REGION_BYTES, "the index is SQLite's");
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
-static void put_u32(unsigned char *to, uint32_t v)
-{
-    to[0] = (unsigned char)(v >> 24), to[1] = (unsigned char)(v >> 16), to[2] = (unsigned char)(v >> 8), to[3] = (unsigned char)v;
-}
-
-static uint32_t get_u32(const unsigned char *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
-
-/* n: a multiple of 8. Words of the machine, which is little-endian: kiln_wal_open refuses others. */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+/* n: a multiple of 8. Words of the machine, which is little-endian (base/endian.h). */
 static void add_to_sum(uint32_t sum[2], const void *data, size_t n)
 {
     const unsigned char *p = data;
@@ -253,14 +248,14 @@ static int log_write_header(kiln_wal *w)
     uint32_t sum[2] = {0, 0};
     const int rc = w->log->pMethods->xRead(w->log, head, sizeof head, 0); /* an empty log reads as zeros */
     if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ) return rc;
-    const uint32_t restarts = get_u32(head + 12) + 1;
-    put_u32(head, LOG_MAGIC);
-    put_u32(head + 4, INDEX_VERSION);
-    put_u32(head + 8, KILN_WAL_PAGE);
-    put_u32(head + 12, restarts);
+    const uint32_t restarts = kiln_get_u32_be(head + 12) + 1;
+    kiln_put_u32_be(head, LOG_MAGIC);
+    kiln_put_u32_be(head + 4, INDEX_VERSION);
+    kiln_put_u32_be(head + 8, KILN_WAL_PAGE);
+    kiln_put_u32_be(head + 12, restarts);
     memcpy(head + 16, w->header.salt, sizeof w->header.salt);
     add_to_sum(sum, head, 24);
-    put_u32(head + 24, sum[0]), put_u32(head + 28, sum[1]);
+    kiln_put_u32_be(head + 24, sum[0]), kiln_put_u32_be(head + 28, sum[1]);
     memcpy(w->header.frame_sum, sum, sizeof sum);
     return log_write(w, head, sizeof head, 0);
 }
@@ -276,7 +271,7 @@ static int restart(kiln_wal *w, bool *done)
     kiln_wal_header *h = &w->header;
     volatile info *i = info_of(w);
     h->last_frame = 0;
-    put_u32(h->salt, get_u32(h->salt) + 1);
+    kiln_put_u32_be(h->salt, kiln_get_u32_be(h->salt) + 1);
     sqlite3_randomness(4, h->salt + 4);
     seal(h);
     write_copy(w, 1, h);
@@ -310,12 +305,12 @@ static int write_frames(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uin
     for (uint32_t i = 0; i < n; i++) {
         unsigned char head[FRAME_HEADER];
         const sqlite3_int64 at = frame_at(w->header.last_frame + 1 + i);
-        put_u32(head, pages[i].page);
-        put_u32(head + 4, i + 1 == n ? n_pages : 0);
+        kiln_put_u32_be(head, pages[i].page);
+        kiln_put_u32_be(head + 4, i + 1 == n ? n_pages : 0);
         memcpy(head + 8, w->header.salt, sizeof w->header.salt);
         add_to_sum(sum, head, 8);
         add_to_sum(sum, pages[i].data, KILN_WAL_PAGE);
-        put_u32(head + 16, sum[0]), put_u32(head + 20, sum[1]);
+        kiln_put_u32_be(head + 16, sum[0]), kiln_put_u32_be(head + 20, sum[1]);
         if (i == 0) memcpy(first, head, sizeof head);
         int rc = log_write(w, i == 0 ? zeros : head, sizeof head, at);
         if (rc == SQLITE_OK) rc = log_write(w, pages[i].data, KILN_WAL_PAGE, at + FRAME_HEADER);
@@ -354,7 +349,7 @@ int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_
 int kiln_wal_open(kiln_wal *w, sqlite3_vfs *vfs, sqlite3_file *db, const char *log_name)
 {
     *w = (kiln_wal){.db = db};
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || db->pMethods->iVersion < 2) return SQLITE_PROTOCOL;
+    if (db->pMethods->iVersion < 2) return SQLITE_PROTOCOL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_WAL;
     w->log = calloc(1, (size_t)vfs->szOsFile);
     if (!w->log) return SQLITE_NOMEM;

@@ -181,8 +181,8 @@ static kiln_status open_source(written *f, const setup *s, const char *spool, ki
 static kiln_status spool_threads(const written *f, unsigned *threads, kiln_error *err)
 {
     const kiln_worker *w = f->x->w;
-    const uint64_t one = SMALL_BYTES + f->reader->ram(f->info, KILN_PASS_SPOOL);
-    const uint64_t more = f->reader->ram(f->info, KILN_PASS_SPOOL_THREAD), share = kiln_worker_ram(w);
+    const uint64_t one = SMALL_BYTES + kiln_reader_ram(f->reader, f->info, KILN_PASS_SPOOL);
+    const uint64_t more = kiln_reader_ram(f->reader, f->info, KILN_PASS_SPOOL_THREAD), share = kiln_worker_ram(w);
     KILN_TRY(kiln_worker_need_ram(w, one, 0, "reading what --report-loss draws", err));
     *threads = kiln_worker_threads(w);
     if (more && *threads > 1) *threads = 1 + (unsigned)kiln_min_u64(*threads - 1, share > one ? (share - one) / more : 0);
@@ -242,10 +242,9 @@ static uint64_t most_of_picture(const kiln_export *e, const kiln_camera *c)
 static uint64_t ram_with(const kiln_export *e, const char *format, const kiln_camera *cameras, uint32_t n)
 {
     const kiln_source_info info = {.kind = KILN_SCENE_SPLATS, .n_rows = e->n_rows, .sh_degree = e->sh_degree};
-    const kiln_reader *reader = kiln_reader_named(format);
     uint64_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = kiln_max_u64(most, most_of_picture(e, &cameras[i]));
-    return rows_ram(e) + (reader ? reader->ram(&info, KILN_PASS_BLOCK) : 0) + most;
+    return rows_ram(e) + kiln_reader_ram(kiln_reader_named(format), &info, KILN_PASS_BLOCK) + most;
 }
 
 uint64_t kiln_loss_ram(const kiln_export *e)
@@ -268,7 +267,7 @@ kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e, const kiln
 /* For the rows of both sides and what else is drawn with, of `more` bytes. */
 static kiln_status need_ram(const written *f, uint64_t more, kiln_error *err)
 {
-    const uint64_t rows = rows_ram(f->x->e) + (f->reader ? f->reader->ram(f->info, KILN_PASS_BLOCK) : 0);
+    const uint64_t rows = rows_ram(f->x->e) + kiln_reader_ram(f->reader, f->info, KILN_PASS_BLOCK);
     return kiln_worker_need_ram(f->x->w, rows + more, 0, "the pictures of --report-loss", err);
 }
 

@@ -13,6 +13,7 @@
  */
 #include "stages/files/foreign.h"
 
+#include "base/endian.h"
 #include "base/quote.h"
 
 #include <fnmatch.h>
@@ -306,7 +307,7 @@ typedef struct {
 static void read_entry(beginning *b)
 {
     if (b->len < 30 || memcmp(b->head, "PK\x03\x04", 4) != 0) return;
-    const size_t n = (size_t)(b->head[26] | b->head[27] << 8);
+    const size_t n = kiln_get_u16(b->head + 26);
     if (n < sizeof b->entry && 30 + n <= b->len) memcpy(b->entry, b->head + 30, n);
 }
 

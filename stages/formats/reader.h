@@ -1,8 +1,9 @@
 /* reader -- a splat or point file format: one file and one row of readers.def.
  *
- * Adding one: write stages/formats/NAME/NAME_read.c with ram, probe, open, read, finish, close as
- * kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME, without which unit/fuzz fails.
- * A format that cannot be read in any order (streams, pictures, text) has spool too, one of several files has members.
+ * Adding one: draw the layout in stages/formats/NAME/NAME.h, which a writer of the format includes too, write NAME_read.c with
+ * probe, open, read, close as kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME,
+ * without which unit/fuzz fails. One that keeps much in memory has ram too, one that must look behind the rows has finish, one that
+ * cannot be read in any order (streams, pictures, text) has spool, one of several files has members.
  * --list-formats, the suffixes that are looked for in a folder, and these tests come of the row: the harness reader-NAME of
  * tests/fuzz, a round trip where a writer has the same suffix (e2e/formats), and that no file is claimed by two readers with one
  * score (unit/readers).
@@ -135,7 +136,8 @@ typedef struct {
     const char *summary;  /* for --list-formats */
     kiln_packed packed;
     bool has_options; /* rows depend on kiln_read_options */
-    /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. */
+    /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. NULL: no
+     * more than KILN_READER_RAM, whatever the file and the pass. */
     uint64_t (*ram)(const kiln_source_info *info, kiln_pass pass);
     int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first KILN_PROBE_BYTES */
     kiln_status (*open)(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err);
@@ -153,10 +155,14 @@ typedef struct {
      * behind. */
     kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
                         kiln_error *err);
-    /* after the last row of a whole pass: checks what follows; may add to info->notes */
+    /* after the last row of a whole pass: checks what follows; may add to info->notes. NULL: open has seen all that follows */
     kiln_status (*finish)(kiln_source *s, kiln_source_info *info, kiln_error *err);
     void (*close)(kiln_source *s);
 } kiln_reader;
+enum { KILN_READER_RAM = 256 << 10 };
+/* What `ram` and `finish` say, also where they are NULL. reader: NULL is of none, which takes nothing. */
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass);
+kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 
 #define READER(id) extern const kiln_reader kiln_reader_##id;
 #include "stages/formats/readers.def"

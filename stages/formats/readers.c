@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "stages/files/foreign.h"
 #include "stages/files/packing.h"
+#include "stages/formats/splat/splat.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,6 +27,17 @@ const kiln_reader *kiln_reader_named(const char *name)
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         if (strcmp((*r)->name, name) == 0) return *r;
     return NULL;
+}
+
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass)
+{
+    if (!reader) return 0;
+    return reader->ram ? reader->ram(info, pass) : KILN_READER_RAM;
+}
+
+kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err)
+{
+    return reader->finish ? reader->finish(s, info, err) : KILN_OK;
 }
 
 void kiln_readers_list(void)
@@ -56,12 +68,13 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
 /* A .splat has no mark: whole rows, of which the first has a position and sizes that could be some. */
 static bool may_be_splat(const kiln_peek *p, const unsigned char *head, size_t len)
 {
-    enum { ROW_BYTES = 32 };
     float v[6];
     kiln_file_info file;
     kiln_error unread;
     bool plain = true;
-    if (p->packing || len < ROW_BYTES || kiln_file_stat(p->path, &file, &unread) != KILN_OK || file.size % ROW_BYTES) return false;
+    if (p->packing || len < KILN_SPLAT_ROW_BYTES || kiln_file_stat(p->path, &file, &unread) != KILN_OK ||
+        file.size % KILN_SPLAT_ROW_BYTES)
+        return false;
     for (size_t i = 0; i < len; i++) plain &= head[i] < 0x7f && (head[i] >= ' ' || (head[i] && strchr("\t\r\n", head[i])));
     memcpy(v, head, sizeof v);
     for (int i = 0; i < 6; i++)

@@ -79,7 +79,8 @@ static kiln_status spool(kiln_run *r, const char *manifest, const kiln_reader *r
     KILN_TRY(check_room(out->spool_fd, out->place.path, info->spool_bytes, err));
     snprintf(q->reader, sizeof q->reader, "%s", reader->name);
     q->place = out->place;
-    return run_unit(r, KILN_SPOOL_UNIT, q, reader->ram(info, KILN_PASS_SPOOL), reader->ram(info, KILN_PASS_SPOOL_THREAD), err);
+    return run_unit(r, KILN_SPOOL_UNIT, q, kiln_reader_ram(reader, info, KILN_PASS_SPOOL),
+                    kiln_reader_ram(reader, info, KILN_PASS_SPOOL_THREAD), err);
 }
 
 static kiln_status look_again(const kiln_reader *reader, const kiln_place *place, kiln_source_info *info, kiln_error *err)

@@ -1,10 +1,9 @@
 /* writer -- a format that a layer can be written to: one file and one row of writers.def.
  *
- * Adding one: write stages/formats/NAME/NAME_write.c with kiln_writer_NAME, add its row. --format, --help, the man page,
- * completion,
- * --list-formats, the suffixes that -o takes and the sentences that list the formats come of the row, and so does a round trip
- * where a reader reads the format (tests/e2e/formats.t). By hand: README's table, CHANGELOG.md, and formats in
- * tests/viewers/cases.mjs.
+ * Adding one: draw the layout in stages/formats/NAME/NAME.h, if a reader has not, write NAME_write.c with kiln_writer_NAME, add its
+ * row. --format, --help, the man page, completion, --list-formats, the suffixes that -o takes and the sentences that list the
+ * formats come of the row, and so does a round trip where a reader reads the format (tests/e2e/formats.t). By hand: README's table,
+ * CHANGELOG.md, and formats in tests/viewers/cases.mjs.
  *
  *   In `begin` use p->plan: e->plan is not the plan yet.
  *   Without .reader, --report-loss leaves the format out.

@@ -87,13 +87,14 @@ static kiln_status last_said(const round_job *j, char *out, kiln_error *err)
 /* A stage that fails, or that Slurm ends: then Slurm has written why into this job's log. */
 static kiln_status end_stage(round_job *j, int code, kiln_error *err)
 {
-    char why[KILN_SLURM_WHY_MAX], said[KILN_SLURM_SENTENCE_MAX] = "", cause[400] = "";
-    if (code == kiln_exit_code(KILN_E_TERMINATED))
-        KILN_TRY(kiln_slurm_own_cause_text(&j->b->folder, j->log_from, cause, sizeof cause, err));
+    char why[KILN_SLURM_WHY_MAX], reason[KILN_SLURM_SENTENCE_MAX] = "";
+    const bool is_slurms = code == kiln_exit_code(KILN_E_TERMINATED);
+    if (is_slurms)
+        KILN_TRY(kiln_slurm_own_cause_text(&j->b->folder, j->log_from, reason, sizeof reason, err));
     else
-        KILN_TRY(last_said(j, said, err));
-    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s%s%s", j->now->stage, code, *said ? ": " : "", said,
-                   *cause ? ", because its job " : "", cause);
+        KILN_TRY(last_said(j, reason, err));
+    const char *join = !reason[0] ? "" : is_slurms ? ", because its job " : ": ";
+    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s", j->now->stage, code, join, reason);
     return end_bake(j, code, j->now->stage, why, err);
 }
 

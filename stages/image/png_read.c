@@ -5,6 +5,8 @@
  */
 #include "stages/image/image_internal.h"
 
+#include "base/endian.h"
+
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +116,7 @@ static uint8_t find_orientation(const png_job *j)
     uint64_t at = 8;
     for (int i = 0; i < CHUNKS_MOST && at + sizeof chunk <= j->file_size; i++) {
         if (fseeko(j->f, (off_t)at, SEEK_SET) != 0 || fread(chunk, 1, sizeof chunk, j->f) != sizeof chunk) break;
-        const uint32_t size = (uint32_t)chunk[0] << 24 | (uint32_t)chunk[1] << 16 | (uint32_t)chunk[2] << 8 | chunk[3];
+        const uint32_t size = kiln_get_u32_be(chunk);
         if (memcmp(chunk + 4, "eXIf", 4) == 0)
             return kiln_exif_orientation(block, fread(block, 1, size < sizeof block ? size : sizeof block, j->f));
         if (memcmp(chunk + 4, "IDAT", 4) == 0) break;

@@ -7,6 +7,7 @@
  */
 #include "stages/image/image_internal.h"
 
+#include "base/endian.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static uint8_t find_orientation(const webp_job *j)
     uint64_t at = 12;
     for (int i = 0; i < CHUNKS_MOST && at + sizeof chunk <= j->file_size; i++) {
         if (fseeko(j->f, (off_t)at, SEEK_SET) != 0 || fread(chunk, 1, sizeof chunk, j->f) != sizeof chunk) break;
-        const uint32_t size = chunk[4] | (uint32_t)chunk[5] << 8 | (uint32_t)chunk[6] << 16 | (uint32_t)chunk[7] << 24;
+        const uint32_t size = kiln_get_u32(chunk + 4);
         if (memcmp(chunk, "EXIF", 4) == 0)
             return kiln_exif_orientation(block, fread(block, 1, size < sizeof block ? size : sizeof block, j->f));
         at += sizeof chunk + size + (size & 1);

@@ -177,7 +177,7 @@ uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info,
     const uint64_t m = kiln_sh_coefficients(info->sh_degree);
     uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
     for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
-    return kiln_rows_ram(info) + (reader ? reader->ram(info, KILN_PASS_BLOCK) : 0) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
+    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_BLOCK) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)

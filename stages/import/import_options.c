@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/formats/lod/lod.h"
+#include "stages/formats/sog/sog.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/import/undistorted/undistorted.h"
 
@@ -162,7 +164,7 @@ static kiln_status absolute_photos(kiln_error *err)
 
 static kiln_status is_folder(const char *full, kiln_error *err)
 {
-    static const char *const names[] = {"meta.json", "lod-meta.json"};
+    static const char *const names[] = {KILN_SOG_META, KILN_LOD_META};
     char inside[KILN_PATH_MAX];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         KILN_TRY(kiln_path_join(inside, sizeof inside, full, names[i], err));

@@ -92,7 +92,7 @@ static kiln_status first_pass(scanner *s, kiln_error *err)
         find_lossy(s);
         clean_block(s, b, &s->counts);
     }
-    KILN_TRY(s->part->reader->finish(s->now->source, &s->out->info, err));
+    KILN_TRY(kiln_reader_finish(s->part->reader, s->now->source, &s->out->info, err));
     kiln_activation_note(&s->values, &s->out->info);
     return KILN_OK;
 }
@@ -131,7 +131,7 @@ enum { ORIGIN = 4 << 20 };
 
 uint64_t kiln_scan_ram(const kiln_reader *reader, const kiln_source_info *info)
 {
-    return kiln_rows_ram(info) + reader->ram(info, KILN_PASS_SCAN) + (info->wide ? ORIGIN : 0);
+    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_SCAN) + (info->wide ? ORIGIN : 0);
 }
 
 /* Here and now, so that no scan is in vain. */

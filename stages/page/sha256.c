@@ -1,6 +1,8 @@
 /* sha256 -- see the header. Names are those of the standard. */
 #include "stages/page/sha256.h"
 
+#include "base/endian.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -19,8 +21,7 @@ static uint32_t rotr(uint32_t x, int n) { return x >> n | x << (32 - n); }
 static void block(uint32_t h[8], const unsigned char p[64])
 {
     uint32_t w[64], v[8];
-    for (int t = 0; t < 16; t++)
-        w[t] = (uint32_t)p[4 * t] << 24 | (uint32_t)p[4 * t + 1] << 16 | (uint32_t)p[4 * t + 2] << 8 | p[4 * t + 3];
+    for (int t = 0; t < 16; t++) w[t] = kiln_get_u32_be(p + 4 * t);
     for (int t = 16; t < 64; t++) {
         const uint32_t s0 = rotr(w[t - 15], 7) ^ rotr(w[t - 15], 18) ^ w[t - 15] >> 3;
         const uint32_t s1 = rotr(w[t - 2], 17) ^ rotr(w[t - 2], 19) ^ w[t - 2] >> 10;
@@ -49,5 +50,5 @@ void kiln_sha256(const void *data, size_t bytes, unsigned char out[32])
     tail[left] = 0x80;
     for (int i = 0; i < 8; i++) tail[padded - 1 - (size_t)i] = (unsigned char)((uint64_t)bytes * 8 >> 8 * i);
     for (size_t i = 0; i < padded; i += 64) block(h, tail + i);
-    for (int i = 0; i < 32; i++) out[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
+    for (int i = 0; i < 8; i++) kiln_put_u32_be(out + 4 * i, h[i]);
 }

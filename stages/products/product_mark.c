@@ -1,6 +1,7 @@
 /* product_mark -- see the header. */
 #include "stages/products/product_mark.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/option.h"
 
@@ -84,18 +85,13 @@ enum { PNG_SEAL_AT = 8 + sizeof PNG_SEAL_KEY, PNG_SEAL_DATA = sizeof PNG_SEAL_KE
 _Static_assert(KILN_PNG_SEAL_BYTES == 8 + PNG_SEAL_DATA + 4, "the chunk has this size");
 enum { PNG_SEAL_TAIL = KILN_PNG_SEAL_BYTES + PNG_END_BYTES };
 
-static void put_u32(unsigned char *out, uint32_t v)
-{
-    for (int i = 0; i < 4; i++) out[i] = (unsigned char)(v >> (24 - 8 * i));
-}
-
 void kiln_product_seal_png(kiln_hash before, unsigned char out[KILN_PNG_SEAL_BYTES])
 {
     char hex[HEX + 1];
-    put_u32(out, PNG_SEAL_DATA);
+    kiln_put_u32_be(out, PNG_SEAL_DATA);
     memcpy(out + 4, "tEXt" PNG_SEAL_KEY, 4 + sizeof PNG_SEAL_KEY);
     memcpy(out + PNG_SEAL_AT, kiln_hash_hex(before, hex), HEX);
-    put_u32(out + 8 + PNG_SEAL_DATA, (uint32_t)crc32(0, out + 4, 4 + PNG_SEAL_DATA));
+    kiln_put_u32_be(out + 8 + PNG_SEAL_DATA, (uint32_t)crc32(0, out + 4, 4 + PNG_SEAL_DATA));
 }
 
 /* ---- formats --------------------------------------------------------------------------------------------------------- */

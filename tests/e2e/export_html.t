@@ -1,6 +1,6 @@
 #!/bin/bash
 # kiln-export --format html without a browser: what is in the page, that nothing of a bake is markup or script in it, and that the scene
-# inside is the .sog of the same rows. tests/e2e/viewer.t opens such pages.
+# inside is the .sog of the same rows. tests/e2e/viewers.t opens such pages.
 . tests/e2e/lib.sh
 # page.py FILE: checks the policy and prints the scene's JSON; the archive goes to FILE.sog
 cat >"$KILN_TMP/page.py" <<'EOF'

@@ -131,7 +131,7 @@ static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln
         KILN_TRY(read_range(reader, s, info, first, rows_of(info, first, step), UINT64_MAX, &next, &all->hash[all->n], err));
         all->n++;
     }
-    return reader->finish(s, info, err);
+    return kiln_reader_finish(reader, s, info, err);
 }
 
 static void read_backwards(const kiln_reader *reader, const kiln_source_at *at, const kiln_source_info *then, uint64_t step,

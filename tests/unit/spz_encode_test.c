@@ -1,6 +1,7 @@
 /* spz_encode: the golden files' codes, made of the PLY that they were made of; codes that were read come out again; which
  * fraction a scene gets; what is counted. */
 #include "stages/formats/spz/spz_encode.h"
+#include "stages/formats/spz/spz_rows.h"
 #include "tests/unit/import_source.h"
 
 #include "base/file.h"
@@ -163,6 +164,13 @@ static void check_codes(const codes *c, const rows *r, const unsigned char *payl
 static void turn_last_coefficient_as_niantic(rows *r)
 {
     for (uint64_t i = 23 * 3 * r->n; i < 24 * 3 * r->n && r->degree == 4; i++) r->shN[i] = -r->shN[i];
+}
+
+/* nianticlabs/spz multiplies by this float, whose factors spz.h has apart; and by a rounded square root. */
+static void factors_are_the_floats_of_niantic(void **state)
+{
+    (void)state;
+    assert_true((float)(255 * KILN_SPZ_COLOUR_SCALE) == 38.25f && (float)KILN_SPZ_SQRT_HALF == 0.70710678f);
 }
 
 static void the_golden_files_have_these_codes(void **state)
@@ -376,7 +384,7 @@ int main(void)
         cmocka_unit_test(rotations_that_were_read_keep_their_word), cmocka_unit_test(lengths_and_zeros_do_not_matter),
         cmocka_unit_test(what_no_code_is_near_is_counted),          cmocka_unit_test(more_bits_of_harmonics_are_nearer),
         cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),   cmocka_unit_test(bits_that_lose_nothing),
-        cmocka_unit_test(positions_beyond_all_codes_are_clamped),
+        cmocka_unit_test(positions_beyond_all_codes_are_clamped),   cmocka_unit_test(factors_are_the_floats_of_niantic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

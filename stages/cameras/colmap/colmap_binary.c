@@ -6,10 +6,14 @@
  *            if 1: f64 pose[7]
  *   frames   u64 count; u32 id, u32 rig id, f64 pose[7], u32 n, n x (i32 sensor type, u32 sensor id, u64 data id)
  *
+ * Numbers and records without gaps are read to where they stay, as they lie (base/endian.h).
+ *
  * The file is read as a stream; every count is held against the bytes that are left before anything is done with it, and
  * keypoints are skipped or handed on one by one, so that memory does not grow with the file.
  */
 #include "stages/cameras/colmap/colmap_model.h"
+
+#include "base/endian.h"
 
 #include <errno.h>
 #include <stdio.h>

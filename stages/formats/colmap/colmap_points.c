@@ -12,6 +12,7 @@
 #include "stages/formats/reader.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/text_numbers.h"
@@ -75,11 +76,11 @@ static kiln_status bin_next(points_source *s, point *p, kiln_error *err)
 {
     const unsigned char *r = NULL;
     KILN_TRY(bin_peek(s, RECORD, &r, err));
-    memcpy(&p->id, r, 8);
-    memcpy(p->xyz, r + 8, 24);
+    p->id = kiln_get_u64(r);
+    for (int c = 0; c < 3; c++) p->xyz[c] = kiln_get_f64(r + 8 + 8 * c);
     memcpy(p->rgb, r + 32, 3);
-    memcpy(&p->error, r + 35, 8);
-    memcpy(&p->track_length, r + 43, 8);
+    p->error = kiln_get_f64(r + 35);
+    p->track_length = kiln_get_u64(r + 43);
     uint64_t left = s->file_bytes - bin_offset(s) - RECORD;
     if (p->track_length > left / TRACK_ELEMENT)
         return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu at offset %llu: the file is shorter than its track length %llu says",
@@ -123,12 +124,12 @@ static const char *text_numbers(kiln_words *words, unsigned char *record)
         if (!kiln_token_next(words, &w, &n)) return "the line has too few fields; it takes ID X Y Z R G B ERROR";
         if (kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK) return "a value is not a number";
     }
-    memcpy(record + 8, v, 24);
+    for (int i = 0; i < 3; i++) kiln_put_f64(record + 8 + 8 * i, v[i]);
     for (int i = 0; i < 3; i++) {
         if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i]))) return "a colour is outside 0..255";
         record[32 + i] = (unsigned char)v[3 + i];
     }
-    memcpy(record + 35, &v[6], 8);
+    kiln_put_f64(record + 35, v[6]);
     return NULL;
 }
 
@@ -153,7 +154,7 @@ static kiln_status text_record(const void *path, uint64_t row, const char *line,
     memset(record, 0, RECORD);
     if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK)
         return text_bad(path, row, "its id is not a number", err);
-    memcpy(record, &id, 8);
+    kiln_put_u64(record, id);
     wrong = text_numbers(&words, record);
     if (!wrong) wrong = text_track(&words);
     return wrong ? text_bad(path, row, wrong, err) : KILN_OK;
@@ -367,15 +368,14 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
  * here too and get a sentence about what is wrong with it. */
 static int probe_bin(const unsigned char *head, size_t len, const char *path)
 {
-    uint64_t count, track;
-    double xyz[3];
     if (strcmp(kiln_path_base(path), "points3D.bin") == 0) return 60;
     if (len < 8 + RECORD) return 0;
-    memcpy(&count, head, 8);
-    memcpy(xyz, head + 16, 24);
-    memcpy(&track, head + 8 + 43, 8);
+    const uint64_t count = kiln_get_u64(head), track = kiln_get_u64(head + 8 + 43);
     bool plausible = count > 0 && count <= UINT32_MAX && track > 1 && track < 65536;
-    for (int i = 0; i < 3; i++) plausible &= isfinite(xyz[i]) && fabs(xyz[i]) < 1e9 && (xyz[i] == 0 || fabs(xyz[i]) > 1e-30);
+    for (int i = 0; i < 3; i++) {
+        const double v = kiln_get_f64(head + 16 + 8 * i);
+        plausible &= isfinite(v) && fabs(v) < 1e9 && (v == 0 || fabs(v) > 1e-30);
+    }
     return plausible ? 20 : 0;
 }
 

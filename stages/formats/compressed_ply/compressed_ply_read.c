@@ -1,18 +1,13 @@
-/* compressed_ply_read -- PLY as PlayCanvas packs it (formats/ply.md, "Compressed PLY"; splat-transform compressed-chunk.ts,
- * SuperSplat): little-endian, 256 rows of vertex to a row of chunk, whose bounds the fields of 11, 10 or 8 bits lie between.
- *
- *   element chunk C    C = ceil(N / 256): min_x .. max_z, min_scale_x .. max_scale_z, and since 2024 min_r .. max_b (before: 0 ..
- * 1) element vertex N   packed_position, packed_scale (11 10 11 bits), packed_rotation (2 10 10 10), packed_color (8 8 8 8) element
- * sh N       may be absent or empty: 9, 24 or 45 uchar f_rest_i, channel-major
- *
- * Values between bounds are computed in double and rounded once. */
+/* compressed_ply_read -- the rows of a PLY that PlayCanvas has packed (compressed_ply.h). */
 #include "stages/formats/reader.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/formats/codes.h"
+#include "stages/formats/compressed_ply/compressed_ply.h"
 #include "stages/formats/ply/ply_columns.h"
 #include "stages/formats/ply/ply_header.h"
 
@@ -22,28 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
-
-enum { CHUNK_ROWS = 256, PIECE_ROWS = 4096, PIECE_BYTES = 1 << 20, SH_MAX = 45 };
-
-/* Bounds as they stand in `bounds`: [what][min or max][axis]. */
-enum { POSITION, SCALE, COLOUR };
-static const char *const bound_names[3][2][3] = {
-    {{"min_x", "min_y", "min_z"}, {"max_x", "max_y", "max_z"}},
-    {{"min_scale_x", "min_scale_y", "min_scale_z"}, {"max_scale_x", "max_scale_y", "max_scale_z"}},
-    {{"min_r", "min_g", "min_b"}, {"max_r", "max_g", "max_b"}},
-};
-static const char *const field_names[] = {"packed_position", "packed_rotation", "packed_scale", "packed_color"};
-enum { FIELD_POSITION, FIELD_ROTATION, FIELD_SCALE, FIELD_COLOUR, N_FIELDS };
+enum { CHUNK_ROWS = KILN_PACKED_GROUP, PIECE_ROWS = 4096, PIECE_BYTES = 1 << 20 };
 
 typedef struct {
     char *path; /* as sentences name it */
     int fd;
     kiln_ply_header header;
-    bool has_colours;            /* bounds of colours */
-    uint32_t bound_at[3][2][3];  /* in a row of chunk */
-    uint32_t field_at[N_FIELDS]; /* in a row of vertex */
-    uint32_t sh_at[SH_MAX];      /* in a row of sh, by component of shN */
+    bool has_colours;                      /* bounds of colours */
+    uint32_t bound_at[KILN_PACKED_BOUNDS]; /* in a row of chunk */
+    uint32_t field_at[KILN_PACKED_FIELDS]; /* in a row of vertex */
+    uint32_t sh_at[KILN_PACKED_SH_MAX];    /* in a row of sh, by component of shN */
     uint32_t n_sh;
     uint64_t piece_rows; /* a multiple of CHUNK_ROWS */
     unsigned char *chunks, *vertices, *sh;
@@ -104,11 +87,10 @@ static kiln_status plan_chunks(packed_source *s, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu chunks for %llu vertices; it should be %llu, one for every %d",
                          s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows, (unsigned long long)need,
                          CHUNK_ROWS);
-    for (int what = 0; what < 3; what++)
-        for (int c = 0; c < 3; c++) s->has_colours |= what == COLOUR && find(e->columns, e->n_columns, bound_names[what][0][c]);
-    for (int i = 0; i < (s->has_colours ? 18 : 12); i++)
-        KILN_TRY(find_typed(s, "chunk", e->columns, e->n_columns, bound_names[i / 6][i / 3 % 2][i % 3], KILN_TYPE_F32,
-                            &s->bound_at[i / 6][i / 3 % 2][i % 3], err));
+    for (int c = 0; c < 3; c++)
+        s->has_colours |= find(e->columns, e->n_columns, kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
+    for (int i = 0; i < (s->has_colours ? KILN_PACKED_BOUNDS : 6 * KILN_PACKED_COLOURS); i++)
+        KILN_TRY(find_typed(s, "chunk", e->columns, e->n_columns, kiln_packed_bound_name(i), KILN_TYPE_F32, &s->bound_at[i], err));
     return KILN_OK;
 }
 
@@ -144,16 +126,17 @@ static kiln_status plan(packed_source *s, kiln_source_info *info, kiln_error *er
     if (h->n_rows > UINT32_MAX - 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
                          (unsigned long long)h->n_rows);
-    for (int i = 0; i < N_FIELDS; i++)
-        KILN_TRY(find_typed(s, "vertex", h->columns, h->n_columns, field_names[i], KILN_TYPE_U32, &s->field_at[i], err));
+    for (int i = 0; i < KILN_PACKED_FIELDS; i++)
+        KILN_TRY(find_typed(s, "vertex", h->columns, h->n_columns, kiln_packed_field_name(i), KILN_TYPE_U32, &s->field_at[i], err));
     KILN_TRY(plan_chunks(s, err));
     KILN_TRY(plan_sh(s, info, err));
     info->kind = KILN_SCENE_SPLATS;
     info->n_rows = h->n_rows;
     info->file_bytes = h->file_bytes - h->trailing_bytes;
     kiln_ply_comments(h, info);
-    if (h->n_columns > N_FIELDS)
-        snprintf(info->notes, sizeof info->notes, "columns beside the packed ones are ignored (%u)", h->n_columns - N_FIELDS);
+    if (h->n_columns > KILN_PACKED_FIELDS)
+        snprintf(info->notes, sizeof info->notes, "columns beside the packed ones are ignored (%u)",
+                 h->n_columns - KILN_PACKED_FIELDS);
     return KILN_OK;
 }
 
@@ -166,6 +149,12 @@ static kiln_status alloc_pieces(packed_source *s, kiln_error *err)
     KILN_TRY(kiln_alloc((void **)&s->vertices, rows, h->row_bytes, "packed rows", err));
     KILN_TRY(kiln_alloc((void **)&s->chunks, rows / CHUNK_ROWS, h->chunk.row_bytes, "bounds of packed rows", err));
     return kiln_alloc((void **)&s->sh, s->n_sh ? rows : 0, h->sh.row_bytes, "packed SH", err);
+}
+
+static float sh_value(int code)
+{
+    if (code == 0 || code == 255) return code ? KILN_PACKED_SH_LIMIT : -KILN_PACKED_SH_LIMIT;
+    return ((float)code - 127.5f) / KILN_PACKED_SH_STEPS;
 }
 
 static kiln_status open_packed(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
@@ -182,7 +171,7 @@ static kiln_status open_packed(const kiln_source_at *at, kiln_source **out, kiln
     KILN_GO(plan(s, info, err));
     KILN_GO(alloc_pieces(s, err));
     kiln_code_logits(s->logits);
-    for (int b = 0; b < 256; b++) s->sh_values[b] = b == 0 ? -4.0f : b == 255 ? 4.0f : ((float)b - 127.5f) / 32.0f;
+    for (int b = 0; b < 256; b++) s->sh_values[b] = sh_value(b);
     *out = (kiln_source *)s;
     return KILN_OK;
 done:
@@ -196,7 +185,7 @@ done:
 typedef struct {
     uint64_t n;
     double lo[3][3], hi[3][3];
-    uint32_t fields[N_FIELDS][CHUNK_ROWS];
+    uint32_t fields[KILN_PACKED_FIELDS][CHUNK_ROWS];
 } run;
 
 static void take_bounds(const packed_source *s, const unsigned char *row, run *r)
@@ -204,9 +193,9 @@ static void take_bounds(const packed_source *s, const unsigned char *row, run *r
     for (int what = 0; what < 3; what++)
         for (int c = 0; c < 3; c++) {
             float lo = 0, hi = 1; /* of colours, where old files have none */
-            if (what != COLOUR || s->has_colours) {
-                memcpy(&lo, row + s->bound_at[what][0][c], sizeof lo);
-                memcpy(&hi, row + s->bound_at[what][1][c], sizeof hi);
+            if (what != KILN_PACKED_COLOURS || s->has_colours) {
+                lo = kiln_get_f32(row + s->bound_at[6 * what + c]);
+                hi = kiln_get_f32(row + s->bound_at[6 * what + 3 + c]);
             }
             r->lo[what][c] = (double)lo;
             r->hi[what][c] = (double)hi;
@@ -216,14 +205,14 @@ static void take_bounds(const packed_source *s, const unsigned char *row, run *r
 static void take_fields(const packed_source *s, const unsigned char *rows, run *r)
 {
     const uint64_t stride = s->header.row_bytes;
-    for (int f = 0; f < N_FIELDS; f++)
-        for (uint64_t i = 0; i < r->n; i++) memcpy(&r->fields[f][i], rows + i * stride + s->field_at[f], sizeof r->fields[f][i]);
+    for (int f = 0; f < KILN_PACKED_FIELDS; f++)
+        for (uint64_t i = 0; i < r->n; i++) r->fields[f][i] = kiln_get_u32(rows + i * stride + s->field_at[f]);
 }
 
 /* out[i] = lo + (hi - lo) of the field's part of its largest value, as splat-transform has it. */
 static void lerp(const uint32_t *field, uint64_t n, int shift, int bits, double lo, double hi, double *out)
 {
-    const uint32_t most = (1u << bits) - 1;
+    const uint32_t most = KILN_PACKED_MOST(bits);
     const double whole = (double)most;
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) {
@@ -232,40 +221,39 @@ static void lerp(const uint32_t *field, uint64_t n, int shift, int bits, double 
     }
 }
 
-static const int shifts[3] = {21, 11, 0}, widths[3] = {11, 10, 11};
+static const int shifts[3] = {KILN_PACKED_X_AT, KILN_PACKED_Y_AT, KILN_PACKED_Z_AT};
+static const int widths[3] = {KILN_PACKED_XZ_BITS, KILN_PACKED_Y_BITS, KILN_PACKED_XZ_BITS};
+static const int colour_shifts[3] = {KILN_PACKED_RED_AT, KILN_PACKED_GREEN_AT, KILN_PACKED_BLUE_AT};
 
 static void take_vectors(const run *r, uint64_t at, kiln_rows *rows)
 {
     double v[CHUNK_ROWS];
     for (uint64_t c = 0; c < 3; c++) {
         float *scale = rows->log_scales + c * rows->n + at, *sh0 = rows->sh0 + c * rows->n + at;
-        lerp(r->fields[FIELD_POSITION], r->n, shifts[c], widths[c], r->lo[POSITION][c], r->hi[POSITION][c],
-             rows->means + c * rows->n + at);
-        lerp(r->fields[FIELD_SCALE], r->n, shifts[c], widths[c], r->lo[SCALE][c], r->hi[SCALE][c], v);
+        lerp(r->fields[KILN_PACKED_POSITION], r->n, shifts[c], widths[c], r->lo[KILN_PACKED_POSITIONS][c],
+             r->hi[KILN_PACKED_POSITIONS][c], rows->means + c * rows->n + at);
+        lerp(r->fields[KILN_PACKED_SCALE], r->n, shifts[c], widths[c], r->lo[KILN_PACKED_SCALES][c], r->hi[KILN_PACKED_SCALES][c],
+             v);
         for (uint64_t i = 0; i < r->n; i++) scale[i] = (float)v[i];
-        lerp(r->fields[FIELD_COLOUR], r->n, 24 - 8 * (int)c, 8, r->lo[COLOUR][c], r->hi[COLOUR][c], v);
+        lerp(r->fields[KILN_PACKED_COLOUR], r->n, colour_shifts[c], KILN_PACKED_COLOUR_BITS, r->lo[KILN_PACKED_COLOURS][c],
+             r->hi[KILN_PACKED_COLOURS][c], v);
         for (uint64_t i = 0; i < r->n; i++) sh0[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
     }
 }
 
 static void take_opacities(const packed_source *s, const run *r, float *out)
 {
-    for (uint64_t i = 0; i < r->n; i++) out[i] = s->logits[r->fields[FIELD_COLOUR][i] & 255];
+    for (uint64_t i = 0; i < r->n; i++) out[i] = s->logits[r->fields[KILN_PACKED_COLOUR][i] & 255];
 }
 
-static double part_of_quat(uint32_t v, int shift)
-{
-    return ((double)(int32_t)(v >> shift & 1023) / 1023.0 - 0.5) * 1.41421356237309505;
-}
-
-/* The largest component is left out; its place in w x y z is in the top two bits. */
 static void take_quats(const run *r, uint64_t at, kiln_rows *rows)
 {
     float *w = rows->quats + at, *x = w + rows->n, *y = x + rows->n, *z = y + rows->n;
 #pragma omp simd
     for (uint64_t i = 0; i < r->n; i++) {
-        const uint32_t v = r->fields[FIELD_ROTATION][i], place = v >> 30;
-        const double a = part_of_quat(v, 20), b = part_of_quat(v, 10), c = part_of_quat(v, 0);
+        const uint32_t v = r->fields[KILN_PACKED_ROTATION][i], place = v >> KILN_PACKED_LARGEST_AT;
+        const double a = kiln_packed_part(v, 2 * KILN_PACKED_PART_BITS), b = kiln_packed_part(v, KILN_PACKED_PART_BITS),
+                     c = kiln_packed_part(v, 0);
         const double rest = 1.0 - (a * a + b * b + c * c);
         const float first = (float)a, second = (float)b, third = (float)c, largest = (float)sqrt(rest > 0 ? rest : 0.0);
         w[i] = place == 0 ? largest : first;
@@ -341,7 +329,8 @@ static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property), widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
     const uint64_t chunks = PIECE_ROWS / CHUNK_ROWS * KILN_PLY_PACKED_MAX * sizeof(double);
     (void)info, (void)pass;
-    return sizeof(packed_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + CHUNK_ROWS * widest + chunks + PIECE_ROWS * SH_MAX;
+    return sizeof(packed_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + CHUNK_ROWS * widest + chunks +
+           PIECE_ROWS * KILN_PACKED_SH_MAX;
 }
 
 const kiln_reader kiln_reader_compressed_ply = {

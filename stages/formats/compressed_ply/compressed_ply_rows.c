@@ -1,9 +1,8 @@
-/* compressed_ply_rows -- see the header. Values between bounds are computed in double, as
- * stages/formats/compressed_ply/compressed_ply_read.c takes them apart. */
+/* compressed_ply_rows -- see the header. */
 #include "stages/formats/compressed_ply/compressed_ply_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
-
 #include "kernels/math/real64.h"
 #include "stages/formats/linear.h"
 
@@ -11,7 +10,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
 _Static_assert(sizeof(kiln_half_packed) == 44, "a row in scratch has no padding");
 
 enum { TILE = 256 };
@@ -22,8 +20,9 @@ static const float SCALE_LIMIT = 20.0f; /* of splat-transform's bounds */
 /* The code of a component that lies in -sqrt(1/2) .. sqrt(1/2). */
 static uint32_t part_code(double c)
 {
-    const double u = (c * 0.70710678118654752 + 0.5) * 1023.0 + 0.5; /* sqrt(1/2) */
-    return u < 0 ? 0 : u > 1023.0 ? 1023 : (uint32_t)u;
+    const uint32_t most = KILN_PACKED_MOST(KILN_PACKED_PART_BITS);
+    const double u = (c * 0.70710678118654752 + 0.5) * (double)most + 0.5; /* sqrt(1/2) */
+    return u < 0 ? 0 : u > (double)most ? most : (uint32_t)u;
 }
 
 /* A unit quaternion without its component `place`, whose sign is made positive: that turns all four around. */
@@ -31,24 +30,24 @@ static uint32_t pack_without(const double unit[4], uint32_t place)
 {
     uint32_t v = place;
     for (uint32_t c = 0; c < 4; c++)
-        if (c != place) v = v << 10 | part_code(unit[place] < 0 ? -unit[c] : unit[c]);
+        if (c != place) v = v << KILN_PACKED_PART_BITS | part_code(unit[place] < 0 ? -unit[c] : unit[c]);
     return v;
 }
 
-/* Does a reader make just these floats of v? As stages/formats/compressed_ply/compressed_ply_read.c computes them. */
+/* Does a reader make just these floats of v? As compressed_ply_read.c computes them. */
 static bool means_exactly(uint32_t v, const float q[4])
 {
     double rest = 1.0;
-    int shift = 20;
+    int at = 2 * KILN_PACKED_PART_BITS;
     double parts[3];
     for (uint32_t c = 0, k = 0; c < 4; c++) {
-        if (c == v >> 30) continue;
-        parts[k] = ((double)(v >> shift & 1023) / 1023.0 - 0.5) * 1.41421356237309505;
+        if (c == v >> KILN_PACKED_LARGEST_AT) continue;
+        parts[k] = kiln_packed_part(v, at);
         if ((float)parts[k++] != q[c]) return false;
-        shift -= 10;
+        at -= KILN_PACKED_PART_BITS;
     }
     rest -= parts[0] * parts[0] + parts[1] * parts[1] + parts[2] * parts[2];
-    return (float)sqrt(rest > 0 ? rest : 0.0) == q[v >> 30];
+    return (float)sqrt(rest > 0 ? rest : 0.0) == q[v >> KILN_PACKED_LARGEST_AT];
 }
 
 /* The largest component is left out; of equal ones the first. Of a quaternion that came from a code, another component may have
@@ -117,6 +116,12 @@ static uint32_t range_code(const column_range *r, float v)
     return u > 0 ? u < r->steps ? (uint32_t)u : (uint32_t)r->steps : 0;
 }
 
+static uint32_t vector_code(const column_range r[3], const float v[3])
+{
+    return range_code(&r[0], v[0]) << KILN_PACKED_X_AT | range_code(&r[1], v[1]) << KILN_PACKED_Y_AT |
+           range_code(&r[2], v[2]) << KILN_PACKED_Z_AT;
+}
+
 /* Least and largest of each of the nine columns, in the order of their floats in a row. */
 static void find_bounds(const kiln_half_packed *rows, uint32_t n, float lo[9], float hi[9])
 {
@@ -141,29 +146,33 @@ static bool is_below(const float log_scale[3], double log_step)
 uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
                          unsigned char *vertices)
 {
-    static const double steps[9] = {2047, 1023, 2047, 2047, 1023, 2047, 255, 255, 255};
+    static const int bits[9] = {KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
+                                KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
+                                KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS};
+    double steps[9];
     float lo[9], hi[9];
     double step = 0x1p-149;
     uint64_t coarse = 0;
     column_range r[9];
     find_bounds(rows, n, lo, hi);
-    for (int what = 0; what < 3; what++) {
-        memcpy(bounds + what * 24, lo + what * 3, 12);
-        memcpy(bounds + what * 24 + 12, hi + what * 3, 12);
+    for (int c = 0; c < 9; c++) {
+        const int first = c / 3 * 6 + c % 3; /* of the bounds */
+        kiln_put_f32(bounds + 4 * first, lo[c]);
+        kiln_put_f32(bounds + 4 * (first + 3), hi[c]);
+        steps[c] = KILN_PACKED_MOST(bits[c]);
+        r[c] = range_of(lo[c], hi[c], steps[c]);
     }
-    for (int c = 0; c < 9; c++) r[c] = range_of(lo[c], hi[c], steps[c]);
     for (int c = 0; c < 3; c++) step = fmax(step, ((double)hi[c] - (double)lo[c]) / steps[c]);
     const double log_step = kiln_log_f64(step);
     for (uint32_t i = 0; i < n; i++) {
         const kiln_half_packed *h = &rows[i];
         const float *p = h->position, *s = h->log_scale, *k = h->colour;
-        const uint32_t fields[4] = {
-            range_code(&r[0], p[0]) << 21 | range_code(&r[1], p[1]) << 11 | range_code(&r[2], p[2]),
-            h->rotation,
-            range_code(&r[3], s[0]) << 21 | range_code(&r[4], s[1]) << 11 | range_code(&r[5], s[2]),
-            range_code(&r[6], k[0]) << 24 | range_code(&r[7], k[1]) << 16 | range_code(&r[8], k[2]) << 8 | h->alpha,
-        };
-        memcpy(vertices + i * KILN_PACKED_ROW_BYTES, fields, sizeof fields);
+        unsigned char *at = vertices + i * KILN_PACKED_ROW_BYTES;
+        at = kiln_put_u32(at, vector_code(&r[0], p));
+        at = kiln_put_u32(at, h->rotation);
+        at = kiln_put_u32(at, vector_code(&r[3], s));
+        kiln_put_u32(at, range_code(&r[6], k[0]) << KILN_PACKED_RED_AT | range_code(&r[7], k[1]) << KILN_PACKED_GREEN_AT |
+                             range_code(&r[8], k[2]) << KILN_PACKED_BLUE_AT | h->alpha);
         coarse += is_below(s, log_step);
     }
     return coarse;
@@ -171,12 +180,12 @@ uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char
 
 /* ---- SH --------------------------------------------------------------------------------------------------------------------- */
 
-/* Codes 1 .. 254 stand for the middles of steps of 1/32, (code - 127.5) / 32; 0 and 255 for -4 and 4, half a step further out. The
- * border between 0 and 1 that gives the nearer one is at -127.25 / 32. All but the last step is exact. */
+/* The border between 0 and 1 that gives the nearer one is at -127.25 steps. All but the last step is exact. */
 static int32_t sh_code(float v)
 {
-    float x = v > -4.0f ? v : -4.0f; /* NaN too */
-    x = (x < 4.0f ? x : 4.0f) * 32.0f;
+    const float most = KILN_PACKED_SH_LIMIT;
+    float x = v > -most ? v : -most; /* NaN too */
+    x = (x < most ? x : most) * KILN_PACKED_SH_STEPS;
     const int32_t toward_zero = (int32_t)x;
     int32_t code = toward_zero - ((float)toward_zero > x) + 128;
     code = code < 1 ? 1 : code;
@@ -199,7 +208,7 @@ uint64_t kiln_pack_sh(const kiln_packing_planes *p, uint64_t first, uint64_t n, 
 #pragma omp simd reduction(+ : beyond)
                 for (uint64_t i = 0; i < m; i++) {
                     codes[i] = sh_code(from[i]);
-                    beyond += !(from[i] >= -4.0f && from[i] <= 4.0f);
+                    beyond += !(from[i] >= -KILN_PACKED_SH_LIMIT && from[i] <= KILN_PACKED_SH_LIMIT);
                 }
                 for (uint64_t i = 0; i < m; i++) to[i * width] = (uint8_t)codes[i];
                 moved += (uint64_t)beyond;

@@ -1,13 +1,4 @@
-/* compressed_ply_rows -- Gaussians to the rows of a PLY as PlayCanvas packs it (splat-transform compressed-chunk.ts, SuperSplat).
- *
- *   element chunk     72 bytes a group of 256 rows, 18 f32
- *     min_x min_y min_z max_x max_y max_z, the same of scale_x scale_y scale_z, and of r g b
- *   element vertex    16 bytes a row, 4 u32
- *     packed_position   [31..21] x, [20..11] y, [10..0] z: steps of 1/2047, 1/1023, 1/2047 between the group's bounds
- *     packed_rotation   [31..30] which of w x y z is the largest, [29..20] [19..10] [9..0] the others: steps of sqrt(2)/1023
- *     packed_scale      as packed_position
- *     packed_color      [31..24] r, [23..16] g, [15..8] b: steps of 1/255 between bounds; [7..0] alpha: steps of 1/255
- *   element sh        3K u8 a row, channel-major: steps of 1/32 between -4 and 4
+/* compressed_ply_rows -- Gaussians to the rows of a PLY as PlayCanvas packs it (compressed_ply.h).
  *
  * A group's bounds need all of its rows, which may be found in several chunks of a layer. So a row is first made half ready, by
  * itself (kiln_half_packed), and then packed with its group. SH needs no bounds.
@@ -16,14 +7,9 @@
 #ifndef KILN_STAGES_FORMATS_COMPRESSED_PLY_COMPRESSED_PLY_ROWS_H
 #define KILN_STAGES_FORMATS_COMPRESSED_PLY_COMPRESSED_PLY_ROWS_H
 
-#include <stdint.h>
+#include "stages/formats/compressed_ply/compressed_ply.h"
 
-enum {
-    KILN_PACKED_GROUP = 256, /* rows that share bounds */
-    KILN_PACKED_BOUNDS_BYTES = 72,
-    KILN_PACKED_ROW_BYTES = 16,
-    KILN_PACKED_SH_MAX = 45, /* of a row: degree 3 */
-};
+#include <stdint.h>
 
 /* A row that waits for its group's bounds. No padding: it is written to scratch as it lies. */
 typedef struct {

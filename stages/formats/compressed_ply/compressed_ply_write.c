@@ -1,4 +1,4 @@
-/* compressed_ply_write -- PLY as PlayCanvas packs it (compressed_ply_rows.h): bounds of all groups, packed rows, SH, each an
+/* compressed_ply_write -- PLY as PlayCanvas packs it (compressed_ply.h): bounds of all groups, packed rows, SH, each an
  * element.
  *
  * A group is 256 neighbouring rows of the file, and chunks end anywhere. A chunk's unit packs the groups that lie wholly in it.
@@ -50,16 +50,15 @@ static layout layout_of(const kiln_export *e)
 
 static kiln_status put_header(const kiln_export *e, uint32_t n_sh, kiln_buffer *h, kiln_error *err)
 {
-    static const char *const bounds[] = {"x", "y", "z", "scale_x", "scale_y", "scale_z", "r", "g", "b"};
-    static const char *const packed[] = {"position", "rotation", "scale", "color"};
     KILN_TRY(kiln_buffer_printf(h, err, "ply\nformat binary_little_endian 1.0\n"));
     KILN_TRY(kiln_ply_put_comments(e, h, err));
     KILN_TRY(kiln_ply_put_origin(e, h, err));
     KILN_TRY(kiln_buffer_printf(h, err, "element chunk %llu\n", (unsigned long long)kiln_div_up(e->n_rows, GROUP)));
-    for (int i = 0; i < 18; i++)
-        KILN_TRY(kiln_buffer_printf(h, err, "property float %s_%s\n", i / 3 % 2 ? "max" : "min", bounds[i / 6 * 3 + i % 3]));
+    for (int i = 0; i < KILN_PACKED_BOUNDS; i++)
+        KILN_TRY(kiln_buffer_printf(h, err, "property float %s\n", kiln_packed_bound_name(i)));
     KILN_TRY(kiln_buffer_printf(h, err, "element vertex %llu\n", (unsigned long long)e->n_rows));
-    for (int i = 0; i < 4; i++) KILN_TRY(kiln_buffer_printf(h, err, "property uint packed_%s\n", packed[i]));
+    for (int i = 0; i < KILN_PACKED_FIELDS; i++)
+        KILN_TRY(kiln_buffer_printf(h, err, "property uint %s\n", kiln_packed_field_name(i)));
     if (n_sh) KILN_TRY(kiln_buffer_printf(h, err, "element sh %llu\n", (unsigned long long)e->n_rows));
     for (uint32_t i = 0; i < n_sh; i++) KILN_TRY(kiln_buffer_printf(h, err, "property uchar f_rest_%u\n", i));
     return kiln_buffer_printf(h, err, "end_header\n");

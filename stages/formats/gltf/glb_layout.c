@@ -1,13 +1,12 @@
-/* glb_layout -- see the header. Source: Khronos glTF 2.0, sections 3.6.2 and 4.4; KhronosGroup/glTF,
- * extensions/2.0/Khronos/KHR_gaussian_splatting. */
+/* glb_layout -- see the header. */
 #include "stages/formats/gltf/glb_layout.h"
 
 #include "base/option.h"
+#include "stages/formats/gltf/gltf.h"
 
 #include <stdio.h>
 
-enum { BYTE = 5121, FLOAT = 5126, ARRAY_BUFFER = 34962, HEADER = 12, CHUNK = 8, TEXT_MAX = 1 << 16 };
-#define EXTENSION "KHR_gaussian_splatting"
+enum { TEXT_MAX = 1 << 16 };
 
 /* ---- places ----------------------------------------------------------------------------------------------------------------- */
 
@@ -30,8 +29,8 @@ uint64_t kiln_glb_place(uint64_t n_rows, uint32_t attribute)
 
 static void name_attribute(uint32_t attribute, char out[64])
 {
-    static const char *const names[KILN_GLB_SH] = {"POSITION", "COLOR_0", EXTENSION ":ROTATION", EXTENSION ":SCALE",
-                                                   EXTENSION ":OPACITY"};
+    static const char *const names[KILN_GLB_SH] = {KILN_GLTF_POSITION, KILN_GLTF_COLOUR, KILN_GLTF_PREFIX KILN_GLTF_ROTATION,
+                                                   KILN_GLTF_PREFIX KILN_GLTF_SCALE, KILN_GLTF_PREFIX KILN_GLTF_OPACITY};
     uint32_t degree = 0;
     if (attribute < KILN_GLB_SH) {
         (void)snprintf(out, 64, "%s", names[attribute]);
@@ -39,7 +38,7 @@ static void name_attribute(uint32_t attribute, char out[64])
     }
     attribute -= KILN_GLB_SH;
     while ((degree + 1) * (degree + 1) <= attribute) degree++;
-    (void)snprintf(out, 64, EXTENSION ":SH_DEGREE_%u_COEF_%u", degree, attribute - degree * degree);
+    kiln_gltf_sh_name(KILN_GLTF_PREFIX, degree, attribute - degree * degree, out);
 }
 
 /* 17 digits, so that a reader has just the number. */
@@ -55,11 +54,10 @@ static kiln_status put_three_floats(kiln_buffer *b, const char *name, const floa
 
 static kiln_status put_accessor(kiln_buffer *b, const kiln_glb_scene *s, uint32_t a, kiln_error *err)
 {
-    static const char *const types[] = {"", "SCALAR", "", "VEC3", "VEC4"};
     const bool is_colour = a == KILN_GLB_COLOUR;
     KILN_TRY(kiln_buffer_printf(b, err, "%s{\"bufferView\":%u,\"componentType\":%d,\"count\":%llu,\"type\":\"%s\"", a ? "," : "", a,
-                                is_colour ? BYTE : FLOAT, (unsigned long long)s->n_rows,
-                                types[is_colour ? 4 : kiln_glb_element_bytes(a) / 4]));
+                                is_colour ? KILN_GLTF_UNSIGNED_BYTE : KILN_GLTF_FLOAT, (unsigned long long)s->n_rows,
+                                kiln_gltf_type(is_colour ? 4 : kiln_glb_element_bytes(a) / 4)));
     if (is_colour) KILN_TRY(kiln_buffer_printf(b, err, ",\"normalized\":true"));
     if (a == KILN_GLB_POSITION) {
         KILN_TRY(put_three_floats(b, "min", s->least, err));
@@ -77,7 +75,7 @@ static kiln_status put_arrays(kiln_buffer *b, const kiln_glb_scene *s, kiln_erro
     for (uint32_t a = 0; a < n; a++)
         KILN_TRY(kiln_buffer_printf(b, err, "%s{\"buffer\":0,\"byteOffset\":%llu,\"byteLength\":%llu,\"target\":%d}", a ? "," : "",
                                     (unsigned long long)kiln_glb_place(s->n_rows, a),
-                                    (unsigned long long)(s->n_rows * kiln_glb_element_bytes(a)), ARRAY_BUFFER));
+                                    (unsigned long long)(s->n_rows * kiln_glb_element_bytes(a)), KILN_GLTF_ARRAY_BUFFER));
     return kiln_buffer_printf(b, err, "],\"buffers\":[{\"byteLength\":%llu}]", (unsigned long long)kiln_glb_place(s->n_rows, n));
 }
 
@@ -89,21 +87,20 @@ static kiln_status put_primitive(kiln_buffer *b, const kiln_glb_scene *s, kiln_e
         name_attribute(a, name);
         KILN_TRY(kiln_buffer_printf(b, err, "%s\"%s\":%u", a ? "," : "", name, a));
     }
-    KILN_TRY(kiln_buffer_printf(b, err,
-                                "},\"mode\":0,\"extensions\":{\"" EXTENSION
-                                "\":{\"kernel\":\"ellipse\",\"colorSpace\":\"srgb_rec709_display\",\"projection\":\"perspective\","
-                                "\"sortingMethod\":\"cameraDistance\"}}"));
-    if (s->antialiased) KILN_TRY(kiln_buffer_printf(b, err, ",\"extras\":{\"antialiased\":true}"));
+    KILN_TRY(kiln_buffer_printf(b, err, "},\"mode\":%d,\"extensions\":{\"" KILN_GLTF_EXTENSION "\":{" KILN_GLTF_WRITTEN "}}",
+                                KILN_GLTF_POINTS));
+    if (s->antialiased) KILN_TRY(kiln_buffer_printf(b, err, KILN_GLTF_WRITTEN_EXTRAS));
     return kiln_buffer_printf(b, err, "}");
 }
 
 static kiln_status put_document(kiln_buffer *b, const kiln_glb_scene *s, kiln_error *err)
 {
     const double *t = s->translation;
-    KILN_TRY(kiln_buffer_printf(b, err,
-                                "{\"asset\":{\"version\":\"2.0\",\"generator\":\"SplatKiln %s\"},\"extensionsUsed\":[\"" EXTENSION
-                                "\"],\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0",
-                                kiln_version));
+    KILN_TRY(kiln_buffer_printf(
+        b, err,
+        "{\"asset\":{\"version\":\"2.0\",\"generator\":\"SplatKiln %s\"},\"extensionsUsed\":[\"" KILN_GLTF_EXTENSION
+        "\"],\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0",
+        kiln_version));
     if (t[0] != 0 || t[1] != 0 || t[2] != 0) KILN_TRY(put_three(b, "translation", t, err));
     KILN_TRY(kiln_buffer_printf(b, err, "}],\"meshes\":[{\"primitives\":["));
     KILN_TRY(put_primitive(b, s, err));
@@ -113,12 +110,6 @@ static kiln_status put_document(kiln_buffer *b, const kiln_glb_scene *s, kiln_er
 }
 
 /* ---- the head --------------------------------------------------------------------------------------------------------------- */
-
-static kiln_status put_u32(kiln_buffer *b, uint64_t v, kiln_error *err)
-{
-    const uint32_t u = (uint32_t)v; /* kiln_glb_head has checked the sum of all */
-    return kiln_buffer_put(b, &u, sizeof u, err);
-}
 
 /* The text has less than TEXT_MAX bytes, so what is said to fit does. */
 static kiln_status check_size(const kiln_glb_scene *s, kiln_error *err)
@@ -137,6 +128,7 @@ static kiln_status check_size(const kiln_glb_scene *s, kiln_error *err)
 
 kiln_status kiln_glb_head(const kiln_glb_scene *s, kiln_buffer *head, kiln_error *err)
 {
+    unsigned char front[KILN_GLB_HEADER + KILN_GLB_CHUNK], chunk[KILN_GLB_CHUNK];
     kiln_status st = KILN_OK;
     kiln_buffer text = {0};
     KILN_TRY(check_size(s, err));
@@ -145,13 +137,12 @@ kiln_status kiln_glb_head(const kiln_glb_scene *s, kiln_buffer *head, kiln_error
     while (text.size % 4) KILN_GO(kiln_buffer_put(&text, " ", 1, err));
     if (text.size > TEXT_MAX - 64) st = kiln_fail(err, KILN_E_BUG, "the JSON of a GLB has %zu bytes", text.size);
     KILN_GO(st);
-    KILN_GO(kiln_buffer_put(head, "glTF\2\0\0", 8, err));
-    KILN_GO(put_u32(head, HEADER + CHUNK + text.size + CHUNK + bin, err));
-    KILN_GO(put_u32(head, text.size, err));
-    KILN_GO(kiln_buffer_put(head, "JSON", 4, err));
+    kiln_glb_put_header(front, sizeof front + text.size + sizeof chunk + bin);
+    kiln_glb_put_chunk(front + KILN_GLB_HEADER, text.size, KILN_GLB_JSON);
+    kiln_glb_put_chunk(chunk, bin, KILN_GLB_BIN);
+    KILN_GO(kiln_buffer_put(head, front, sizeof front, err));
     KILN_GO(kiln_buffer_put(head, text.data, text.size, err));
-    KILN_GO(put_u32(head, bin, err));
-    KILN_GO(kiln_buffer_put(head, "BIN", 4, err));
+    KILN_GO(kiln_buffer_put(head, chunk, sizeof chunk, err));
 done:
     kiln_buffer_release(&text);
     return st;

@@ -1,17 +1,7 @@
-/* glb_layout -- what stands where in a GLB of one primitive of Gaussians: KHR_gaussian_splatting of glTF 2.0 as it was ratified.
+/* glb_layout -- what stands where in a GLB of one primitive of Gaussians, as KHR_gaussian_splatting was ratified (gltf.h):
+ * its attributes one after the other, COLOR_0 in bytes, all others in floats.
  *
- *   u32 "glTF"  u32 2      u32 bytes of the file
- *   u32 bytes   u32 "JSON" text, filled up with blanks to a multiple of 4
- *   u32 bytes   u32 "BIN"  attribute after attribute, each an array of all rows:
- *
- *     POSITION                VEC3 float
- *     COLOR_0                 VEC4 u8     linear colour of degree 0 and opacity: what programs without the extension show
- *     :ROTATION               VEC4 float  x y z w, unit
- *     :SCALE                  VEC3 float  linear
- *     :OPACITY                SCALAR float, 0..1
- *     :SH_DEGREE_l_COEF_n     VEC3 float, l = 0 .. 3 at most, n = 0 .. 2l
- *
- * All little-endian. Every element has a multiple of 4 bytes, so nothing is between the arrays. Lengths have 32 bits.
+ * Every element has a multiple of 4 bytes, so nothing is between the arrays.
  */
 #ifndef KILN_STAGES_FORMATS_GLTF_GLB_LAYOUT_H
 #define KILN_STAGES_FORMATS_GLTF_GLB_LAYOUT_H

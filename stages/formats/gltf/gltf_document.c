@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/formats/gltf/gltf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -228,13 +229,13 @@ kiln_status kiln_gltf_view_find(kiln_gltf_document *d, const json_t *index, kiln
 
 static bool find_type(const json_t *o, kiln_gltf_accessor *a)
 {
-    static const char *const types[] = {"SCALAR", "VEC2", "VEC3", "VEC4"};
-    static const unsigned codes[] = {5120, 5121, 5122, 5123, 5125, 5126};
+    static const unsigned codes[] = {KILN_GLTF_BYTE,           KILN_GLTF_UNSIGNED_BYTE, KILN_GLTF_SHORT,
+                                     KILN_GLTF_UNSIGNED_SHORT, KILN_GLTF_UNSIGNED_INT,  KILN_GLTF_FLOAT};
     const char *type = json_string_value(json_object_get(o, "type"));
     const double code = json_number_value(json_object_get(o, "componentType"));
     bool known = false;
     for (uint32_t i = 0; i < 4 && type; i++)
-        if (strcmp(type, types[i]) == 0) a->components = i + 1;
+        if (strcmp(type, kiln_gltf_type(i + 1)) == 0) a->components = i + 1;
     for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
         if (code == codes[i]) {
             a->type = (kiln_gltf_component)i;

@@ -2,9 +2,11 @@
  * memory than the JSON around it. */
 #include "stages/formats/gltf/gltf_file.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/json_file.h"
+#include "stages/formats/gltf/gltf.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -117,24 +119,16 @@ done:
 
 /* ---- container --------------------------------------------------------------------------------------------------- */
 
-static uint32_t u32_at(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static const uint32_t json_chunk = 0x4e4f534a, bin_chunk = 0x004e4942;
-enum { GLB_HEADER = 12, CHUNK_HEADER = 8 };
-
 /* *bytes of the chunk whose header stands at `at`, and its type. */
 static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t end, uint32_t *type, uint64_t *bytes, kiln_error *err)
 {
-    unsigned char head[CHUNK_HEADER];
+    unsigned char head[KILN_GLB_CHUNK];
     KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
-    *bytes = u32_at(head);
-    *type = u32_at(head + 4);
-    if (*bytes <= end - at - CHUNK_HEADER) return KILN_OK;
+    *bytes = kiln_get_u32(head);
+    *type = kiln_get_u32(head + 4);
+    if (*bytes <= end - at - KILN_GLB_CHUNK) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s': the chunk at byte %llu has %llu bytes, the file only %llu behind its header", name,
-                     (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - CHUNK_HEADER));
+                     (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - KILN_GLB_CHUNK));
 }
 
 /* Zeros behind the text, where blanks should be: some writers pad both chunks alike. */
@@ -151,39 +145,40 @@ static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_
 static kiln_status read_binary(int fd, const char *name, uint64_t size, const unsigned char *head, kiln_gltf_file *out,
                                kiln_error *err)
 {
-    const uint64_t end = u32_at(head + 8);
+    const uint64_t end = kiln_get_u32(head + 8);
     uint64_t bytes, padding;
     uint32_t type;
-    if (u32_at(head + 4) != 2)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name, u32_at(head + 4));
+    if (kiln_get_u32(head + 4) != KILN_GLB_VERSION)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name,
+                         kiln_get_u32(head + 4));
     if (end > size)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, its header says %llu; is the download complete?", name,
                          (unsigned long long)size, (unsigned long long)end);
-    if (end < GLB_HEADER + CHUNK_HEADER) return kiln_fail(err, KILN_E_INPUT, "'%s' is a GLB without a JSON chunk", name);
+    if (end < KILN_GLB_HEADER + KILN_GLB_CHUNK) return kiln_fail(err, KILN_E_INPUT, "'%s' is a GLB without a JSON chunk", name);
     out->file_bytes = end;
     out->trailing_bytes = size - end;
-    KILN_TRY(read_chunk(fd, name, GLB_HEADER, end, &type, &bytes, err));
-    if (type != json_chunk) return kiln_fail(err, KILN_E_INPUT, "'%s': the first chunk of the GLB is not JSON", name);
-    KILN_TRY(count_padding(fd, name, GLB_HEADER + CHUNK_HEADER + bytes, bytes, &padding, err));
-    KILN_TRY(read_text(fd, name, GLB_HEADER + CHUNK_HEADER, bytes - padding, out, err));
-    const uint64_t at = GLB_HEADER + CHUNK_HEADER + bytes;
-    if (end - at < CHUNK_HEADER) return KILN_OK;
+    KILN_TRY(read_chunk(fd, name, KILN_GLB_HEADER, end, &type, &bytes, err));
+    if (type != KILN_GLB_JSON) return kiln_fail(err, KILN_E_INPUT, "'%s': the first chunk of the GLB is not JSON", name);
+    KILN_TRY(count_padding(fd, name, KILN_GLB_HEADER + KILN_GLB_CHUNK + bytes, bytes, &padding, err));
+    KILN_TRY(read_text(fd, name, KILN_GLB_HEADER + KILN_GLB_CHUNK, bytes - padding, out, err));
+    const uint64_t at = KILN_GLB_HEADER + KILN_GLB_CHUNK + bytes;
+    if (end - at < KILN_GLB_CHUNK) return KILN_OK;
     KILN_TRY(read_chunk(fd, name, at, end, &type, &bytes, err));
-    if (type != bin_chunk) return KILN_OK;
-    out->bin_at = at + CHUNK_HEADER;
+    if (type != KILN_GLB_BIN) return KILN_OK;
+    out->bin_at = at + KILN_GLB_CHUNK;
     out->bin_bytes = bytes;
     return KILN_OK;
 }
 
 kiln_status kiln_gltf_file_read(int fd, const char *name, kiln_gltf_file *out, kiln_error *err)
 {
-    unsigned char head[GLB_HEADER];
+    unsigned char head[KILN_GLB_HEADER];
     struct stat s;
     memset(out, 0, sizeof *out);
     if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s'", name);
     const uint64_t size = (uint64_t)s.st_size;
-    if (size >= GLB_HEADER) KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
-    out->is_binary = size >= GLB_HEADER && memcmp(head, "glTF", 4) == 0;
+    if (size >= KILN_GLB_HEADER) KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
+    out->is_binary = size >= KILN_GLB_HEADER && kiln_get_u32(head) == KILN_GLB_MAGIC;
     return out->is_binary ? read_binary(fd, name, size, head, out, err) : read_text(fd, name, 0, size, out, err);
 }
 

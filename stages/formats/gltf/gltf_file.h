@@ -1,11 +1,6 @@
-/* gltf_file -- the JSON of a .gltf or .glb file, and where the bytes lie that stand beside it.
+/* gltf_file -- the JSON of a .gltf or .glb file, and where the bytes lie that stand beside it (gltf.h).
  *
- *   .glb    u32 "glTF"  u32 version 2  u32 bytes of the file
- *           u32 bytes   u32 "JSON"     text
- *           u32 bytes   u32 "BIN\0"    buffer 0; may be missing; further chunks are passed over
- *   .gltf   the text alone
- *
- * All little-endian. Texts that begin with "data:", in any case, are data URIs, which may be as long as the scene: they stay in the
+ * Texts that begin with "data:", in any case, are data URIs, which may be as long as the scene: they stay in the
  * file. The JSON has "data:N" in their place, N their index in uris.
  */
 #ifndef KILN_STAGES_FORMATS_GLTF_GLTF_FILE_H

@@ -14,6 +14,7 @@
 #include "base/minmax.h"
 #include "stages/files/packing.h"
 #include "stages/formats/codes.h"
+#include "stages/formats/gltf/gltf.h"
 #include "stages/formats/gltf/gltf_scene.h"
 #include "stages/formats/gltf/gltf_values.h"
 #include "stages/formats/ply/ply_columns.h"
@@ -61,7 +62,7 @@ static int probe_text(const char *text, const char *path)
     if (*at != '{' || holds(at, "\"geometricError\"")) return 0; /* the latter: a tileset of 3D Tiles */
     (void)snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
     if (strcasecmp(kiln_path_suffix(plain), "gltf") == 0) return 90;
-    if (holds(at, "\"KHR_gaussian_splatting")) return 80;
+    if (holds(at, "\"" KILN_GLTF_EXTENSION)) return 80;
     return (holds(at, "\"accessors\"") || holds(at, "\"extensionsUsed\"") || holds(at, "\"scenes\"")) && holds(at, "\"asset\"") ? 60
                                                                                                                                 : 0;
 }
@@ -69,7 +70,7 @@ static int probe_text(const char *text, const char *path)
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
     char text[KILN_PROBE_BYTES + 1] = "";
-    if (len >= 4 && memcmp(head, "glTF", 4) == 0) return 100;
+    if (len >= 4 && kiln_get_u32(head) == KILN_GLB_MAGIC) return 100;
     memcpy(text, head, len < sizeof text - 1 ? len : sizeof text - 1);
     return probe_text(text, path);
 }
@@ -366,12 +367,6 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 /* The lists at their longest, a piece, what is moved; the JSON is gone before rows are read. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
@@ -394,6 +389,5 @@ const kiln_reader kiln_reader_gltf = {
     .members = members,
     .spool = spool,
     .read = read_rows,
-    .finish = finish,
     .close = close_gltf,
 };

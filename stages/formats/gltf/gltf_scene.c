@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "stages/files/json_file.h"
+#include "stages/formats/gltf/gltf.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,8 +109,9 @@ static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *er
     s->n_linear += is_linear;
     s->n_drafts += p->is_draft;
     s->n_spz += p->is_spz;
-    s->antialiased |= (p->is_spz && p->spz.antialiased) ||
-                      json_is_true(json_object_get(json_object_get(primitive, "extras"), "antialiased")); /* kiln-export's */
+    s->antialiased |=
+        (p->is_spz && p->spz.antialiased) ||
+        json_is_true(json_object_get(json_object_get(primitive, "extras"), KILN_GLTF_KEY_ANTIALIASED)); /* kiln-export's */
     return KILN_OK;
 }
 
@@ -242,7 +244,7 @@ kiln_status kiln_gltf_scene_find(kiln_gltf_document *d, kiln_gltf_scene *out, ki
     KILN_GO(walk(&w, err));
     out->has_none = out->n_parts == 0;
     if (out->has_none)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' holds no Gaussian splats: its scene shows no primitive with KHR_gaussian_splatting",
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' holds no Gaussian splats: its scene shows no primitive with " KILN_GLTF_EXTENSION,
                        d->name);
     place_spz(d, out);
 done:

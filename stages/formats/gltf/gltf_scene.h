@@ -4,10 +4,8 @@
  * The default scene is walked in document order, a node before its children. Each node that has a mesh with splats gives one part
  * a primitive; a mesh that several nodes name is there several times. Rows are numbered through the parts.
  *
- * The extension as ratified, its earlier draft (_SCALE, _ROTATION, colour and opacity in COLOR_0), and the compressed form of both,
- * where a buffer view holds an SPZ (spz_rows.h).
- *
- * Source: KhronosGroup/glTF, extensions/2.0/Khronos/KHR_gaussian_splatting; formats/gltf.md.
+ * The extension as ratified, its earlier draft, and the compressed form of both, where a buffer view holds an SPZ (gltf.h,
+ * spz_rows.h).
  */
 #ifndef KILN_STAGES_FORMATS_GLTF_GLTF_SCENE_H
 #define KILN_STAGES_FORMATS_GLTF_GLTF_SCENE_H

@@ -1,13 +1,14 @@
 /* gltf_splats -- one primitive: its attributes by name, each with the types that the extension allows. */
+#include "stages/formats/gltf/gltf.h"
 #include "stages/formats/gltf/gltf_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char extension[] = "KHR_gaussian_splatting";
+static const char extension[] = KILN_GLTF_EXTENSION;
 /* In the order of age; the older ones stand at the primitive itself. */
-static const char *const spz_extensions[] = {"KHR_gaussian_splatting_compression_spz_2", "KHR_gaussian_splatting_compression_spz",
+static const char *const spz_extensions[] = {KILN_GLTF_EXTENSION_SPZ, KILN_GLTF_EXTENSION "_compression_spz",
                                              "KHR_spz_gaussian_splats_compression"};
 /* What is needed for materials and pictures does not matter to splats. */
 static const char *const harmless[] = {"KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_", "KHR_mesh_quantization"};
@@ -54,14 +55,14 @@ bool kiln_gltf_is_splats(const json_t *primitive)
 static kiln_status check_extension(const kiln_gltf_document *d, const json_t *primitive, bool *is_linear, kiln_error *err)
 {
     const json_t *e = json_object_get(json_object_get(primitive, "extensions"), extension);
-    const char *kernel = json_string_value(json_object_get(e, "kernel"));
-    const char *space = json_string_value(json_object_get(e, "colorSpace"));
+    const char *kernel = json_string_value(json_object_get(e, KILN_GLTF_KEY_KERNEL));
+    const char *space = json_string_value(json_object_get(e, KILN_GLTF_KEY_COLOURS));
     const json_t *mode = json_object_get(primitive, "mode");
-    if (!json_is_number(mode) || json_number_value(mode) != 0)
+    if (!json_is_number(mode) || json_number_value(mode) != KILN_GLTF_POINTS)
         return kiln_fail(err, KILN_E_INPUT, "'%s': a splat primitive has not the mode POINTS (0)", d->name);
-    if (kernel && strcmp(kernel, "ellipse") != 0)
+    if (kernel && strcmp(kernel, KILN_GLTF_ELLIPSE) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the kernel \"%.60s\" is unknown; \"ellipse\" is read", d->name, kernel);
-    *is_linear = space && strcmp(space, "lin_rec709_display") == 0;
+    *is_linear = space && strcmp(space, KILN_GLTF_LINEAR) == 0;
     return KILN_OK;
 }
 
@@ -118,7 +119,7 @@ static uint32_t count_degree(const finder *f, const char *prefix, uint32_t degre
     char name[64];
     uint32_t n = 0;
     for (uint32_t c = 0; c < 2 * degree + 1; c++) {
-        (void)snprintf(name, sizeof name, "%sSH_DEGREE_%u_COEF_%u", prefix, degree, c);
+        kiln_gltf_sh_name(prefix, degree, c, name);
         n += json_object_get(f->attributes, name) != NULL;
     }
     return n;
@@ -130,7 +131,7 @@ static kiln_status find_degrees(finder *f, const char *prefix, uint32_t first, k
     uint32_t k = first * first, degree = first;
     while ((degree + 1) * (degree + 1) <= KILN_GLTF_SH_MAX && (degree == 0 || count_degree(f, prefix, degree))) {
         for (uint32_t c = 0; c < 2 * degree + 1; c++, k++) {
-            (void)snprintf(name, sizeof name, "%sSH_DEGREE_%u_COEF_%u", prefix, degree, c);
+            kiln_gltf_sh_name(prefix, degree, c, name);
             if (degree && !json_object_get(f->attributes, name))
                 return kiln_fail(err, KILN_E_INPUT, "'%s': SH degree %u is incomplete: %s is missing", f->d->name, degree, name);
             KILN_TRY(find_attribute(f, name, &sh_rule, &f->out->sh[k], err));
@@ -152,19 +153,19 @@ static kiln_status find_attributes(finder *f, kiln_error *err)
         const char *name = json_string_value(json_array_get(used, i));
         if (name && strcmp(name, "KHR_mesh_quantization") == 0) position = &quantized_rule;
     }
-    KILN_TRY(find_attribute(f, "POSITION", position, &f->out->position, err));
-    f->out->is_draft =
-        !json_object_get(f->attributes, "KHR_gaussian_splatting:ROTATION") && json_object_get(f->attributes, "_ROTATION");
+    KILN_TRY(find_attribute(f, KILN_GLTF_POSITION, position, &f->out->position, err));
+    f->out->is_draft = !json_object_get(f->attributes, KILN_GLTF_PREFIX KILN_GLTF_ROTATION) &&
+                       json_object_get(f->attributes, KILN_GLTF_DRAFT_PREFIX KILN_GLTF_ROTATION);
     if (f->out->is_draft) {
-        KILN_TRY(find_attribute(f, "_ROTATION", &rotation_rule, &f->out->rotation, err));
-        KILN_TRY(find_attribute(f, "_SCALE", &scale_rule, &f->out->scale, err));
-        KILN_TRY(find_attribute(f, "COLOR_0", &colour_rule, &f->out->opacity, err));
-        return find_degrees(f, "_", 1, err);
+        KILN_TRY(find_attribute(f, KILN_GLTF_DRAFT_PREFIX KILN_GLTF_ROTATION, &rotation_rule, &f->out->rotation, err));
+        KILN_TRY(find_attribute(f, KILN_GLTF_DRAFT_PREFIX KILN_GLTF_SCALE, &scale_rule, &f->out->scale, err));
+        KILN_TRY(find_attribute(f, KILN_GLTF_COLOUR, &colour_rule, &f->out->opacity, err));
+        return find_degrees(f, KILN_GLTF_DRAFT_PREFIX, 1, err);
     }
-    KILN_TRY(find_attribute(f, "KHR_gaussian_splatting:ROTATION", &rotation_rule, &f->out->rotation, err));
-    KILN_TRY(find_attribute(f, "KHR_gaussian_splatting:SCALE", &scale_rule, &f->out->scale, err));
-    KILN_TRY(find_attribute(f, "KHR_gaussian_splatting:OPACITY", &opacity_rule, &f->out->opacity, err));
-    return find_degrees(f, "KHR_gaussian_splatting:", 0, err);
+    KILN_TRY(find_attribute(f, KILN_GLTF_PREFIX KILN_GLTF_ROTATION, &rotation_rule, &f->out->rotation, err));
+    KILN_TRY(find_attribute(f, KILN_GLTF_PREFIX KILN_GLTF_SCALE, &scale_rule, &f->out->scale, err));
+    KILN_TRY(find_attribute(f, KILN_GLTF_PREFIX KILN_GLTF_OPACITY, &opacity_rule, &f->out->opacity, err));
+    return find_degrees(f, KILN_GLTF_PREFIX, 0, err);
 }
 
 /* ---- SPZ --------------------------------------------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static kiln_status find_spz(finder *f, const json_t *spz, kiln_error *err)
     kiln_gltf_splats *out = f->out;
     uint32_t stride;
     out->is_spz = true;
-    KILN_TRY(kiln_gltf_accessor_find(f->d, json_object_get(f->attributes, "POSITION"), "POSITION", &position, err));
+    KILN_TRY(kiln_gltf_accessor_find(f->d, json_object_get(f->attributes, KILN_GLTF_POSITION), KILN_GLTF_POSITION, &position, err));
     KILN_TRY(kiln_gltf_view_find(f->d, json_object_get(spz, "bufferView"), &out->packed, &stride, err));
     KILN_TRY(look_into_spz(f->d, out, err));
     out->n = out->spz.n;

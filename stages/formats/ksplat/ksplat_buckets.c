@@ -17,7 +17,8 @@ static kiln_status index_section(kiln_ksplat_buckets *b, const kiln_ksplat_secti
 {
     for (uint64_t at = 0; at < s->n_partial; at += KILN_KSPLAT_WINDOW) {
         const uint64_t n = s->n_partial - at < KILN_KSPLAT_WINDOW ? s->n_partial - at : KILN_KSPLAT_WINDOW;
-        KILN_TRY(kiln_file_read_at(b->fd, b->path, s->lengths_at + at * 4, b->lengths, n * 4, err));
+        KILN_TRY(
+            kiln_file_read_at(b->fd, b->path, s->lengths_at + at * KILN_KSPLAT_LENGTH, b->lengths, n * KILN_KSPLAT_LENGTH, err));
         for (uint64_t i = 0; i < n; i++) {
             const uint64_t bucket = s->first_partial + at + i;
             if (bucket % b->step == 0) b->index[bucket / b->step] = *rows;
@@ -103,9 +104,10 @@ static kiln_status fill_window(kiln_ksplat_buckets *b, kiln_error *err)
     b->n_window = n;
     for (uint64_t i = 0; i < full; i++) b->lengths[i] = s->bucket_rows;
     if (n > full)
-        KILN_TRY(kiln_file_read_at(b->fd, b->path, s->lengths_at + (b->bucket + full - s->n_full) * 4, b->lengths + full,
-                                   (n - full) * 4, err));
-    return kiln_file_read_at(b->fd, b->path, s->centres_at + b->bucket * 12, b->centres, n * 12, err);
+        KILN_TRY(kiln_file_read_at(b->fd, b->path, s->lengths_at + (b->bucket + full - s->n_full) * KILN_KSPLAT_LENGTH,
+                                   b->lengths + full, (n - full) * KILN_KSPLAT_LENGTH, err));
+    return kiln_file_read_at(b->fd, b->path, s->centres_at + b->bucket * KILN_KSPLAT_CENTRE, b->centres, n * KILN_KSPLAT_CENTRE,
+                             err);
 }
 
 /* The window holds the bucket that b stands at. A file that another program changes meanwhile has other lengths than it had. */

@@ -2,17 +2,15 @@
  * fit, and compared with the file before the next one is. */
 #include "stages/formats/ksplat/ksplat_header.h"
 
+#include "base/endian.h"
 #include "base/file.h"
-#include "base/harmonics.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER = 4096, SECTION = 1024, CENTRE_BYTES = 12, DEGREE_MAX = 3 };
-#define DEFAULT_SH_RANGE 1.5 /* a limit of 0 means this, with its sign */
-#define DEFAULT_RANGE 32767u /* of positions, at levels 1 and 2 */
+enum { HEADER = KILN_KSPLAT_HEADER, SECTION = KILN_KSPLAT_SECTION, DEGREE_MAX = 3 };
 
 typedef struct {
     int fd;
@@ -26,44 +24,13 @@ typedef struct {
 
 #define BAD(p, format, ...) kiln_fail(err, KILN_E_INPUT, "'%s': " format, (p)->path, ##__VA_ARGS__)
 
-static uint32_t u32_at(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint32_t u16_at(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
-
-static float f32_at(const unsigned char *p)
-{
-    const uint32_t bits = u32_at(p);
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-uint32_t kiln_ksplat_row_bytes(uint32_t level, uint32_t degree)
-{
-    static const uint32_t real_bytes[3] = {4, 2, 2}, sh_bytes[3] = {4, 2, 1};
-    return 10 * real_bytes[level] + 4 + sh_bytes[level] * kiln_sh_components(degree);
-}
-
-uint32_t kiln_ksplat_sh_plane(uint32_t v)
-{
-    uint32_t first = 0, width = 3, coefficient = 0; /* of the band */
-    while (v >= first + 3 * width) {
-        first += 3 * width;
-        coefficient += width;
-        width += 2;
-    }
-    return 3 * (coefficient + (v - first) % width) + (v - first) / width;
-}
-
 bool kiln_ksplat_begins(const unsigned char *head, size_t len)
 {
-    enum { FIELDS = 44, ENOUGH = 512 };
-    if (len < ENOUGH || head[0] != 0 || head[1] != 1 || u16_at(head + 20) > 2) return false;
-    if (u32_at(head + 4) == 0 || u32_at(head + 16) == 0) return false;
-    for (size_t i = FIELDS; i < ENOUGH; i++) /* what follows the fields is left as it was allocated */
+    enum { ENOUGH = 512 };
+    if (len < ENOUGH || head[0] != KILN_KSPLAT_MAJOR || head[1] != KILN_KSPLAT_MINOR) return false;
+    if (kiln_get_u16(head + KILN_KSPLAT_LEVEL_AT) > KILN_KSPLAT_LEVEL_MAX) return false;
+    if (kiln_get_u32(head + KILN_KSPLAT_SECTIONS_ROOM_AT) == 0 || kiln_get_u32(head + KILN_KSPLAT_ROWS_AT) == 0) return false;
+    for (size_t i = KILN_KSPLAT_FIELDS; i < ENOUGH; i++) /* what follows the fields is left as it was allocated */
         if (head[i]) return false;
     return true;
 }
@@ -77,13 +44,14 @@ static kiln_status parse_header(parser *p, kiln_error *err)
         return BAD(p, "%llu bytes are less than the %d of the header of a .ksplat file; is the download complete?",
                    (unsigned long long)p->h->file_bytes, HEADER);
     KILN_TRY(kiln_file_read_at(p->fd, p->path, 0, b, HEADER, err));
-    if (b[0] != 0 || b[1] != 1) return BAD(p, "it says that it is .ksplat version %u.%u; only 0.1 exists", b[0], b[1]);
-    p->h->level = u16_at(b + 20);
-    if (p->h->level > 2) return BAD(p, "its compression level is %u; there are 0, 1 and 2", p->h->level);
-    p->n_headers = u32_at(b + 4);
-    p->n_rows = u32_at(b + 16);
-    p->h->sh_min = sh_limit(f32_at(b + 36), -DEFAULT_SH_RANGE);
-    p->h->sh_max = sh_limit(f32_at(b + 40), DEFAULT_SH_RANGE);
+    if (b[0] != KILN_KSPLAT_MAJOR || b[1] != KILN_KSPLAT_MINOR)
+        return BAD(p, "it says that it is .ksplat version %u.%u; only 0.1 exists", b[0], b[1]);
+    p->h->level = kiln_get_u16(b + KILN_KSPLAT_LEVEL_AT);
+    if (p->h->level > KILN_KSPLAT_LEVEL_MAX) return BAD(p, "its compression level is %u; there are 0, 1 and 2", p->h->level);
+    p->n_headers = kiln_get_u32(b + KILN_KSPLAT_SECTIONS_ROOM_AT);
+    p->n_rows = kiln_get_u32(b + KILN_KSPLAT_ROWS_AT);
+    p->h->sh_min = sh_limit(kiln_get_f32(b + KILN_KSPLAT_SH_LEAST_AT), -KILN_KSPLAT_SH_RANGE);
+    p->h->sh_max = sh_limit(kiln_get_f32(b + KILN_KSPLAT_SH_MOST_AT), KILN_KSPLAT_SH_RANGE);
     if ((p->h->file_bytes - HEADER) / SECTION < p->n_headers)
         return BAD(p, "%u headers of sections do not fit into its %llu bytes; is the download complete?", p->n_headers,
                    (unsigned long long)p->h->file_bytes);
@@ -96,11 +64,12 @@ static kiln_status parse_header(parser *p, kiln_error *err)
 static kiln_status parse_buckets(parser *p, uint32_t number, const unsigned char *b, uint32_t n_centres, kiln_ksplat_section *s,
                                  kiln_error *err)
 {
-    const float size = f32_at(b + 16);
+    const float size = kiln_get_f32(b + KILN_KSPLAT_BLOCK_SIZE_AT);
+    const uint32_t range = kiln_get_u32(b + KILN_KSPLAT_RANGE_AT), centre_bytes = kiln_get_u16(b + KILN_KSPLAT_CENTRE_BYTES_AT);
     s->block_size = (double)size;
-    s->range = u32_at(b + 24) ? u32_at(b + 24) : DEFAULT_RANGE;
-    if (u16_at(b + 20) != CENTRE_BYTES)
-        return BAD(p, "section %u has buckets of %u bytes; a centre has %d", number, u16_at(b + 20), CENTRE_BYTES);
+    s->range = range ? range : KILN_KSPLAT_RANGE;
+    if (centre_bytes != KILN_KSPLAT_CENTRE)
+        return BAD(p, "section %u has buckets of %u bytes; a centre has %d", number, centre_bytes, KILN_KSPLAT_CENTRE);
     if (!(size > 0) || isinf(size)) return BAD(p, "the block size of section %u is no positive number", number);
     if ((uint64_t)s->n_full + s->n_partial > n_centres)
         return BAD(p, "section %u has %u buckets, but %u full and %u partly filled ones", number, n_centres, s->n_full,
@@ -123,19 +92,21 @@ static kiln_status add_section(parser *p, const kiln_ksplat_section *s, kiln_err
 
 static kiln_status parse_section(parser *p, uint32_t number, const unsigned char *b, kiln_error *err)
 {
-    const uint32_t level = p->h->level, room = u32_at(b + 4), n_centres = u32_at(b + 12);
-    kiln_ksplat_section s = {
-        .first_row = p->h->n_rows, .n_rows = u32_at(b), .sh_degree = u16_at(b + 40), .first_partial = p->n_partial};
-    s.bucket_rows = u32_at(b + 8);
-    s.n_full = u32_at(b + 32);
-    s.n_partial = u32_at(b + 36);
+    const uint32_t level = p->h->level, room = kiln_get_u32(b + KILN_KSPLAT_SECTION_ROOM_AT);
+    const uint32_t n_centres = kiln_get_u32(b + KILN_KSPLAT_BUCKETS_AT);
+    kiln_ksplat_section s = {.first_row = p->h->n_rows, .first_partial = p->n_partial};
+    s.n_rows = kiln_get_u32(b + KILN_KSPLAT_SECTION_ROWS_AT);
+    s.sh_degree = kiln_get_u16(b + KILN_KSPLAT_DEGREE_AT);
+    s.bucket_rows = kiln_get_u32(b + KILN_KSPLAT_BUCKET_ROWS_AT);
+    s.n_full = kiln_get_u32(b + KILN_KSPLAT_FULL_AT);
+    s.n_partial = kiln_get_u32(b + KILN_KSPLAT_PARTIAL_AT);
     if (s.n_rows > room)
         return BAD(p, "section %u holds %llu Gaussians but has room for %u", number, (unsigned long long)s.n_rows, room);
     if (s.sh_degree > DEGREE_MAX) return BAD(p, "section %u has SH degree %u; at most %d is read", number, s.sh_degree, DEGREE_MAX);
     s.row_bytes = kiln_ksplat_row_bytes(level, s.sh_degree);
     s.lengths_at = p->at;
-    s.centres_at = s.lengths_at + 4 * (uint64_t)s.n_partial;
-    s.rows_at = s.centres_at + (uint64_t)u16_at(b + 20) * n_centres;
+    s.centres_at = s.lengths_at + KILN_KSPLAT_LENGTH * (uint64_t)s.n_partial;
+    s.rows_at = s.centres_at + (uint64_t)kiln_get_u16(b + KILN_KSPLAT_CENTRE_BYTES_AT) * n_centres;
     p->at = s.rows_at + (uint64_t)s.row_bytes * room;
     if (p->at > p->h->file_bytes)
         return BAD(p, "section %u ends at byte %llu of a file of %llu; is the download complete?", number,

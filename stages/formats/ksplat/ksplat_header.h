@@ -1,15 +1,9 @@
-/* ksplat_header -- the headers of a .ksplat file, checked against its size (formats/ksplat.md; mkkellogg/GaussianSplats3D
- * src/loaders/SplatBuffer.js).
- *
- *   0                 4096 bytes: version 0.1, room for sections, sections, room for splats, splats, level, centre, range of SH
- *   4096              1024 bytes a section, of those that there is room for
- *   behind these      section by section: u32 length of every bucket that is not full, 3 f32 centre of every bucket (the full ones
- *                     first), the rows that there is room for
- */
+/* ksplat_header -- the headers of a .ksplat file, checked against its size (ksplat.h). */
 #ifndef KILN_STAGES_FORMATS_KSPLAT_KSPLAT_HEADER_H
 #define KILN_STAGES_FORMATS_KSPLAT_KSPLAT_HEADER_H
 
 #include "base/status.h"
+#include "stages/formats/ksplat/ksplat.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,9 +46,5 @@ void kiln_ksplat_header_release(kiln_ksplat_header *h);
 bool kiln_ksplat_begins(const unsigned char *head, size_t len);
 /* The section that a row of the file is in; row < n_rows. */
 const kiln_ksplat_section *kiln_ksplat_section_of(const kiln_ksplat_header *h, uint64_t row);
-/* Bytes of a record. */
-uint32_t kiln_ksplat_row_bytes(uint32_t level, uint32_t degree);
-/* The plane of shN that value v of a row's SH goes to: bands of 9, 15, 21 values, of which each channel has a third. */
-uint32_t kiln_ksplat_sh_plane(uint32_t v);
 
 #endif

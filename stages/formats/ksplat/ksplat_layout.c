@@ -4,12 +4,17 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/minmax.h"
-#include "stages/formats/ksplat/ksplat_header.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { HEADER = 4096, SECTION = 1024, CENTRE = 12, BUCKET = KILN_KSPLAT_BUCKET_ROWS, PLAIN_BUCKETS = 1 << 16 };
+enum {
+    HEADER = KILN_KSPLAT_HEADER,
+    SECTION = KILN_KSPLAT_SECTION,
+    CENTRE = KILN_KSPLAT_CENTRE,
+    BUCKET = KILN_KSPLAT_BUCKET_ROWS,
+    PLAIN_BUCKETS = 1 << 16
+};
 
 /* ---- sections --------------------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +95,7 @@ static uint32_t partial_in(const kiln_ksplat_layout *l, uint32_t section)
 /* Behind the length of its last bucket, where that stands. */
 static uint64_t centres_place(const kiln_ksplat_layout *l, uint32_t section)
 {
-    return section_place(l, section) + (partial_in(l, section) ? 4 : 0);
+    return section_place(l, section) + (partial_in(l, section) ? KILN_KSPLAT_LENGTH : 0);
 }
 
 uint32_t kiln_ksplat_bucket_section(const kiln_ksplat_layout *l, uint64_t bucket)
@@ -127,41 +132,34 @@ uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
 
 /* ---- headers ---------------------------------------------------------------------------------------------------------------- */
 
-static void put_f32(unsigned char *at, float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    kiln_put_u32(at, bits);
-}
-
 static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned char out[SECTION])
 {
     const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
     memset(out, 0, SECTION);
-    kiln_put_u32(out, rows);
-    kiln_put_u32(out + 4, rows);
-    kiln_put_u32(out + 28, 4 * partial + CENTRE * buckets + l->row_bytes * rows);
-    kiln_put_u16(out + 40, l->sh_degree);
+    kiln_put_u32(out + KILN_KSPLAT_SECTION_ROWS_AT, rows);
+    kiln_put_u32(out + KILN_KSPLAT_SECTION_ROOM_AT, rows);
+    kiln_put_u32(out + KILN_KSPLAT_SECTION_BYTES_AT, KILN_KSPLAT_LENGTH * partial + CENTRE * buckets + l->row_bytes * rows);
+    kiln_put_u16(out + KILN_KSPLAT_DEGREE_AT, l->sh_degree);
     if (l->level == 0) return;
-    kiln_put_u32(out + 8, KILN_KSPLAT_BUCKET_ROWS);
-    kiln_put_u32(out + 12, buckets);
-    put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
-    kiln_put_u16(out + 20, CENTRE);
-    kiln_put_u32(out + 24, KILN_KSPLAT_RANGE);
-    kiln_put_u32(out + 32, buckets - partial);
-    kiln_put_u32(out + 36, partial);
+    kiln_put_u32(out + KILN_KSPLAT_BUCKET_ROWS_AT, KILN_KSPLAT_BUCKET_ROWS);
+    kiln_put_u32(out + KILN_KSPLAT_BUCKETS_AT, buckets);
+    kiln_put_f32(out + KILN_KSPLAT_BLOCK_SIZE_AT, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
+    kiln_put_u16(out + KILN_KSPLAT_CENTRE_BYTES_AT, CENTRE);
+    kiln_put_u32(out + KILN_KSPLAT_RANGE_AT, KILN_KSPLAT_RANGE);
+    kiln_put_u32(out + KILN_KSPLAT_FULL_AT, buckets - partial);
+    kiln_put_u32(out + KILN_KSPLAT_PARTIAL_AT, partial);
 }
 
 kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, kiln_buffer *out, kiln_error *err)
 {
-    unsigned char head[HEADER] = {0, 1}; /* version 0.1 */
-    kiln_put_u32(head + 4, l->n_sections);
-    kiln_put_u32(head + 8, l->n_sections);
-    kiln_put_u32(head + 12, l->n_rows);
-    kiln_put_u32(head + 16, l->n_rows);
-    kiln_put_u16(head + 20, l->level);
-    put_f32(head + 36, range.least);
-    put_f32(head + 40, range.most);
+    unsigned char head[HEADER] = {KILN_KSPLAT_MAJOR, KILN_KSPLAT_MINOR};
+    kiln_put_u32(head + KILN_KSPLAT_SECTIONS_ROOM_AT, l->n_sections);
+    kiln_put_u32(head + KILN_KSPLAT_SECTIONS_AT, l->n_sections);
+    kiln_put_u32(head + KILN_KSPLAT_ROWS_ROOM_AT, l->n_rows);
+    kiln_put_u32(head + KILN_KSPLAT_ROWS_AT, l->n_rows);
+    kiln_put_u16(head + KILN_KSPLAT_LEVEL_AT, l->level);
+    kiln_put_f32(head + KILN_KSPLAT_SH_LEAST_AT, range.least);
+    kiln_put_f32(head + KILN_KSPLAT_SH_MOST_AT, range.most);
     KILN_TRY(kiln_buffer_put(out, head, sizeof head, err));
     for (uint32_t i = 0; i < l->n_sections; i++) {
         unsigned char section[SECTION];

@@ -1,5 +1,4 @@
-/* ksplat_layout -- what stands where in a .ksplat that is written, and how its positions are cut into steps. The format itself is
- * described where it is read: stages/formats/ksplat/ksplat_header.h and ksplat_read.c.
+/* ksplat_layout -- what stands where in a .ksplat that is written, and how its positions are cut into steps (ksplat.h).
  *
  * Rows stay in their order. Buckets are 256 consecutive rows each, and a section is a run of buckets: only the last bucket of the
  * last section may be shorter. So every row, centre and header has a place that follows from its number and the sections' borders.
@@ -15,12 +14,12 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "stages/formats/ksplat/ksplat.h"
 
 #include <stdint.h>
 
 enum {
     KILN_KSPLAT_BUCKET_ROWS = 256,
-    KILN_KSPLAT_RANGE = 32767, /* codes of positions are 0 .. 2 of it; Spark takes this one whatever the file says */
     KILN_KSPLAT_WRITTEN_DEGREE = 2,
     KILN_KSPLAT_WRITTEN_SECTIONS = 1024, /* at most */
     KILN_KSPLAT_LEAST_STEP = -120,

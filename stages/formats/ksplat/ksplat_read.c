@@ -1,11 +1,7 @@
-/* ksplat_read -- the rows of a .ksplat file (ksplat_header.h says what lies where).
- *
- *   level 0      3 f32 centre, 3 f32 scale, 4 f32 rotation w x y z, 4 u8 colour, SH as f32
- *   level 1, 2   3 u16 centre in the bucket, 3 half, 4 half, 4 u8, SH as half (1) or u8 (2)
- *
- * Scales are linear. SH stands band by band, channel-major in each. */
+/* ksplat_read -- the rows of a .ksplat file (ksplat.h). */
 #include "stages/formats/reader.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -21,9 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
-
-enum { PIECE_ROWS = 1024, SH_MAX = 45, ROW_BYTES_MAX = 44 + 4 * SH_MAX };
+enum { PIECE_ROWS = 1024, SH_MAX = 45, ROW_BYTES_MAX = 44 + 4 * SH_MAX /* of level 0 */ };
 
 typedef struct {
     char *path; /* as sentences name it */
@@ -93,12 +87,12 @@ done:
 
 static void take_floats(const unsigned char *at, uint64_t stride, uint64_t n, float *out)
 {
-    for (uint64_t i = 0; i < n; i++) memcpy(&out[i], at + i * stride, sizeof out[i]);
+    for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_f32(at + i * stride);
 }
 
 static void take_words(const unsigned char *at, uint64_t stride, uint64_t n, uint16_t *out)
 {
-    for (uint64_t i = 0; i < n; i++) memcpy(&out[i], at + i * stride, sizeof out[i]);
+    for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_u16(at + i * stride);
 }
 
 static void take_codes(const unsigned char *at, uint64_t stride, uint64_t n, const float table[256], float *out)
@@ -145,11 +139,7 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
         double *mean = rows->means + c * rows->n + p->at;
         const double *centre = s->centres[c];
         if (s->header.level == 0) {
-            for (uint64_t i = 0; i < p->n; i++) {
-                float v;
-                memcpy(&v, s->piece + i * stride + c * 4, sizeof v);
-                mean[i] = (double)v;
-            }
+            for (uint64_t i = 0; i < p->n; i++) mean[i] = (double)kiln_get_f32(s->piece + i * stride + c * 4);
             continue;
         }
         take_words(s->piece + c * 2, stride, p->n, s->words);
@@ -158,34 +148,35 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
     }
 }
 
-static void take_sh(ksplat_source *s, const piece *p, uint64_t offset, kiln_rows *rows)
+static void take_sh(ksplat_source *s, const piece *p, kiln_rows *rows)
 {
-    const uint32_t n_sh = kiln_sh_components(p->section->sh_degree), size = s->header.level == 0 ? 4 : s->header.level == 1 ? 2 : 1;
+    const uint32_t n_sh = kiln_sh_components(p->section->sh_degree);
+    const kiln_ksplat_record f = kiln_ksplat_record_of(s->header.level);
     for (uint32_t v = 0; v < s->n_sh; v++) {
         float *out = rows->shN + kiln_ksplat_sh_plane(v) * rows->n + p->at;
         if (v >= n_sh)
             memset(out, 0, p->n * sizeof *out);
         else if (s->header.level == 2)
-            take_codes(s->piece + offset + v, p->section->row_bytes, p->n, s->sh_values, out);
+            take_codes(s->piece + f.sh + v, p->section->row_bytes, p->n, s->sh_values, out);
         else
-            take_real(s, p, offset + v * size, out);
+            take_real(s, p, f.sh + v * f.coefficient, out);
     }
 }
 
 static void take_piece(ksplat_source *s, const piece *p, kiln_rows *rows)
 {
-    const uint64_t real = s->header.level ? 2 : 4, scales = 3 * real, quats = scales + 3 * real, colours = quats + 4 * real;
+    const kiln_ksplat_record f = kiln_ksplat_record_of(s->header.level);
     const uint64_t stride = p->section->row_bytes;
     take_means(s, p, rows);
     for (uint64_t c = 0; c < 3; c++) {
         float *scale = rows->log_scales + c * rows->n + p->at;
-        take_real(s, p, scales + c * real, scale);
+        take_real(s, p, f.scales + c * f.real, scale);
         kiln_log_scales(p->n, scale, scale);
-        take_codes(s->piece + colours + c, stride, p->n, s->colours, rows->sh0 + c * rows->n + p->at);
+        take_codes(s->piece + f.colours + c, stride, p->n, s->colours, rows->sh0 + c * rows->n + p->at);
     }
-    for (uint64_t c = 0; c < 4; c++) take_real(s, p, quats + c * real, rows->quats + c * rows->n + p->at);
-    take_codes(s->piece + colours + 3, stride, p->n, s->logits, rows->opacity_logits + p->at);
-    take_sh(s, p, colours + 4, rows);
+    for (uint64_t c = 0; c < 4; c++) take_real(s, p, f.quats + c * f.real, rows->quats + c * rows->n + p->at);
+    take_codes(s->piece + f.alpha, stride, p->n, s->logits, rows->opacity_logits + p->at);
+    take_sh(s, p, rows);
 }
 
 static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,

@@ -1,16 +1,14 @@
 /* ksplat_rows -- see the header. A column at a time, of few enough rows that their records stay in the cache. */
 #include "stages/formats/ksplat/ksplat_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/half_math.h"
-#include "stages/formats/ksplat/ksplat_header.h"
 #include "stages/formats/linear.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian and copied as they lie");
 
 /* One bucket's rows. */
 typedef struct {
@@ -73,12 +71,12 @@ void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float
 
 static void put_words(const records *t, const uint16_t *words, uint64_t offset)
 {
-    for (uint64_t i = 0; i < t->n; i++) memcpy(t->out + i * t->l->row_bytes + offset, &words[i], sizeof *words);
+    for (uint64_t i = 0; i < t->n; i++) kiln_put_u16(t->out + i * t->l->row_bytes + offset, words[i]);
 }
 
 static void put_floats(const records *t, const float *v, uint64_t offset)
 {
-    for (uint64_t i = 0; i < t->n; i++) memcpy(t->out + i * t->l->row_bytes + offset, &v[i], sizeof *v);
+    for (uint64_t i = 0; i < t->n; i++) kiln_put_f32(t->out + i * t->l->row_bytes + offset, v[i]);
 }
 
 static void put_bytes(const records *t, const uint8_t *codes, uint64_t offset)
@@ -202,12 +200,11 @@ void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range,
                         uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     const records t = {l, n, out, counts};
-    const uint64_t real = l->level ? 2 : 4, scales = 3 * real, quats = scales + 3 * real, colours = quats + 4 * real;
-    const uint64_t sh = colours + 4, sh_bytes = l->level == 0 ? 4 : l->level == 1 ? 2 : 1;
+    const kiln_ksplat_record f = kiln_ksplat_record_of(l->level);
     put_means(&t, centre, r, at);
-    for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, scales + c * real);
-    for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, quats + c * real);
-    put_colours(&t, r, at, colours);
+    for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, f.scales + c * f.real);
+    for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, f.quats + c * f.real);
+    put_colours(&t, r, at, f.colours);
     for (uint32_t v = 0; v < kiln_sh_components(l->sh_degree); v++)
-        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, sh + v * sh_bytes);
+        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, f.sh + v * f.coefficient);
 }

@@ -1,4 +1,4 @@
-/* ksplat_rows -- rows of planar arrays as the records of a .ksplat (stages/formats/ksplat/ksplat_read.c draws them). */
+/* ksplat_rows -- rows of planar arrays as the records of a .ksplat (ksplat.h). */
 #ifndef KILN_STAGES_FORMATS_KSPLAT_KSPLAT_ROWS_H
 #define KILN_STAGES_FORMATS_KSPLAT_KSPLAT_ROWS_H
 

@@ -1,5 +1,5 @@
-/* ksplat_write -- .ksplat of levels 0 to 2 (ksplat_layout.h). Level 0 needs one round. Levels 1 and 2 need to know the boxes of
- * the buckets first, because the largest of a section gives its step, and level 2 the range of the coefficients.
+/* ksplat_write -- .ksplat of levels 0 to 2 (ksplat.h, ksplat_layout.h). Level 0 needs one round. Levels 1 and 2 need to know the
+ * boxes of the buckets first, because the largest of a section gives its step, and level 2 the range of the coefficients.
  *
  * Chunks do not end where buckets do. In the first round a unit gives the steps of the buckets that are wholly its own, a byte
  * each, and the boxes of its parts of its first and its last bucket. The parent adds up parts that are of one bucket and gives the
@@ -12,7 +12,6 @@
 #include "stages/formats/writer.h"
 
 #include "base/minmax.h"
-#include "stages/formats/ksplat/ksplat_header.h"
 
 #include <math.h>
 #include <stdlib.h>

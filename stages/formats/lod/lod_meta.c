@@ -1,12 +1,17 @@
 /* lod_meta -- see lod_meta.h. */
 #include "stages/formats/lod/lod_meta.h"
 
+#include "stages/formats/lod/lod.h"
 #include "stages/formats/lod/lod_set.h"
+#include "stages/formats/sog/sog.h"
 #include "stages/formats/tiles/tileset.h"
 
 #include "base/option.h"
 
 #include <math.h>
+
+/* The key and a colon. */
+#define KEY(name) "\"" KILN_LOD_KEY_##name "\":"
 
 typedef struct {
     const kiln_export *e;
@@ -90,12 +95,12 @@ static kiln_status put_errors(const text *t, const kiln_lod_leaf *leaf, kiln_err
 static kiln_status put_leaf(const text *t, uint32_t leaf, kiln_error *err)
 {
     const char *comma = "";
-    KILN_TRY(kiln_buffer_printf(t->out, err, ",\"lods\":{"));
+    KILN_TRY(kiln_buffer_printf(t->out, err, "," KEY(LODS) "{"));
     for (uint32_t k = 0; k < t->h->n_levels; k++) {
         const kiln_lod_part *p = &t->parts[(uint64_t)leaf * t->h->n_levels + k];
         if (p->n == 0) continue;
-        KILN_TRY(kiln_buffer_printf(t->out, err, "%s\"%u\":{\"file\":%u,\"offset\":%u,\"count\":%u}", comma, k, p->file, p->offset,
-                                    p->n));
+        KILN_TRY(kiln_buffer_printf(t->out, err, "%s\"%u\":{" KEY(FILE) "%u," KEY(OFFSET) "%u," KEY(COUNT) "%u}", comma, k, p->file,
+                                    p->offset, p->n));
         comma = ",";
     }
     KILN_TRY(kiln_buffer_printf(t->out, err, "}"));
@@ -109,7 +114,7 @@ static kiln_status put_node(const text *t, uint32_t first, uint32_t end, kiln_er
     const uint32_t middle = first + (end - first + 1) / 2;
     KILN_TRY(put_bound(t, first, end, err));
     if (end - first == 1) return put_leaf(t, first, err);
-    KILN_TRY(kiln_buffer_printf(t->out, err, ",\"children\":["));
+    KILN_TRY(kiln_buffer_printf(t->out, err, "," KEY(CHILDREN) "["));
     KILN_TRY(put_node(t, first, middle, err));
     KILN_TRY(kiln_buffer_printf(t->out, err, ","));
     KILN_TRY(put_node(t, middle, end, err));
@@ -119,23 +124,23 @@ static kiln_status put_node(const text *t, uint32_t first, uint32_t end, kiln_er
 static kiln_status put_counts(const text *t, kiln_error *err)
 {
     uint64_t all = 0;
-    KILN_TRY(kiln_buffer_printf(t->out, err, "\"counts\":["));
+    KILN_TRY(kiln_buffer_printf(t->out, err, KEY(COUNTS) "["));
     for (uint32_t k = 0; k < t->h->n_levels; k++) {
         uint64_t n = 0;
         for (uint32_t i = 0; i < t->h->n_leaves; i++) n += t->parts[(uint64_t)i * t->h->n_levels + k].n;
         KILN_TRY(kiln_buffer_printf(t->out, err, k ? ",%llu" : "%llu", (unsigned long long)n));
         all += n;
     }
-    return kiln_buffer_printf(t->out, err, "],\"count\":%llu", (unsigned long long)all);
+    return kiln_buffer_printf(t->out, err, "]," KEY(COUNT) "%llu", (unsigned long long)all);
 }
 
 static kiln_status put_names(const text *t, kiln_error *err)
 {
     const kiln_lod_file *files = KILN_LOD_AT(t->plan, kiln_lod_file, t->h->files);
     char name[64];
-    KILN_TRY(kiln_buffer_printf(t->out, err, ",\"filenames\":["));
+    KILN_TRY(kiln_buffer_printf(t->out, err, "," KEY(FILES) "["));
     for (uint32_t i = 0; i < t->h->n_files; i++) {
-        kiln_lod_set_name(&files[i], "meta.json", name);
+        kiln_lod_set_name(&files[i], KILN_SOG_META, name);
         KILN_TRY(kiln_buffer_printf(t->out, err, i ? ",\"%s\"" : "\"%s\"", name));
     }
     return kiln_buffer_printf(t->out, err, "]");
@@ -151,11 +156,12 @@ kiln_status kiln_lod_meta_put(const kiln_export *e, const void *plan, kiln_buffe
                     .parts = KILN_LOD_AT(plan, kiln_lod_part, h->parts),
                     .errors = has_errors(e->tree),
                     .out = out};
-    KILN_TRY(kiln_buffer_printf(out, err, "{\"version\":1,\"asset\":{\"generator\":\"SplatKiln %s\"},", kiln_version));
+    KILN_TRY(kiln_buffer_printf(out, err, "{" KEY(VERSION) "%d,\"asset\":{\"generator\":\"SplatKiln %s\"},", KILN_LOD_VERSION,
+                                kiln_version));
     KILN_TRY(put_counts(&t, err));
-    KILN_TRY(kiln_buffer_printf(out, err, ",\"lodLevels\":%u,\"lodErrors\":%s", h->n_levels, t.errors ? "true" : "false"));
+    KILN_TRY(kiln_buffer_printf(out, err, "," KEY(LEVELS) "%u,\"lodErrors\":%s", h->n_levels, t.errors ? "true" : "false"));
     KILN_TRY(put_names(&t, err));
-    KILN_TRY(kiln_buffer_printf(out, err, ",\"tree\":"));
+    KILN_TRY(kiln_buffer_printf(out, err, "," KEY(TREE)));
     KILN_TRY(put_node(&t, 0, h->n_leaves, err));
     return kiln_buffer_printf(out, err, "}\n");
 }

@@ -1,4 +1,4 @@
-/* lod_meta -- lod-meta.json of a set of levels, from its plan. */
+/* lod_meta -- lod-meta.json (lod.h) of a set of levels, from its plan. */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_META_H
 #define KILN_STAGES_FORMATS_LOD_LOD_META_H
 

@@ -1,4 +1,4 @@
-/* lod_plan -- streamed SOG (lod-meta.json): which rows lie in which file, and what each leaf has of each level.
+/* lod_plan -- streamed SOG (lod.h): which rows lie in which file, and what each leaf has of each level.
  *
  * A leaf is a chunk of the layer. Level k of the set stands for the whole scene with the nodes' levels k: that of a leaf is its own
  * up to its coarsest, above it those rows of level k of the nodes above that are nearest to it (by the distance of their means to
@@ -8,7 +8,7 @@
  * A file holds chunks of one level in the tree's order, rows of a chunk sorted by leaf, and is closed once it has
  * KILN_LOD_FILE_ROWS.
  *
- * The plan is plain bytes: a head, then arrays at the places it names. Format: playcanvas/splat-transform, write-lod.ts. */
+ * The plan is plain bytes: a head, then arrays at the places it names. */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_PLAN_H
 #define KILN_STAGES_FORMATS_LOD_LOD_PLAN_H
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/files/json_file.h"
+#include "stages/formats/lod/lod.h"
 #include "stages/formats/lod/lod_tree.h"
 #include "stages/formats/sog/sog_notes.h"
 #include "stages/formats/sog/sog_rows.h"
@@ -56,7 +57,7 @@ typedef struct {
 
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
-    return kiln_sog_json_score(head, len, "\"lodLevels\"", "0123456789", path, "lod-meta.json");
+    return kiln_sog_json_score(head, len, "\"" KILN_LOD_KEY_LEVELS "\"", "0123456789", path, KILN_LOD_META);
 }
 
 static void close_lod(kiln_source *source)
@@ -402,12 +403,6 @@ static kiln_status read_lod(kiln_source *source, uint64_t first, uint64_t n, uin
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 /* jansson's tree of a leaf takes about 18 times its text; beside it stands the text, and later our list of leaves. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
@@ -429,6 +424,5 @@ const kiln_reader kiln_reader_lod = {
     .members = members,
     .spool = spool,
     .read = read_lod,
-    .finish = finish,
     .close = close_lod,
 };

@@ -337,7 +337,7 @@ static kiln_status put_files(const set *s, kiln_error *err)
     KILN_TRY(make_folder(s, err));
     for (uint32_t i = 0; i < kiln_sog_n_pictures(degree_of(s->x->e)); i++) KILN_TRY(put_picture(s, i, err));
     kiln_status st = kiln_sog_meta_put(&s->k.text, &text, err);
-    if (st == KILN_OK) st = put_file(s, "meta.json", text.data, text.size, err);
+    if (st == KILN_OK) st = put_file(s, KILN_SOG_META, text.data, text.size, err);
     kiln_buffer_release(&text);
     return st;
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/json_file.h"
+#include "stages/formats/lod/lod.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static kiln_status copy_name(const taking *t, const json_t *file, char **out, ki
 
 static kiln_status take_names(const taking *t, const json_t *json, kiln_error *err)
 {
-    const json_t *names = json_object_get(json, "filenames"), *environment = json_object_get(json, "environment");
+    const json_t *names = json_object_get(json, KILN_LOD_KEY_FILES), *environment = json_object_get(json, KILN_LOD_KEY_ENVIRONMENT);
     if (!json_is_array(names)) return kiln_fail(err, KILN_E_INPUT, "'%s' has no list \"filenames\"", t->name);
     KILN_TRY(KILN_ALLOC(&t->tree->files, json_array_size(names), "the names of files", err));
     for (size_t i = 0; i < json_array_size(names); i++)
@@ -77,10 +78,10 @@ static kiln_status take_leaf(const taking *t, const json_t *lods, kiln_error *er
         if (level >= t->tree->n_levels)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has a leaf with the level '%.20s', and its levels are 0 to %u", t->name, key,
                              t->tree->n_levels - 1);
-        if (!whole_below(json_object_get(entry, "file"), t->tree->n_files, &file))
+        if (!whole_below(json_object_get(entry, KILN_LOD_KEY_FILE), t->tree->n_files, &file))
             return kiln_fail(err, KILN_E_INPUT, "'%s' has a leaf whose file is none of its %u", t->name, t->tree->n_files);
-        if (!whole_below(json_object_get(entry, "offset"), UINT32_MAX, &range.first) ||
-            !whole_below(json_object_get(entry, "count"), UINT32_MAX, &range.n))
+        if (!whole_below(json_object_get(entry, KILN_LOD_KEY_OFFSET), UINT32_MAX, &range.first) ||
+            !whole_below(json_object_get(entry, KILN_LOD_KEY_COUNT), UINT32_MAX, &range.n))
             return kiln_fail(err, KILN_E_INPUT, "'%s' has a leaf whose offset or count is no whole number from 0 to 2^32", t->name);
         range.level = (uint32_t)level;
         range.file = (uint32_t)file;
@@ -92,7 +93,7 @@ static kiln_status take_leaf(const taking *t, const json_t *lods, kiln_error *er
 /* As deep as JSON may be nested here: 64. */
 static kiln_status take_node(const taking *t, const json_t *node, kiln_error *err) // NOLINT(misc-no-recursion)
 {
-    const json_t *children = json_object_get(node, "children"), *lods = json_object_get(node, "lods");
+    const json_t *children = json_object_get(node, KILN_LOD_KEY_CHILDREN), *lods = json_object_get(node, KILN_LOD_KEY_LODS);
     if (!json_is_array(children) && !json_is_object(lods))
         return kiln_fail(err, KILN_E_INPUT, "the tree of '%s' has a node with neither children nor lods", t->name);
     if (json_is_object(lods)) KILN_TRY(take_leaf(t, lods, err));
@@ -121,10 +122,10 @@ static kiln_status check_ranges(const taking *t, kiln_error *err)
     return KILN_OK;
 }
 
-/* "counts" and "count" are not there before splat-transform 1.0. */
+/* Where they are there. */
 static kiln_status check_counts(const taking *t, const json_t *json, kiln_error *err)
 {
-    const json_t *counts = json_object_get(json, "counts"), *count = json_object_get(json, "count");
+    const json_t *counts = json_object_get(json, KILN_LOD_KEY_COUNTS), *count = json_object_get(json, KILN_LOD_KEY_COUNT);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < t->tree->n_levels; i++) {
         const double said = json_number_value(json_array_get(counts, i));
@@ -142,14 +143,14 @@ static kiln_status check_counts(const taking *t, const json_t *json, kiln_error 
 static kiln_status take(const taking *t, const json_t *json, kiln_error *err)
 {
     uint64_t levels;
-    const json_t *version = json_object_get(json, "version");
-    if (version && json_number_value(version) != 1)
+    const json_t *version = json_object_get(json, KILN_LOD_KEY_VERSION);
+    if (version && json_number_value(version) != KILN_LOD_VERSION)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is of a version of streamed SOG that is not known; 1 is read", t->name);
-    if (!whole_below(json_object_get(json, "lodLevels"), KILN_LOD_LEVELS_MAX + 1, &levels) || levels == 0)
+    if (!whole_below(json_object_get(json, KILN_LOD_KEY_LEVELS), KILN_LOD_LEVELS_MAX + 1, &levels) || levels == 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': lodLevels must be a whole number from 1 to %d", t->name, KILN_LOD_LEVELS_MAX);
     t->tree->n_levels = (uint32_t)levels;
     KILN_TRY(take_names(t, json, err));
-    KILN_TRY(take_node(t, json_object_get(json, "tree"), err));
+    KILN_TRY(take_node(t, json_object_get(json, KILN_LOD_KEY_TREE), err));
     KILN_TRY(check_ranges(t, err));
     return check_counts(t, json, err);
 }

@@ -1,8 +1,4 @@
-/* lod_tree -- lod-meta.json of streamed SOG, checked: which rows of which files make up each level of detail.
- *
- * Source of the format: playcanvas/splat-transform, src/lib/writers/write-lod.ts and readers/read-lod.ts. Level 0 is the finest.
- * The leaves of the tree hold, for each level at which they are not empty, a range of rows of one file.
- */
+/* lod_tree -- lod-meta.json of streamed SOG (lod.h), checked: which rows of which files make up each level of detail. */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_TREE_H
 #define KILN_STAGES_FORMATS_LOD_LOD_TREE_H
 

@@ -6,6 +6,7 @@
  *
  * Memory is that of a file: KILN_LOD_FILE_ROWS rows and a chunk. */
 #include "stages/formats/float_places.h"
+#include "stages/formats/lod/lod.h"
 #include "stages/formats/lod/lod_leaves.h"
 #include "stages/formats/lod/lod_meta.h"
 #include "stages/formats/lod/lod_plan.h"
@@ -23,7 +24,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char META[] = "lod-meta.json";
 enum { META_MAX = 1 << 30 };
 static const kiln_export_count counts[] = {
     {"coefficient was clamped to 32 times its usual size", "coefficients were clamped to 32 times their usual size"}, {NULL, NULL}};
@@ -182,7 +182,7 @@ static kiln_status finish(kiln_export_parent *p, kiln_error *err)
     kiln_buffer text = {0};
     int fd = -1;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_path_join(path, sizeof path, p->e->temporary, META, err));
+    KILN_TRY(kiln_path_join(path, sizeof path, p->e->temporary, KILN_LOD_META, err));
     KILN_GO(kiln_lod_meta_put(p->e, p->plan->data, &text, err));
     KILN_GO(kiln_file_create(path, &fd, err));
     st = kiln_file_write_at(fd, path, 0, text.data, text.size, err);
@@ -208,11 +208,11 @@ static bool complete(const char *target)
     unsigned char *text;
     size_t size, i;
     json_t *meta = NULL, *name;
-    if (kiln_path_join(path, sizeof path, target, META, NULL) != KILN_OK) return false;
+    if (kiln_path_join(path, sizeof path, target, KILN_LOD_META, NULL) != KILN_OK) return false;
     if (kiln_file_read(path, META_MAX, &text, &size, NULL) != KILN_OK) return false;
     bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
     free(text);
-    json_array_foreach(json_object_get(meta, "filenames"), i, name) all = all && is_there(target, json_string_value(name));
+    json_array_foreach(json_object_get(meta, KILN_LOD_KEY_FILES), i, name) all = all && is_there(target, json_string_value(name));
     json_decref(meta);
     return all;
 }
@@ -221,13 +221,13 @@ static bool complete(const char *target)
 static bool is_ours(const char *name)
 {
     static const char digits[] = "0123456789";
-    if (strcmp(name, META) == 0) return true;
+    if (strcmp(name, KILN_LOD_META) == 0) return true;
     const size_t level = strspn(name, digits);
     if (level == 0 || name[level] != '_') return false;
     const size_t number = strspn(name + level + 1, digits);
     const char *file = name + level + 1 + number;
     if (number == 0 || *file++ != '/') return false;
-    bool found = strcmp(file, "meta.json") == 0;
+    bool found = strcmp(file, KILN_SOG_META) == 0;
     for (int i = 0; i < KILN_SOG_IMAGES; i++) found = found || strcmp(file, kiln_sog_pictures[i].file) == 0;
     return found;
 }
@@ -247,5 +247,5 @@ const kiln_writer_functions kiln_writer_lod = {.place = KILN_PLACE_FOLDER,
                                                .n_rounds = sizeof rounds / sizeof *rounds,
                                                .finish = finish,
                                                .is_ours = is_ours,
-                                               .last_file = META,
+                                               .last_file = KILN_LOD_META,
                                                .complete = complete};

@@ -1,4 +1,4 @@
-/* rad_chunk -- a chunk of a RAD file: "RADC", its JSON, and planes of its rows' values, deflated. And the head of the file. */
+/* rad_chunk -- a chunk of a RAD file, and the head of the file (rad.h). */
 #ifndef KILN_STAGES_FORMATS_RAD_RAD_CHUNK_H
 #define KILN_STAGES_FORMATS_RAD_RAD_CHUNK_H
 

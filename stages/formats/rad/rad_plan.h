@@ -1,4 +1,4 @@
-/* rad_plan -- the order of rows in a RAD file of Spark, and what its rounds hand to one another.
+/* rad_plan -- the order of rows in a RAD file of Spark (rad.h), and what its rounds hand to one another.
  *
  * RAD holds a tree of rows: each row but the first has a row above that stands for it and its siblings, which lie behind each other
  * (child_start, child_count). Here the row above is what a row was merged into, one level up (rad_relate.h). The rows of the root's
@@ -9,13 +9,14 @@
  * levels above them, coarse to fine, those of a level in the tree's order. So a view from afar needs the first chunks of the file
  * alone, and one from nearby, of each level the few chunks where it looks.
  *
- * The plan is plain bytes. Source of the format: sparkjsdev/spark, rust/spark-lib/src/rad.rs; no other description exists. */
+ * The plan is plain bytes. */
 #ifndef KILN_STAGES_FORMATS_RAD_RAD_PLAN_H
 #define KILN_STAGES_FORMATS_RAD_RAD_PLAN_H
 
+#include "stages/formats/rad/rad.h"
 #include "stages/formats/writer.h"
 
-enum { KILN_RAD_CHUNK = 65536, KILN_RAD_DEGREE_MAX = 3, KILN_RAD_FAN = 8, KILN_RAD_TOPS = 12 /* 8^12 rows and more */ };
+enum { KILN_RAD_FAN = 8, KILN_RAD_TOPS = 12 /* 8^12 rows and more */ };
 #define KILN_RAD_NO_CHUNK UINT32_MAX
 
 typedef struct {

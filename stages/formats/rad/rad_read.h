@@ -1,7 +1,7 @@
 /* rad_read -- the leaves of a RAD file that was just written, chunk by chunk, as its reader sees them: for --report-loss.
  *
- * It reads what rad_chunk.h writes, no other coding of RAD: centres as float32 by bytes, halves, octahedral rotations, signed bytes
- * of harmonics. Rows that have rows below stand for those and are left out. For one thread. */
+ * It reads the coding that rad.h draws, no other of RAD. Rows that have rows below stand for those and are left out. For one
+ * thread. */
 #ifndef KILN_STAGES_FORMATS_RAD_RAD_READ_H
 #define KILN_STAGES_FORMATS_RAD_RAD_READ_H
 

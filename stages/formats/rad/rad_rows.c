@@ -63,18 +63,15 @@ static double coded_opacity(double opacity)
     return d < 5 ? (d + 3) / 4 : 2;
 }
 
-static void put_half(unsigned char *at, double v)
-{
-    const uint16_t half = kiln_half_of((float)v);
-    memcpy(at, &half, sizeof half);
-}
+static void put_half(unsigned char *at, double v) { kiln_put_u16(at, kiln_half_of((float)v)); }
 
 static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, unsigned char *at)
 {
     for (uint32_t d = 1, i = 0; d <= degree; d++)
         for (const uint32_t end = kiln_sh_components(d); i < end; i++) {
-            const double v = row->shN[i] / (double)c->sh_max[d - 1] * 127;
-            const int code = !(v < 127) ? 127 : !(v > -127) ? -127 : (int)(v < 0 ? v - 0.5 : v + 0.5);
+            const int most = KILN_RAD_SH_MOST;
+            const double v = row->shN[i] / (double)c->sh_max[d - 1] * most;
+            const int code = !(v < most) ? most : !(v > -most) ? -most : (int)(v < 0 ? v - 0.5 : v + 0.5);
             at[i] = (unsigned char)(code & 0xff);
         }
 }
@@ -82,18 +79,16 @@ static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, 
 void kiln_rad_put(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, uint32_t n_below, uint32_t first_below,
                   unsigned char *record)
 {
-    const uint16_t below = (uint16_t)n_below;
     memset(record, 0, KILN_RAD_RECORD);
     for (uint64_t k = 0; k < 3; k++) {
-        const float mean = (float)row->mean[k];
-        memcpy(record + 4 * k, &mean, sizeof mean);
-        put_half(record + 14 + 2 * k, 0.5 + 0.28209479177387814 * row->sh0[k]);
-        put_half(record + 20 + 2 * k, row->log_scale[k]);
+        kiln_put_f32(record + KILN_RAD_CENTRE_AT + 4 * k, (float)row->mean[k]);
+        put_half(record + KILN_RAD_RGB_AT + 2 * k, 0.5 + KILN_SH_C0_F64 * row->sh0[k]);
+        put_half(record + KILN_RAD_SCALES_AT + 2 * k, row->log_scale[k]);
     }
-    put_half(record + 12, coded_opacity(row->opacity));
-    kiln_rad_rotation(row->quat, record + 26);
-    memcpy(record + KILN_RAD_CHILDREN_AT, &below, sizeof below);
-    memcpy(record + KILN_RAD_CHILDREN_AT + 2, &first_below, sizeof first_below);
+    put_half(record + KILN_RAD_ALPHA_AT, coded_opacity(row->opacity));
+    kiln_rad_rotation(row->quat, record + KILN_RAD_ROTATION_AT);
+    kiln_put_u16(record + KILN_RAD_BELOW_AT, n_below);
+    kiln_put_u32(record + KILN_RAD_FIRST_BELOW_AT, first_below);
     put_coefficients(row, c, degree, record + KILN_RAD_RECORD);
 }
 

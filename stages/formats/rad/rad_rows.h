@@ -1,25 +1,27 @@
-/* rad_rows -- Gaussians as the values of RAD, in records of a fixed size; rad_chunk.h puts them into the planes of a chunk.
+/* rad_rows -- Gaussians as the values of RAD (rad.h), in records of a fixed size; rad_chunk.h puts them into the planes of a chunk.
  *
- *   offset  bytes
- *   0       12     position, float32, with kiln_export.origin
- *   12      2      opacity, half: below 1 as it is; above, (d + 3) / 4 with d = sqrt(1 + e ln o), where o is the weight of a merged
- *                  row over its own surface (Spark draws such a row as wide as o of its kind that lie over each other), at most 2
- *   14      6      colour, halves: 0.5 + C0 sh0
- *   20      6      logarithms of scales, halves
- *   26      3      rotation: axis in two bytes of an octahedron, angle in one
- *   29      1      0
- *   30      2      number of rows below
- *   32      4      place of the first of them
- *   36      3 K    coefficients, -127 .. 127 of the degree's largest; colours inside
+ *   0  position, float32, with kiln_export.origin   12  opacity, half        14  colour, halves       20  log scales, halves
+ *   26 rotation, 3 bytes                            30  u16 rows below       32  u32 the first of them
+ *   36 coefficients, a byte each
  *
- * Source: sparkjsdev/spark, rust/spark-lib/src/splat_encode.rs and its splat vertex shader. No libm call decides a bit. */
+ * No libm call decides a bit. */
 #ifndef KILN_STAGES_FORMATS_RAD_RAD_ROWS_H
 #define KILN_STAGES_FORMATS_RAD_RAD_ROWS_H
 
 #include "stages/formats/rad/rad_plan.h"
 #include "stages/formats/rows.h"
 
-enum { KILN_RAD_RECORD = 36, KILN_RAD_CHILDREN_AT = 30, KILN_RAD_RECORD_MAX = KILN_RAD_RECORD + 45 };
+enum {
+    KILN_RAD_CENTRE_AT = 0,
+    KILN_RAD_ALPHA_AT = 12,
+    KILN_RAD_RGB_AT = 14,
+    KILN_RAD_SCALES_AT = 20,
+    KILN_RAD_ROTATION_AT = 26,
+    KILN_RAD_BELOW_AT = 30,
+    KILN_RAD_FIRST_BELOW_AT = 32,
+    KILN_RAD_RECORD = 36,
+};
+enum { KILN_RAD_RECORD_MAX = KILN_RAD_RECORD + 45 };
 
 static inline uint32_t kiln_rad_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_RAD_DEGREE_MAX); }
 uint64_t kiln_rad_record_bytes(const kiln_export *e);

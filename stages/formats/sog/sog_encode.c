@@ -25,10 +25,10 @@ void kiln_sog_encode_means(uint64_t n, const float *means, uint64_t stride, cons
                            const double maxs[3], uint8_t *low, uint8_t *high)
 {
     for (uint32_t a = 0; a < 3; a++) {
-        const double span = maxs[a] - mins[a], scale = span > 0 ? 65535 / span : 0;
+        const double span = maxs[a] - mins[a], scale = span > 0 ? KILN_SOG_POSITION_MOST / span : 0;
         for (uint64_t i = 0; i < n; i++) {
             const double at = (kiln_sog_position_log((double)means[a * stride + i] + origin[a]) - mins[a]) * scale;
-            const uint32_t code = (uint32_t)(kiln_clamp_f64(at, 0, 65535) + 0.5);
+            const uint32_t code = (uint32_t)(kiln_clamp_f64(at, 0, KILN_SOG_POSITION_MOST) + 0.5);
             low[a * n + i] = (uint8_t)code;
             high[a * n + i] = (uint8_t)(code >> 8);
         }
@@ -54,7 +54,7 @@ static double encode_without(const double q[4], uint32_t left, uint8_t code[4])
         lost += off * off;
     }
     const double off = sqrt(sum < 1 ? 1 - sum : 0) - sign * q[left];
-    code[3] = (uint8_t)(252 + left);
+    code[3] = (uint8_t)(KILN_SOG_QUAT_TAG + left);
     return lost + off * off;
 }
 

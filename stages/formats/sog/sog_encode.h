@@ -1,4 +1,4 @@
-/* sog_encode -- values of Gaussians as the bytes of a SOG scene, version 2; stages/formats/sog/sog_rows.h has the way back.
+/* sog_encode -- values of Gaussians as the codes of a SOG scene, version 2 (sog.h); sog_rows.h has the way back.
  *
  * Values are rounded to the nearest code. No libm call decides a byte. Nothing here allocates or fails; any thread. Both sides are
  * planar: component c of row i is values[c * stride + i], its byte codes[c * n + i].
@@ -6,10 +6,11 @@
 #ifndef KILN_STAGES_FORMATS_SOG_SOG_ENCODE_H
 #define KILN_STAGES_FORMATS_SOG_SOG_ENCODE_H
 
+#include "stages/formats/sog/sog.h"
+
 #include <stdint.h>
 
-/* Positions are stored as sign(x) ln(|x| + 1). Readers take bounds of it up to this: |x| up to 5.5e34. */
-#define KILN_SOG_POSITION_LOG_MAX 80.0
+/* sign(x) ln(|x| + 1). Readers take bounds of it up to KILN_SOG_POSITION_LOG_MAX. */
 double kiln_sog_position_log(double x);
 
 /* low, high [3][n]: the bytes of round((log - mins) / (maxs - mins) * 65535), of the logarithm of means + origin and with bounds of

@@ -184,7 +184,8 @@ kiln_status kiln_sog_files_write(kiln_export_worker *x, uint64_t unit, kiln_erro
 
 bool kiln_sog_complete(const char *target)
 {
-    static const char *const members[] = {"means", "scales", "quats", "sh0", "shN"};
+    static const char *const members[] = {KILN_SOG_KEY_MEANS, KILN_SOG_KEY_SCALES, KILN_SOG_KEY_QUATS, KILN_SOG_KEY_SH0,
+                                          KILN_SOG_KEY_SHN};
     char path[KILN_PATH_MAX];
     unsigned char *text;
     size_t size, i;
@@ -195,7 +196,7 @@ bool kiln_sog_complete(const char *target)
     bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
     free(text);
     for (size_t m = 0; all && m < sizeof members / sizeof *members; m++) {
-        json_array_foreach(json_object_get(json_object_get(meta, members[m]), "files"), i, file)
+        json_array_foreach(json_object_get(json_object_get(meta, members[m]), KILN_SOG_KEY_FILES), i, file)
         {
             const char *name = json_string_value(file);
             kiln_file_info info;

@@ -6,8 +6,6 @@
 
 #include "stages/formats/writer.h"
 
-#define KILN_SOG_META "meta.json" /* names the images */
-
 /* An image: an ARGB picture of codes is encoded; the result is the length of its file, which goes into the plan. */
 uint64_t kiln_sog_images(const kiln_export *e);
 uint64_t kiln_sog_image_ram(const kiln_export *e, uint64_t image);

@@ -25,14 +25,6 @@ void kiln_sog_image_size(uint64_t n, uint64_t *width, uint64_t *height)
     *height = 4 * kiln_div_up(kiln_div_up(n, *width), 4);
 }
 
-enum { ENTRIES_A_ROW = 64 };
-
-void kiln_sog_palette_size(uint32_t entries, uint32_t degree, uint64_t *width, uint64_t *height)
-{
-    *width = ENTRIES_A_ROW * kiln_sh_coefficients(degree);
-    *height = kiln_div_up(entries, ENTRIES_A_ROW);
-}
-
 /* Red, green, blue and alpha. */
 static const int shift[4] = {16, 8, 0, 24};
 
@@ -55,38 +47,47 @@ void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *cod
 
 /* ---- meta.json -------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status put_codebook(const char *key, const float values[256], kiln_buffer *out, kiln_error *err)
+/* The key and a colon. */
+#define KEY(name) "\"" KILN_SOG_KEY_##name "\":"
+#define ONE_FILE KEY(FILES) "[\"%s\"]}"
+#define TWO_FILES KEY(FILES) "[\"%s\",\"%s\"]}"
+
+static kiln_status put_codebook(const float values[256], kiln_buffer *out, kiln_error *err)
 {
-    KILN_TRY(kiln_buffer_printf(out, err, "\"%s\":[", key));
+    KILN_TRY(kiln_buffer_printf(out, err, KEY(CODEBOOK) "["));
     for (int k = 0; k < 256; k++) KILN_TRY(kiln_buffer_printf(out, err, k ? ",%.9g" : "%.9g", (double)values[k]));
     return kiln_buffer_printf(out, err, "],");
 }
 
 static kiln_status put_bounds(const char *key, const double v[3], kiln_buffer *out, kiln_error *err)
 {
-    return kiln_buffer_printf(out, err, "\"%s\":[%.17g,%.17g,%.17g],", key, v[0], v[1], v[2]);
+    return kiln_buffer_printf(out, err, "%s[%.17g,%.17g,%.17g],", key, v[0], v[1], v[2]);
 }
 
-/* Spark asks for "antialias", all others for the model. */
+static const char *model_of(const kiln_sog_text *t)
+{
+    if (t->is_2dgs) return KEY(MODEL) "\"" KILN_SOG_2DGS "\",";
+    return t->antialiased ? KEY(MODEL) "\"" KILN_SOG_ANTIALIASED "\"," KEY(ANTIALIAS) "true," : "";
+}
+
 kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out, kiln_error *err)
 {
     const kiln_sog_picture *const p = kiln_sog_pictures;
-    const char *model = t->is_2dgs ? "\"model\":\"2dgs\"," : t->antialiased ? "\"model\":\"antialiased\",\"antialias\":true," : "";
-    KILN_TRY(kiln_buffer_printf(out, err, "{\"version\":2,\"asset\":{\"generator\":\"SplatKiln %s\"},\"count\":%llu,%s\"means\":{",
-                                kiln_version, (unsigned long long)t->n, model));
-    KILN_TRY(put_bounds("mins", t->mins, out, err));
-    KILN_TRY(put_bounds("maxs", t->maxs, out, err));
-    KILN_TRY(kiln_buffer_printf(out, err, "\"files\":[\"%s\",\"%s\"]},\"scales\":{", p[KILN_SOG_MEANS_L].file,
-                                p[KILN_SOG_MEANS_U].file));
-    KILN_TRY(put_codebook("codebook", t->log_scales, out, err));
-    KILN_TRY(kiln_buffer_printf(out, err, "\"files\":[\"%s\"]},\"quats\":{\"files\":[\"%s\"]},\"sh0\":{", p[KILN_SOG_SCALES].file,
+    KILN_TRY(kiln_buffer_printf(
+        out, err, "{" KEY(VERSION) "%d," KEY(ASSET) "{" KEY(GENERATOR) "\"SplatKiln %s\"}," KEY(COUNT) "%llu,%s" KEY(MEANS) "{",
+        KILN_SOG_VERSION, kiln_version, (unsigned long long)t->n, model_of(t)));
+    KILN_TRY(put_bounds(KEY(MINS), t->mins, out, err));
+    KILN_TRY(put_bounds(KEY(MAXS), t->maxs, out, err));
+    KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES "," KEY(SCALES) "{", p[KILN_SOG_MEANS_L].file, p[KILN_SOG_MEANS_U].file));
+    KILN_TRY(put_codebook(t->log_scales, out, err));
+    KILN_TRY(kiln_buffer_printf(out, err, ONE_FILE "," KEY(QUATS) "{" ONE_FILE "," KEY(SH0) "{", p[KILN_SOG_SCALES].file,
                                 p[KILN_SOG_QUATS].file));
-    KILN_TRY(put_codebook("codebook", t->sh0, out, err));
-    KILN_TRY(kiln_buffer_printf(out, err, "\"files\":[\"%s\"]}", p[KILN_SOG_SH0].file));
+    KILN_TRY(put_codebook(t->sh0, out, err));
+    KILN_TRY(kiln_buffer_printf(out, err, ONE_FILE, p[KILN_SOG_SH0].file));
     if (t->degree) {
-        KILN_TRY(kiln_buffer_printf(out, err, ",\"shN\":{\"count\":%u,\"bands\":%u,", t->palette, t->degree));
-        KILN_TRY(put_codebook("codebook", t->shN, out, err));
-        KILN_TRY(kiln_buffer_printf(out, err, "\"files\":[\"%s\",\"%s\"]}", p[KILN_SOG_PALETTE].file, p[KILN_SOG_LABELS].file));
+        KILN_TRY(kiln_buffer_printf(out, err, "," KEY(SHN) "{" KEY(COUNT) "%u," KEY(BANDS) "%u,", t->palette, t->degree));
+        KILN_TRY(put_codebook(t->shN, out, err));
+        KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES, p[KILN_SOG_PALETTE].file, p[KILN_SOG_LABELS].file));
     }
     return kiln_buffer_printf(out, err, "}");
 }

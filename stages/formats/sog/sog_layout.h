@@ -1,32 +1,19 @@
-/* sog_layout -- the images of a SOG scene of version 2 and its meta.json, for a writer. sog_set.h reads them.
- *
- * An image has the rows in order, pixel i = row i, with one code in each channel: red, green, blue, alpha. The palette has 64
- * entries in a row of pixels, and K pixels an entry, one for each coefficient above degree 0.
- */
+/* sog_layout -- the images of a SOG scene of version 2 and its meta.json, for a writer (sog.h). */
 #ifndef KILN_STAGES_FORMATS_SOG_SOG_LAYOUT_H
 #define KILN_STAGES_FORMATS_SOG_SOG_LAYOUT_H
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "stages/formats/sog/sog_rows.h"
+#include "stages/formats/sog/sog.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The codes of the images, as planes of one byte a row: where those of an image begin, and how many it has. */
-typedef struct {
-    const char *file;
-    uint32_t first, n; /* of the labels: red and green, the lower byte first; of the palette: n is 3 K, planes of its entries */
-} kiln_sog_picture;
-enum { KILN_SOG_CODES = 17, KILN_SOG_META_BYTES = 32 << 10 /* more than meta.json takes */ };
-extern const kiln_sog_picture kiln_sog_pictures[KILN_SOG_IMAGES];
-
-enum { KILN_SOG_DEGREE_MAX = 3 };
+enum { KILN_SOG_META_BYTES = 32 << 10 }; /* more than meta.json takes */
 /* Images of a scene of this degree: without the last two where that is 0. */
 static inline uint32_t kiln_sog_n_pictures(uint32_t degree) { return degree ? KILN_SOG_IMAGES : KILN_SOG_LABELS; }
 /* Sides of an image. n > 0 rows: multiples of 4 a side, as splat-transform has them. */
 void kiln_sog_image_size(uint64_t n, uint64_t *width, uint64_t *height);
-void kiln_sog_palette_size(uint32_t entries, uint32_t degree, uint64_t *width, uint64_t *height);
 
 /* Pixels [first, first + n) of an image from its codes: planes [c][n], c below `channels`. A channel without codes is 0, alpha
  * 255. */

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPONENT_MAX 80.0 /* exp(80) still is a float32 */
-
 void kiln_sog_meta_release(kiln_sog_meta *m)
 {
     for (int i = 0; i < KILN_SOG_IMAGES; i++) {
@@ -41,7 +39,7 @@ static kiln_status copy_name(const json_t *file, const char *label, char **out, 
 /* Exactly n names. */
 static kiln_status take_files(const json_t *entry, const char *name, const char *label, uint32_t n, char *files[], kiln_error *err)
 {
-    const json_t *list = json_object_get(entry, "files");
+    const json_t *list = json_object_get(entry, KILN_SOG_KEY_FILES);
     if (!json_is_array(list) || json_array_size(list) != n)
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s.files must name %u image%s", label, name, n, n == 1 ? "" : "s");
     for (uint32_t i = 0; i < n; i++) KILN_TRY(copy_name(json_array_get(list, i), label, &files[i], err));
@@ -54,7 +52,7 @@ static bool is_float(double v) { return isfinite((float)v); }
 static kiln_status take_codebook(const json_t *entry, const char *name, const char *label, kiln_sog_meta *m, float out[256],
                                  kiln_error *err)
 {
-    const json_t *list = json_object_get(entry, "codebook");
+    const json_t *list = json_object_get(entry, KILN_SOG_KEY_CODEBOOK);
     if (!json_is_array(list) || json_array_size(list) != 256)
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s.codebook must hold 256 numbers", label, name);
     const bool null_first = json_is_null(json_array_get(list, 0));
@@ -76,26 +74,26 @@ static kiln_status take_codebook(const json_t *entry, const char *name, const ch
 static kiln_status take_means(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
     const json_t *entry;
-    KILN_TRY(take_entry(json, "means", label, &entry, err));
-    KILN_TRY(take_files(entry, "means", label, 2, &m->files[KILN_SOG_MEANS_L], err));
-    if (!kiln_json_vector(json_object_get(entry, "mins"), 3, m->codes.mins) ||
-        !kiln_json_vector(json_object_get(entry, "maxs"), 3, m->codes.maxs))
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_MEANS, label, &entry, err));
+    KILN_TRY(take_files(entry, KILN_SOG_KEY_MEANS, label, 2, &m->files[KILN_SOG_MEANS_L], err));
+    if (!kiln_json_vector(json_object_get(entry, KILN_SOG_KEY_MINS), 3, m->codes.mins) ||
+        !kiln_json_vector(json_object_get(entry, KILN_SOG_KEY_MAXS), 3, m->codes.maxs))
         return kiln_fail(err, KILN_E_INPUT, "'%s': means.mins and means.maxs must be three numbers each", label);
     for (int a = 0; a < 3; a++)
-        if (fabs(m->codes.mins[a]) > EXPONENT_MAX || fabs(m->codes.maxs[a]) > EXPONENT_MAX)
+        if (fabs(m->codes.mins[a]) > KILN_SOG_POSITION_LOG_MAX || fabs(m->codes.maxs[a]) > KILN_SOG_POSITION_LOG_MAX)
             return kiln_fail(err, KILN_E_INPUT, "'%s': means.mins and means.maxs are logarithms, at most %g: these are %g and %g",
-                             label, EXPONENT_MAX, m->codes.mins[a], m->codes.maxs[a]);
+                             label, KILN_SOG_POSITION_LOG_MAX, m->codes.mins[a], m->codes.maxs[a]);
     return KILN_OK;
 }
 
 static kiln_status take_quats(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
     const json_t *entry;
-    KILN_TRY(take_entry(json, "quats", label, &entry, err));
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_QUATS, label, &entry, err));
     const char *encoding = json_string_value(json_object_get(entry, "encoding"));
     if (encoding && strcmp(encoding, "quaternion_packed") != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': quats.encoding is '%.40s'; only quaternion_packed is read", label, encoding);
-    return take_files(entry, "quats", label, 1, &m->files[KILN_SOG_QUATS], err);
+    return take_files(entry, KILN_SOG_KEY_QUATS, label, 1, &m->files[KILN_SOG_QUATS], err);
 }
 
 static kiln_status check_count(const json_t *count, const char *what, const char *label, double *out, kiln_error *err)
@@ -113,10 +111,10 @@ static kiln_status check_count(const json_t *count, const char *what, const char
 
 static kiln_status take_bands(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
-    const json_t *entry = json_object_get(json, "shN");
+    const json_t *entry = json_object_get(json, KILN_SOG_KEY_SHN);
     if (!entry || json_is_null(entry)) return KILN_OK;
-    KILN_TRY(take_entry(json, "shN", label, &entry, err));
-    const json_t *bands = json_object_get(entry, "bands"), *count = json_object_get(entry, "count");
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SHN, label, &entry, err));
+    const json_t *bands = json_object_get(entry, KILN_SOG_KEY_BANDS), *count = json_object_get(entry, KILN_SOG_KEY_COUNT);
     const double b = json_number_value(bands), p = json_number_value(count);
     if (!json_is_number(bands) || !(b == 1 || b == 2 || b == 3))
         return kiln_fail(err, KILN_E_INPUT, "'%s': shN.bands must be 1, 2 or 3", label);
@@ -124,9 +122,9 @@ static kiln_status take_bands(const json_t *json, const char *label, kiln_sog_me
         return kiln_fail(err, KILN_E_INPUT, "'%s': shN.count must be 1 to %d", label, KILN_SOG_PALETTE_MAX);
     m->codes.degree = (uint32_t)b;
     m->codes.palette = (uint32_t)p;
-    KILN_TRY(take_codebook(entry, "shN", label, m, m->codes.shN, err));
+    KILN_TRY(take_codebook(entry, KILN_SOG_KEY_SHN, label, m, m->codes.shN, err));
     char *files[2] = {NULL, NULL};
-    const kiln_status st = take_files(entry, "shN", label, 2, files, err);
+    const kiln_status st = take_files(entry, KILN_SOG_KEY_SHN, label, 2, files, err);
     m->files[KILN_SOG_PALETTE] = files[0];
     m->files[KILN_SOG_LABELS] = files[1];
     return st;
@@ -135,13 +133,13 @@ static kiln_status take_bands(const json_t *json, const char *label, kiln_sog_me
 static kiln_status take_version_2(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
     const json_t *scales, *sh0;
-    KILN_TRY(check_count(json_object_get(json, "count"), "count", label, &m->count, err));
-    KILN_TRY(take_entry(json, "scales", label, &scales, err));
-    KILN_TRY(take_codebook(scales, "scales", label, m, m->codes.log_scales[0], err));
-    KILN_TRY(take_files(scales, "scales", label, 1, &m->files[KILN_SOG_SCALES], err));
-    KILN_TRY(take_entry(json, "sh0", label, &sh0, err));
-    KILN_TRY(take_codebook(sh0, "sh0", label, m, m->codes.sh0[0], err));
-    KILN_TRY(take_files(sh0, "sh0", label, 1, &m->files[KILN_SOG_SH0], err));
+    KILN_TRY(check_count(json_object_get(json, KILN_SOG_KEY_COUNT), KILN_SOG_KEY_COUNT, label, &m->count, err));
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SCALES, label, &scales, err));
+    KILN_TRY(take_codebook(scales, KILN_SOG_KEY_SCALES, label, m, m->codes.log_scales[0], err));
+    KILN_TRY(take_files(scales, KILN_SOG_KEY_SCALES, label, 1, &m->files[KILN_SOG_SCALES], err));
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SH0, label, &sh0, err));
+    KILN_TRY(take_codebook(sh0, KILN_SOG_KEY_SH0, label, m, m->codes.sh0[0], err));
+    KILN_TRY(take_files(sh0, KILN_SOG_KEY_SH0, label, 1, &m->files[KILN_SOG_SH0], err));
     for (int a = 1; a < 3; a++) {
         memcpy(m->codes.log_scales[a], m->codes.log_scales[0], sizeof m->codes.log_scales[0]);
         memcpy(m->codes.sh0[a], m->codes.sh0[0], sizeof m->codes.sh0[0]);
@@ -162,7 +160,7 @@ static kiln_status take_ranges(const json_t *entry, const char *name, const char
                                kiln_error *err)
 {
     double mins[4], maxs[4];
-    const json_t *lo = json_object_get(entry, "mins"), *hi = json_object_get(entry, "maxs");
+    const json_t *lo = json_object_get(entry, KILN_SOG_KEY_MINS), *hi = json_object_get(entry, KILN_SOG_KEY_MAXS);
     mins[0] = json_number_value(lo);
     maxs[0] = json_number_value(hi);
     bool good = n ? kiln_json_vector(lo, n, mins) && kiln_json_vector(hi, n, maxs) : json_is_number(lo) && json_is_number(hi);
@@ -177,22 +175,22 @@ static kiln_status take_ranges(const json_t *entry, const char *name, const char
 
 static kiln_status take_version_1(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
-    const json_t *entry, *shape = json_object_get(json_object_get(json, "means"), "shape");
+    const json_t *entry, *shape = json_object_get(json_object_get(json, KILN_SOG_KEY_MEANS), "shape");
     float *scales[] = {m->codes.log_scales[0], m->codes.log_scales[1], m->codes.log_scales[2]};
     float *sh0[] = {m->codes.sh0[0], m->codes.sh0[1], m->codes.sh0[2], m->codes.opacity_logits}, *shN[] = {m->codes.shN};
     KILN_TRY(check_count(json_array_get(shape, 0), "means.shape[0]", label, &m->count, err));
-    KILN_TRY(take_entry(json, "scales", label, &entry, err));
-    KILN_TRY(take_ranges(entry, "scales", label, 3, scales, err));
-    KILN_TRY(take_files(entry, "scales", label, 1, &m->files[KILN_SOG_SCALES], err));
-    KILN_TRY(take_entry(json, "sh0", label, &entry, err));
-    KILN_TRY(take_ranges(entry, "sh0", label, 4, sh0, err));
-    KILN_TRY(take_files(entry, "sh0", label, 1, &m->files[KILN_SOG_SH0], err));
-    if (!json_is_object(json_object_get(json, "shN"))) return KILN_OK;
-    KILN_TRY(take_entry(json, "shN", label, &entry, err));
-    KILN_TRY(take_ranges(entry, "shN", label, 0, shN, err));
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SCALES, label, &entry, err));
+    KILN_TRY(take_ranges(entry, KILN_SOG_KEY_SCALES, label, 3, scales, err));
+    KILN_TRY(take_files(entry, KILN_SOG_KEY_SCALES, label, 1, &m->files[KILN_SOG_SCALES], err));
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SH0, label, &entry, err));
+    KILN_TRY(take_ranges(entry, KILN_SOG_KEY_SH0, label, 4, sh0, err));
+    KILN_TRY(take_files(entry, KILN_SOG_KEY_SH0, label, 1, &m->files[KILN_SOG_SH0], err));
+    if (!json_is_object(json_object_get(json, KILN_SOG_KEY_SHN))) return KILN_OK;
+    KILN_TRY(take_entry(json, KILN_SOG_KEY_SHN, label, &entry, err));
+    KILN_TRY(take_ranges(entry, KILN_SOG_KEY_SHN, label, 0, shN, err));
     m->codes.degree = m->codes.palette = UINT32_MAX;
     char *files[2] = {NULL, NULL};
-    const kiln_status st = take_files(entry, "shN", label, 2, files, err);
+    const kiln_status st = take_files(entry, KILN_SOG_KEY_SHN, label, 2, files, err);
     m->files[KILN_SOG_PALETTE] = files[0];
     m->files[KILN_SOG_LABELS] = files[1];
     return st;
@@ -202,23 +200,24 @@ static kiln_status take_version_1(const json_t *json, const char *label, kiln_so
 
 static void take_words(const json_t *json, kiln_sog_meta *m)
 {
-    const char *model = json_string_value(json_object_get(json, "model"));
-    const char *writer = json_string_value(json_object_get(json_object_get(json, "asset"), "generator"));
-    m->codes.antialiased = (model && strcmp(model, "antialiased") == 0) || json_is_true(json_object_get(json, "antialias"));
-    m->codes.is_2dgs = model && strcmp(model, "2dgs") == 0;
+    const char *model = json_string_value(json_object_get(json, KILN_SOG_KEY_MODEL));
+    const char *writer = json_string_value(json_object_get(json_object_get(json, KILN_SOG_KEY_ASSET), KILN_SOG_KEY_GENERATOR));
+    m->codes.antialiased =
+        (model && strcmp(model, KILN_SOG_ANTIALIASED) == 0) || json_is_true(json_object_get(json, KILN_SOG_KEY_ANTIALIAS));
+    m->codes.is_2dgs = model && strcmp(model, KILN_SOG_2DGS) == 0;
     snprintf(m->codes.writer, sizeof m->codes.writer, "%s", writer ? writer : "");
 }
 
 kiln_status kiln_sog_meta_take(const json_t *json, const char *label, kiln_sog_meta *out, kiln_error *err)
 {
-    const json_t *version = json_object_get(json, "version");
+    const json_t *version = json_object_get(json, KILN_SOG_KEY_VERSION);
     memset(out, 0, sizeof *out);
     if (!json_is_object(json)) return kiln_fail(err, KILN_E_INPUT, "'%s' is no JSON object, so it is no SOG file", label);
     if (json_number_value(version) == 3) return kiln_foreign_refuse_named(label, "sog-3", err);
-    if (version && json_number_value(version) != 2)
+    if (version && json_number_value(version) != KILN_SOG_VERSION)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is of a SOG version that is not known; version 2 is read, and 1, which names none", label);
-    out->version = version ? 2 : 1;
+    out->version = version ? KILN_SOG_VERSION : 1;
     KILN_TRY(take_means(json, label, out, err));
     KILN_TRY(take_quats(json, label, out, err));
     KILN_TRY(version ? take_version_2(json, label, out, err) : take_version_1(json, label, out, err));

@@ -1,7 +1,5 @@
-/* sog_meta -- meta.json of a SOG scene, version 1 or 2, checked and turned into the tables that codes are looked up in.
- *
- * Source of the format: PlayCanvas, "The SOG Format"; playcanvas/splat-transform, src/lib/readers/read-sog.ts and read-sog-v1.ts.
- */
+/* sog_meta -- meta.json of a SOG scene, version 1 or 2, checked and turned into the tables that codes are looked up in
+ * (sog.h). */
 #ifndef KILN_STAGES_FORMATS_SOG_SOG_META_H
 #define KILN_STAGES_FORMATS_SOG_SOG_META_H
 

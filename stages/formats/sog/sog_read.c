@@ -1,5 +1,5 @@
-/* sog_read -- SOG of PlayCanvas, versions 1 and 2: a meta.json with images beside it, or both in a ZIP archive. Compact codes in
- * lossless WebP; sog_set.h reads and checks the files, sog_rows.h has the codes and what they mean. Source: see sog_meta.h. */
+/* sog_read -- SOG of PlayCanvas, versions 1 and 2 (sog.h): sog_set.h reads and checks the files, sog_rows.h has the codes and what
+ * they mean. */
 #include "stages/formats/reader.h"
 
 #include "base/file.h"
@@ -23,7 +23,7 @@ static int probe(const unsigned char *head, size_t len, const char *path)
 {
     if (len >= 4 && memcmp(head, "PK", 2) == 0) return 60;
     if (len && strcasecmp(kiln_path_suffix(path), "sog") == 0) return 5; /* to be refused as what it is meant to be */
-    return kiln_sog_json_score(head, len, "\"means\"", "{", path, "meta.json");
+    return kiln_sog_json_score(head, len, "\"" KILN_SOG_KEY_MEANS "\"", "{", path, KILN_SOG_META);
 }
 
 static void close_sog(kiln_source *source)
@@ -81,12 +81,6 @@ static kiln_status read_sog(kiln_source *source, uint64_t first, uint64_t n, uin
     return kiln_sog_rows_read(s->rows, first, n, kiln_sog_rows_codes(s->rows)->degree, rows, 0, err);
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t open = sizeof(sog_source) + kiln_sog_set_ram();
@@ -105,6 +99,5 @@ const kiln_reader kiln_reader_sog = {
     .members = members,
     .spool = spool,
     .read = read_sog,
-    .finish = finish,
     .close = close_sog,
 };

@@ -1,4 +1,4 @@
-/* sog_rows -- see the header. Decoding is formats/sog.md's; positions need an exponential each, which is the product of two out of
+/* sog_rows -- see the header. Decoding is sog.h's; positions need an exponential each, which is the product of two out of
  * tables, one for each byte of the code:
  *
  *   n = mins + (maxs - mins) (256 u + l) / 65535,  exp n = exp(mins + (maxs - mins) 256 u / 65535) exp((maxs - mins) l / 65535)
@@ -30,9 +30,9 @@ struct kiln_sog_rows {
 
 uint64_t kiln_sog_plane(const kiln_sog_codes *c, kiln_sog_image image, uint64_t *bytes)
 {
-    const uint64_t n = c->n, labels = c->degree ? 2 * n : 0, palette = (uint64_t)kiln_sh_components(c->degree) * c->palette;
-    const uint64_t sizes[KILN_SOG_IMAGES + 1] = {3 * n, 3 * n, 3 * n, 4 * n, 4 * n, labels, palette, 0};
-    uint64_t at = sizeof *c;
+    const uint64_t n = c->n, palette = (uint64_t)kiln_sh_components(c->degree) * c->palette;
+    uint64_t sizes[KILN_SOG_IMAGES + 1] = {[KILN_SOG_PALETTE] = palette}, at = sizeof *c;
+    for (int i = 0; i < KILN_SOG_PALETTE; i++) sizes[i] = i < KILN_SOG_LABELS || c->degree ? kiln_sog_pictures[i].n * n : 0;
     for (int i = 0; i < (int)image; i++) at += sizes[i];
     if (bytes) *bytes = sizes[image];
     return at;
@@ -51,7 +51,7 @@ const kiln_sog_codes *kiln_sog_rows_codes(const kiln_sog_rows *r) { return &r->c
 
 uint64_t kiln_sog_rows_ram(void)
 {
-    return sizeof(kiln_sog_rows) + TILE_BYTES + (uint64_t)kiln_sh_components(3) * KILN_SOG_PALETTE_MAX;
+    return sizeof(kiln_sog_rows) + TILE_BYTES + (uint64_t)kiln_sh_components(KILN_SOG_DEGREE_MAX) * KILN_SOG_PALETTE_MAX;
 }
 
 void kiln_sog_rows_free(kiln_sog_rows *r)
@@ -68,8 +68,8 @@ static void fill_tables(kiln_sog_rows *r)
     for (int a = 0; a < 3; a++) {
         const double min = r->codes.mins[a], span = r->codes.maxs[a] - min;
         for (int b = 0; b < 256; b++) {
-            r->exp_low[a][b] = kiln_exp_f64(span * b / 65535.0);
-            r->exp_high[a][b] = kiln_exp_f64(min + span * (256 * b) / 65535.0);
+            r->exp_low[a][b] = kiln_exp_f64(span * b / KILN_SOG_POSITION_MOST);
+            r->exp_high[a][b] = kiln_exp_f64(min + span * (256 * b) / KILN_SOG_POSITION_MOST);
         }
     }
     for (int b = 0; b < 256; b++) r->quats[b] = (b / 255.0 * 2 - 1) / sqrt(2.0);
@@ -131,11 +131,11 @@ static void look_up(const float tables[3][256], const unsigned char *codes, uint
 /* The three that are not the largest stand in their order w x y z; no valid tag: no rotation. */
 static void decode_quat(const kiln_sog_rows *r, const unsigned char code[4], float *out, uint64_t stride)
 {
-    const uint32_t largest = code[3] - 252u;
+    const uint32_t largest = code[3] - (uint32_t)KILN_SOG_QUAT_TAG;
     const double q[3] = {r->quats[code[0]], r->quats[code[1]], r->quats[code[2]]};
     const double rest = 1 - (q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
     for (uint32_t c = 0, k = 0; c < 4; c++) {
-        if (code[3] < 252)
+        if (code[3] < KILN_SOG_QUAT_TAG)
             out[c * stride] = c == 0;
         else if (c == largest)
             out[c * stride] = (float)sqrt(rest > 0 ? rest : 0);

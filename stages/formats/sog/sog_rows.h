@@ -9,22 +9,10 @@
 #define KILN_STAGES_FORMATS_SOG_SOG_ROWS_H
 
 #include "stages/formats/reader.h"
+#include "stages/formats/sog/sog.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef enum {
-    KILN_SOG_MEANS_L,
-    KILN_SOG_MEANS_U,
-    KILN_SOG_SCALES,
-    KILN_SOG_QUATS,
-    KILN_SOG_SH0,
-    KILN_SOG_LABELS, /* this and the palette only where there are coefficients above degree 0 */
-    KILN_SOG_PALETTE,
-    KILN_SOG_IMAGES
-} kiln_sog_image;
-
-enum { KILN_SOG_PALETTE_MAX = 65536 };
 
 /* What codes mean. */
 typedef struct {

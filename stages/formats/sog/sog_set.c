@@ -117,7 +117,7 @@ static kiln_status read_archive_meta(kiln_sog_set *s, json_t **out, kiln_error *
 {
     kiln_status st = KILN_OK;
     char *text = NULL, label[KILN_PATH_MAX + 16];
-    const kiln_zip_entry *e = kiln_zip_find(&s->zip, "meta.json");
+    const kiln_zip_entry *e = kiln_zip_find(&s->zip, KILN_SOG_META);
     if (!e) return kiln_fail(err, KILN_E_INPUT, "'%s' is a ZIP archive that holds no meta.json, so it is no SOG file", s->name);
     if (e->size > KILN_SOG_META_MAX)
         return kiln_fail(err, KILN_E_INPUT, "meta.json in '%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
@@ -181,15 +181,18 @@ static kiln_status check_palette(kiln_sog_set *s, kiln_error *err)
     const image *m = &s->images[KILN_SOG_PALETTE];
     const char *file = s->meta.files[KILN_SOG_PALETTE];
     kiln_sog_codes *c = &s->meta.codes;
+    uint64_t width, height;
     if (c->degree == UINT32_MAX) {
-        c->degree = m->width == 64 * 3 ? 1 : m->width == 64 * 8 ? 2 : m->width == 64 * 15 ? 3 : 0;
-        c->palette = (uint32_t)kiln_min_u64(64 * (uint64_t)m->height, KILN_SOG_PALETTE_MAX);
+        c->degree = KILN_SOG_DEGREE_MAX;
+        while (c->degree && m->width != KILN_SOG_ENTRIES_A_ROW * kiln_sh_coefficients(c->degree)) c->degree--;
+        c->palette = (uint32_t)kiln_min_u64(KILN_SOG_ENTRIES_A_ROW * (uint64_t)m->height, KILN_SOG_PALETTE_MAX);
         if (c->degree == 0) return refuse_image(s, file, "of another width than 192, 512 or 960 pixels, so no palette", err);
     }
-    const uint32_t width = 64 * kiln_sh_coefficients(c->degree), height = (c->palette + 63) / 64;
+    kiln_sog_palette_size(c->palette, c->degree, &width, &height);
     if (m->width == width && m->height >= height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the palette '%s' of '%s' has %u x %u pixels; %u entries of degree %u take %u x %u", file,
-                     s->name, m->width, m->height, c->palette, c->degree, width, height);
+    return kiln_fail(err, KILN_E_INPUT, "the palette '%s' of '%s' has %u x %u pixels; %u entries of degree %u take %llu x %llu",
+                     file, s->name, m->width, m->height, c->palette, c->degree, (unsigned long long)width,
+                     (unsigned long long)height);
 }
 
 static kiln_status check_sizes(kiln_sog_set *s, kiln_error *err)
@@ -287,7 +290,6 @@ static void keep_channels(unsigned char *rgba, uint64_t n, uint32_t channels)
         for (uint32_t c = 0; c < channels; c++) rgba[channels * i + c] = rgba[4 * i + c];
 }
 
-/* Entry e of the palette is K pixels in a row, 64 entries in a row of pixels. */
 static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgba, int fd, uint64_t at, kiln_error *err)
 {
     const kiln_sog_codes *c = &s->meta.codes;
@@ -295,7 +297,7 @@ static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgb
     unsigned char *plane = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&plane, palette_bytes(c), "a palette", err));
     for (uint64_t e = 0; e < c->palette; e++) {
-        const unsigned char *pixels = rgba + 4 * (e / 64 * width + e % 64 * k);
+        const unsigned char *pixels = rgba + 4 * (e / KILN_SOG_ENTRIES_A_ROW * width + e % KILN_SOG_ENTRIES_A_ROW * k);
         for (uint32_t i = 0; i < 3 * k; i++) plane[(uint64_t)i * c->palette + e] = pixels[4 * (i / 3) + i % 3];
     }
     const kiln_status st = kiln_sog_spool_write(fd, s->name, at, plane, palette_bytes(c), err);
@@ -306,19 +308,18 @@ static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgb
 static void count_unknown(kiln_sog_set *s, kiln_sog_image which, const unsigned char *rgba)
 {
     kiln_sog_codes *c = &s->meta.codes;
-    for (uint64_t i = 0; i < c->n && which == KILN_SOG_QUATS; i++) c->unknown_tags += rgba[4 * i + 3] < 252;
+    for (uint64_t i = 0; i < c->n && which == KILN_SOG_QUATS; i++) c->unknown_tags += rgba[4 * i + 3] < KILN_SOG_QUAT_TAG;
     for (uint64_t i = 0; i < c->n && which == KILN_SOG_LABELS; i++)
         c->unknown_labels += (uint32_t)rgba[4 * i] + 256u * rgba[4 * i + 1] >= c->palette;
 }
 
 static kiln_status write_plane(kiln_sog_set *s, kiln_sog_image which, unsigned char *rgba, int fd, uint64_t base, kiln_error *err)
 {
-    static const uint32_t channels[KILN_SOG_IMAGES] = {3, 3, 3, 4, 4, 2, 0};
     uint64_t bytes;
     const uint64_t at = base + kiln_sog_plane(&s->meta.codes, which, &bytes);
     if (which == KILN_SOG_PALETTE) return write_palette(s, rgba, fd, at, err);
     count_unknown(s, which, rgba);
-    keep_channels(rgba, s->meta.codes.n, channels[which]);
+    keep_channels(rgba, s->meta.codes.n, kiln_sog_pictures[which].n);
     return kiln_sog_spool_write(fd, s->name, at, rgba, bytes, err);
 }
 

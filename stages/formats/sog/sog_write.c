@@ -1,4 +1,4 @@
-/* sog_write -- SOG of PlayCanvas, version 2: meta.json and lossless WebP images, as a folder or stored in a ZIP archive (.sog).
+/* sog_write -- SOG of PlayCanvas, version 2, as a folder or stored in a ZIP archive (sog.h).
  *
  *   0  chunks    counts of log scales, colours and coefficients, from which
  *   1  one unit  makes the codebooks
@@ -11,7 +11,7 @@
  *   7  one unit  puts the files together
  *
  * Memory is that of a chunk or of the sample, and in rounds 3 and 6 that of an image with what libwebp takes for it: there are no
- * parts of an image in WebP. Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
+ * parts of an image in WebP.
  */
 #include "stages/formats/float_places.h"
 #include "stages/formats/rows.h"

@@ -1,14 +1,10 @@
 #include "stages/formats/sog/webp_pixels.h"
 
+#include "base/endian.h"
 #include "base/minmax.h"
 
 #include <string.h>
 #include <webp/decode.h>
-
-static uint64_t u32_at(const unsigned char *p)
-{
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
-}
 
 const char *kiln_webp_size(const unsigned char *head, size_t n, uint64_t bytes, uint32_t *width, uint32_t *height)
 {
@@ -16,7 +12,7 @@ const char *kiln_webp_size(const unsigned char *head, size_t n, uint64_t bytes, 
     WebPBitstreamFeatures f;
     if (n < 16 || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WEBP", 4) != 0)
         return n > 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0 ? "a PNG; only WebP is read" : "no WebP";
-    if (u32_at(head + 4) + RIFF > bytes) return "cut short: its header promises more bytes";
+    if ((uint64_t)kiln_get_u32(head + 4) + RIFF > bytes) return "cut short: its header promises more bytes";
     const VP8StatusCode code = WebPGetFeatures(head, n, &f);
     if (code == VP8_STATUS_NOT_ENOUGH_DATA) return "a WebP with other things before its pixels, which is not read";
     if (code != VP8_STATUS_OK) return "damaged";

@@ -1,34 +1,19 @@
 /* zip_archive -- see the header. libzip is not used: it keeps the offsets of entries to itself, so nobody outside of it can tell
- * whether two entries overlap, and a second reading of the same directory beside its own could disagree with it.
- *
- *   end of central directory, the last 22 bytes and a comment
- *     u32 "PK\5\6"  u16 disk, u16 disk of the directory  u16 entries here, u16 entries  u32 bytes, u32 offset of the directory
- *     u16 bytes of the comment
- *   an entry of the directory, 46 bytes, name, extra field, comment
- *     u32 "PK\1\2"  u16 made by, needed  u16 bits (0: encrypted), u16 method  u32 time  u32 crc, u32 packed, u32 size
- *     u16 bytes of the name, of the extra field, of the comment  u16 disk  u16, u32 attributes  u32 offset of the local header
- *   local header, 30 bytes, name, extra field, data
- *     u32 "PK\3\4"  u16 at 26 bytes of the name, u16 at 28 of the extra field
- */
+ * whether two entries overlap, and a second reading of the same directory beside its own could disagree with it. */
 #include "stages/formats/sog/zip_archive.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/formats/sog/zip.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { END_BYTES = 22, COMMENT_MAX = 65535, ENTRY_BYTES = 46, LOCAL_BYTES = 30 };
+enum { COMMENT_MAX = 65535 };
 enum { ENTRIES_MAX = 1024, DIRECTORY_MAX = 1 << 20, DEFLATE_MAX = 1032 /* : 1, RFC 1951 */ };
-
-static uint32_t u16_at(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
-static uint32_t u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
-static bool is_mark(const unsigned char *p, unsigned char a, unsigned char b)
-{
-    return p[0] == 'P' && p[1] == 'K' && p[2] == a && p[3] == b;
-}
 
 void kiln_zip_close(kiln_zip *z)
 {
@@ -49,15 +34,16 @@ typedef struct {
 /* Where the end record stands in the last bytes of the file: its comment reaches to the end. */
 static const unsigned char *find_end(const unsigned char *tail, size_t n)
 {
-    for (size_t at = n < END_BYTES ? 0 : n - END_BYTES + 1; at-- > 0;)
-        if (is_mark(tail + at, 5, 6) && at + END_BYTES + u16_at(tail + at + 20) == n) return tail + at;
+    for (size_t at = n < KILN_ZIP_END_BYTES ? 0 : n - KILN_ZIP_END_BYTES + 1; at-- > 0;)
+        if (kiln_get_u32(tail + at) == KILN_ZIP_END && at + KILN_ZIP_END_BYTES + kiln_get_u16(tail + at + 20) == n)
+            return tail + at;
     return NULL;
 }
 
 static kiln_status check_end(const kiln_zip *z, const unsigned char *end, uint64_t end_at, directory *d, kiln_error *err)
 {
-    const uint32_t disks = u16_at(end + 4) | u16_at(end + 6), here = u16_at(end + 8), n = u16_at(end + 10);
-    *d = (directory){.at = u32_at(end + 16), .bytes = u32_at(end + 12), .n = n};
+    const uint32_t disks = kiln_get_u16(end + 4) | kiln_get_u16(end + 6), here = kiln_get_u16(end + 8), n = kiln_get_u16(end + 10);
+    *d = (directory){.at = kiln_get_u32(end + 16), .bytes = kiln_get_u32(end + 12), .n = n};
     if (here == 0xffff || n == 0xffff || d->at == UINT32_MAX || d->bytes == UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is a ZIP64 archive, which is not read; pack it again without ZIP64", z->path);
     if (disks != 0 || here != n) return kiln_fail(err, KILN_E_INPUT, "'%s' is a part of a ZIP archive of several disks", z->path);
@@ -75,7 +61,7 @@ static kiln_status check_end(const kiln_zip *z, const unsigned char *end, uint64
 static kiln_status find_directory(const kiln_zip *z, uint64_t size, directory *out, kiln_error *err)
 {
     unsigned char *tail = NULL;
-    const size_t n = size < END_BYTES + COMMENT_MAX ? (size_t)size : END_BYTES + COMMENT_MAX;
+    const size_t n = size < KILN_ZIP_END_BYTES + COMMENT_MAX ? (size_t)size : KILN_ZIP_END_BYTES + COMMENT_MAX;
     kiln_status st = KILN_OK;
     KILN_GO(kiln_alloc_unset((void **)&tail, n, 1, "the end of an archive", err));
     KILN_GO(kiln_file_read_at(z->fd, z->path, size - n, tail, n, err));
@@ -98,14 +84,14 @@ static kiln_status check_entry(const kiln_zip *z, const kiln_zip_entry *e, uint3
         return kiln_fail(err, KILN_E_INPUT, "the entry '%s' of '%s' needs ZIP64, which is not read; pack it again", e->name,
                          z->path);
     if (bits & 1) return kiln_fail(err, KILN_E_INPUT, "the entry '%s' of '%s' is encrypted; unpack it first", e->name, z->path);
-    if (e->method != 0 && e->method != 8)
+    if (e->method != KILN_ZIP_STORED && e->method != KILN_ZIP_DEFLATE)
         return kiln_fail(err, KILN_E_INPUT,
                          "the entry '%s' of '%s' is packed by method %u; only 0 (stored) and 8 (DEFLATE) are read", e->name,
                          z->path, e->method);
-    if (e->header + LOCAL_BYTES + strlen(e->name) + e->packed > limit)
+    if (e->header + KILN_ZIP_LOCAL_BYTES + strlen(e->name) + e->packed > limit)
         return kiln_fail(err, KILN_E_INPUT, "the entry '%s' lies outside of '%s': %llu bytes at %llu", e->name, z->path,
                          (unsigned long long)e->packed, (unsigned long long)e->header);
-    if (e->method == 0 ? e->packed != e->size : e->size / DEFLATE_MAX > e->packed)
+    if (e->method == KILN_ZIP_STORED ? e->packed != e->size : e->size / DEFLATE_MAX > e->packed)
         return kiln_fail(err, KILN_E_INPUT, "the entry '%s' of '%s' cannot hold %llu bytes in %llu", e->name, z->path,
                          (unsigned long long)e->size, (unsigned long long)e->packed);
     return KILN_OK;
@@ -114,21 +100,21 @@ static kiln_status check_entry(const kiln_zip *z, const kiln_zip_entry *e, uint3
 /* One entry of the directory at p[left]; *step: its bytes. */
 static kiln_status take_entry(kiln_zip *z, const unsigned char *p, size_t left, uint64_t limit, size_t *step, kiln_error *err)
 {
-    const size_t name = left < ENTRY_BYTES ? 0 : u16_at(p + 28);
-    *step = left < ENTRY_BYTES ? 0 : ENTRY_BYTES + name + u16_at(p + 30) + u16_at(p + 32);
-    if (left < ENTRY_BYTES || !is_mark(p, 1, 2) || *step > left)
+    const size_t name = left < KILN_ZIP_ENTRY_BYTES ? 0 : kiln_get_u16(p + 28);
+    *step = left < KILN_ZIP_ENTRY_BYTES ? 0 : KILN_ZIP_ENTRY_BYTES + name + kiln_get_u16(p + 30) + kiln_get_u16(p + 32);
+    if (left < KILN_ZIP_ENTRY_BYTES || kiln_get_u32(p) != KILN_ZIP_ENTRY || *step > left)
         return kiln_fail(err, KILN_E_INPUT, "the directory of '%s' is damaged at its entry %u", z->path, z->n);
     kiln_zip_entry *e = &z->entries[z->n];
     KILN_TRY(KILN_ALLOC(&e->name, name + 1, "the name of an entry", err));
     z->n++;
-    memcpy(e->name, p + ENTRY_BYTES, name);
-    e->method = (uint16_t)u16_at(p + 10);
-    e->crc = u32_at(p + 16);
-    e->packed = u32_at(p + 20);
-    e->size = u32_at(p + 24);
-    e->header = u32_at(p + 42);
+    memcpy(e->name, p + KILN_ZIP_ENTRY_BYTES, name);
+    e->method = kiln_get_u16(p + 10);
+    e->crc = kiln_get_u32(p + 16);
+    e->packed = kiln_get_u32(p + 20);
+    e->size = kiln_get_u32(p + 24);
+    e->header = kiln_get_u32(p + 42);
     if (strlen(e->name) != name) return kiln_fail(err, KILN_E_INPUT, "'%s' has an entry with a NUL in its name", z->path);
-    return check_entry(z, e, u16_at(p + 8), limit, err);
+    return check_entry(z, e, kiln_get_u16(p + 8), limit, err);
 }
 
 static kiln_status take_directory(kiln_zip *z, const directory *d, kiln_error *err)
@@ -153,12 +139,12 @@ done:
 /* Data begin behind a local header whose extra field may be another than the directory's. */
 static kiln_status find_data(const kiln_zip *z, kiln_zip_entry *e, uint64_t limit, kiln_error *err)
 {
-    unsigned char local[LOCAL_BYTES];
+    unsigned char local[KILN_ZIP_LOCAL_BYTES];
     KILN_TRY(kiln_file_read_at(z->fd, z->path, e->header, local, sizeof local, err));
-    if (!is_mark(local, 3, 4) || u16_at(local + 26) != strlen(e->name))
+    if (kiln_get_u32(local) != KILN_ZIP_LOCAL || kiln_get_u16(local + 26) != strlen(e->name))
         return kiln_fail(err, KILN_E_INPUT, "the entry '%s' of '%s' is not at byte %llu, where the directory has it", e->name,
                          z->path, (unsigned long long)e->header);
-    e->at = e->header + LOCAL_BYTES + u16_at(local + 26) + u16_at(local + 28);
+    e->at = e->header + KILN_ZIP_LOCAL_BYTES + kiln_get_u16(local + 26) + kiln_get_u16(local + 28);
     return e->at + e->packed <= limit ? KILN_OK
                                       : kiln_fail(err, KILN_E_INPUT, "the entry '%s' lies outside of '%s': %llu bytes at %llu",
                                                   e->name, z->path, (unsigned long long)e->packed, (unsigned long long)e->at);
@@ -260,7 +246,7 @@ done:
 kiln_status kiln_zip_read(const kiln_zip *z, const kiln_zip_entry *e, void *dst, uint64_t bytes, kiln_error *err)
 {
     if (bytes == 0) return KILN_OK;
-    if (e->method == 0)
+    if (e->method == KILN_ZIP_STORED)
         KILN_TRY(kiln_file_read_at(z->fd, z->path, e->at, dst, bytes, err));
     else
         KILN_TRY(read_deflated(z, e, dst, bytes, err));

@@ -3,7 +3,7 @@
  * The central directory alone says where entries lie and how long they are: writers that stream leave both out of the local headers
  * (general purpose bit 3). KILN_E_INPUT: no archive, cut short, more than one disk, ZIP64, more than 1,024 entries, an entry that
  * is encrypted, packed by another method than 0 or 8, twice there, outside of the archive, over another one, or whose name leaves
- * the archive. ZIP: PKWARE APPNOTE.TXT 6.3.10, 4.3 and 4.4. An archive may be read from several threads at once.
+ * the archive. zip.h has the layout. An archive may be read from several threads at once.
  */
 #ifndef KILN_STAGES_FORMATS_SOG_ZIP_ARCHIVE_H
 #define KILN_STAGES_FORMATS_SOG_ZIP_ARCHIVE_H
@@ -18,7 +18,7 @@ typedef struct {
     uint64_t at;     /* offset of its data */
     uint64_t packed, size;
     uint32_t crc;
-    uint16_t method; /* 0 stored, 8 DEFLATE */
+    uint16_t method; /* KILN_ZIP_STORED or KILN_ZIP_DEFLATE */
 } kiln_zip_entry;
 
 typedef struct {

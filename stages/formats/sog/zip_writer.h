@@ -2,7 +2,7 @@
  *
  * As plain as it can be, for readers that are not: method 0, sizes and CRC in the local headers, no descriptors, no extra fields,
  * no comment, so that the end record is the last 22 bytes; no ZIP64; times are 1 January 1980. So the bytes depend on names and
- * contents alone. ZIP: PKWARE APPNOTE.TXT 6.3.10, 4.3 and 4.4. stages/formats/sog/zip_archive.h reads it.
+ * contents alone. zip.h has the layout, zip_archive.h reads it.
  *
  * KILN_E_INPUT: an entry or the archive would need ZIP64, that is, reach 4 GiB. KILN_E_IO: it cannot be written.
  * A struct is used by one thread at a time. It owns nothing.

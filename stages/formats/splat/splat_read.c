@@ -1,16 +1,14 @@
-/* splat_read -- .splat of antimatter15's viewer: rows of 32 bytes, no header, no SH above degree 0 (formats/splat.md;
- * antimatter15/splat convert.py and main.js).
- *
- *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8 quaternion w x y z, (b - 128) / 128
- *
- * Nothing marks the format, so the suffix decides, after every reader that goes by content. */
+/* splat_read -- .splat of antimatter15's viewer (splat.h). Nothing marks the format, so the suffix decides, after every reader that
+ * goes by content. */
 #include "stages/formats/reader.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/packing.h"
 #include "stages/formats/codes.h"
 #include "stages/formats/ply/ply_header.h"
+#include "stages/formats/splat/splat.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +16,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
-
-enum { ROW_BYTES = 32, SCALE_AT = 12, COLOUR_AT = 24, ALPHA_AT = 27, QUAT_AT = 28 };
+enum { ROW_BYTES = KILN_SPLAT_ROW_BYTES };
 enum { PIECE_ROWS = 4096 }; /* 128 KiB, which stay in the L2 cache while they are taken apart */
 
 typedef struct {
@@ -92,7 +88,7 @@ static kiln_status open_splat(const kiln_source_at *at, kiln_source **out, kiln_
     KILN_GO(check_size(s->path, file.size, err));
     kiln_code_logits(s->logits);
     kiln_code_colours(s->colours);
-    for (int b = 0; b < 256; b++) s->units[b] = (float)(b - 128) / 128.0f;
+    for (int b = 0; b < 256; b++) s->units[b] = ((float)b - KILN_SPLAT_QUAT_STEPS) / KILN_SPLAT_QUAT_STEPS;
     s->n_rows = file.size / ROW_BYTES;
     info->kind = KILN_SCENE_SPLATS;
     info->n_rows = s->n_rows;
@@ -101,13 +97,6 @@ static kiln_status open_splat(const kiln_source_at *at, kiln_source **out, kiln_
 done:
     close_splat((kiln_source *)s);
     return st;
-}
-
-static float float_at(const unsigned char *p)
-{
-    float v;
-    memcpy(&v, p, sizeof v);
-    return v;
 }
 
 static void take_codes(const unsigned char *rows, uint64_t n, const float table[256], float *dst)
@@ -123,13 +112,13 @@ static void take_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows
     for (uint64_t c = 0; c < 3; c++) {
         double *mean = rows->means + c * stride + at;
         float *scale = rows->log_scales + c * stride + at;
-        for (uint64_t i = 0; i < n; i++) mean[i] = (double)float_at(p + i * ROW_BYTES + c * 4);
-        for (uint64_t i = 0; i < n; i++) scale[i] = float_at(p + i * ROW_BYTES + SCALE_AT + c * 4);
+        for (uint64_t i = 0; i < n; i++) mean[i] = (double)kiln_get_f32(p + i * ROW_BYTES + c * 4);
+        for (uint64_t i = 0; i < n; i++) scale[i] = kiln_get_f32(p + i * ROW_BYTES + KILN_SPLAT_SCALE_AT + c * 4);
         kiln_log_scales(n, scale, scale);
-        take_codes(p + COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
+        take_codes(p + KILN_SPLAT_COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
     }
-    for (uint64_t c = 0; c < 4; c++) take_codes(p + QUAT_AT + c, n, s->units, rows->quats + c * stride + at);
-    take_codes(p + ALPHA_AT, n, s->logits, rows->opacity_logits + at);
+    for (uint64_t c = 0; c < 4; c++) take_codes(p + KILN_SPLAT_QUAT_AT + c, n, s->units, rows->quats + c * stride + at);
+    take_codes(p + KILN_SPLAT_ALPHA_AT, n, s->logits, rows->opacity_logits + at);
 }
 
 static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
@@ -147,27 +136,15 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source, (void)info, (void)err;
-    return KILN_OK;
-}
-
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
-{
-    (void)info, (void)pass;
-    return sizeof(splat_source);
-}
+_Static_assert(sizeof(splat_source) <= KILN_READER_RAM, "so little that kiln_reader_splat need not say it");
 
 const kiln_reader kiln_reader_splat = {
     .name = "splat",
     .suffixes = "splat",
     .summary = ".splat of antimatter15's viewer: Gaussians without SH, 32 bytes each",
     .packed = KILN_PACKED_WHOLE,
-    .ram = ram,
     .probe = probe,
     .open = open_splat,
     .read = read_rows,
-    .finish = finish,
     .close = close_splat,
 };

@@ -1,8 +1,8 @@
 /* splat_rows -- see the header. Column by column over tiles whose rows stay in the cache. */
 #include "stages/formats/splat/splat_rows.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
-
 #include "stages/formats/linear.h"
 
 #include <float.h>
@@ -10,9 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are little-endian and copied as they lie");
-
-enum { TILE = 512, ROW = KILN_SPLAT_ROW_BYTES, SCALE_AT = 12, COLOUR_AT = 24, ALPHA_AT = 27, QUAT_AT = 28 };
+enum { TILE = 512, ROW = KILN_SPLAT_ROW_BYTES };
 
 static void pack_scales(const float *logs, uint64_t n, unsigned char *to, kiln_splat_moved *moved)
 {
@@ -21,7 +19,7 @@ static void pack_scales(const float *logs, uint64_t n, unsigned char *to, kiln_s
     for (uint64_t i = 0; i < n; i++) {
         const float v = linear[i] <= FLT_MAX ? linear[i] : FLT_MAX;
         moved->scales += v != linear[i] || v == 0;
-        memcpy(to + i * ROW, &v, sizeof v);
+        kiln_put_f32(to + i * ROW, v);
     }
 }
 
@@ -45,12 +43,12 @@ static bool keep_codes(const float q[4], unsigned char codes[4])
 {
     bool any = false;
     for (int c = 0; c < 4; c++) {
-        const float u = q[c] * 128.0f + 128.0f;
+        const float u = q[c] * KILN_SPLAT_QUAT_STEPS + KILN_SPLAT_QUAT_STEPS;
         if (!(u >= 0 && u <= 255.0f)) return false;
         const int32_t code = (int32_t)u;
-        if ((float)(code - 128) / 128.0f != q[c]) return false;
+        if (((float)code - KILN_SPLAT_QUAT_STEPS) / KILN_SPLAT_QUAT_STEPS != q[c]) return false;
         codes[c] = (unsigned char)code;
-        any |= code != 128;
+        any |= q[c] != 0;
     }
     return any;
 }
@@ -61,7 +59,7 @@ static void pack_quat(const float q[4], unsigned char codes[4])
     if (keep_codes(q, codes)) return;
     kiln_unit_quat(q, unit);
     for (int c = 0; c < 4; c++) {
-        const double u = unit[c] * 128.0 + 128.5;
+        const double u = unit[c] * (double)KILN_SPLAT_QUAT_STEPS + ((double)KILN_SPLAT_QUAT_STEPS + 0.5);
         codes[c] = (unsigned char)(u < 255.0 ? u : 255.0); /* at least 0.5 */
     }
 }
@@ -71,22 +69,22 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
     for (uint64_t at = 0; at < n; at += TILE, rows += TILE * ROW) {
         const uint64_t m = n - at < TILE ? n - at : TILE, row = first + at;
         for (uint64_t c = 0; c < 3; c++) {
-            for (uint64_t i = 0; i < m; i++) memcpy(rows + i * ROW + c * 4, p->means + c * p->n + row + i, 4);
-            pack_scales(p->log_scales + c * p->n + row, m, rows + SCALE_AT + c * 4, moved);
-            pack_colours(p->sh0 + c * p->n + row, m, rows + COLOUR_AT + c, moved);
+            for (uint64_t i = 0; i < m; i++) kiln_put_f32(rows + i * ROW + c * 4, p->means[c * p->n + row + i]);
+            pack_scales(p->log_scales + c * p->n + row, m, rows + KILN_SPLAT_SCALE_AT + c * 4, moved);
+            pack_colours(p->sh0 + c * p->n + row, m, rows + KILN_SPLAT_COLOUR_AT + c, moved);
         }
-        kiln_opacity_codes(m, p->opacity_logits + row, rows + ALPHA_AT, ROW);
+        kiln_opacity_codes(m, p->opacity_logits + row, rows + KILN_SPLAT_ALPHA_AT, ROW);
         for (uint64_t i = 0; i < m; i++) {
             float q[4];
             for (uint64_t c = 0; c < 4; c++) q[c] = p->quats[c * p->n + row + i];
-            pack_quat(q, rows + i * ROW + QUAT_AT);
+            pack_quat(q, rows + i * ROW + KILN_SPLAT_QUAT_AT);
         }
     }
 }
 
 double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES])
 {
-    float scale[3];
-    memcpy(scale, row + SCALE_AT, sizeof scale);
-    return (double)scale[0] * (double)scale[1] * (double)scale[2] * (double)row[ALPHA_AT];
+    const unsigned char *scale = row + KILN_SPLAT_SCALE_AT;
+    return (double)kiln_get_f32(scale) * (double)kiln_get_f32(scale + 4) * (double)kiln_get_f32(scale + 8) *
+           (double)row[KILN_SPLAT_ALPHA_AT];
 }

@@ -1,6 +1,4 @@
-/* splat_rows -- Gaussians to the 32-byte rows of .splat (antimatter15/splat convert.py and main.js).
- *
- *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8 quaternion w x y z, 128 q + 128
+/* splat_rows -- Gaussians to the rows of .splat (splat.h).
  *
  * Every code is the nearest: what a reader makes of it is within half a step, where antimatter15's own writer, which truncates,
  * stays within one. The one exception is a component of a quaternion above 127.5 / 128, whose code ends at 255: 127 / 128. Nothing
@@ -8,9 +6,9 @@
 #ifndef KILN_STAGES_FORMATS_SPLAT_SPLAT_ROWS_H
 #define KILN_STAGES_FORMATS_SPLAT_SPLAT_ROWS_H
 
-#include <stdint.h>
+#include "stages/formats/splat/splat.h"
 
-enum { KILN_SPLAT_ROW_BYTES = 32 };
+#include <stdint.h>
 
 /* Planes of n rows, component after component, as a layer has them. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* splat_write -- .splat of antimatter15's viewer: no header, a row of 32 bytes a Gaussian (splat_rows.h).
+/* splat_write -- .splat of antimatter15's viewer (splat.h).
  *
  * Viewers show what has come of a file while the rest is loading, so its writers have the most important Gaussians first: by volume
  * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. Importance is that of

@@ -1,4 +1,4 @@
-/* spz4_write -- SPZ version 4: a header, a table of contents, and one zstd frame a plane (the layout: spz_streams.h).
+/* spz4_write -- SPZ version 4: a header, a table of contents, and one zstd frame a plane (spz.h).
  *
  * A frame cannot be put together from parts that were packed by themselves, so round 1 writes the codes of each chunk to their
  * places in scratch, plane after plane, and round 2 packs one plane a unit, on all its threads: zstd cuts the input into jobs of a
@@ -13,14 +13,14 @@
  */
 #include "stages/formats/spz/spz_scene.h"
 
+#include "base/endian.h"
 #include "base/minmax.h"
-#include "stages/formats/spz/spz_streams.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-enum { TOC_ROW = 16, LEVEL = 6, POSITION_WINDOW_LOG = 19, POSITION_MATCH_MIN = 3, TABLE_LOG = 16, SEARCH_LOG = 5, MATCH_MIN = 6 };
+enum { LEVEL = 6, POSITION_WINDOW_LOG = 19, POSITION_MATCH_MIN = 3, TABLE_LOG = 16, SEARCH_LOG = 5, MATCH_MIN = 6 };
 #define SMALL_PLANE ((uint64_t)16 << 20)
 #define JOB_BYTES (1 << 20)
 #define BUFFER_BYTES ((size_t)1 << 20)
@@ -35,7 +35,7 @@ typedef struct {
 static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
 static const frames *frames_of(const kiln_export *e) { return (const frames *)(const void *)(plan_of(e) + 1); }
 
-static uint64_t stream_count(const kiln_export *e) { return e->sh_degree ? KILN_SPZ_PLANES : KILN_SPZ_PLANES - 1; }
+static uint64_t stream_count(const kiln_export *e) { return (uint64_t)kiln_spz_n_streams(e->sh_degree); }
 /* The harmonics, most of the file, first. */
 static int plane_of(const kiln_export *e, uint64_t unit) { return (int)(stream_count(e) - 1 - unit); }
 
@@ -172,23 +172,21 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
 /* Places of the frames; the header and the table of contents. */
 static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
 {
-    enum { TOC = KILN_SPZ_STREAMS_HEADER, FRONT_MAX = TOC + KILN_SPZ_PLANES * TOC_ROW };
+    enum { TOC = KILN_SPZ_STREAMS_HEADER, FRONT_MAX = TOC + KILN_SPZ_PLANES * KILN_SPZ_TOC_ROW };
     const kiln_spz_plan *plan = (const void *)p->plan->data;
     frames *f = (void *)(p->plan->data + sizeof *plan);
     const int n = (int)stream_count(p->e);
-    const uint32_t toc = TOC;
     unsigned char front[FRONT_MAX] = {0};
-    uint64_t place = TOC + (uint64_t)n * TOC_ROW;
+    uint64_t place = TOC + (uint64_t)n * KILN_SPZ_TOC_ROW;
     kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, 4, (unsigned char)n, front);
-    memcpy(front + KILN_SPZ_HEADER, &toc, sizeof toc);
+    kiln_put_u32(front + KILN_SPZ_TOC_AT, TOC);
     for (int k = 0; k < n; k++) {
         const uint64_t plain = plan->at[k + 1] - plan->at[k];
-        memcpy(front + TOC + k * TOC_ROW, &f->bytes[k], sizeof f->bytes[k]);
-        memcpy(front + TOC + k * TOC_ROW + 8, &plain, sizeof plain);
+        kiln_put_u64(kiln_put_u64(front + TOC + k * KILN_SPZ_TOC_ROW, f->bytes[k]), plain);
         f->place[k] = place;
         place += f->bytes[k];
     }
-    return kiln_export_put(p, front, TOC + (size_t)n * TOC_ROW, 0, err);
+    return kiln_export_put(p, front, TOC + (size_t)n * KILN_SPZ_TOC_ROW, 0, err);
 }
 
 /* ---- round 3 ---------------------------------------------------------------------------------------------------------------- */

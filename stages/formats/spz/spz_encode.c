@@ -5,9 +5,11 @@
  */
 #include "stages/formats/spz/spz_encode.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "kernels/math/real.h"
 #include "kernels/math/real64.h"
+#include "stages/formats/spz/spz_rows.h"
 #include "stages/formats/turn.h"
 
 #include <math.h>
@@ -41,11 +43,12 @@ static inline int32_t nearest_whole(float v)
 static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
 {
     const int *sign = coding->to_rub ? half_turn : no_turn;
+    const double most = KILN_SPZ_POSITION_MOST;
     for (uint64_t c = 0; c < 3; c++) {
         const double scale = ldexp(sign[c], (int)coding->fraction);
         const float *means = v->means + c * v->stride;
         for (uint64_t i = 0; i < v->n; i++) {
-            const double exact = (double)means[i] * scale, at = exact > 8388607 ? 8388607 : exact >= -8388608 ? exact : -8388608;
+            const double exact = (double)means[i] * scale, at = exact > most ? most : exact >= -most - 1 ? exact : -most - 1;
             const int32_t whole = (int32_t)at;
             const double rest = at - whole;
             const uint32_t code = (uint32_t)(whole + (rest >= 0.5) - (rest <= -0.5));
@@ -57,8 +60,8 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
     }
 }
 
-/* What is below rounds to 2^23 - 1 at most. */
-bool kiln_spz_fits(double farthest, uint32_t fraction) { return ldexp(farthest, (int)fraction) < 8388607.5; }
+/* What is below rounds to the largest code at most. */
+bool kiln_spz_fits(double farthest, uint32_t fraction) { return ldexp(farthest, (int)fraction) < KILN_SPZ_POSITION_MOST + 0.5; }
 
 uint32_t kiln_spz_needed_fraction(const float *v, uint64_t n)
 {
@@ -129,8 +132,6 @@ static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float be
 
 /* ---- rotations -------------------------------------------------------------------------------------------------------------- */
 
-#define SQRT_HALF 0.70710678f
-
 /* Components x, y, z, w of length 1. float32 as in nianticlabs/spz, where squares have a place in it. */
 static void make_unit(const float wxyz[4], float q[4])
 {
@@ -147,12 +148,13 @@ static void make_unit(const float wxyz[4], float q[4])
 static uint32_t smallest_three(const float q[4], uint32_t largest, bool signed_zeros)
 {
     const bool negate = q[largest] < 0.0f;
+    const uint32_t most = KILN_SPZ_SMALLEST_MOST;
     uint32_t word = largest;
     for (uint32_t c = 0; c < 4; c++) {
         if (c == largest) continue;
         const bool negative = signed_zeros ? signbit(q[c]) != 0 : q[c] < 0.0f;
-        const uint32_t size = (uint32_t)(511.0f * (fabsf(q[c]) / SQRT_HALF) + 0.5f);
-        word = word << 10 | (uint32_t)(negative != negate) << 9 | (size < 511 ? size : 511);
+        const uint32_t size = (uint32_t)((float)most * (fabsf(q[c]) / (float)KILN_SPZ_SQRT_HALF) + 0.5f);
+        word = word << KILN_SPZ_SMALLEST_BITS | (negative != negate ? KILN_SPZ_SMALLEST_SIGN : 0u) | (size < most ? size : most);
     }
     return word;
 }
@@ -200,8 +202,8 @@ static void put_first_three(const float wxyz[4], unsigned char out[3])
 {
     float q[4];
     make_unit(wxyz, q);
-    const float sign = q[3] < 0.0f ? -127.5f : 127.5f;
-    for (int c = 0; c < 3; c++) out[c] = nearest_code(q[c] * sign + 127.5f);
+    const float sign = q[3] < 0.0f ? -KILN_SPZ_FIRST_THREE : KILN_SPZ_FIRST_THREE;
+    for (int c = 0; c < 3; c++) out[c] = nearest_code(q[c] * sign + KILN_SPZ_FIRST_THREE);
 }
 
 static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
@@ -217,7 +219,7 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
             continue;
         }
         const uint32_t word = word_of(q, coding->signed_zeros);
-        memcpy(out + 4 * i, &word, sizeof word); /* little-endian, as asserted in spz_rows.c */
+        kiln_put_u32(out + 4 * i, word);
     }
 }
 
@@ -228,11 +230,11 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
  * and all colours move to one side. */
 static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes, unsigned char *far)
 {
-    const float scale = sign * 128.0f / (float)bucket; /* a power of two, so products are exact */
+    const float scale = sign * KILN_SPZ_SH_STEPS / (float)bucket; /* a power of two, so products are exact */
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) {
         const float x = v[i], within = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x;
-        int32_t code = nearest_whole(within * scale) * bucket + 128;
+        int32_t code = nearest_whole(within * scale) * bucket + KILN_SPZ_SH_ZERO;
         code = code < 0 ? 0 : code;
         codes[i] = (unsigned char)(code > 255 ? 255 : code);
         far[i] |= (x < -1.0f) | (x > 1.0f);
@@ -267,8 +269,10 @@ void kiln_spz_encode(const kiln_spz_coding *coding, const kiln_spz_values *v, un
 {
     put_positions(coding, v, planes[KILN_SPZ_POSITIONS]);
     put_alphas(v, planes[KILN_SPZ_ALPHAS]);
-    clamped->colours += put_linear(v->sh0, v->n, v->stride, 0.0f, 38.25f, 127.5f, planes[KILN_SPZ_COLOURS]); /* 255 0.15, 255 / 2 */
-    clamped->scales += put_linear(v->log_scales, v->n, v->stride, 10.0f, 16.0f, 0.0f, planes[KILN_SPZ_SCALES]);
+    clamped->colours +=
+        put_linear(v->sh0, v->n, v->stride, 0.0f, (float)(255 * KILN_SPZ_COLOUR_SCALE), 255 * 0.5f, planes[KILN_SPZ_COLOURS]);
+    clamped->scales +=
+        put_linear(v->log_scales, v->n, v->stride, -KILN_SPZ_SCALE_LEAST, KILN_SPZ_SCALE_STEPS, 0.0f, planes[KILN_SPZ_SCALES]);
     put_rotations(coding, v, planes[KILN_SPZ_ROTATIONS]);
     clamped->sh += put_sh(coding, v, planes[KILN_SPZ_SH]);
 }

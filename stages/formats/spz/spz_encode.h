@@ -1,13 +1,5 @@
-/* spz_encode -- Gaussians as the codes of SPZ: each attribute to its plane, rounded as nianticlabs/spz rounds, but for harmonics.
- *
- *   plane        bytes a row   code
- *   positions    9             x, y, z: round(v 2^fraction) in 24 bits
- *   alphas       1             round(255 sigmoid(logit))
- *   colours      3             round(255 (0.15 sh0 + 0.5))
- *   scales       3             round(16 (log scale + 10))
- *   rotations    4             smallest three: which of x, y, z, w is largest, then sign and 9 bits of each of the others;
- *                3             version 2: round(127.5 c + 127.5) of x, y, z, with w made positive
- *   sh           3 K           128 + the multiple of 2^(8 - bits) nearest to 128 v; coefficient-major, colours inside
+/* spz_encode -- Gaussians as the codes of SPZ (spz.h): each attribute to its plane, rounded as nianticlabs/spz rounds, but for
+ * harmonics, which become the nearest multiple of 2^(8 - bits).
  *
  * Rounding is to the nearest, halves away from 0, in float32 as there. What lies outside the range of codes takes the nearest one
  * and is counted; positions are not: the fraction is chosen so that they fit.
@@ -16,13 +8,11 @@
  * each other that either may be left out (spz_encode.c).
  *
  * Nothing here allocates, fails or knows a file. Any thread.
- *
- * Source: nianticlabs/spz, src/cc/load-spz.cc (state 21715c3), packGaussians.
  */
 #ifndef KILN_STAGES_FORMATS_SPZ_SPZ_ENCODE_H
 #define KILN_STAGES_FORMATS_SPZ_SPZ_ENCODE_H
 
-#include "stages/formats/spz/spz_rows.h"
+#include "stages/formats/spz/spz.h"
 
 #include <stdbool.h>
 #include <stdint.h>

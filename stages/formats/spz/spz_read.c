@@ -30,7 +30,7 @@ typedef struct {
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
-    return len >= 4 && memcmp(head, "NGSP", 4) == 0 ? 100 : 0;
+    return len >= 4 && memcmp(head, KILN_SPZ_MAGIC, 4) == 0 ? 100 : 0;
 }
 
 static void close_spz(kiln_source *source)
@@ -167,14 +167,6 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
-{
-    (void)source;
-    (void)info;
-    (void)err;
-    return KILN_OK; /* open has seen all that follows the rows */
-}
-
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t thread = pass == KILN_PASS_SPOOL || pass == KILN_PASS_SPOOL_THREAD ? kiln_spz_streams_ram(info->spool_ram) : 0;
@@ -192,6 +184,5 @@ const kiln_reader kiln_reader_spz = {
     .open = open_spz,
     .spool = spool,
     .read = read_rows,
-    .finish = finish,
     .close = close_spz,
 };

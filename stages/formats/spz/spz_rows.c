@@ -2,6 +2,7 @@
  * when a decoder is: one look-up a value, and no logarithm that is not our own decides a bit. */
 #include "stages/formats/spz/spz_rows.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/harmonics.h"
 #include "base/memory.h"
@@ -18,21 +19,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes are little-endian and taken as they lie in memory");
-
 enum { FRACTION_MAX = 30, DEGREE_MAX = 4, PIECE_ROWS = 4096, SH_FLOATS_MAX = 72, RECORDS_MAX = 4096 };
-enum { FLAG_ANTIALIASED = 1, FLAG_EXTENDED = 2, FLAG_LEVELS = 0x80 };
 
 const char *const kiln_spz_plane_names[KILN_SPZ_PLANES] = {"position", "alpha", "colour", "scale", "rotation", "SH"};
 
 /* ---- header -------------------------------------------------------------------------------------------------------------- */
-
-static uint32_t u32_at(const unsigned char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 static kiln_status check_numbers(const kiln_spz_header *h, unsigned flags, const char *name, kiln_error *err)
 {
@@ -45,12 +36,12 @@ static kiln_status check_numbers(const kiln_spz_header *h, unsigned flags, const
     if (h->fraction > FRACTION_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has positions with %u fractional bits in its SPZ header; %d are the most", name,
                          h->fraction, FRACTION_MAX);
-    if (flags & FLAG_LEVELS)
+    if (flags & KILN_SPZ_LEVELS)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' is an SPZ file with the level-of-detail tree of Spark (flag 0x80), in which codes mean something "
                          "else; write it again without levels",
                          name);
-    if (flags & ~(unsigned)(FLAG_ANTIALIASED | FLAG_EXTENDED))
+    if (flags & ~(unsigned)(KILN_SPZ_ANTIALIASED | KILN_SPZ_EXTENDED))
         return kiln_fail(err, KILN_E_INPUT, "'%s' has the flags 0x%02x in its SPZ header; 0x01 and 0x02 are known", name, flags);
     return KILN_OK;
 }
@@ -59,28 +50,22 @@ kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], co
                                   kiln_error *err)
 {
     memset(out, 0, sizeof *out);
-    if (memcmp(bytes, "NGSP", 4) != 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds no SPZ: that begins with NGSP", name);
-    out->version = u32_at(bytes + 4);
-    out->n = u32_at(bytes + 8);
-    out->sh_degree = bytes[12];
-    out->fraction = bytes[13];
-    out->antialiased = bytes[14] & FLAG_ANTIALIASED;
-    out->extended = bytes[14] & FLAG_EXTENDED;
-    out->n_streams = bytes[15];
-    KILN_TRY(check_numbers(out, bytes[14], name, err));
-    const uint32_t m = kiln_sh_coefficients(out->sh_degree);
-    const uint32_t strides[KILN_SPZ_PLANES] = {out->version == 1 ? 6 : 9, 1, 3, 3, out->version < 3 ? 3 : 4, 3 * m};
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) {
-        out->stride[p] = strides[p];
-        out->at[p + 1] = out->at[p] + (uint64_t)out->n * strides[p]; /* at most 92 bytes of 2^32 Gaussians */
-    }
+    if (memcmp(bytes, KILN_SPZ_MAGIC, 4) != 0)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no SPZ: that begins with " KILN_SPZ_MAGIC, name);
+    out->version = kiln_get_u32(bytes + KILN_SPZ_VERSION_AT);
+    out->n = kiln_get_u32(bytes + KILN_SPZ_COUNT_AT);
+    out->sh_degree = bytes[KILN_SPZ_DEGREE_AT];
+    out->fraction = bytes[KILN_SPZ_FRACTION_AT];
+    out->antialiased = bytes[KILN_SPZ_FLAGS_AT] & KILN_SPZ_ANTIALIASED;
+    out->extended = bytes[KILN_SPZ_FLAGS_AT] & KILN_SPZ_EXTENDED;
+    out->n_streams = bytes[KILN_SPZ_N_STREAMS_AT];
+    KILN_TRY(check_numbers(out, bytes[KILN_SPZ_FLAGS_AT], name, err));
+    kiln_spz_strides(out->version, out->sh_degree, out->stride);
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) out->at[p + 1] = out->at[p] + (uint64_t)out->n * out->stride[p];
     return KILN_OK;
 }
 
 /* ---- extension records --------------------------------------------------------------------------------------------------- */
-
-enum { RECORD_HEADER = 8 };
-#define RECORD_AXES 0xadbe0003u
 
 static kiln_status take_axes(int fd, const char *name, uint64_t at, uint32_t bytes, uint32_t *system, kiln_error *err)
 {
@@ -89,7 +74,7 @@ static kiln_status take_axes(int fd, const char *name, uint64_t at, uint32_t byt
         return kiln_fail(err, KILN_E_INPUT, "'%s' has a coordinate system of %u bytes instead of 4 at byte %llu", name, bytes,
                          (unsigned long long)at);
     KILN_TRY(kiln_file_read_at(fd, name, at, value, sizeof value, err));
-    const uint32_t found = u32_at(value);
+    const uint32_t found = kiln_get_u32(value);
     if (found < 1 || found > KILN_SPZ_SYSTEMS)
         return kiln_fail(err, KILN_E_INPUT, "'%s' names the coordinate system %u at byte %llu; 1 to %d are known", name, found,
                          (unsigned long long)at, KILN_SPZ_SYSTEMS);
@@ -102,7 +87,7 @@ static kiln_status take_axes(int fd, const char *name, uint64_t at, uint32_t byt
 
 kiln_status kiln_spz_extensions_read(int fd, const char *name, uint64_t from, uint64_t to, uint32_t *system, kiln_error *err)
 {
-    unsigned char head[RECORD_HEADER];
+    unsigned char head[KILN_SPZ_RECORD_HEADER];
     uint32_t records = 0;
     for (uint64_t at = from; at < to; records++) {
         if (records == RECORDS_MAX)
@@ -111,13 +96,13 @@ kiln_status kiln_spz_extensions_read(int fd, const char *name, uint64_t from, ui
             return kiln_fail(err, KILN_E_INPUT, "'%s' ends in the midst of an SPZ extension record at byte %llu", name,
                              (unsigned long long)at);
         KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
-        const uint32_t bytes = u32_at(head + 4);
+        const uint32_t bytes = kiln_get_u32(head + 4);
         at += sizeof head;
         if (bytes > to - at)
             return kiln_fail(err, KILN_E_INPUT,
                              "'%s' has an SPZ extension record of %u bytes at byte %llu, where there is room for %llu", name, bytes,
                              (unsigned long long)at, (unsigned long long)(to - at));
-        if (u32_at(head) == RECORD_AXES) KILN_TRY(take_axes(fd, name, at, bytes, system, err));
+        if (kiln_get_u32(head) == KILN_SPZ_RECORD_AXES) KILN_TRY(take_axes(fd, name, at, bytes, system, err));
         at += bytes;
     }
     return KILN_OK;
@@ -129,24 +114,27 @@ struct kiln_spz_decoder {
     kiln_spz_header header;
     float logit[256], colour[256], log_scale[256];
     float sh[256];
-    double first_three[256], smallest_three[1024]; /* components of quaternions */
-    double step;                                   /* of positions */
-    unsigned char *piece;                          /* [PIECE_ROWS] rows of one plane */
+    double first_three[256], smallest_three[1 << KILN_SPZ_SMALLEST_BITS]; /* components of quaternions */
+    double step;                                                          /* of positions */
+    unsigned char *piece;                                                 /* [PIECE_ROWS] rows of one plane */
 };
 
-/* A bit of sign, nine of magnitude. */
-static double smallest_component(uint32_t code) { return (code & 512 ? -1 : 1) * (0.70710678118654752440 * (code & 511) / 511.0); }
+static double smallest_component(uint32_t code)
+{
+    const uint32_t size = code & KILN_SPZ_SMALLEST_MOST;
+    return (code & KILN_SPZ_SMALLEST_SIGN ? -1 : 1) * (KILN_SPZ_SQRT_HALF * size / (double)KILN_SPZ_SMALLEST_MOST);
+}
 
 static void fill_tables(kiln_spz_decoder *d)
 {
     kiln_code_logits(d->logit);
     for (int b = 0; b < 256; b++) {
-        d->colour[b] = (float)((b / 255.0 - 0.5) / 0.15);
-        d->log_scale[b] = (float)b * 0.0625f - 10.0f;
-        d->sh[b] = (float)(b - 128) * 0.0078125f;
-        d->first_three[b] = b / 127.5 - 1.0;
+        d->colour[b] = (float)((b / 255.0 - 0.5) / KILN_SPZ_COLOUR_SCALE);
+        d->log_scale[b] = (float)b / KILN_SPZ_SCALE_STEPS + KILN_SPZ_SCALE_LEAST;
+        d->sh[b] = (float)(b - KILN_SPZ_SH_ZERO) / KILN_SPZ_SH_STEPS;
+        d->first_three[b] = b / (double)KILN_SPZ_FIRST_THREE - 1.0;
     }
-    for (uint32_t b = 0; b < 1024; b++) d->smallest_three[b] = smallest_component(b);
+    for (uint32_t b = 0; b < 1u << KILN_SPZ_SMALLEST_BITS; b++) d->smallest_three[b] = smallest_component(b);
     d->step = ldexp(1.0, -(int)d->header.fraction);
 }
 
@@ -198,8 +186,7 @@ static void take_halves(const kiln_spz_decoder *d, uint64_t n, double *dst, uint
 {
     for (uint64_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++) {
-            uint16_t half;
-            memcpy(&half, d->piece + 6 * i + 2 * c, sizeof half);
+            const uint16_t half = kiln_get_u16(d->piece + 6 * i + 2 * c);
             const double special = half & 0x3ff ? (double)NAN : half & 0x8000 ? -HUGE_VAL : HUGE_VAL;
             dst[c * stride + i] = (half & 0x7c00) == 0x7c00 ? special : (double)kiln_half_value(half);
         }
@@ -231,7 +218,7 @@ static void take_first_three(const kiln_spz_decoder *d, uint64_t n, float *dst, 
     }
 }
 
-/* From version 3 on: which of x, y, z, w is the largest, and the other three, the last one in the lowest bits. */
+/* From version 3 on. */
 static void place_smallest_three(uint32_t largest, double q[3], float *dst, uint64_t stride)
 {
     static const unsigned char plane[4] = {1, 2, 3, 0}; /* of x, y, z, w */
@@ -240,18 +227,26 @@ static void place_smallest_three(uint32_t largest, double q[3], float *dst, uint
     for (int k = 0; k < 3; k++) dst[plane[others[largest][k]] * stride] = (float)q[k];
 }
 
+/* Of the k-th of the three. */
+static uint32_t code_of(uint32_t word, int k)
+{
+    return word >> (2 - k) * KILN_SPZ_SMALLEST_BITS & ((1u << KILN_SPZ_SMALLEST_BITS) - 1);
+}
+
 void kiln_spz_smallest_three(uint32_t word, float wxyz[4])
 {
-    double q[3] = {smallest_component(word >> 20 & 1023), smallest_component(word >> 10 & 1023), smallest_component(word & 1023)};
-    place_smallest_three(word >> 30, q, wxyz, 1);
+    double q[3] = {smallest_component(code_of(word, 0)), smallest_component(code_of(word, 1)),
+                   smallest_component(code_of(word, 2))};
+    place_smallest_three(word >> KILN_SPZ_LARGEST_SHIFT, q, wxyz, 1);
 }
 
 static void take_smallest_three(const kiln_spz_decoder *d, uint64_t n, float *dst, uint64_t stride)
 {
+    const double *table = d->smallest_three;
     for (uint64_t i = 0; i < n; i++) {
-        const uint32_t word = u32_at(d->piece + 4 * i);
-        double q[3] = {d->smallest_three[word >> 20 & 1023], d->smallest_three[word >> 10 & 1023], d->smallest_three[word & 1023]};
-        place_smallest_three(word >> 30, q, dst + i, stride);
+        const uint32_t word = kiln_get_u32(d->piece + 4 * i);
+        double q[3] = {table[code_of(word, 0)], table[code_of(word, 1)], table[code_of(word, 2)]};
+        place_smallest_three(word >> KILN_SPZ_LARGEST_SHIFT, q, dst + i, stride);
     }
 }
 

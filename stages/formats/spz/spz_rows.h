@@ -1,36 +1,23 @@
 /* spz_rows -- SPZ without its container: the header, where each attribute lies, extension records, and rows out of the planes.
  *
- * Unpacked, an SPZ is a header and six planes, each of all Gaussians: positions, alphas, colours, scales, rotations, spherical
- * harmonics. `base` below is the offset of the first plane in a file that holds them one after the other: 16 in what a gzip stream
- * of versions 1 to 3 unpacks to, 0 in what kiln_spz_streams_spool writes for version 4. Rows can be read in any order.
+ * spz.h has the layout. `base` below is the offset of the first plane in a file that holds them one after the other: 16 in what a
+ * gzip stream of versions 1 to 3 unpacks to, 0 in what kiln_spz_streams_spool writes for version 4. Rows can be read in any order.
  *
  * For a reader of a format that carries such a gzip stream in a range of its own file: kiln_spz_range_header in `open`, then
  * kiln_spz_range_unpack in `spool`, then kiln_spz_decoder_read with base = where it was unpacked to + KILN_SPZ_HEADER.
  *
  * Errors: KILN_E_INPUT with `name`, the user's file. Nothing here is shared between threads but constant tables.
- *
- * Source: nianticlabs/spz, src/cc/load-spz.cc and splat-types.h (state 21715c3).
  */
 #ifndef KILN_STAGES_FORMATS_SPZ_SPZ_ROWS_H
 #define KILN_STAGES_FORMATS_SPZ_SPZ_ROWS_H
 
 #include "base/status.h"
 #include "stages/formats/reader.h"
+#include "stages/formats/spz/spz.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { KILN_SPZ_HEADER = 16 };
-
-typedef enum {
-    KILN_SPZ_POSITIONS,
-    KILN_SPZ_ALPHAS,
-    KILN_SPZ_COLOURS,
-    KILN_SPZ_SCALES,
-    KILN_SPZ_ROTATIONS,
-    KILN_SPZ_SH,
-    KILN_SPZ_PLANES
-} kiln_spz_plane;
 extern const char *const kiln_spz_plane_names[KILN_SPZ_PLANES]; /* "position", for sentences */
 
 typedef struct {

@@ -2,6 +2,7 @@
 #include "stages/formats/spz/spz_scene.h"
 #include "stages/formats/float_places.h"
 
+#include "base/endian.h"
 #include "base/harmonics.h"
 #include "base/log.h"
 #include "base/minmax.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1, OLDEST_DEGREE = 3 };
+enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, OLDEST_DEGREE = 3 };
 enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
 
 const kiln_export_count kiln_spz_counts[] = {KILN_SPZ_COUNTS, {NULL, NULL}};
@@ -119,11 +120,8 @@ static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err
     plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
     plan.is_small = !kiln_spz_choose_fraction(farthest_of(e), half_edge_of(e), &plan.coding.fraction);
     if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
-    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, oldest ? 3 : 4, kiln_sh_components(plan.coding.sh_degree)};
-    for (int k = 0; k < KILN_SPZ_PLANES; k++) {
-        plan.stride[k] = stride[k];
-        plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];
-    }
+    kiln_spz_strides(oldest ? KILN_SPZ_OLDEST : 3, plan.coding.sh_degree, plan.stride);
+    for (int k = 0; k < KILN_SPZ_PLANES; k++) plan.at[k + 1] = plan.at[k] + e->n_rows * plan.stride[k];
     KILN_TRY(tell(p, plan.coding.to_rub, err));
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
@@ -194,17 +192,16 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
     return take_fraction(p, &plan->coding, err);
 }
 
-void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
-                          unsigned char out[KILN_SPZ_HEADER])
+void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version,
+                          unsigned char n_streams, unsigned char out[KILN_SPZ_HEADER])
 {
-    const uint32_t n = (uint32_t)n_rows; /* the writers have checked it */
-    memcpy(out, "NGSP", 4);
-    memcpy(out + 4, &version, sizeof version);
-    memcpy(out + 8, &n, sizeof n);
-    out[12] = (unsigned char)coding->sh_degree;
-    out[13] = (unsigned char)coding->fraction;
-    out[14] = antialiased ? FLAG_ANTIALIASED : 0;
-    out[15] = last;
+    memcpy(out, KILN_SPZ_MAGIC, 4);
+    kiln_put_u32(out + KILN_SPZ_VERSION_AT, version);
+    kiln_put_u32(out + KILN_SPZ_COUNT_AT, n_rows); /* the writers have checked it */
+    out[KILN_SPZ_DEGREE_AT] = (unsigned char)coding->sh_degree;
+    out[KILN_SPZ_FRACTION_AT] = (unsigned char)coding->fraction;
+    out[KILN_SPZ_FLAGS_AT] = antialiased ? KILN_SPZ_ANTIALIASED : 0;
+    out[KILN_SPZ_N_STREAMS_AT] = n_streams;
 }
 
 /* ---- a chunk ---------------------------------------------------------------------------------------------------------------- */
@@ -232,13 +229,13 @@ kiln_status kiln_spz_chunk_encode(kiln_export_worker *x, const kiln_spz_plan *pl
 {
     kiln_export_rows rows;
     const int threads = (int)kiln_worker_threads(x->w);
-    uint64_t scales = 0, colours = 0, sh = 0, row_bytes = 0;
+    uint64_t scales = 0, colours = 0, sh = 0;
     *out = (kiln_spz_chunk){0};
     KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
     out->n = rows.n;
     out->first = rows.first;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
-    const kiln_status st = kiln_alloc_unset((void **)&out->planes[0], rows.n, row_bytes, "the codes of a chunk", err);
+    const kiln_status st =
+        kiln_alloc_unset((void **)&out->planes[0], rows.n, kiln_spz_row_bytes(plan->stride), "the codes of a chunk", err);
     for (int p = 0; p < KILN_SPZ_PLANES && st == KILN_OK; p++) {
         out->bytes[p] = rows.n * plan->stride[p];
         if (p) out->planes[p] = out->planes[p - 1] + out->bytes[p - 1];
@@ -265,7 +262,5 @@ void kiln_spz_chunk_release(kiln_spz_chunk *c)
 
 uint64_t kiln_spz_chunk_ram(const kiln_export *e, const kiln_spz_plan *plan, uint64_t unit)
 {
-    uint64_t row_bytes = 0;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
-    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * row_bytes;
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * kiln_spz_row_bytes(plan->stride);
 }

@@ -55,9 +55,9 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err) KILN_MU
         .gather = kiln_spz_measure_gather, .end = kiln_spz_measure_end                                              \
     }
 
-/* The header's 16 bytes; last: byte 15. */
-void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
-                          unsigned char out[KILN_SPZ_HEADER]);
+/* n_streams: of version 4, else 0. */
+void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version,
+                          unsigned char n_streams, unsigned char out[KILN_SPZ_HEADER]);
 
 /* The codes of a chunk's rows. */
 typedef struct {

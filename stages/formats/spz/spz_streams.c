@@ -1,6 +1,7 @@
 /* spz_streams -- see the header. Streams are unpacked side by side, each in fixed memory: its frame's window and two buffers. */
 #include "stages/formats/spz/spz_streams.h"
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -12,35 +13,26 @@
 #include <zstd_errors.h>
 
 enum { SINGLE_SEGMENT = 0x20, BLOCK_MAX = 128 << 10 }; /* of zstd */
-enum { TOC_ROW = 16, FRAME_HEAD = 18, IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, DECODER_BYTES = 1 << 20, WINDOW_LOG_MAX = 27 };
+enum { FRAME_HEAD = 18, IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, DECODER_BYTES = 1 << 20, WINDOW_LOG_MAX = 27 };
 /* Gaussians a byte of the file: what nianticlabs/spz allows, by the plane of positions. */
 enum { RATIO_MAX = 1024, POSITION_BYTES = 9 };
 
-static uint64_t u64_at(const unsigned char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 /* ---- what the file says -------------------------------------------------------------------------------------------------- */
-
-static int count_streams(const kiln_spz_header *h) { return h->sh_degree ? KILN_SPZ_PLANES : KILN_SPZ_PLANES - 1; }
 
 static kiln_status check_header(const kiln_spz_header *h, uint64_t toc, uint64_t size, bool head_only, const char *name,
                                 kiln_error *err)
 {
-    if (h->n_streams != count_streams(h))
+    if (h->n_streams != kiln_spz_n_streams(h->sh_degree))
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %u SPZ streams; %d belong to harmonics of degree %u", name, h->n_streams,
-                         count_streams(h), h->sh_degree);
+                         kiln_spz_n_streams(h->sh_degree), h->sh_degree);
     if (toc < KILN_SPZ_STREAMS_HEADER)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has its SPZ table of contents at byte %llu, inside the header", name,
                          (unsigned long long)toc);
     if (head_only) return KILN_OK;
-    if (toc > size || size - toc < (uint64_t)TOC_ROW * h->n_streams)
+    if (toc > size || size - toc < (uint64_t)KILN_SPZ_TOC_ROW * h->n_streams)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s' ends at byte %llu, before the end of its SPZ table of contents at byte %llu; is it complete?", name,
-                         (unsigned long long)size, (unsigned long long)(toc + (uint64_t)TOC_ROW * h->n_streams));
+                         (unsigned long long)size, (unsigned long long)(toc + (uint64_t)KILN_SPZ_TOC_ROW * h->n_streams));
     if (h->n > size * RATIO_MAX / POSITION_BYTES)
         return kiln_fail(err, KILN_E_INPUT, "'%s' claims %u Gaussians, which %llu bytes cannot hold", name, h->n,
                          (unsigned long long)size);
@@ -51,7 +43,7 @@ static kiln_status check_header(const kiln_spz_header *h, uint64_t toc, uint64_t
 static kiln_status take_row(const unsigned char *row, const kiln_spz_header *h, int p, uint64_t size, const char *name,
                             kiln_spz_streams *out, kiln_error *err)
 {
-    const uint64_t packed = u64_at(row), plain = u64_at(row + 8), expected = (uint64_t)h->n * h->stride[p];
+    const uint64_t packed = kiln_get_u64(row), plain = kiln_get_u64(row + 8), expected = (uint64_t)h->n * h->stride[p];
     if (packed > size - out->at[p])
         return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes from byte %llu on, where the file has %llu left",
                          name, kiln_spz_plane_names[p], (unsigned long long)packed, (unsigned long long)out->at[p],
@@ -111,20 +103,19 @@ static kiln_status look_at_frame(int fd, const char *name, int p, uint64_t plain
 kiln_status kiln_spz_streams_read(int fd, const char *name, uint64_t size, bool head_only, const kiln_spz_header *h,
                                   kiln_spz_streams *out, kiln_error *err)
 {
-    unsigned char head[KILN_SPZ_STREAMS_HEADER], table[KILN_SPZ_PLANES][TOC_ROW];
-    uint32_t toc;
+    unsigned char head[KILN_SPZ_STREAMS_HEADER], table[KILN_SPZ_PLANES][KILN_SPZ_TOC_ROW];
     memset(out, 0, sizeof *out);
     if (size < sizeof head)
         return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, inside its SPZ header of %zu bytes; is it complete?", name,
                          (unsigned long long)size, sizeof head);
     KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
-    memcpy(&toc, head + 16, sizeof toc);
+    const uint32_t toc = kiln_get_u32(head + KILN_SPZ_TOC_AT);
     out->extensions_end = toc;
     KILN_TRY(check_header(h, toc, size, head_only, name, err));
     if (head_only) return KILN_OK;
-    const int n = count_streams(h);
-    KILN_TRY(kiln_file_read_at(fd, name, toc, table, (size_t)n * TOC_ROW, err));
-    out->at[0] = toc + (uint64_t)n * TOC_ROW;
+    const int n = kiln_spz_n_streams(h->sh_degree);
+    KILN_TRY(kiln_file_read_at(fd, name, toc, table, (size_t)n * KILN_SPZ_TOC_ROW, err));
+    out->at[0] = toc + (uint64_t)n * KILN_SPZ_TOC_ROW;
     for (int p = 0; p < n; p++) KILN_TRY(take_row(table[p], h, p, size, name, out, err));
     if (out->at[n] != size)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes behind its last SPZ stream, from byte %llu on", name,
@@ -209,7 +200,7 @@ uint64_t kiln_spz_streams_ram(uint64_t window) { return window + IN_BYTES + OUT_
 kiln_status kiln_spz_streams_spool(const kiln_spz_streams *s, const kiln_spz_header *h, int fd, const char *name, int to,
                                    unsigned threads, kiln_error *err)
 {
-    const int n = count_streams(h), team = threads > 1 ? (int)threads : 1;
+    const int n = kiln_spz_n_streams(h->sh_degree), team = threads > 1 ? (int)threads : 1;
     kiln_status st[KILN_SPZ_PLANES];
     kiln_error errors[KILN_SPZ_PLANES];
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1)

@@ -1,19 +1,11 @@
-/* spz_streams -- the file of SPZ version 4: a header of 32 bytes, extension records, a table of contents, and one zstd frame a
- * plane.
- *
- *   16  u32 where the table of contents begins      20  12 bytes, 0      32  extension records, if the flag says so
- *   table: a row (u64 compressed, u64 uncompressed) for each stream; then the streams, in the order of the planes, to the file's
- * end
- *
- * A plane of no bytes (harmonics of degree 0) has no stream. All sizes are known from the header, so that a frame which gives more
- * is a bomb and is refused at its first byte too many.
+/* spz_streams -- the zstd streams of a file of SPZ version 4 (spz.h). All sizes are known from the header, so that a frame which
+ * gives more is a bomb and is refused at its first byte too many.
  */
 #ifndef KILN_STAGES_FORMATS_SPZ_SPZ_STREAMS_H
 #define KILN_STAGES_FORMATS_SPZ_SPZ_STREAMS_H
 
 #include "stages/formats/spz/spz_rows.h"
 
-enum { KILN_SPZ_STREAMS_HEADER = 32 };
 #define KILN_SPZ_WINDOW_MAX (UINT64_C(128) << 20)
 
 typedef struct {

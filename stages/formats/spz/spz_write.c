@@ -3,9 +3,7 @@
  * Round 1 codes a chunk and deflates each of its planes in pieces, each by itself and ended on a byte (Z_SYNC_FLUSH), so that
  * pieces one behind the other are one deflate stream. They go to scratch. When all lengths are known, round 2 copies them to their
  * places, plane after plane. Pieces begin and end where chunks and their multiples of 256 KiB do: the bytes are the same whoever
- * packs them.
- *
- *   gzip header 10 | stored block: SPZ header | plane 0 of chunk 0, of chunk 1, ... | plane 1 ... | empty block, last | crc, size
+ * packs them (spz_deflate.h).
  */
 #include "stages/formats/spz/spz_deflate.h"
 #include "stages/formats/spz/spz_scene.h"

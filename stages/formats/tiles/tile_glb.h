@@ -1,13 +1,9 @@
-/* tile_glb -- the GLB of a tile: an SPZ file as a buffer view of a glTF, as CesiumJS 1.145 reads it.
- *
- *   u32 "glTF"  u32 2      u32 bytes of the file
- *   u32 bytes   u32 "JSON" text, filled up with blanks to a multiple of 4
- *   u32 bytes   u32 "BIN"  the SPZ, filled up with zeros to a multiple of 4
+/* tile_glb -- the GLB of a tile: an SPZ file as a buffer view of a glTF, as CesiumJS 1.145 reads it (gltf.h).
  *
  * CesiumJS wants both extensions required, the SPZ in buffer view 0, COLOR_0 beside the other attributes, and everything in the
  * first primitive of the first node. Attributes have accessors without a buffer view: the SPZ holds their values.
  *
- * Source: Khronos glTF 2.0; KhronosGroup/glTF, KHR_gaussian_splatting_compression_spz_2. Pure; any thread.
+ * Pure; any thread.
  */
 #ifndef KILN_STAGES_FORMATS_TILES_TILE_GLB_H
 #define KILN_STAGES_FORMATS_TILES_TILE_GLB_H
@@ -21,7 +17,7 @@
 typedef struct {
     uint64_t n_rows;
     uint32_t sh_degree;      /* 0 to 3 */
-    bool antialiased;        /* among the extras of the primitive, as in glb_layout.h */
+    bool antialiased;        /* among the extras of the primitive */
     float least[3], most[3]; /* of the positions, in the glTF's axes, without the translation */
     double translation[3];   /* of the node, in the glTF's axes */
 } kiln_tile_scene;

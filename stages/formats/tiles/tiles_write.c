@@ -264,7 +264,12 @@ done:
 
 /* ---- worker ------------------------------------------------------------------------------------------------------------------ */
 
-static uint64_t row_bytes(const kiln_export *e) { return 9 + 1 + 3 + 3 + 4 + kiln_sh_components(degree_of(e)); }
+static uint64_t row_bytes(const kiln_export *e)
+{
+    uint32_t stride[KILN_SPZ_PLANES];
+    kiln_spz_strides(3, degree_of(e), stride);
+    return kiln_spz_row_bytes(stride);
+}
 
 /* Components of a row: means, scales, rotation, opacity, colour. */
 static uint64_t row_floats(const kiln_export *e) { return 3 + 3 + 4 + 1 + 3 + kiln_sh_components(e->sh_degree); }
@@ -369,11 +374,12 @@ static kiln_status pack(kiln_export_worker *x, const kiln_export_rows *r, double
     const kiln_export *e = x->e;
     kiln_spz_coding coding = {
         .sh_degree = degree_of(e), .first_bits = KILN_SPZ_FIRST_BITS, .other_bits = KILN_SPZ_OTHER_BITS, .to_rub = true};
-    const size_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, kiln_sh_components(coding.sh_degree)};
+    uint32_t stride[KILN_SPZ_PLANES];
     unsigned char *planes[KILN_SPZ_PLANES], header[KILN_SPZ_HEADER];
     size_t bytes[KILN_SPZ_PLANES];
     kiln_spz_clamped clamped = {0};
     const kiln_spz_values values = {r->n, r->n, r->means, r->log_scales, r->quats, r->opacity_logits, r->sh0, r->shN};
+    kiln_spz_strides(3, coding.sh_degree, stride);
     (void)kiln_spz_choose_fraction(farthest, farthest, &coding.fraction); /* a tile's half edge: what is not held was left out */
     out->fraction = coding.fraction;
     if (coding.fraction < KILN_SPZ_FRACTION && e->chunks[out->unit].level == 0)

@@ -85,7 +85,7 @@ static void interpret(kiln_dataset *d, const char *text)
 /* What of it decides something here; the rest is kept in the scene's notes. */
 static kiln_status tell(kiln_dataset *d, const char *path, kiln_error *err)
 {
-    char what[160];
+    char what[200];
     const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
     const bool named = d->has_background || d->set.images[0], used = named || d->antialiased || d->trained_left;
     snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background, *background && d->set.images[0] ? ", " : "",

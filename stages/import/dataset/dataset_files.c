@@ -7,6 +7,8 @@
 #include "stages/cameras/camera_file.h"
 #include "stages/files/foreign.h"
 #include "stages/files/packing.h"
+#include "stages/formats/lod/lod.h"
+#include "stages/formats/sog/sog.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>
@@ -39,7 +41,7 @@ bool kiln_search_is_candidate(const char *name)
 }
 
 /* The JSON file of a SOG scene has one of these names, which other programs use as well. */
-static bool may_be_scene_json(const char *name) { return strcmp(name, "meta.json") == 0 || strcmp(name, "lod-meta.json") == 0; }
+static bool may_be_scene_json(const char *name) { return strcmp(name, KILN_SOG_META) == 0 || strcmp(name, KILN_LOD_META) == 0; }
 
 static bool is_packed(const char *path)
 {

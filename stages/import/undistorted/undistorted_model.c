@@ -1,6 +1,7 @@
 /* The model of the undistorted photos, in COLMAP's binary files (formats as in colmap_binary.c). */
 #include "stages/import/undistorted/undistorted.h"
 
+#include "base/endian.h"
 #include "kernels/lens/lens.h"
 #include "kernels/similarity/similarity.h"
 #include "stages/cameras/colmap/colmap_visit.h"
@@ -42,6 +43,7 @@ static void put(file *f, const void *data, size_t bytes)
     if (!f->failed && fwrite(data, 1, bytes, f->f) != bytes) f->failed = errno ? errno : EIO;
 }
 
+/* Numbers as they lie in memory (base/endian.h). */
 static void put_u64(file *f, uint64_t v) { put(f, &v, sizeof v); }
 static void put_u32(file *f, uint32_t v) { put(f, &v, sizeof v); }
 static void put_f64(file *f, double v) { put(f, &v, sizeof v); }
