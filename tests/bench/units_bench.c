@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/engine_options.h"
 #include "stages/engine/program.h"
 #include "stages/engine/memory/ram_use.h"
 
