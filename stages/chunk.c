@@ -12,6 +12,7 @@
 #include "stages/chunk/contents.h"
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/parent/run_memory.h"
 #include "stages/engine/devices/work.h"

@@ -14,6 +14,7 @@
 #include "stages/cameras/orbit.h"
 #include "stages/cameras/pinholes.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
 #include "stages/import/dataset/findings.h"

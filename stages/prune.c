@@ -9,6 +9,7 @@
 #include "base/minmax.h"
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
 #include "stages/prune/judgement.h"

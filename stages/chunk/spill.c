@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "stages/chunk/chunk_gather.h"
 #include "stages/engine/devices/devices.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/memory/ram_free.h"
 #include "stages/spatial/row_places.h"
 

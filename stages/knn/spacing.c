@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/knn/pages.h"

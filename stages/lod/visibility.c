@@ -6,6 +6,7 @@
 #include "kernels/draw/draw_weights.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/frame/ahead.h"
 #include "stages/lod/visibility_math.h"
 #include "stages/lod/visibility_units.h"

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "kernels/prune/prune_math.h"
 #include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/prune/pruned_blocks.h"
 
 #include <stdio.h>

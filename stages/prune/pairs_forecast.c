@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/prune/judgement.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "stages/engine/devices/devices.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/render/depth.h"
 #include "stages/render/outside.h"
 #include "stages/render/picture_size.h"

@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "schema/units_find.h"
 #include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 
 #include <stdlib.h>
 #include <string.h>

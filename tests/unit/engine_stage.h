@@ -5,6 +5,7 @@
 #define KILN_TESTS_ENGINE_STAGE_H
 
 #include "stages/engine/engine.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/program.h"
 #include "stages/engine/engine_options.h"
 #include "stages/engine/parent/options.h"

@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "schema/claim.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/parent/host_hooks.h"
 
 typedef enum { KILN_ROUND_NONE, KILN_ROUND_PLAN, KILN_ROUND_PART, KILN_ROUND_GATHER } kiln_round_mode;
