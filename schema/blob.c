@@ -58,7 +58,7 @@ static kiln_status find_blob(kiln_manifest *m, kiln_hash hash, kiln_query *q, ki
     return st;
 }
 
-static kiln_unpacker *unpacker_of(kiln_manifest *m)
+static kiln_blob_unpacker *unpacker_of(kiln_manifest *m)
 {
     if (!m->unpacker) m->unpacker = kiln_unpacker_new();
     return m->unpacker;

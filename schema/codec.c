@@ -156,17 +156,17 @@ static const char *frame_fault(const kiln_blob *b)
     return NULL;
 }
 
-kiln_unpacker *kiln_unpacker_new(void) { return (kiln_unpacker *)ZSTD_createDCtx(); }
-void kiln_unpacker_free(kiln_unpacker *u) { (void)ZSTD_freeDCtx((ZSTD_DCtx *)u); }
+kiln_blob_unpacker *kiln_unpacker_new(void) { return (kiln_blob_unpacker *)ZSTD_createDCtx(); }
+void kiln_unpacker_free(kiln_blob_unpacker *u) { (void)ZSTD_freeDCtx((ZSTD_DCtx *)u); }
 
-static size_t decompress(kiln_unpacker *u, const kiln_blob *b, void *dst)
+static size_t decompress(kiln_blob_unpacker *u, const kiln_blob *b, void *dst)
 {
     const size_t bytes = (size_t)b->raw_bytes;
     return u ? ZSTD_decompressDCtx((ZSTD_DCtx *)u, dst, bytes, b->packed, b->packed_bytes)
              : ZSTD_decompress(dst, bytes, b->packed, b->packed_bytes);
 }
 
-static kiln_status unpack(kiln_unpacker *u, const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
+static kiln_status unpack(kiln_blob_unpacker *u, const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
 {
     char hex[33];
     const char *damage = frame_fault(b);
@@ -192,7 +192,7 @@ kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst,
 
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) { return kiln_blob_unpack_by(NULL, b, dst, err); }
 
-kiln_status kiln_blob_unpack_by(kiln_unpacker *u, const kiln_blob *b, void *dst, kiln_error *err)
+kiln_status kiln_blob_unpack_by(kiln_blob_unpacker *u, const kiln_blob *b, void *dst, kiln_error *err)
 {
     void *shuffled = NULL;
     /* a size that the frame belies is refused before it is used */

@@ -39,10 +39,10 @@ kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KIL
 /* Keeps what unpacking a blob needs from blob to blob, for callers that unpack many small ones: making it takes 13 microseconds
  * under a hypervisor, unpacking 32 bytes 0.2. One thread at a time may use it. kiln_unpacker_new returns NULL if memory is gone;
  * NULL as an unpacker is one that is made and freed for the blob. */
-typedef struct kiln_unpacker kiln_unpacker;
-kiln_unpacker *kiln_unpacker_new(void);
-void kiln_unpacker_free(kiln_unpacker *u); /* accepts NULL */
-kiln_status kiln_blob_unpack_by(kiln_unpacker *u, const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
+typedef struct kiln_blob_unpacker kiln_blob_unpacker;
+kiln_blob_unpacker *kiln_unpacker_new(void);
+void kiln_unpacker_free(kiln_blob_unpacker *u); /* accepts NULL */
+kiln_status kiln_blob_unpack_by(kiln_blob_unpacker *u, const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
 /* kiln_blob_unpack with the caller's buffer for the shuffled bytes. shuffled: as large as dst; its contents are lost. */
 kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err) KILN_MUST_CHECK;
 

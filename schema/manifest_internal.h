@@ -52,8 +52,8 @@ struct kiln_manifest {
     int wal_pages;          /* frames in the WAL after the last commit */
     struct kiln_bulk *bulk; /* bulk.c; NULL: not opened */
     unsigned threads;       /* kiln_bulk_use_threads */
-    struct kiln_unpacker *unpacker; /* of all blobs that are read; NULL: none was read yet */
-    uint64_t *steps;                /* of SQLite's machine: those of the query that runs, or other_steps */
+    struct kiln_blob_unpacker *unpacker; /* of all blobs that are read; NULL: none was read yet */
+    uint64_t *steps;                     /* of SQLite's machine: those of the query that runs, or other_steps */
     uint64_t other_steps, most_steps;
     kiln_problem_fn
         *listen; /* for kiln_manifest_verify: gets each row that breaks a rule, and reading goes on; NULL: reading ends there */

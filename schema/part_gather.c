@@ -31,9 +31,9 @@ enum {
     WORTH_BYTES = 4 << 20, /* of a part for which threads are begun */
 };
 
-static const char *stage_of(const kiln_gather *g) { return g->p->info.stage; }
+static const char *stage_of(const kiln_part_gathering *g) { return g->p->info.stage; }
 
-kiln_status kiln_gather_of_manifest(kiln_gather *g, kiln_status st)
+kiln_status kiln_gather_of_manifest(kiln_part_gathering *g, kiln_status st)
 {
     if (st != KILN_OK) g->m_failed = true;
     return st;
@@ -41,7 +41,7 @@ kiln_status kiln_gather_of_manifest(kiln_gather *g, kiln_status st)
 
 static bool blames_part(kiln_status st) { return st == KILN_E_IO || st == KILN_E_INPUT; }
 
-kiln_status kiln_gather_refuse(kiln_gather *g, kiln_status st, const kiln_error *why, kiln_error *err)
+kiln_status kiln_gather_refuse(kiln_part_gathering *g, kiln_status st, const kiln_error *why, kiln_error *err)
 {
     if (!blames_part(st)) {
         if (err) *err = *why;
@@ -55,7 +55,7 @@ kiln_status kiln_gather_refuse(kiln_gather *g, kiln_status st, const kiln_error 
 }
 
 /* ---- reading: what the part says --------------------------------------------------------------------------------- */
-static kiln_status read_unit_row(kiln_query *q, const kiln_gather *g, kiln_part_unit *u, kiln_error *err)
+static kiln_status read_unit_row(kiln_query *q, const kiln_part_gathering *g, kiln_part_unit *u, kiln_error *err)
 {
     char stage[sizeof g->p->info.stage];
     const kiln_hash key = kiln_column_hash(q);
@@ -73,7 +73,7 @@ static kiln_status read_unit_row(kiln_query *q, const kiln_gather *g, kiln_part_
     return kiln_fail(err, KILN_E_INPUT, "the counters of unit '%s' are no JSON object", u->name);
 }
 
-static kiln_status read_unit(const kiln_gather *g, int64_t id, kiln_part_unit *u, kiln_error *err)
+static kiln_status read_unit(const kiln_part_gathering *g, int64_t id, kiln_part_unit *u, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -93,7 +93,8 @@ static kiln_status read_unit(const kiln_gather *g, int64_t id, kiln_part_unit *u
 }
 
 /* Reads what the row of a blob says. *id 0: the part has none of that hash. */
-static kiln_status read_blob_row(const kiln_gather *g, const kiln_unit_output *o, kiln_blob *b, int64_t *id, kiln_error *err)
+static kiln_status read_blob_row(const kiln_part_gathering *g, const kiln_unit_output *o, kiln_blob *b, int64_t *id,
+                                 kiln_error *err)
 {
     char hex[33];
     kiln_query q;
@@ -120,7 +121,7 @@ static kiln_status read_blob_row(const kiln_gather *g, const kiln_unit_output *o
     return st;
 }
 
-static kiln_status open_packed(kiln_gather *g, int64_t id, size_t *bytes, kiln_error *err)
+static kiln_status open_packed(kiln_part_gathering *g, int64_t id, size_t *bytes, kiln_error *err)
 {
     kiln_manifest *m = g->p->m;
     m->other_steps = 0; /* a look-up has a fresh count */
@@ -137,7 +138,7 @@ static kiln_status open_packed(kiln_gather *g, int64_t id, size_t *bytes, kiln_e
 
 /* Puts the blob into the batch unless the part lacks it or it was there before. *full: it goes into the next one. SQLite writes
  * into the batch's own memory. */
-static kiln_status take_blob(kiln_gather *g, kiln_part_batch *batch, const kiln_unit_output *o, bool *full, kiln_error *err)
+static kiln_status take_blob(kiln_part_gathering *g, kiln_part_batch *batch, const kiln_unit_output *o, bool *full, kiln_error *err)
 {
     kiln_blob b;
     int64_t id;
@@ -162,7 +163,7 @@ static kiln_status take_blob(kiln_gather *g, kiln_part_batch *batch, const kiln_
     return KILN_OK;
 }
 
-static void begin_unit(kiln_gather *g)
+static void begin_unit(kiln_part_gathering *g)
 {
     const uint64_t at = g->due[g->next++];
     g->unit = (kiln_part_unit){.key = g->p->keys[at]};
@@ -172,7 +173,7 @@ static void begin_unit(kiln_gather *g)
     g->unit.fault = read_unit(g, g->p->ids[at], &g->unit, &g->unit_why);
 }
 
-static void end_unit(kiln_gather *g, kiln_part_batch *b)
+static void end_unit(kiln_part_gathering *g, kiln_part_batch *b)
 {
     kiln_part_unit *u = &g->unit;
     if (u->fault != KILN_OK && !b->fault.status) b->fault = g->unit_why;
@@ -184,7 +185,7 @@ static void end_unit(kiln_gather *g, kiln_part_batch *b)
 /* kiln_part_stages.read */
 static kiln_status read_batch(void *context, kiln_part_batch *b, kiln_error *err)
 {
-    kiln_gather *g = context;
+    kiln_part_gathering *g = context;
     bool full = false;
     b->fault = (kiln_error){0};
     while (b->n_units < KILN_PART_BATCH_UNITS && b->row_bytes < KILN_PART_BATCH_BYTES) {
@@ -220,8 +221,8 @@ static kiln_status look_for_blob(kiln_manifest *m, kiln_hash hash, bool *has, ui
 }
 
 /* *fault: why the unit cannot be stored, KILN_OK: it can. */
-static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, const kiln_part_unit *u,
-                                   kiln_status *fault, kiln_error *why, kiln_error *err)
+static kiln_status look_at_outputs(const kiln_part_gathering *g, kiln_manifest *to, const kiln_part_batch *b,
+                                   const kiln_part_unit *u, kiln_status *fault, kiln_error *why, kiln_error *err)
 {
     char hex[33];
     *fault = u->fault;
@@ -246,7 +247,8 @@ static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, cons
     return KILN_OK;
 }
 
-static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, const kiln_part_unit *u, kiln_error *err)
+static kiln_status store_unit(kiln_part_gathering *g, kiln_manifest *to, const kiln_part_batch *b, const kiln_part_unit *u,
+                              kiln_error *err)
 {
     kiln_status fault;
     kiln_error why = {0};
@@ -263,7 +265,7 @@ static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part
     return KILN_OK;
 }
 
-static kiln_status want_absent(kiln_gather *g, const kiln_part_batch *b, kiln_error *err)
+static kiln_status want_absent(kiln_part_gathering *g, const kiln_part_batch *b, kiln_error *err)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_units; i++)
@@ -276,7 +278,7 @@ static kiln_status want_absent(kiln_gather *g, const kiln_part_batch *b, kiln_er
     return KILN_OK;
 }
 
-static kiln_status store_batch(kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, kiln_error *err)
+static kiln_status store_batch(kiln_part_gathering *g, kiln_manifest *to, const kiln_part_batch *b, kiln_error *err)
 {
     if (g->refusal == KILN_OK && g->damage.status == KILN_OK && b->first_damaged < b->n_blobs) {
         g->damage = b->damage;
@@ -298,7 +300,7 @@ static kiln_status store_batch(kiln_gather *g, kiln_manifest *to, const kiln_par
 /* kiln_bulk_store_fn: may be called again for the same group. */
 static kiln_status store_rows(kiln_manifest *to, void *context, kiln_error *err)
 {
-    kiln_gather *g = context;
+    kiln_part_gathering *g = context;
     const kiln_part_batch *b;
     g->stored = (kiln_part_report){0};
     g->refused = KILN_OK;
@@ -309,7 +311,7 @@ static kiln_status store_rows(kiln_manifest *to, void *context, kiln_error *err)
 /* kiln_part_stages.store */
 static kiln_status store_group(void *context, kiln_part_group *group, kiln_error *err)
 {
-    kiln_gather *g = context;
+    kiln_part_gathering *g = context;
     const kiln_part_batch *first = kiln_part_group_batch(group, 0);
     if (!first) return KILN_OK; /* the gather is at its end, by a failure */
     const uint64_t bytes = first->used + first->row_bytes + (first->is_full ? KILN_PART_BATCH_BYTES : 0); /* at least, about */
@@ -323,7 +325,7 @@ static kiln_status store_group(void *context, kiln_part_group *group, kiln_error
 }
 
 /* ---- units ------------------------------------------------------------------------------------------------------- */
-static kiln_status want_unit(kiln_gather *g, uint64_t place, kiln_error *err)
+static kiln_status want_unit(kiln_part_gathering *g, uint64_t place, kiln_error *err)
 {
     bool stored;
     KILN_TRY(kiln_gather_of_manifest(g, kiln_unit_is_stored(g->m, g->p->keys[place], &stored, err)));
@@ -345,7 +347,7 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static kiln_status list_all(kiln_gather *g, kiln_error *err)
+static kiln_status list_all(kiln_part_gathering *g, kiln_error *err)
 {
     const kiln_part *p = g->p;
     numbered *order = NULL;
@@ -357,7 +359,7 @@ static kiln_status list_all(kiln_gather *g, kiln_error *err)
     return st;
 }
 
-static kiln_status list_wanted(kiln_gather *g, kiln_error *err)
+static kiln_status list_wanted(kiln_part_gathering *g, kiln_error *err)
 {
     const kiln_part *p = g->p;
     g->report->unwanted = p->n;
@@ -371,7 +373,7 @@ static kiln_status list_wanted(kiln_gather *g, kiln_error *err)
 }
 
 /* Parts of ours number their blobs from 1 on, without gaps. */
-static kiln_status count_blobs(kiln_gather *g, uint64_t part_bytes, kiln_error *err)
+static kiln_status count_blobs(kiln_part_gathering *g, uint64_t part_bytes, kiln_error *err)
 {
     int64_t last;
     const uint64_t most = part_bytes / ID_BYTES;
@@ -380,7 +382,7 @@ static kiln_status count_blobs(kiln_gather *g, uint64_t part_bytes, kiln_error *
     return KILN_ALLOC(&g->met, g->n_ids / 8 + 1, "blobs that were read", err);
 }
 
-static kiln_status gather_units(kiln_gather *g, kiln_error *err)
+static kiln_status gather_units(kiln_part_gathering *g, kiln_error *err)
 {
     kiln_error why = {0};
     int64_t n_pages = 0;
@@ -402,7 +404,7 @@ static kiln_status gather_units(kiln_gather *g, kiln_error *err)
     return kiln_part_pipeline(&stages, err);
 }
 
-static void gather_free(kiln_gather *g)
+static void gather_free(kiln_part_gathering *g)
 {
     if (g->is_open) kiln_unit_result_release(&g->unit.result);
     (void)sqlite3_blob_close(g->packed); /* was only read; accepts NULL */
@@ -416,11 +418,11 @@ static void gather_free(kiln_gather *g)
 kiln_status kiln_part_gather(kiln_manifest *m, kiln_part *p, const kiln_hash *wanted, uint64_t n, kiln_part_report *report,
                              bool *m_failed, kiln_error *err)
 {
-    kiln_gather *g = NULL;
+    kiln_part_gathering *g = NULL;
     *report = (kiln_part_report){0};
     if (m_failed) *m_failed = false;
     KILN_TRY(KILN_ALLOC(&g, 1, "a gather", err));
-    *g = (kiln_gather){.m = m, .p = p, .wanted = wanted, .n_wanted = n, .report = report};
+    *g = (kiln_part_gathering){.m = m, .p = p, .wanted = wanted, .n_wanted = n, .report = report};
     kiln_status st = gather_units(g, err);
     if (st == KILN_OK) st = kiln_gather_quarantine(g, err);
     if (st == KILN_OK) st = kiln_gather_runs(g, err);

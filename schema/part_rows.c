@@ -13,7 +13,7 @@ enum {
 /* ---- quarantine -------------------------------------------------------------------------------------------------- */
 static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
-static kiln_status is_wanted(kiln_gather *g, kiln_hash key, bool *wanted, kiln_error *err)
+static kiln_status is_wanted(kiln_part_gathering *g, kiln_hash key, bool *wanted, kiln_error *err)
 {
     *wanted = true;
     if (!g->wanted) return KILN_OK;
@@ -26,7 +26,7 @@ static kiln_status is_wanted(kiln_gather *g, kiln_hash key, bool *wanted, kiln_e
     return KILN_OK;
 }
 
-static kiln_status read_quarantine_row(kiln_query *q, const kiln_gather *g, kiln_quarantine_row *row, int64_t *rowid,
+static kiln_status read_quarantine_row(kiln_query *q, const kiln_part_gathering *g, kiln_quarantine_row *row, int64_t *rowid,
                                        kiln_error *err)
 {
     *row = (kiln_quarantine_row){0};
@@ -44,8 +44,8 @@ static kiln_status read_quarantine_row(kiln_query *q, const kiln_gather *g, kiln
 }
 
 /* The next rows behind *rowid. */
-static kiln_status read_quarantine(const kiln_gather *g, kiln_quarantine_row rows[QUARANTINE_ROWS], uint32_t *n, int64_t *rowid,
-                                   kiln_error *err)
+static kiln_status read_quarantine(const kiln_part_gathering *g, kiln_quarantine_row rows[QUARANTINE_ROWS], uint32_t *n,
+                                   int64_t *rowid, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -81,7 +81,7 @@ static kiln_status is_outdated(kiln_manifest *m, const kiln_quarantine_row *row,
     return st;
 }
 
-static kiln_status put_quarantine(kiln_gather *g, const kiln_quarantine_row *rows, uint32_t n, kiln_error *err)
+static kiln_status put_quarantine(kiln_part_gathering *g, const kiln_quarantine_row *rows, uint32_t n, kiln_error *err)
 {
     bool own;
     uint64_t put = 0;
@@ -102,7 +102,7 @@ done:
     return kiln_gather_of_manifest(g, st);
 }
 
-kiln_status kiln_gather_quarantine(kiln_gather *g, kiln_error *err)
+kiln_status kiln_gather_quarantine(kiln_part_gathering *g, kiln_error *err)
 {
     kiln_quarantine_row *rows = NULL;
     int64_t rowid = INT64_MIN;
@@ -137,7 +137,7 @@ static kiln_status is_recorded(kiln_manifest *m, const kiln_run_row *r, bool *re
     return st;
 }
 
-static kiln_status put_run(kiln_gather *g, const kiln_run_row *r, kiln_error *err)
+static kiln_status put_run(kiln_part_gathering *g, const kiln_run_row *r, kiln_error *err)
 {
     bool recorded;
     KILN_TRY(is_recorded(g->m, r, &recorded, err));
@@ -148,7 +148,7 @@ static kiln_status put_run(kiln_gather *g, const kiln_run_row *r, kiln_error *er
 }
 
 /* *found false: there is none behind *id. */
-static kiln_status next_run(const kiln_gather *g, int64_t *id, bool *found, kiln_run_row *r, kiln_error *err)
+static kiln_status next_run(const kiln_part_gathering *g, int64_t *id, bool *found, kiln_run_row *r, kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(g->p->m, &q,
@@ -167,7 +167,7 @@ static kiln_status next_run(const kiln_gather *g, int64_t *id, bool *found, kiln
     return st;
 }
 
-kiln_status kiln_gather_runs(kiln_gather *g, kiln_error *err)
+kiln_status kiln_gather_runs(kiln_part_gathering *g, kiln_error *err)
 {
     int64_t id = INT64_MIN;
     for (int n = 0;; n++) {

@@ -187,7 +187,7 @@ done:
 }
 
 /* What a block takes, by the header of its file; what is wrong with that, the scan tells. */
-static uint64_t block_ram(const kiln_part *p, const kiln_read_options *read, uint64_t *n_blocks)
+static uint64_t block_ram(const kiln_join_part *p, const kiln_read_options *read, uint64_t *n_blocks)
 {
     kiln_source_info *info = NULL;
     const kiln_reader *reader;

@@ -10,7 +10,7 @@
 _Static_assert(sizeof(kiln_gather_numbers) <= KILN_STORE_NUMBERS, "they land in the first bytes");
 
 /* ---- what it consists of ----------------------------------------------------------------------------------------------- */
-static kiln_status read_headers(kiln_gather *v, kiln_error *err)
+static kiln_status read_headers(kiln_draw_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
     KILN_TRY(KILN_ALLOC(&v->headers, s->n_chunks, "chunks in view", err));
@@ -28,7 +28,7 @@ static kiln_status read_headers(kiln_gather *v, kiln_error *err)
 }
 
 /* Sets v->whole if the scene is, or can be, on the device in one piece; the arrays then have a capacity of all rows. */
-static kiln_status try_whole(kiln_gather *v, kiln_error *err)
+static kiln_status try_whole(kiln_draw_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
     const kiln_draw_chunk_header of_chunks = v->largest;
@@ -42,7 +42,7 @@ static kiln_status try_whole(kiln_gather *v, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err)
+kiln_status kiln_gather_open(kiln_draw_gather *v, bool *may, kiln_error *err)
 {
     *may = false;
     KILN_TRY(read_headers(v, err));
@@ -51,7 +51,7 @@ kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err)
 }
 
 /* As planes_of_whole and kiln_store_whole_halve would leave it. */
-static bool is_loaded(const kiln_gather *v)
+static bool is_loaded(const kiln_draw_gather *v)
 {
     const kiln_store_whole *w = &v->store->whole;
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
@@ -61,7 +61,7 @@ static bool is_loaded(const kiln_gather *v)
     return true;
 }
 
-kiln_status kiln_gather_open_ready(kiln_gather *v, bool *ready, kiln_error *err)
+kiln_status kiln_gather_open_ready(kiln_draw_gather *v, bool *ready, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
     *ready = false;
@@ -73,14 +73,14 @@ kiln_status kiln_gather_open_ready(kiln_gather *v, bool *ready, kiln_error *err)
     return KILN_OK;
 }
 
-void kiln_gather_close(kiln_gather *v)
+void kiln_gather_close(kiln_draw_gather *v)
 {
     free(v->headers);
     v->headers = NULL;
 }
 
 /* ---- device memory ----------------------------------------------------------------------------------------------------- */
-static kiln_project_args project_of(const kiln_gather *v, const kiln_draw_chunk *c, const kiln_gathered *g)
+static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_chunk *c, const kiln_gathered *g)
 {
     const kiln_draw_scene *s = v->scene;
     kiln_project_args a = {.n = c->n,
@@ -107,7 +107,8 @@ static kiln_project_args project_of(const kiln_gather *v, const kiln_draw_chunk 
     return a;
 }
 
-static kiln_visible_window_args window_of(const kiln_gather *v, uint64_t n, const uint32_t *source_rows, const kiln_gathered *g)
+static kiln_visible_window_args window_of(const kiln_draw_gather *v, uint64_t n, const uint32_t *source_rows,
+                                          const kiln_gathered *g)
 {
     kiln_visible_window_args a = {.n = n,
                                   .splats = g->of_chunk,
@@ -125,7 +126,7 @@ static uint64_t live_sums(const kiln_draw_window *w)
     return ((uint64_t)w->visible.tiles_x + 1) * ((uint64_t)w->visible.tiles_y + 1);
 }
 
-kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
 {
     size_t bytes = v->work_bytes;
     if (bytes == 0) KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
@@ -136,7 +137,7 @@ kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void
 void kiln_gather_take_work(kiln_carve *c, kiln_gathered *g) { g->work = kiln_take(c, g->work_bytes, 1); }
 
 /* Takes the arrays that only a slab needs. */
-static kiln_status lay_out_window(const kiln_gather *v, kiln_carve *c, kiln_gathered *g, kiln_error *err)
+static kiln_status lay_out_window(const kiln_draw_gather *v, kiln_carve *c, kiln_gathered *g, kiln_error *err)
 {
     g->kept = kiln_take(c, v->largest.n, sizeof *g->kept);
     g->n_kept = kiln_take(c, 1, sizeof *g->n_kept);
@@ -145,7 +146,7 @@ static kiln_status lay_out_window(const kiln_gather *v, kiln_carve *c, kiln_gath
     return kiln_gather_add_work(v, KILN_OP_visible_window, &a, g, err);
 }
 
-kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g, kiln_error *err)
 {
     kiln_draw_chunk planes;
     const uint64_t largest = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
@@ -172,7 +173,7 @@ kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t ca
 }
 
 /* ---- planes ------------------------------------------------------------------------------------------------------------ */
-static kiln_status ask_for(const kiln_gather *v, uint32_t i, kiln_draw_chunk *host, kiln_error *err)
+static kiln_status ask_for(const kiln_draw_gather *v, uint32_t i, kiln_draw_chunk *host, kiln_error *err)
 {
     const kiln_draw_chunk_header *l = &v->headers[i];
     *host = (kiln_draw_chunk){0};
@@ -182,7 +183,7 @@ static kiln_status ask_for(const kiln_gather *v, uint32_t i, kiln_draw_chunk *ho
                      host->sh0 ? " with colour" : "", (unsigned long long)l->n);
 }
 
-static kiln_status planes_of(const kiln_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status planes_of(const kiln_draw_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_draw_chunk_header *l = &v->headers[i];
     kiln_draw_chunk host;
@@ -192,7 +193,7 @@ static kiln_status planes_of(const kiln_gather *v, const kiln_gathered *g, uint3
 }
 
 /* Loads the chunks that may be visible and are not loaded yet. *out: the planes of the whole scene. */
-static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status planes_of_whole(const kiln_draw_gather *v, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_store_whole *w = &v->store->whole;
     kiln_draw_chunk host;
@@ -207,14 +208,15 @@ static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, k
 }
 
 /* ---- gathering --------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
+kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
 {
     return kiln_runner_launch_on(v->store->runner, &v->x, op, args, g->work, g->work_bytes, g->violation, err);
 }
 
 /* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible Gaussians. A projection of all
  * chunks writes them to their place itself. */
-static kiln_status gather_from(const kiln_gather *v, const kiln_gathered *g, const kiln_draw_chunk *c, uint32_t i, kiln_error *err)
+static kiln_status gather_from(const kiln_draw_gather *v, const kiln_gathered *g, const kiln_draw_chunk *c, uint32_t i,
+                               kiln_error *err)
 {
     kiln_project_args project = project_of(v, c, g);
     if (v->counts) project.box_pairs = g->boxes + i;
@@ -238,7 +240,7 @@ static kiln_status gather_from(const kiln_gather *v, const kiln_gathered *g, con
     return kiln_gather_launch(v, g, KILN_OP_visible_gather, &gather, err);
 }
 
-static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
+static kiln_status gather_chunks(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err)
 {
     kiln_draw_chunk c;
     if (v->whole) {
@@ -254,7 +256,7 @@ static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, k
     return KILN_OK;
 }
 
-kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_run(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err)
 {
     const kiln_draw_window *const w = v->scene->window;
     KILN_TRY(kiln_store_clear_violation(&v->x, g->violation, err));
@@ -263,12 +265,12 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
     return gather_chunks(v, g, err);
 }
 
-kiln_status kiln_gather_ask(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_ask(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err)
 {
     return kiln_device_copy_out(&v->x, v->landing, g->numbers, sizeof *g->numbers, err);
 }
 
-kiln_status kiln_gather_read(const kiln_gather *v, kiln_gather_numbers *out, kiln_error *err)
+kiln_status kiln_gather_read(const kiln_draw_gather *v, kiln_gather_numbers *out, kiln_error *err)
 {
     KILN_TRY(kiln_device_wait(&v->x, err));
     memcpy(out, v->landing, sizeof *out);

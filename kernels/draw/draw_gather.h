@@ -26,12 +26,12 @@
 
 KILN_C_BEGIN
 
-typedef struct kiln_gather kiln_gather;
+typedef struct kiln_draw_gather kiln_draw_gather;
 /* Sets *bytes to the device memory that the caller needs besides the planes, for a capacity of so many Gaussians. */
-typedef kiln_status kiln_gather_bytes_fn(const kiln_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err);
+typedef kiln_status kiln_gather_bytes_fn(const kiln_draw_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err);
 
 /* One view. The caller sets the members up to `bytes`; kiln_gather_open sets the others. */
-struct kiln_gather {
+struct kiln_draw_gather {
     const kiln_draw_scene *scene;
     kiln_draw_store *store;
     kiln_exec x;
@@ -74,29 +74,29 @@ typedef struct {
 
 /* Asks for the headers and decides whether the scene is, or can be, on the device in one piece. *may is false if a view with no
  * more rows has failed to fit before. Call kiln_gather_close in any case. */
-kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gather_open(kiln_draw_gather *v, bool *may, kiln_error *err) KILN_MUST_CHECK;
 /* The same beside other pictures that are under way: changes nothing in the store. *ready is false if the scene is not on the
  * device in one piece, with all that this picture needs of it. */
-kiln_status kiln_gather_open_ready(kiln_gather *v, bool *ready, kiln_error *err) KILN_MUST_CHECK;
-void kiln_gather_close(kiln_gather *v);
+kiln_status kiln_gather_open_ready(kiln_draw_gather *v, bool *ready, kiln_error *err) KILN_MUST_CHECK;
+void kiln_gather_close(kiln_draw_gather *v);
 /* Takes the arrays of *g from the block c. The work space is taken last: the caller names its own operations with
  * kiln_gather_add_work, then calls kiln_gather_take_work. */
-kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g,
+kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g,
                                 kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void *args, kiln_gathered *g,
+kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const void *args, kiln_gathered *g,
                                  kiln_error *err) KILN_MUST_CHECK;
 void kiln_gather_take_work(kiln_carve *c, kiln_gathered *g);
 /* Clears the violation word and the counters, then projects and gathers all chunks on the stream. */
-kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gather_run(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
 /* Launches one more operation with the same work space and violation word. */
-kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args,
+kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args,
                                kiln_error *err) KILN_MUST_CHECK;
 
 /* Has the counters copied to the first bytes of v->landing. */
-kiln_status kiln_gather_ask(const kiln_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gather_ask(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
 /* Waits for the streams, takes the counters from there, and turns a violation into an error. */
-kiln_status kiln_gather_read(const kiln_gather *v, kiln_gather_numbers *out, kiln_error *err) KILN_MUST_CHECK;
-/* A kiln_gather.bytes: what a drawing or a count needs (resident_collect.c). */
+kiln_status kiln_gather_read(const kiln_draw_gather *v, kiln_gather_numbers *out, kiln_error *err) KILN_MUST_CHECK;
+/* A kiln_draw_gather.bytes: what a drawing or a count needs (resident_collect.c). */
 kiln_gather_bytes_fn kiln_resident_bytes;
 
 KILN_C_END

@@ -16,14 +16,14 @@ typedef struct {
 } block;
 
 typedef struct {
-    kiln_gather v;
+    kiln_draw_gather v;
     uint64_t capacity; /* for Gaussians */
     block b;           /* in store->scratch */
     kiln_gather_numbers numbers;
     uint64_t n; /* visible Gaussians, including those beyond the capacity */
 } collecting;
 
-static kiln_tile_pairs_count_args count_of(const kiln_gather *v, uint64_t n, const block *b)
+static kiln_tile_pairs_count_args count_of(const kiln_draw_gather *v, uint64_t n, const block *b)
 {
     const kiln_view *view = v->scene->view;
     return (kiln_tile_pairs_count_args){
@@ -35,7 +35,7 @@ static kiln_depth_order_args order_of(uint64_t n, const block *b)
     return (kiln_depth_order_args){.n = n, .depths = b->g.depths, .source_rows = b->g.rows, .order = b->order};
 }
 
-static kiln_status lay_out(const kiln_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
+static kiln_status lay_out(const kiln_draw_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (block){0};
@@ -54,7 +54,7 @@ static kiln_status lay_out(const kiln_gather *v, char *at, uint64_t capacity, bl
     return KILN_OK;
 }
 
-kiln_status kiln_resident_bytes(const kiln_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_resident_bytes(const kiln_draw_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err)
 {
     block b;
     KILN_TRY(lay_out(v, NULL, capacity, &b, err));
@@ -64,7 +64,7 @@ kiln_status kiln_resident_bytes(const kiln_gather *v, uint64_t capacity, uint64_
 }
 
 /* Finds the largest capacity that fits, at most the number of rows. */
-static kiln_status find_capacity(const kiln_gather *v, uint64_t *capacity, kiln_error *err)
+static kiln_status find_capacity(const kiln_draw_gather *v, uint64_t *capacity, kiln_error *err)
 {
     const uint64_t most = kiln_store_most(v->store), rows = v->scene->window ? v->scene->window->most : v->rows;
     const uint64_t all = rows < UINT32_MAX - 1 ? rows : UINT32_MAX - 1;
@@ -94,7 +94,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 /* Projects all chunks and reads back how many Gaussians are visible. */
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
-    const kiln_gather *v = &c->v;
+    const kiln_draw_gather *v = &c->v;
     KILN_TRY(lay_out(v, v->store->scratch.at, c->capacity, &c->b, err));
     KILN_TRY(kiln_gather_run(v, &c->b.g, err));
     KILN_TRY(kiln_gather_ask(v, &c->b.g, err));
@@ -105,7 +105,7 @@ static kiln_status gather_all(collecting *c, kiln_error *err)
 
 static kiln_status put_in_order(collecting *c, kiln_error *err)
 {
-    const kiln_gather *v = &c->v;
+    const kiln_draw_gather *v = &c->v;
     const kiln_gathered *g = &c->b.g;
     const kiln_store_ordered o = kiln_store_ordered_at(v->store->records.at, c->n);
     const kiln_depth_order_args order = order_of(c->n, &c->b);
@@ -123,7 +123,7 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
 }
 
 /* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
-static void refuse(const kiln_gather *v)
+static void refuse(const kiln_draw_gather *v)
 {
     if (!v->scene->window) v->store->refused = v->rows;
 }
@@ -132,7 +132,7 @@ static void refuse(const kiln_gather *v)
 static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
 {
     block b;
-    kiln_gather *v = &c->v;
+    kiln_draw_gather *v = &c->v;
     KILN_TRY(kiln_gather_open(v, fits, err));
     if (!*fits) return KILN_OK;
     *fits = false;
@@ -189,7 +189,7 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
 
 /* ---- slabs -------------------------------------------------------------------------------------------------------------- */
 /* Leaves a quarter of the memory to listing and blending. */
-static kiln_status slab_capacity(kiln_gather *v, uint64_t *capacity, kiln_error *err)
+static kiln_status slab_capacity(kiln_draw_gather *v, uint64_t *capacity, kiln_error *err)
 {
     enum { SLABS_MOST = 64 }; /* a chunk is projected once for each slab that it reaches into */
     bool may;
@@ -216,11 +216,11 @@ kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capa
 }
 
 /* ---- counting, without sorting ------------------------------------------------------------------------------------------ */
-static bool has_boxes(const kiln_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
+static bool has_boxes(const kiln_draw_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
 
 static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)
 {
-    const kiln_gather *v = &c->v;
+    const kiln_draw_gather *v = &c->v;
     const kiln_gathered *g = &c->b.g;
     KILN_TRY(gather(c, done, err));
     if (!*done) return KILN_OK;

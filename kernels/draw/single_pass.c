@@ -100,7 +100,7 @@ static kiln_status reserve(const kiln_pass *p, kiln_pass_company company, bool *
 static kiln_status put_on_streams(const kiln_pass *p, kiln_error *err)
 {
     const kiln_pass_block *b = &p->b;
-    const kiln_gather *v = &p->v;
+    const kiln_draw_gather *v = &p->v;
     const kiln_tile_lists_args lists = lists_of(p, b);
     KILN_TRY(kiln_gather_run(v, &b->g, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));

@@ -22,7 +22,7 @@ typedef struct {
 
 /* The caller opens and closes v. All it points to must stay until the pass has ended. */
 typedef struct {
-    kiln_gather v;
+    kiln_draw_gather v;
     const kiln_raster_args *picture; /* in host memory; its rgba may be NULL */
     const kiln_draw_outputs *to;
     kiln_store_lane lane;

@@ -18,7 +18,7 @@
 #define KILN_GSPLAT_STOP_BELOW 0x1.a36e30p-14f  /* RasterizeToPixels3DGSFwd.cu: next_T <= 1e-4 ends the pixel; the next float */
 #define KILN_GSPLAT_MIN_OPACITY (1.0f / 255.0f) /* ALPHA_THRESHOLD */
 
-static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v)
+static inline void kiln_gsplat_projection(kiln_projection *l, const kiln_view *v)
 {
     const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
     l->z_min = v->near_m > 0.0f ? v->near_m : kiln_next_above(0.0f);
@@ -31,7 +31,7 @@ static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v)
 }
 
 /* false: no Gaussian of that opacity is visible, however large. */
-static inline bool kiln_gsplat_reach(const kiln_lens *l, double scale, double opacity, kiln_reach *out)
+static inline bool kiln_gsplat_reach(const kiln_projection *l, double scale, double opacity, kiln_chunk_reach *out)
 {
     const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
     const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
@@ -74,14 +74,14 @@ static inline KILN_HD int32_t kiln_gsplat_box(float mean, float r, float tiles)
 }
 
 /* Beside what kiln_project_is_tame asks: log(255 opacity) is not as good as 0. */
-static inline KILN_HD int kiln_gsplat_is_tame(const kiln_lens *l, const kiln_splat3d *g, const kiln_outline *o)
+static inline KILN_HD int kiln_gsplat_is_tame(const kiln_projection *l, const kiln_splat3d *g, const kiln_outline *o)
 {
     const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;
     (void)l;
     return kiln_is_tame_ellipse(xx, yy, kiln_det2(xx, g->xy, yy)) & (fabsf(o->opacity - KILN_GSPLAT_MIN_OPACITY) >= 1e-5f);
 }
 
-static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
+static inline KILN_HD int kiln_gsplat_outline(const kiln_projection *l, const kiln_splat3d *g, kiln_outline *o)
 {
     const int tame = KILN_TAME(l);
     const float inv_z = kiln_inverse(g->cam[2], tame);

@@ -21,7 +21,7 @@
 #define KILN_INRIA_QUAT_FLOOR 1e-12f  /* torch.nn.functional.normalize in its caller, gaussian_model.py */
 
 /* Fills what depends on the profile; on the host. */
-static inline void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
+static inline void kiln_inria_projection(kiln_projection *l, const kiln_view *v)
 {
     const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
     l->z_min = kiln_next_above(v->near_m);
@@ -35,7 +35,7 @@ static inline void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
 
 /* lambda <= scale^2 (x^2 + y^2) / z^2 + 0.3 + sqrt(0.1), where x, y bound the focal lengths times the Jacobian's slope. Opacity
  * plays no part. */
-static inline bool kiln_inria_reach(const kiln_lens *l, double scale, double opacity, kiln_reach *out)
+static inline bool kiln_inria_reach(const kiln_projection *l, double scale, double opacity, kiln_chunk_reach *out)
 {
     const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
     const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
@@ -62,13 +62,13 @@ static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det, int
     return ceilf(KILN_INRIA_SIGMAS * kiln_root(lambda, tame));
 }
 
-static inline KILN_HD float kiln_inria_w(const kiln_lens *l, const kiln_splat3d *g)
+static inline KILN_HD float kiln_inria_w(const kiln_projection *l, const kiln_splat3d *g)
 {
     return kiln_row4(l->clip_w, g->world[0], g->world[1], g->world[2]) + KILN_INRIA_W_SHIFT;
 }
 
 /* Beside what kiln_project_is_tame asks. */
-static inline KILN_HD int kiln_inria_is_tame(const kiln_lens *l, const kiln_splat3d *g, const kiln_outline *o)
+static inline KILN_HD int kiln_inria_is_tame(const kiln_projection *l, const kiln_splat3d *g, const kiln_outline *o)
 {
     const float xx = g->xx + KILN_INRIA_DILATION, yy = g->yy + KILN_INRIA_DILATION;
     (void)o;
@@ -77,7 +77,7 @@ static inline KILN_HD int kiln_inria_is_tame(const kiln_lens *l, const kiln_spla
 
 /* Is it visible, and how. The tile rectangle is getRect of integer-centred coordinates; what is stored has its centres
  * at + 0.5. Opacity plays no part: one of 0 takes its tiles too. */
-static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
+static inline KILN_HD int kiln_inria_outline(const kiln_projection *l, const kiln_splat3d *g, kiln_outline *o)
 {
     const int tame = KILN_TAME(l);
     const float inv_w = kiln_inverse(kiln_inria_w(l, g), tame);

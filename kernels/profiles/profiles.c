@@ -14,9 +14,9 @@ const kiln_profile kiln_profiles[KILN_PROFILE_COUNT] = {
 #include "kernels/profiles/profiles.def"
 };
 
-/* kiln_inria_lens, kiln_inria_reach, kiln_gsplat_lens, kiln_gsplat_reach */
+/* kiln_inria_projection, kiln_inria_reach, kiln_gsplat_projection, kiln_gsplat_reach */
 const kiln_family_steps kiln_families[KILN_FAMILY_COUNT] = {
-#define FAMILY(id) [KILN_FAMILY_##id] = {kiln_##id##_lens, kiln_##id##_reach},
+#define FAMILY(id) [KILN_FAMILY_##id] = {kiln_##id##_projection, kiln_##id##_reach},
 #include "kernels/profiles/profiles.def"
 };
 

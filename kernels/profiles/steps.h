@@ -25,7 +25,7 @@ typedef struct {
     int antialiased;
     int mild; /* the camera's own numbers let a Gaussian be tame (kiln_project_is_tame) */
     int tame; /* what is given is tame: CUDA computes it in fewer instructions, to the same bits (tame_math.h) */
-} kiln_lens;
+} kiln_projection;
 
 /* One Gaussian as the camera has it, before dilation. */
 typedef struct {
@@ -66,7 +66,7 @@ static inline KILN_HD int kiln_is_tame_ellipse(float xx, float yy, float det)
 
 /* The factor that an antialiased variant multiplies the opacity with; 1 in the classic one. det0 and det are the
  * determinants before and after dilation. */
-static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float det)
+static inline KILN_HD float kiln_aa_factor(const kiln_projection *l, float det0, float det)
 {
     if (!l->antialiased) return 1.0f;
     const float ratio = det0 / det;
@@ -78,12 +78,13 @@ static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float
 typedef struct {
     double reach[2], flat; /* reach: across and down, pixels times scene units */
     double centre[2];      /* where the optical axis meets the image, pixels */
-} kiln_reach;
+} kiln_chunk_reach;
 
 /* What a family does on the host, once for a camera or a chunk (profiles.def). */
 typedef struct {
-    void (*lens)(kiln_lens *l, const kiln_view *v);
-    bool (*reach)(const kiln_lens *l, double scale, double opacity, kiln_reach *out); /* false: none of that opacity is visible */
+    void (*lens)(kiln_projection *l, const kiln_view *v);
+    bool (*reach)(const kiln_projection *l, double scale, double opacity,
+                  kiln_chunk_reach *out); /* false: none of that opacity is visible */
 } kiln_family_steps;
 extern const kiln_family_steps kiln_families[KILN_FAMILY_COUNT];
 

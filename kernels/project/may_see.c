@@ -31,7 +31,7 @@ static double most(const double weight[3], double constant, const kiln_project_b
 }
 
 /* a * (row i of the camera) + c * (its row z), at its largest over the box. */
-static double most_of_rows(const kiln_lens *l, int i, double a, double c, const kiln_project_bound *b)
+static double most_of_rows(const kiln_projection *l, int i, double a, double c, const kiln_project_bound *b)
 {
     double weight[3];
     for (int k = 0; k < 3; k++) weight[k] = a * l->r[3 * i + k] + c * l->r[6 + k];
@@ -44,7 +44,7 @@ static double most_of_rows(const kiln_lens *l, int i, double a, double c, const 
 }
 
 /* How far the profile's Gaussians of at most this scale and opacity reach; false where none of them is visible. */
-static bool reach_of(const kiln_lens *l, kiln_profile_id profile, double scale, double opacity, kiln_reach *r)
+static bool reach_of(const kiln_projection *l, kiln_profile_id profile, double scale, double opacity, kiln_chunk_reach *r)
 {
     const bool visible = kiln_families[kiln_profiles[profile].family].reach(l, scale, opacity, r);
     for (int i = 0; i < 2; i++) r->reach[i] *= 1.0 + 1e-3;
@@ -53,7 +53,7 @@ static bool reach_of(const kiln_lens *l, kiln_profile_id profile, double scale, 
 }
 
 /* All of the box beyond one of the two borders of axis i? */
-static bool off_axis(const kiln_lens *l, int i, double focal, double centre, double tiles, const kiln_reach *r,
+static bool off_axis(const kiln_projection *l, int i, double focal, double centre, double tiles, const kiln_chunk_reach *r,
                      const kiln_project_bound *b)
 {
     const double below = most_of_rows(l, i, focal, centre + r->flat, b) + r->reach[i];
@@ -64,12 +64,12 @@ static bool off_axis(const kiln_lens *l, int i, double focal, double centre, dou
 bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool antialiased, const kiln_project_bound *b)
 {
     static const kiln_view_cut whole = {0};
-    kiln_lens l;
-    kiln_project_lens(&l, view, &whole, profile, antialiased);
+    kiln_projection l;
+    kiln_project_projection(&l, view, &whole, profile, antialiased);
     if (most_of_rows(&l, 2, 1.0, 0.0, b) < l.z_min) return false;
     if (-most_of_rows(&l, 2, -1.0, 0.0, b) > l.z_max) return false;
 
-    kiln_reach r;
+    kiln_chunk_reach r;
     const double opacity =
         (1.0 + slack) / (1.0 + kiln_exp_f64(-(double)b->max_opacity_logit)); /* the antialias factor is at most 1 */
     if (!reach_of(&l, profile, kiln_exp_f64((double)b->max_log_scale), opacity, &r)) return false;

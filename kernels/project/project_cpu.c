@@ -38,9 +38,9 @@ typedef struct {
     float rgb[3][BLOCK];
 } block;
 
-static void cull_depth(const kiln_project_args *a, const kiln_lens *lens, uint64_t first, uint32_t n, block *k)
+static void cull_depth(const kiln_project_args *a, const kiln_projection *lens, uint64_t first, uint32_t n, block *k)
 {
-    const kiln_lens l = *lens; /* a copy, which no store below can change: the loop vectorises */
+    const kiln_projection l = *lens; /* a copy, which no store below can change: the loop vectorises */
     const float *x = a->means + first, *y = x + a->n, *z = y + a->n;
     float depth[BLOCK];
     for (uint32_t i = 0; i < n; i++) depth[i] = kiln_project_depth(&l, x[i], y[i], z[i]);
@@ -116,14 +116,14 @@ static inline void fetch(wish *w, uint32_t n)
     *w = now;
 }
 
-typedef int outline_fn(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o);
+typedef int outline_fn(const kiln_projection *l, const kiln_splat3d *g, kiln_outline *o);
 
 /* Always inlined with constants `outline` and `plain`, so that each profile gets loops of its own. plain: not antialiased, and
  * nobody wants the renderer's boxes. */
-static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_lens *lens, bool plain, wish *w,
-                                                               block *restrict k)
+static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_projection *lens, bool plain,
+                                                               wish *w, block *restrict k)
 {
-    kiln_lens l = *lens;
+    kiln_projection l = *lens;
     const uint32_t n = whole_vectors(k->n), lines = (w->left * LANES + n - 1) / n;
     if (plain) l.antialiased = 0;
     for (uint32_t first = 0; first < n; first += LANES) {
@@ -158,18 +158,18 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
 
 /* outline_inria, outline_inria_plain call kiln_inria_outline; outline_gsplat, outline_gsplat_plain kiln_gsplat_outline: two for
  * each family of profiles. */
-#define FAMILY(id)                                                                                   \
-    static __attribute__((flatten)) void outline_##id(const kiln_lens *l, wish *w, block *k)         \
-    {                                                                                                \
-        outline_with(kiln_##id##_outline, l, false, w, k);                                           \
-    }                                                                                                \
-    static __attribute__((flatten)) void outline_##id##_plain(const kiln_lens *l, wish *w, block *k) \
-    {                                                                                                \
-        outline_with(kiln_##id##_outline, l, true, w, k);                                            \
+#define FAMILY(id)                                                                                         \
+    static __attribute__((flatten)) void outline_##id(const kiln_projection *l, wish *w, block *k)         \
+    {                                                                                                      \
+        outline_with(kiln_##id##_outline, l, false, w, k);                                                 \
+    }                                                                                                      \
+    static __attribute__((flatten)) void outline_##id##_plain(const kiln_projection *l, wish *w, block *k) \
+    {                                                                                                      \
+        outline_with(kiln_##id##_outline, l, true, w, k);                                                  \
     }
 #include "kernels/profiles/profiles.def"
 
-static void (*const outlines[KILN_FAMILY_COUNT][2])(const kiln_lens *l, wish *w, block *k) = {
+static void (*const outlines[KILN_FAMILY_COUNT][2])(const kiln_projection *l, wish *w, block *k) = {
 #define FAMILY(id) [KILN_FAMILY_##id] = {outline_##id, outline_##id##_plain},
 #include "kernels/profiles/profiles.def"
 };
@@ -211,7 +211,7 @@ static void keep_visible(block *k, kiln_splat2d *restrict out)
 }
 
 /* Basis functions at the direction from the camera's centre to the mean. */
-static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k)
+static void directions(const kiln_projection *lens, uint32_t degree, block *restrict k)
 {
     const float cx = lens->centre[0], cy = lens->centre[1], cz = lens->centre[2];
     const uint32_t n = k->n;
@@ -310,7 +310,7 @@ static void choose_coloured(const kiln_project_args *a, block *k)
 }
 
 /* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
-static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kiln_splat2d *out)
+static void colour(const kiln_project_args *a, const kiln_projection *l, block *k, kiln_splat2d *out)
 {
     const uint32_t degree = a->shN || a->sh_halves ? a->sh_degree : 0;
     const uint32_t coefficients = (degree + 1) * (degree + 1), visible = k->n;
@@ -329,7 +329,7 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
 
 /* Writes the block's visible splats to out. Returns how many. *dense: in: a guess whether all will be coloured; out: whether they
  * were. */
-static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n, kiln_splat2d *out,
+static uint32_t project_block(const kiln_project_args *a, const kiln_projection *l, uint64_t first, uint32_t n, kiln_splat2d *out,
                               bool *dense, uint64_t *box_pairs)
 {
     block k;
@@ -360,7 +360,7 @@ static pieces cut(const kiln_exec *x, const kiln_project_args *a)
     return (pieces){.n = kiln_div_up(blocks, each), .rows = each * BLOCK, .most = most};
 }
 
-static uint64_t project_piece(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint64_t n, uint64_t *box_pairs)
+static uint64_t project_piece(const kiln_project_args *a, const kiln_projection *l, uint64_t first, uint64_t n, uint64_t *box_pairs)
 {
     kiln_splat2d *const out = a->splats + first;
     uint64_t kept = 0;
@@ -405,8 +405,8 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
     if (*work_bytes < carve.used)
         return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
 
-    kiln_lens lens;
-    kiln_project_lens(&lens, a->view, &a->cut, a->profile, a->antialiased);
+    kiln_projection lens;
+    kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);
     uint64_t box_pairs = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(x->threads) reduction(+ : box_pairs)
     for (uint64_t i = 0; i < p.n; i++) {

@@ -45,7 +45,8 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
 }
 
 /* Of the profile's family: kiln_inria_outline, kiln_gsplat_outline. */
-template <kiln_family F> __device__ bool outline_of(const kiln_lens &l, const kiln_raw &g, kiln_splat3d *splat, kiln_outline *o)
+template <kiln_family F>
+__device__ bool outline_of(const kiln_projection &l, const kiln_raw &g, kiln_splat3d *splat, kiln_outline *o)
 {
     kiln_project_splat3d(&l, &g, splat);
     switch (F) {
@@ -59,7 +60,7 @@ template <kiln_family F> __device__ bool outline_of(const kiln_lens &l, const ki
 }
 
 template <kiln_family F>
-__device__ bool is_tame(const kiln_lens &l, const kiln_raw &g, const kiln_splat3d &splat, const kiln_outline &o)
+__device__ bool is_tame(const kiln_projection &l, const kiln_raw &g, const kiln_splat3d &splat, const kiln_outline &o)
 {
     switch (F) { /* kiln_inria_is_tame, kiln_gsplat_is_tame */
 #define FAMILY(id)         \
@@ -73,14 +74,14 @@ __device__ bool is_tame(const kiln_lens &l, const kiln_raw &g, const kiln_splat3
 
 /* Is the row visible, and how. First as if it were tame, which nearly all are; the others once more. */
 template <kiln_family F>
-__device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
+__device__ bool outline(const kiln_project_args &a, const kiln_projection &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
 {
     kiln_raw g;
     if (row >= a.n) return false;
     load_mean(a, row, &g);
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
-    kiln_lens how = l;
+    kiln_projection how = l;
     if (l.mild) {
         how.tame = 1;
         const bool is_visible = outline_of<F>(how, g, splat, o);
@@ -187,7 +188,7 @@ __device__ float inverse_root(float x)
 }
 
 template <harmonics FROM>
-__device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
+__device__ void colour(const kiln_project_args &a, const kiln_projection &l, uint64_t row, const float mean[3], float rgb[3])
 {
     const uint32_t degree = (FROM == harmonics::HALVES ? a.sh_halves != nullptr : a.shN != nullptr) ? a.sh_degree : 0;
     float sum[3];
@@ -205,7 +206,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
 
 /* ---- out ------------------------------------------------------------------------------------------------------------- */
 template <harmonics FROM>
-__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const kiln_splat3d &splat,
+__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_projection &l, uint64_t row, const kiln_splat3d &splat,
                                  const kiln_outline &o)
 {
     kiln_splat2d s;
@@ -309,7 +310,7 @@ __device__ void tell_end(const kiln_project_args &a, const workspace &w, uint32_
 
 /* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at run time. */
 template <kiln_family F, harmonics FROM, bool BOXES>
-__global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
+__global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_projection l, workspace w)
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -345,7 +346,7 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
     w->bytes = c.used;
 }
 
-using project_kernel = void (*)(kiln_project_args, kiln_lens, workspace);
+using project_kernel = void (*)(kiln_project_args, kiln_projection, workspace);
 
 template <kiln_family F, bool BOXES> project_kernel kernel_with(const kiln_project_args *a)
 {
@@ -360,8 +361,8 @@ template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
 
 template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
-    kiln_lens l;
-    kiln_project_lens(&l, a->view, &a->cut, a->profile, a->antialiased);
+    kiln_projection l;
+    kiln_project_projection(&l, a->view, &a->cut, a->profile, a->antialiased);
     CUDA_RUN(cudaMemsetAsync(w.places.words, 0, w.bytes, x->stream));
     const project_kernel project_rows = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);

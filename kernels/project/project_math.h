@@ -16,15 +16,15 @@ typedef struct {
 } kiln_raw;
 
 /* Do the numbers of a camera stay away from what is tiny, huge or 0, so that a Gaussian may be tame? */
-static inline int kiln_project_is_mild(const kiln_lens *l)
+static inline int kiln_project_is_mild(const kiln_projection *l)
 {
     return kiln_within(l->fx, 0x1p-4f, 0x1p24f) & kiln_within(l->fy, 0x1p-4f, 0x1p24f) & kiln_within(-l->u_min, 0x1p-20f, 0x1p20f) &
            kiln_within(l->u_max, 0x1p-20f, 0x1p20f) & kiln_within(-l->v_min, 0x1p-20f, 0x1p20f) &
            kiln_within(l->v_max, 0x1p-20f, 0x1p20f);
 }
 
-static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, const kiln_view_cut *cut, kiln_profile_id profile,
-                                     int antialiased)
+static inline void kiln_project_projection(kiln_projection *l, const kiln_view *v, const kiln_view_cut *cut,
+                                           kiln_profile_id profile, int antialiased)
 {
     const kiln_view whole = kiln_view_uncut(v, cut);
     for (int i = 0; i < 9; i++) l->r[i] = v->r[i];
@@ -55,12 +55,12 @@ static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, const kil
 }
 
 /* Camera z of a mean: the first thing asked of every Gaussian. */
-static inline KILN_HD float kiln_project_depth(const kiln_lens *l, float x, float y, float z)
+static inline KILN_HD float kiln_project_depth(const kiln_projection *l, float x, float y, float z)
 {
     return kiln_dot3(l->r[6], l->r[7], l->r[8], x, y, z) + l->t[2];
 }
 
-static inline KILN_HD int kiln_project_in_depth(const kiln_lens *l, float z) { return (z >= l->z_min) & (z <= l->z_max); }
+static inline KILN_HD int kiln_project_in_depth(const kiln_projection *l, float z) { return (z >= l->z_min) & (z <= l->z_max); }
 
 static inline KILN_HD float kiln_project_quat_square(const float q[4])
 {
@@ -106,7 +106,7 @@ static inline KILN_HD float kiln_between(float v, float lo, float hi)
 }
 
 /* (J R) S (J R)^T with S symmetric: J is the Jacobian of the perspective at the mean, its direction clamped. */
-static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float s[6], kiln_splat3d *g)
+static inline KILN_HD void kiln_project_flatten(const kiln_projection *l, const float s[6], kiln_splat3d *g)
 {
     const int tame = KILN_TAME(l);
     const float *r = l->r, z = g->cam[2], zz = z * z;
@@ -128,7 +128,7 @@ static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float 
 }
 
 /* All that a profile's outline is made from. */
-static inline KILN_HD void kiln_project_splat3d(const kiln_lens *l, const kiln_raw *g, kiln_splat3d *o)
+static inline KILN_HD void kiln_project_splat3d(const kiln_projection *l, const kiln_raw *g, kiln_splat3d *o)
 {
     float axes[9], covariance[6];
     const float x = g->mean[0], y = g->mean[1], z = g->mean[2];

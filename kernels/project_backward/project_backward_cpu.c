@@ -16,8 +16,8 @@ kiln_status KILN_CPU(project_backward)(const kiln_exec *x, const kiln_project_ba
         *work_bytes = 0;
         return KILN_OK;
     }
-    kiln_lens lens;
-    kiln_project_lens(&lens, a->view, &a->cut, a->profile, a->antialiased);
+    kiln_projection lens;
+    kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);
     memset(a->gradients, 0, kiln_gradient_planes(a->sh_degree) * a->n * sizeof *a->gradients);
 #pragma omp parallel for num_threads(x->threads) schedule(static, 256)
     for (int64_t i = 0; i < (int64_t)a->n_splats; i++)

@@ -9,7 +9,7 @@ namespace
 
 enum { BLOCK = 128 };
 
-__global__ void __launch_bounds__(BLOCK) take_splats(const kiln_project_backward_args a, const kiln_lens lens)
+__global__ void __launch_bounds__(BLOCK) take_splats(const kiln_project_backward_args a, const kiln_projection lens)
 {
     for (uint64_t i = kiln::thread_index(); i < a.n_splats; i += kiln::thread_count())
         if (a.splats[i].row < a.n) kiln_project_backward_row(&a, &lens, &a.splats[i]);
@@ -31,8 +31,8 @@ extern "C" kiln_status kiln_project_backward_cuda(const kiln_exec *x, const kiln
     if (values == 0) return KILN_OK;
     CUDA_RUN(cudaMemsetAsync(a->gradients, 0, values * sizeof *a->gradients, x->stream));
     if (a->n_splats == 0) return KILN_OK;
-    kiln_lens lens;
-    kiln_project_lens(&lens, a->view, &a->cut, a->profile, a->antialiased);
+    kiln_projection lens;
+    kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);
     LAUNCH(take_splats, kiln::blocks_for(a->n_splats, BLOCK), BLOCK, 0, *a, lens);
     return KILN_OK;
 }

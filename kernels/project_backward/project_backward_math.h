@@ -12,7 +12,7 @@ typedef struct {
     float cam[3], a[3], b[3];
 } kiln_screen_axes;
 
-static inline KILN_HD kiln_screen_axes kiln_screen_axes_of(const kiln_lens *l, const float mean[3])
+static inline KILN_HD kiln_screen_axes kiln_screen_axes_of(const kiln_projection *l, const float mean[3])
 {
     kiln_screen_axes s;
     const float *r = l->r;
@@ -48,8 +48,8 @@ static inline KILN_HD kiln_symmetric2 kiln_covariance_gradient(const float q[3],
 static inline KILN_HD float kiln_finite_or_zero(float v) { return fabsf(v) < INFINITY ? v + 0.0f : 0.0f; }
 
 /* The mean: what it moves on the picture, and from there. */
-static inline KILN_HD void kiln_mean_gradient(const kiln_lens *l, const kiln_screen_axes *s, const float q[3], float mx, float my,
-                                              float g[3])
+static inline KILN_HD void kiln_mean_gradient(const kiln_projection *l, const kiln_screen_axes *s, const float q[3], float mx,
+                                              float my, float g[3])
 {
     const float gx = -kiln_fmaf(q[1], my, q[0] * mx), gy = -kiln_fmaf(q[2], my, q[1] * mx);
     const float z = s->cam[2], cx = l->fx / z * gx, cy = l->fy / z * gy;
@@ -77,7 +77,7 @@ static inline KILN_HD void kiln_shape_gradient(const kiln_screen_axes *s, const 
 }
 
 /* The ten that do not depend on the degree, in the order of kiln_gradient_plane. drawn: raster_backward's nine. */
-static inline KILN_HD void kiln_geometry_gradient(const kiln_lens *l, const kiln_raw *raw, const float conic[3],
+static inline KILN_HD void kiln_geometry_gradient(const kiln_projection *l, const kiln_raw *raw, const float conic[3],
                                                   const float drawn[KILN_BACKWARD_PLANES], float g[KILN_GRADIENT_SH])
 {
     const kiln_screen_axes s = kiln_screen_axes_of(l, raw->mean);
@@ -92,7 +92,7 @@ static inline KILN_HD void kiln_geometry_gradient(const kiln_lens *l, const kiln
 }
 
 /* The basis functions of all degrees at the direction from the camera's centre to the mean, as project has them. */
-static inline KILN_HD void kiln_basis_at(const kiln_lens *l, const float mean[3], uint32_t degree,
+static inline KILN_HD void kiln_basis_at(const kiln_projection *l, const float mean[3], uint32_t degree,
                                          float b[KILN_SH_COEFFICIENTS_MAX])
 {
     float x = mean[0] - l->centre[0], y = mean[1] - l->centre[1], z = mean[2] - l->centre[2];
@@ -108,7 +108,8 @@ static inline KILN_HD void kiln_basis_at(const kiln_lens *l, const float mean[3]
 }
 
 /* All of one row. */
-static inline KILN_HD void kiln_project_backward_row(const kiln_project_backward_args *a, const kiln_lens *l, const kiln_splat2d *s)
+static inline KILN_HD void kiln_project_backward_row(const kiln_project_backward_args *a, const kiln_projection *l,
+                                                     const kiln_splat2d *s)
 {
     const uint64_t row = s->row, n = a->n;
     const uint32_t coefficients = (a->sh_degree + 1) * (a->sh_degree + 1);

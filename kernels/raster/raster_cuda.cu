@@ -116,7 +116,7 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
     while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
         const found f = find<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_reach, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
+            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);
         __syncwarp();

@@ -163,7 +163,7 @@ template <bool DEPTH, bool SLAB> __device__ void draw_quarter(const job &j, uint
     uint32_t rank = lane < q.length ? q.list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
-        const found f = find<load_any_record>(j, todo, rank, q, [&](const record &r, kiln_reach reach, uint32_t place) {
+        const found f = find<load_any_record>(j, todo, rank, q, [&](const record &r, kiln_raster_reach reach, uint32_t place) {
             write_entry(r, r.x - q.corner_x, r.y - q.corner_y, reach == KILN_REACH_SOME, &entries[place]);
         });
         __syncwarp();

@@ -120,7 +120,7 @@ template <record (*LOAD)(const job &, uint32_t), class WRITE>
 __device__ found find(const job &j, const rest &todo, uint32_t rank, const quarter &q, WRITE write)
 {
     const uint32_t lane = threadIdx.x % LANES;
-    kiln_reach reach = KILN_REACH_NONE;
+    kiln_raster_reach reach = KILN_REACH_NONE;
     record r;
     if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
         r = LOAD(j, rank);

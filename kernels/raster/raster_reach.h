@@ -30,7 +30,7 @@ typedef enum {
     KILN_REACH_NONE,   /* no pixel of the quarter reaches the threshold */
     KILN_REACH_SOME,   /* one may, and no power of it anywhere is above 0 */
     KILN_REACH_UNKNOWN /* nothing is proven: needles, what is not positive definite, what is not finite */
-} kiln_reach;
+} kiln_raster_reach;
 
 /* Right to some units in the last place; not for denormals. */
 static inline KILN_HD float kiln_rough_inverse(float v)
@@ -58,8 +58,8 @@ static inline KILN_HD float kiln_least_form(float a, float b, float c, float lef
 
 /* Of a Gaussian at (x, y), on the quarter whose first pixel has its centre at (corner_x, corner_y). What is not a number
  * makes comparisons false: then something may be reached, or nothing is known. */
-static inline KILN_HD kiln_reach kiln_quarter_reach(float x, float y, const float conic[3], float power_min, float corner_x,
-                                                    float corner_y)
+static inline KILN_HD kiln_raster_reach kiln_quarter_reach(float x, float y, const float conic[3], float power_min, float corner_x,
+                                                           float corner_y)
 {
     const float a = conic[0], b = conic[1], c = conic[2], ac = a * c, det = fmaf(a, c, -(b * b));
     if (!((a >= 1e-15f) & (c >= 1e-15f) & (a + c <= 1e15f) & (det >= 0x1p-11f * ac))) return KILN_REACH_UNKNOWN;

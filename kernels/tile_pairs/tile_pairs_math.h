@@ -38,9 +38,9 @@ typedef enum {
     KILN_REACH_INTERVAL, /* kiln_row_reach is proven */
     KILN_REACH_ENDS,     /* not concave along a row: kiln_ends_miss is proven */
     KILN_REACH_UNKNOWN,  /* infinities or near overflow: every pixel must be evaluated */
-} kiln_reach;
+} kiln_pair_reach;
 
-static inline KILN_HD kiln_reach kiln_splat_reach(const kiln_splat2d *s)
+static inline KILN_HD kiln_pair_reach kiln_splat_reach(const kiln_splat2d *s)
 {
     const float largest = 1e15f, farthest = 1e9f; /* no product of theirs overflows: 1e15 * 1e9^2 < 3e38 */
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2], t = s->power_min;
@@ -109,7 +109,7 @@ static inline KILN_HD int kiln_ends_miss(float half_a, float slope, float base, 
 
 /* What is known of a Gaussian before its tile rows are examined. */
 typedef struct {
-    kiln_reach reach;
+    kiln_pair_reach reach;
     int32_t py_first, py_last;   /* pixel rows that may be reached, ends included; the picture may end before */
     uint32_t row_first, row_end; /* their tile rows */
 } kiln_splat_extent;
@@ -137,7 +137,7 @@ static inline KILN_HD bool kiln_find_extent(const kiln_splat2d *s, uint32_t row0
 
 /* The part of one tile row that must be examined for one Gaussian. */
 typedef struct {
-    kiln_reach reach;
+    kiln_pair_reach reach;
     uint32_t py0, begin, end; /* first pixel row of the tile row; pixel rows [begin, end) of it, from py0 */
     int32_t column, n;        /* tile columns [column, column + n); n == 0: nothing can be reached, the rest says nothing */
     int32_t px1;              /* last pixel column; the first is the first of its tile */

@@ -222,15 +222,15 @@ static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *
     return kiln_group_keep_sound(&k->store, (uint32_t)u->index, &kept, err);
 }
 
-static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_scatter *s, kiln_error *err)
+static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_chunk_scatter *s, kiln_error *err)
 {
-    *s = (kiln_scatter){.store = &k->store,
-                        .readers = k->readers,
-                        .threads = kiln_worker_threads(w),
-                        .parts = &k->parts,
-                        .chunks = k->chunks,
-                        .places = &k->places,
-                        .room = &k->room};
+    *s = (kiln_chunk_scatter){.store = &k->store,
+                              .readers = k->readers,
+                              .threads = kiln_worker_threads(w),
+                              .parts = &k->parts,
+                              .chunks = k->chunks,
+                              .places = &k->places,
+                              .room = &k->room};
     if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
     KILN_TRY(open_readers(w, k, &s->n_readers, err));
     kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
@@ -239,14 +239,14 @@ static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_scatter
 
 static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    kiln_scatter s;
+    kiln_chunk_scatter s;
     KILN_TRY(open_scatter(w, k, &s, err));
     return kiln_group_scatter(&s, (uint32_t)u->index, err);
 }
 
 static kiln_status sum_rows(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    kiln_scatter s;
+    kiln_chunk_scatter s;
     kiln_row_sum *sums;
     KILN_TRY(KILN_ALLOC_UNSET(&sums, k->n_chunks + 1, "the sums of a block", err));
     kiln_status st = KILN_OK;

@@ -105,14 +105,14 @@ typedef struct {
     const kiln_planned_chunk *chunks; /* [store->n_chunks] */
     const kiln_scratch_file *places;  /* of the rows (stages/spatial/row_places.h) */
     kiln_scatter_room *room;
-} kiln_scatter;
+} kiln_chunk_scatter;
 
 /* Returns the bytes that a scatter unit keeps for reading planes; a part of its memory. */
 uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
-kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_group_scatter(const kiln_chunk_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
 /* What the rows of a block add to each chunk, sums[n_chunks]: decodes the block. s->store needs no groups. */
-kiln_status kiln_block_sums(const kiln_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_block_sums(const kiln_chunk_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err) KILN_MUST_CHECK;
 /* The same, read from its group: sums[n_chunks + 1], of which the last is not for the caller. KILN_E_IO as kiln_group_slices. */
 kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums, kiln_error *err) KILN_MUST_CHECK;
 /* The hash behind the sums of a block. */

@@ -22,7 +22,7 @@ enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, HEAD, SUMS, ARRAYS };
 _Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
 
 typedef struct {
-    const kiln_scatter *s;
+    const kiln_chunk_scatter *s;
     const kiln_block_group *g;
     uint32_t group;        /* its number */
     unsigned char *planes; /* part after part, each planar over the group's rows */
@@ -169,7 +169,7 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
         if (block->count == 0) continue;
         const kiln_status one = read_plane(k, p, block, row_of_block(k, b), (unsigned)omp_get_thread_num(), &why);
         if (one == KILN_OK) continue;
-#pragma omp critical(kiln_scatter)
+#pragma omp critical(kiln_chunk_scatter)
         {
             st = one;
             if (err) *err = why;
@@ -181,7 +181,7 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
 /* Cuts the group's rows, which are sorted by place, into slices: chunks are ranges of places, one behind the other. */
 static kiln_status cut_list(const scatter *k, kiln_error *err)
 {
-    const kiln_scatter *s = k->s;
+    const kiln_chunk_scatter *s = k->s;
     uint64_t found = 0, place = 0;
     k->slices[0] = 0;
     for (uint64_t i = 0; i < s->store->n_chunks; i++) {
@@ -199,7 +199,7 @@ static kiln_status cut_list(const scatter *k, kiln_error *err)
 
 static kiln_status find_rows(scatter *k, kiln_error *err)
 {
-    const kiln_scatter *s = k->s;
+    const kiln_chunk_scatter *s = k->s;
     const uint64_t n = k->g->n_rows;
     void *work;
     KILN_TRY(kiln_sort_check("a group of blocks", n, err));
@@ -297,7 +297,7 @@ static kiln_status write_sums(scatter *k, kiln_error *err)
 
 static kiln_status write_group(scatter *k, kiln_error *err)
 {
-    const kiln_scatter *s = k->s;
+    const kiln_chunk_scatter *s = k->s;
     const uint64_t n_chunks = s->store->n_chunks;
     KILN_TRY(kiln_group_create(s->store, k->group, &k->file, &k->file_at, err));
     for (uint64_t begin = 0, end; begin < n_chunks; begin = end) {
@@ -309,7 +309,7 @@ static kiln_status write_group(scatter *k, kiln_error *err)
     return kiln_group_finish(s->store, &k->file, err);
 }
 
-kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err)
+kiln_status kiln_group_scatter(const kiln_chunk_scatter *s, uint32_t group, kiln_error *err)
 {
     scatter k = {.s = s, .group = group};
     if (group >= s->store->groups->n) return kiln_fail(err, KILN_E_BUG, "there is no group %u of blocks", group);
@@ -321,7 +321,7 @@ kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error
     return st;
 }
 
-kiln_status kiln_block_sums(const kiln_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
+kiln_status kiln_block_sums(const kiln_chunk_scatter *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
 {
     const kiln_layer *l = s->parts->items[0].layer;
     kiln_block_group g = {.first_block = block, .end_block = block + 1};

@@ -30,9 +30,9 @@ kiln_status kiln_compare_pictures(const char *path_a, const char *path_b, const 
 /* A picture of two folders by its name in them, "train/r_0.png"; NULL on the side where there is none. */
 typedef struct {
     char *a, *b;
-} kiln_picture_pair;
+} kiln_compare_pair;
 typedef struct {
-    kiln_picture_pair *pair; /* owned; in the order of the names */
+    kiln_compare_pair *pair; /* owned; in the order of the names */
     size_t n;
 } kiln_picture_pairs;
 

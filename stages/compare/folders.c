@@ -103,7 +103,7 @@ static size_t same_stem(const name_list *list, size_t from)
 /* The names move from the lists into the pairs. */
 static void put(kiln_picture_pairs *out, char **a, char **b)
 {
-    out->pair[out->n++] = (kiln_picture_pair){a ? *a : NULL, b ? *b : NULL};
+    out->pair[out->n++] = (kiln_compare_pair){a ? *a : NULL, b ? *b : NULL};
     if (a) *a = NULL;
     if (b) *b = NULL;
 }

@@ -22,13 +22,13 @@ typedef enum {
     KILN_NOTE,    /* worth knowing */
     KILN_WARNING, /* works, but not as well as it could, or not for long */
     KILN_ILL,     /* something does not work; status says what kind of thing */
-} kiln_finding;
+} kiln_doctor_finding;
 
 void kiln_doctor_line(const kiln_doctor *d, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* value: taken over; NULL counts as no memory. */
 void kiln_doctor_set(kiln_doctor *d, const char *key, json_t *value);
 /* One sentence: what is wrong, and how to repair it. The first ILL one is the error that the program ends with. */
-void kiln_doctor_find(kiln_doctor *d, kiln_finding kind, kiln_status status, const char *fmt, ...) KILN_PRINTF(4, 5);
+void kiln_doctor_find(kiln_doctor *d, kiln_doctor_finding kind, kiln_status status, const char *fmt, ...) KILN_PRINTF(4, 5);
 
 /* ---- the parts ---------------------------------------------------------------------------------------------------------- */
 void kiln_doctor_libraries(kiln_doctor *d); /* versions, compiled and found */

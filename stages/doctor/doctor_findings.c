@@ -22,7 +22,7 @@ void kiln_doctor_set(kiln_doctor *d, const char *key, json_t *value)
     if (!value || json_object_set_new(d->report, key, value) != 0) d->no_memory = true;
 }
 
-void kiln_doctor_find(kiln_doctor *d, kiln_finding kind, kiln_status status, const char *fmt, ...)
+void kiln_doctor_find(kiln_doctor *d, kiln_doctor_finding kind, kiln_status status, const char *fmt, ...)
 {
     static const char *const words[] = {[KILN_NOTE] = "note", [KILN_WARNING] = "warning", [KILN_ILL] = "ill"};
     char sentence[sizeof d->worst.msg];

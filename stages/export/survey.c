@@ -7,18 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-static kiln_range nothing(void) { return (kiln_range){INFINITY, -INFINITY}; }
+static kiln_value_range nothing(void) { return (kiln_value_range){INFINITY, -INFINITY}; }
 
-static void add_range(kiln_range *r, kiln_range other)
+static void add_range(kiln_value_range *r, kiln_value_range other)
 {
     if (other.lo < r->lo) r->lo = other.lo;
     if (other.hi > r->hi) r->hi = other.hi;
 }
 
 /* Planes hold finite numbers only; one that does not is damaged and widens no range. */
-static kiln_range measure(const float *values, uint64_t n)
+static kiln_value_range measure(const float *values, uint64_t n)
 {
-    kiln_range r = nothing();
+    kiln_value_range r = nothing();
     for (uint64_t i = 0; values && i < n; i++) {
         if (values[i] < r.lo) r.lo = values[i];
         if (values[i] > r.hi) r.hi = values[i];
@@ -51,7 +51,7 @@ void kiln_survey_of_bounds(const kiln_export *e, kiln_export_survey *s)
     kiln_survey_begin(s);
     for (uint32_t i = 0; i < e->n_chunks; i++)
         for (int c = 0; c < 3; c++)
-            add_range(&s->means[c], (kiln_range){e->chunks[i].chunk->box_min[c], e->chunks[i].chunk->box_max[c]});
+            add_range(&s->means[c], (kiln_value_range){e->chunks[i].chunk->box_min[c], e->chunks[i].chunk->box_max[c]});
 }
 
 kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t index, kiln_error *err)

@@ -17,7 +17,7 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
-bool kiln_token_next(kiln_words *w, const char **word, size_t *size)
+bool kiln_token_next(kiln_token_line *w, const char **word, size_t *size)
 {
     while (w->at < w->end && is_blank(*w->at)) w->at++;
     const char *start = w->at;

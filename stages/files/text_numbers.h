@@ -14,9 +14,9 @@ enum { KILN_TOKEN_MAX = 255 };
 
 typedef struct {
     const char *at, *end;
-} kiln_words;
+} kiln_token_line;
 /* The next word of a line (blanks and tabs separate); false when there is none. */
-bool kiln_token_next(kiln_words *w, const char **word, size_t *size);
+bool kiln_token_next(kiln_token_line *w, const char **word, size_t *size);
 
 typedef enum { KILN_NUMBER_OK, KILN_NUMBER_NOT_ONE, KILN_NUMBER_TOO_LARGE } kiln_number;
 /* Decimal floats, nan and inf. A finite literal that overflows is too large. */

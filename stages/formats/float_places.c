@@ -16,7 +16,7 @@ static double coarsest_step(const kiln_export *e)
 {
     double step = 0;
     for (int c = 0; c < 3; c++) {
-        const kiln_range *r = &e->survey.means[c];
+        const kiln_value_range *r = &e->survey.means[c];
         const float far = (float)fmax(fabs((double)r->lo + e->origin[c]), fabs((double)r->hi + e->origin[c]));
         step = fmax(step, (double)nextafterf(far, HUGE_VALF) - (double)far);
     }

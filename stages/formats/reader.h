@@ -119,7 +119,7 @@ typedef enum {
     KILN_PASS_SPOOL_THREAD, /* each further thread of spool */
     KILN_PASS_SCAN,         /* open and the first pass of read over the whole file */
     KILN_PASS_BLOCK,        /* open and read of single blocks */
-} kiln_pass;
+} kiln_read_pass;
 
 /* What can be said of a packed file (packing.h) before it is unpacked. */
 typedef enum {
@@ -138,7 +138,7 @@ typedef struct {
     bool has_options; /* rows depend on kiln_read_options */
     /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. NULL: no
      * more than KILN_READER_RAM, whatever the file and the pass. */
-    uint64_t (*ram)(const kiln_source_info *info, kiln_pass pass);
+    uint64_t (*ram)(const kiln_source_info *info, kiln_read_pass pass);
     int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first KILN_PROBE_BYTES */
     kiln_status (*open)(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err);
     /* May be NULL. Calls add with the absolute path of each file besides the one that is opened that rows come from. They are
@@ -161,7 +161,7 @@ typedef struct {
 } kiln_reader;
 enum { KILN_READER_RAM = 256 << 10 };
 /* What `ram` and `finish` say, also where they are NULL. reader: NULL is of none, which takes nothing. */
-uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass);
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_read_pass pass);
 kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 
 #define READER(id) extern const kiln_reader kiln_reader_##id;

@@ -29,7 +29,7 @@ const kiln_reader *kiln_reader_named(const char *name)
     return NULL;
 }
 
-uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_pass pass)
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_read_pass pass)
 {
     if (!reader) return 0;
     return reader->ram ? reader->ram(info, pass) : KILN_READER_RAM;

@@ -9,7 +9,7 @@
 
 enum { BUCKET_ROWS = 65536, BUCKETS_MAX = 1024 };
 
-static const kiln_scatter *plan_of(const kiln_export *e) { return e->plan; }
+static const kiln_row_scatter *plan_of(const kiln_export *e) { return e->plan; }
 static const uint32_t *table_of(const kiln_export *e) { return (const uint32_t *)(const void *)(plan_of(e) + 1); }
 
 /* Of chunk c, the rows that lie in buckets before b. */
@@ -25,7 +25,7 @@ kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_
 {
     const kiln_export_bake *last = &e->bakes[e->n_bakes - 1];
     const uint64_t all = last->source_first + last->n_source_rows;
-    kiln_scatter s = {.file_first = file_first, .bucket_rows = BUCKET_ROWS, .row_bytes = row_bytes};
+    kiln_row_scatter s = {.file_first = file_first, .bucket_rows = BUCKET_ROWS, .row_bytes = row_bytes};
     while (all / s.bucket_rows >= BUCKETS_MAX) s.bucket_rows *= 2;
     s.n_buckets = (uint32_t)(all / s.bucket_rows + 1);
     plan->size = 0;
@@ -73,7 +73,7 @@ kiln_status kiln_scatter_put(kiln_export_worker *x, const kiln_export_rows *rows
 
 kiln_status kiln_scatter_put_end(kiln_export_worker *x, const kiln_export_rows *rows, const uint32_t *order, kiln_error *err)
 {
-    const kiln_scatter *s = plan_of(x->e);
+    const kiln_row_scatter *s = plan_of(x->e);
     const uint64_t first = x->e->bakes[rows->chunk->bake].source_first;
     kiln_status st = KILN_OK;
     uint32_t *sorted = NULL, *at = NULL;
@@ -94,7 +94,7 @@ done:
 
 kiln_status kiln_scatter_gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    const kiln_scatter *s = plan_of(p->e);
+    const kiln_row_scatter *s = plan_of(p->e);
     (void)unit;
     if (bytes != (s->n_buckets + 1ull) * sizeof(uint32_t))
         return kiln_fail(err, KILN_E_BUG, "%zu bytes of counts for %u buckets", bytes, s->n_buckets);
@@ -127,7 +127,7 @@ static uint64_t largest_piece(const kiln_export *e, uint64_t b)
 uint64_t kiln_scatter_buckets(const kiln_export *e) { return plan_of(e)->n_buckets; }
 
 /* A bucket of n rows, of which a chunk has at most `piece`. */
-static uint64_t ram_of(const kiln_scatter *s, uint64_t n, uint64_t piece)
+static uint64_t ram_of(const kiln_row_scatter *s, uint64_t n, uint64_t piece)
 {
     const uint64_t words = s->bucket_rows / 64 + 1;
     return (n + piece) * s->row_bytes + n * sizeof(uint32_t) + words * (sizeof(uint64_t) + sizeof(uint32_t));
@@ -140,7 +140,7 @@ uint64_t kiln_scatter_bucket_ram(const kiln_export *e, uint64_t unit)
 
 uint64_t kiln_scatter_foresee(const kiln_export *e)
 {
-    const kiln_scatter *s = plan_of(e);
+    const kiln_row_scatter *s = plan_of(e);
     uint64_t piece = 0;
     for (uint32_t c = 0; c < e->n_chunks; c++) piece = kiln_max_u64(piece, kiln_min_u64(e->chunks[c].n, s->bucket_rows));
     return ram_of(s, kiln_min_u64(e->n_rows, s->bucket_rows), piece);
@@ -214,7 +214,7 @@ static kiln_status put_together(kiln_export_worker *x, uint64_t unit, bucket *k,
 
 kiln_status kiln_scatter_bucket(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_scatter *s = plan_of(x->e);
+    const kiln_row_scatter *s = plan_of(x->e);
     const uint64_t rank = first_rank(x->e, unit), n = first_rank(x->e, unit + 1) - rank, words = s->bucket_rows / 64 + 1;
     bucket k = {.first = unit * s->bucket_rows, .n = n};
     kiln_status st = KILN_OK;

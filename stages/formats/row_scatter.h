@@ -17,7 +17,7 @@ typedef struct {
     uint64_t file_first;  /* offset of the first row in the file */
     uint64_t bucket_rows; /* source rows of a bucket; a power of two */
     uint32_t row_bytes, n_buckets;
-} kiln_scatter;
+} kiln_row_scatter;
 
 /* Begins a plan. */
 kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_t row_bytes, kiln_buffer *plan,

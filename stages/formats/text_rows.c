@@ -40,7 +40,7 @@ typedef struct {
 
 static bool is_row(const kiln_text_rows *t, const char *line, size_t size)
 {
-    kiln_words words = {line, line + size};
+    kiln_token_line words = {line, line + size};
     const char *word;
     size_t n;
     return kiln_token_next(&words, &word, &n) && !(t->comment && *word == t->comment);

@@ -61,11 +61,11 @@ typedef struct {
 /* Least and greatest value of what is written; lo > hi: there is none. */
 typedef struct {
     float lo, hi;
-} kiln_range;
+} kiln_value_range;
 
 /* Of all rows that are written. means: without kiln_export.origin. */
 typedef struct {
-    kiln_range means[3], log_scales, opacity_logits, sh0, shN;
+    kiln_value_range means[3], log_scales, opacity_logits, sh0, shN;
 } kiln_export_survey;
 
 /* Cameras and tile tables (export_views.h). */

@@ -13,11 +13,11 @@
 /* All that one import found out. */
 typedef struct {
     kiln_dataset data;
-    kiln_move move;   /* --translate, --rotate, --scale: of all rows and cameras */
-    kiln_part *parts; /* owned: the files of rows */
-    uint32_t n_parts; /* 0: there is none */
-    kiln_scan scan;   /* of all of them; info.kind KILN_SCENE_NONE: no rows */
-    bool random;      /* rows are random points */
+    kiln_move move;        /* --translate, --rotate, --scale: of all rows and cameras */
+    kiln_join_part *parts; /* owned: the files of rows */
+    uint32_t n_parts;      /* 0: there is none */
+    kiln_scan scan;        /* of all of them; info.kind KILN_SCENE_NONE: no rows */
+    bool random;           /* rows are random points */
     kiln_row_counts counts;
     uint64_t n_missing;    /* blocks that are quarantined: the layer is without them, counts too */
     uint64_t rows_missing; /* of the source, in them */

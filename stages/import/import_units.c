@@ -73,7 +73,7 @@ static const char *below_folder(const char *file, const char *member)
 }
 
 /* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
-static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
+static kiln_hash content_hash(const kiln_join_part *p, const kiln_sources *s)
 {
     const kiln_source_file *file = kiln_sources_find(s, p->path);
     if (p->n_members == 0) return file->hash;
@@ -110,7 +110,7 @@ kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_r
     bool members = false;
     KILN_TRY(raise_open_files(i->n_parts, err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
-        kiln_part *p = &i->parts[k];
+        kiln_join_part *p = &i->parts[k];
         const kiln_source_file *f = kiln_sources_find(s, p->path);
         const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
         KILN_TRY(
@@ -261,7 +261,7 @@ static void fill_random(const kiln_import_result *i, const double box[6], uint64
     memcpy(q->box, box, sizeof q->box);
 }
 
-static void fill_request(const kiln_part *p, const kiln_source_file *file, uint64_t block, kiln_block_request *q)
+static void fill_request(const kiln_join_part *p, const kiln_source_file *file, uint64_t block, kiln_block_request *q)
 {
     const uint64_t own = block - p->first_block, first = own * KILN_BLOCK_ROWS, left = p->scan.info.n_rows - first;
     memset(q, 0, sizeof *q);
@@ -283,7 +283,7 @@ static void fill_request(const kiln_part *p, const kiln_source_file *file, uint6
 }
 
 /* What a file alone and not moved does not have is in no key: such a block is the same in a joined scene. */
-static void key_join(kiln_hasher *h, const kiln_part *p, const kiln_block_request *q)
+static void key_join(kiln_hasher *h, const kiln_join_part *p, const kiln_block_request *q)
 {
     if (q->row != q->first) kiln_key_u64(h, "row", q->row);
     if (q->sh_degree != p->file_degree) kiln_key_u64(h, "sh_degree", q->sh_degree);
@@ -300,7 +300,7 @@ static void key_join(kiln_hasher *h, const kiln_part *p, const kiln_block_reques
 }
 
 /* part NULL: random points */
-static kiln_hash block_key(kiln_run *r, const kiln_part *p, const kiln_block_request *q, kiln_hash content)
+static kiln_hash block_key(kiln_run *r, const kiln_join_part *p, const kiln_block_request *q, kiln_hash content)
 {
     KILN_KEY_LISTS(kiln_block_request, 5904);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
@@ -344,10 +344,10 @@ static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sour
 {
     double box[6] = {0};
     kiln_hash content = {{0}};
-    const kiln_part *p = NULL;
+    const kiln_join_part *p = NULL;
     if (i->random) kiln_random_box(i->data.set.cameras, i->data.set.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
-        const kiln_part *now = i->random ? NULL : kiln_part_of_block(i->parts, i->n_parts, b);
+        const kiln_join_part *now = i->random ? NULL : kiln_part_of_block(i->parts, i->n_parts, b);
         if (now && now != p) content = content_hash(now, s);
         p = now;
         if (p)

@@ -13,11 +13,11 @@ static const kiln_move nothing = {.scale = 1};
 
 static bool moves(const kiln_move *m) { return memcmp(m, &nothing, sizeof nothing) != 0; }
 
-static void fill_part(kiln_part *p, const char *path, const kiln_reader *reader, const kiln_path *members, uint32_t n_members,
+static void fill_part(kiln_join_part *p, const char *path, const kiln_reader *reader, const kiln_path *members, uint32_t n_members,
                       const kiln_move *own, const kiln_move *all)
 {
     kiln_similarity first, then;
-    *p = (kiln_part){.path = path, .reader = reader, .members = members, .n_members = n_members};
+    *p = (kiln_join_part){.path = path, .reader = reader, .members = members, .n_members = n_members};
     p->own = own->scale == 0 ? nothing : *own;
     p->prepared.unpacked_fd = p->prepared.spool_fd = KILN_PREPARED_NONE;
     kiln_similarity_of_move(&p->own, &first);
@@ -25,7 +25,7 @@ static void fill_part(kiln_part *p, const char *path, const kiln_reader *reader,
     kiln_similarity_compose(&then, &first, &p->move);
 }
 
-kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_part **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_join_part **out, uint32_t *n, kiln_error *err)
 {
     *n = d->reader ? 1 + d->n_more : 0;
     *out = NULL;
@@ -39,7 +39,7 @@ kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_pa
     return KILN_OK;
 }
 
-const kiln_part *kiln_part_of_block(const kiln_part *parts, uint32_t n, uint64_t block)
+const kiln_join_part *kiln_part_of_block(const kiln_join_part *parts, uint32_t n, uint64_t block)
 {
     uint32_t lo = 0, hi = n; /* the last part that begins at it or before; of those without blocks the last */
     while (hi - lo > 1) {
@@ -56,7 +56,7 @@ const kiln_part *kiln_part_of_block(const kiln_part *parts, uint32_t n, uint64_t
 
 static const char *kind_name(kiln_scene_kind kind) { return kind == KILN_SCENE_SPLATS ? "Gaussians" : "points"; }
 
-static kiln_status check_together(const kiln_part *a, const kiln_part *b, kiln_error *err)
+static kiln_status check_together(const kiln_join_part *a, const kiln_join_part *b, kiln_error *err)
 {
     const kiln_source_info *x = &a->scan.info, *y = &b->scan.info;
     if (x->kind != y->kind)
@@ -77,14 +77,14 @@ static const kiln_extra *find_extra(const kiln_source_info *info, const char *na
 }
 
 /* Leaves out what would be stale. */
-static void drop_raw(kiln_part *p)
+static void drop_raw(kiln_join_part *p)
 {
     for (uint32_t e = 0; e < p->scan.info.n_extras; e++)
         if (p->scan.info.extras[e].raw) p->scan.keep[e] = 0;
 }
 
 /* Adds the columns of a part that are kept to those of all. */
-static kiln_status unite_extras(const kiln_part *p, kiln_source_info *all, const kiln_part *first, kiln_error *err)
+static kiln_status unite_extras(const kiln_join_part *p, kiln_source_info *all, const kiln_join_part *first, kiln_error *err)
 {
     for (uint32_t e = 0; e < p->scan.info.n_extras; e++) {
         const kiln_extra *x = &p->scan.info.extras[e], *there = find_extra(all, x->name);
@@ -103,7 +103,7 @@ static kiln_status unite_extras(const kiln_part *p, kiln_source_info *all, const
 }
 
 /* The columns of all that this part lacks become zeros. */
-static kiln_status add_zeros(kiln_part *p, const kiln_source_info *all, kiln_error *err)
+static kiln_status add_zeros(kiln_join_part *p, const kiln_source_info *all, kiln_error *err)
 {
     kiln_source_info *info = &p->scan.info;
     for (uint32_t e = 0; e < all->n_extras; e++) {
@@ -137,7 +137,7 @@ static void unite_info(const kiln_source_info *p, kiln_source_info *all)
 }
 
 /* Rows are counted in 32 bits. */
-static kiln_status count_rows(kiln_part *parts, uint32_t n, kiln_scan *out, kiln_error *err)
+static kiln_status count_rows(kiln_join_part *parts, uint32_t n, kiln_scan *out, kiln_error *err)
 {
     uint64_t rows = 0, blocks = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -155,12 +155,12 @@ static kiln_status count_rows(kiln_part *parts, uint32_t n, kiln_scan *out, kiln
     return KILN_OK;
 }
 
-static void take_offsets(kiln_part *parts, uint32_t n, const uint64_t *offsets)
+static void take_offsets(kiln_join_part *parts, uint32_t n, const uint64_t *offsets)
 {
     for (uint32_t k = 0; k < n; offsets += parts[k++].scan.n_blocks) parts[k].offsets = offsets;
 }
 
-kiln_status kiln_join(kiln_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err)
+kiln_status kiln_join(kiln_join_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err)
 {
     take_offsets(parts, n, offsets);
     for (uint32_t k = 0; k < n; k++) {
@@ -186,7 +186,7 @@ kiln_status kiln_join(kiln_part *parts, uint32_t n, const uint64_t *offsets, kil
     return count_rows(parts, n, out, err);
 }
 
-void kiln_join_say(const kiln_part *parts, uint32_t n)
+void kiln_join_say(const kiln_join_part *parts, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         char names[KILN_ZEROS_MAX * (sizeof parts->zeros->name + 2) + 1] = "";
@@ -197,7 +197,7 @@ void kiln_join_say(const kiln_part *parts, uint32_t n)
     }
 }
 
-void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *all)
+void kiln_join_say_moves(const kiln_join_part *parts, uint32_t n, const kiln_move *all)
 {
     char text[KILN_MOVE_TEXT];
     for (uint32_t k = 0; k < n; k++) {
@@ -222,7 +222,8 @@ static int put_move(json_t *list, const kiln_move *m, json_int_t file)
     return o ? json_array_append_new(list, o) : -1;
 }
 
-kiln_status kiln_join_transforms(const kiln_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room, kiln_error *err)
+kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
+                                 kiln_error *err)
 {
     json_t *list = NULL;
     int failed = 0;
@@ -247,11 +248,11 @@ kiln_status kiln_join_transforms(const kiln_part *parts, uint32_t n, const kiln_
     return KILN_OK;
 }
 
-json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details)
+json_t *kiln_join_files(const kiln_join_part *parts, uint32_t n, bool details)
 {
     json_t *list = json_array();
     for (uint32_t k = 0; k < n; k++) {
-        const kiln_part *p = &parts[k];
+        const kiln_join_part *p = &parts[k];
         const json_int_t rows = (json_int_t)p->scan.info.n_rows;
         json_t *o = details ? json_pack("{s:o, s:s, s:s*, s:I, s:I, s:i}", "path", kiln_json_string(p->path), "format",
                                         p->reader->name, "axes", p->scan.info.axes[0] ? p->scan.info.axes : NULL, "first_row",

@@ -35,26 +35,26 @@ typedef struct {
     bool file_rgb;           /* the file has colours */
     uint32_t n_zeros;        /* extras that it lacks */
     kiln_zeros zeros[KILN_ZEROS_MAX];
-} kiln_part;
+} kiln_join_part;
 
 /* The parts of a data set, not scanned yet, moved as a whole by `all`. free(*out) after kiln_prepared_release of each. *n may be
  * 0. */
-kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_part **out, uint32_t *n,
+kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_join_part **out, uint32_t *n,
                             kiln_error *err) KILN_MUST_CHECK;
 /* Completes the parts, which are scanned (scan, offsets of the first), and fills *out for all of them. KILN_E_INPUT: they do not go
  * together. n > 0. */
-kiln_status kiln_join(kiln_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_join(kiln_join_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err) KILN_MUST_CHECK;
 /* Says which columns are zeros. */
-void kiln_join_say(const kiln_part *parts, uint32_t n);
+void kiln_join_say(const kiln_join_part *parts, uint32_t n);
 /* Says what is moved: files by themselves, and all. */
-void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *all);
-const kiln_part *kiln_part_of_block(const kiln_part *parts, uint32_t n, uint64_t block);
+void kiln_join_say_moves(const kiln_join_part *parts, uint32_t n, const kiln_move *all);
+const kiln_join_part *kiln_part_of_block(const kiln_join_part *parts, uint32_t n, uint64_t block);
 
 /* The scene's transforms, a JSON array, with what was done to rows and cameras behind it: {"translate", "rotate", "scale"} of all,
  * with "file" of one file alone: its place in the scene's list of files. KILN_E_INPUT: there is no room for so many. */
-kiln_status kiln_join_transforms(const kiln_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
+kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
                                  kiln_error *err) KILN_MUST_CHECK;
 /* [{"path", "format", "first_row", "rows", "sh_degree"}, ...]; without details: rows alone. NULL when memory is gone. */
-json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details);
+json_t *kiln_join_files(const kiln_join_part *parts, uint32_t n, bool details);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct {
 } candidate;
 
 typedef struct {
-    const kiln_range *g;
+    const kiln_knn_span *g;
     uint64_t n, n_pages;
     float *buffer; /* [READ_ROWS][3] */
     float *points; /* [3][n] */
@@ -77,7 +77,7 @@ static kiln_status read_planar(const answer *a, uint64_t first, uint64_t count, 
     return KILN_OK;
 }
 
-static uint64_t page_end(const kiln_range *g, uint64_t page)
+static uint64_t page_end(const kiln_knn_span *g, uint64_t page)
 {
     const uint64_t end = (page + 1) * g->page_rows;
     return end < g->n ? end : g->n;
@@ -86,7 +86,7 @@ static uint64_t page_end(const kiln_range *g, uint64_t page)
 /* ---- the range's own points --------------------------------------------------------------------------------------------- */
 static kiln_status ask_each_other(answer *a, kiln_error *err)
 {
-    const kiln_range *g = a->g;
+    const kiln_knn_span *g = a->g;
     KILN_TRY(read_planar(a, g->begin, a->n, a->points, a->n, 0, err));
     const kiln_knn_args args = {.n = a->n, .k = g->k, .means = a->points, .best = a->best};
     KILN_TRY(kiln_runner_run(g->runner, KILN_OP_knn, &args, err));
@@ -114,7 +114,7 @@ static int by_page(const void *a, const void *b)
 /* Bounds only shrink: a page that helps no query now never will. */
 static void find_wanted(answer *a)
 {
-    const kiln_range *g = a->g;
+    const kiln_knn_span *g = a->g;
     const int64_t n_pages = (int64_t)a->n_pages;
     const int threads = (int)g->threads;
     kiln_reach_queries_build(&a->queries);
@@ -129,7 +129,7 @@ static void find_wanted(answer *a)
 /* The nearest of them, as many as a batch holds, in the order of places. */
 static void take_nearest(answer *a, batch *b)
 {
-    const kiln_range *g = a->g;
+    const kiln_knn_span *g = a->g;
     const uint64_t most = g->batch_rows / g->page_rows;
     if (a->n_wanted > most) {
         qsort(a->wanted, a->n_wanted, sizeof *a->wanted, by_distance);
@@ -156,7 +156,7 @@ static void batch_release(batch *b)
 /* Pages that follow each other are read at once. */
 static kiln_status read_pages(const answer *a, batch *b, kiln_error *err)
 {
-    const kiln_range *g = a->g;
+    const kiln_knn_span *g = a->g;
     uint64_t at = 0;
     KILN_TRY(KILN_ALLOC_UNSET(&b->means, 3 * b->n, "the pages around a range", err));
     for (uint64_t i = 0, next; i < a->n_wanted; i = next) {
@@ -241,7 +241,7 @@ static kiln_status search(answer *a, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_range_answer(const kiln_range *g, float *spacing2, kiln_range_use *use, kiln_error *err)
+kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_range_use *use, kiln_error *err)
 {
     answer a = {.g = g, .n = g->end - g->begin, .n_pages = kiln_range_pages(g->n, g->page_rows)};
     if (g->begin > g->end || g->end > g->n || g->begin % g->page_rows || (g->end % g->page_rows && g->end < g->n) ||

@@ -26,7 +26,7 @@ typedef struct {
     void *context;
     kiln_runner *runner;
     unsigned threads;
-} kiln_range;
+} kiln_knn_span;
 
 typedef struct {
     uint64_t batches, candidates, queries; /* queries: of all batches together */
@@ -38,6 +38,6 @@ uint32_t kiln_range_page_rows(uint64_t n, uint64_t range_rows);
 /* Host memory that an answer takes at most, the operations' own included, `spacing2` not. */
 uint64_t kiln_range_ram(uint64_t range_rows, uint64_t batch_rows, uint64_t n_pages, uint32_t k);
 /* spacing2 [end - begin], in the order of places. */
-kiln_status kiln_range_answer(const kiln_range *g, float *spacing2, kiln_range_use *use, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_range_use *use, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

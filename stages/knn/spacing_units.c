@@ -162,17 +162,17 @@ static kiln_status answer_range(kiln_worker *w, const kiln_layer *l, const kiln_
     KILN_TRY(kiln_worker_scratch(w, "knn", r->scratch, folder, err));
     KILN_TRY(kiln_knn_pages_open(folder, l->count, r->page_rows, r->sum, &s->pages, err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->spacing2, s->n, "the spacing of a range", err));
-    const kiln_range g = {.n = l->count,
-                          .begin = s->begin,
-                          .end = s->begin + s->n,
-                          .k = u->neighbors,
-                          .page_rows = r->page_rows,
-                          .batch_rows = r->batch_rows,
-                          .pages = s->pages.boxes,
-                          .read = read_means,
-                          .context = &s->pages,
-                          .runner = kiln_worker_runner(w),
-                          .threads = kiln_worker_threads(w)};
+    const kiln_knn_span g = {.n = l->count,
+                             .begin = s->begin,
+                             .end = s->begin + s->n,
+                             .k = u->neighbors,
+                             .page_rows = r->page_rows,
+                             .batch_rows = r->batch_rows,
+                             .pages = s->pages.boxes,
+                             .read = read_means,
+                             .context = &s->pages,
+                             .runner = kiln_worker_runner(w),
+                             .threads = kiln_worker_threads(w)};
     return kiln_range_answer(&g, s->spacing2, &s->use, err);
 }
 

@@ -18,7 +18,7 @@ typedef struct {
     const kiln_bake_camera *camera;
     uint32_t level;
     uint32_t width, height; /* of the picture whose middle the pair shows, or all of it */
-    kiln_picture_pair pair; /* left: the full scene, right: the level */
+    kiln_report_pair pair;  /* left: the full scene, right: the level */
     double psnr, mse, ssim; /* between the two; psnr INFINITY: they are equal */
     uint64_t rows, full;    /* Gaussians that the view draws of the level, and of the full scene */
 } kiln_level_picture;

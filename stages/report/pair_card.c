@@ -31,7 +31,7 @@ static bool has_tiles(const kiln_pair_card *c) { return c->tiles && c->tiles->he
 
 static void write_choices(kiln_html *h, const kiln_pair_card *c)
 {
-    const kiln_picture_pair *p = c->pair;
+    const kiln_report_pair *p = c->pair;
     const bool both = p->difference.size > 0;
     if (both) write_choice(h, c, "compare", "Compare", true);
     if (p->left.size) write_choice(h, c, "left", c->left, !p->right.size);
@@ -40,7 +40,7 @@ static void write_choices(kiln_html *h, const kiln_pair_card *c)
     if (has_tiles(c)) write_choice(h, c, "tiles", "Tiles", !p->left.size && !p->right.size);
 }
 
-static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const char *alt, const kiln_picture_pair *p)
+static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const char *alt, const kiln_report_pair *p)
 {
     if (b->size == 0) return;
     KILN_HTML(h, "<img decoding=\"async\"");
@@ -89,7 +89,7 @@ static void write_slider(kiln_html *h, const kiln_pair_card *c)
 
 void kiln_pair_card_write(kiln_html *h, const kiln_pair_card *c)
 {
-    const kiln_picture_pair *p = c->pair;
+    const kiln_report_pair *p = c->pair;
     if (!p->left.size && !p->right.size && !has_tiles(c)) return;
     write_choices(h, c);
     if (c->exact)

@@ -9,7 +9,7 @@
 typedef struct {
     const char *set; /* a constant that no other section has; with number it names the buttons */
     uint32_t number;
-    const kiln_picture_pair *pair;
+    const kiln_report_pair *pair;
     const char *left, *right;        /* constants: what the two are, such as "Photo" */
     const kiln_view_pictures *tiles; /* with a heat map, NULL: there is none */
     bool exact;                      /* not larger than it is */

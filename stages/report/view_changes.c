@@ -76,7 +76,7 @@ static kiln_status make_pair(const kiln_bake_facts *now, const kiln_bake_facts *
                              kiln_error *err)
 {
     const kiln_view_change *c = &p->views[i].of;
-    kiln_picture_pair *pair = &p->views[i].pair;
+    kiln_report_pair *pair = &p->views[i].pair;
     kiln_thumbnail a, b;
     kiln_status st;
     kiln_thumbnail_size(c->now->width, c->now->height, &pair->width, &pair->height);

@@ -19,7 +19,7 @@ enum { KILN_CHANGES_SHOWN = 4 };
 typedef struct {
     struct {
         kiln_view_change of;
-        kiln_picture_pair pair;            /* left: the other bake's, right: this one's */
+        kiln_report_pair pair;             /* left: the other bake's, right: this one's */
         const char *no_picture, *no_other; /* why, static; NULL where there is one */
     } views[KILN_CHANGES_SHOWN];           /* the largest change first, up or down */
     uint32_t n;

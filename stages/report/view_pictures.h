@@ -13,7 +13,7 @@ enum { KILN_VIEWS_SHOWN = 24 };
 typedef struct {
     const kiln_bake_camera *camera;
     const kiln_bake_image *image;
-    kiln_picture_pair pair;            /* left: the photo, right: the picture */
+    kiln_report_pair pair;             /* left: the photo, right: the picture */
     const char *no_photo, *no_picture; /* why, static; NULL where there is one */
     kiln_buffer heat;                  /* WebP, a pixel a tile; empty: none */
     uint64_t heat_most, heat_median;   /* pairs of a tile */

@@ -43,7 +43,7 @@ typedef struct {
     struct MHD_Connection *connection;
     const char *target_end; /* the first NUL of the target as it came, in the library's buffer */
     bool checked, asked;    /* its head; what there is for it has been looked for */
-    kiln_job job;
+    kiln_serve_job job;
 } exchange;
 
 /* ---- time ------------------------------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static unsigned refuse(const kiln_http_server *s, struct MHD_Connection *c, cons
 
 /* ---- a request ----------------------------------------------------------------------------------------------------------- */
 /* On the lane's thread. */
-static void on_answered(kiln_job *job)
+static void on_answered(kiln_serve_job *job)
 {
     exchange *x = job->context;
     MHD_resume_connection(x->connection);
@@ -192,7 +192,7 @@ static enum MHD_Result ask_lane(exchange *x, const kiln_route *route, const char
 {
     static const char busy[] = "there is too much to do at present; try again";
     kiln_http_server *s = x->server;
-    x->job = (kiln_job){.route = route, .sh_degree = degree_of(x->connection), .done = on_answered, .context = x};
+    x->job = (kiln_serve_job){.route = route, .sh_degree = degree_of(x->connection), .done = on_answered, .context = x};
     memcpy(x->job.path, path, strlen(path) + 1); /* fits: KILN_TARGET_MAX */
     MHD_suspend_connection(x->connection);
     if (kiln_lane_add(&s->lanes[route->lane], &x->job)) return MHD_YES;

@@ -81,7 +81,7 @@ static kiln_answer *answer_failure(kiln_lane *l, kiln_status st, const kiln_erro
 }
 
 /* Inside the transaction. */
-static kiln_status make(kiln_lane *l, const kiln_job *job, const char *key, kiln_answer **out, kiln_error *err)
+static kiln_status make(kiln_lane *l, const kiln_serve_job *job, const char *key, kiln_answer **out, kiln_error *err)
 {
     kiln_request q = {.sh_degree = job->sh_degree, .threads = l->threads};
     kiln_reply reply = {.status = 200};
@@ -97,7 +97,7 @@ static kiln_status make(kiln_lane *l, const kiln_job *job, const char *key, kiln
     return KILN_OK;
 }
 
-static kiln_answer *answer(kiln_lane *l, const kiln_job *job)
+static kiln_answer *answer(kiln_lane *l, const kiln_serve_job *job)
 {
     char key[KILN_TARGET_MAX + 16];
     kiln_error err = {0};
@@ -116,11 +116,11 @@ static kiln_answer *answer(kiln_lane *l, const kiln_job *job)
 
 /* ---- the thread ------------------------------------------------------------------------------------------------------------- */
 /* Waits for the next job. NULL: the lane stops and nothing waits any more. */
-static kiln_job *next_job(kiln_lane *l, bool *stops)
+static kiln_serve_job *next_job(kiln_lane *l, bool *stops)
 {
     (void)pthread_mutex_lock(&l->lock);
     while (!l->first && !l->stops) (void)pthread_cond_wait(&l->wake, &l->lock);
-    kiln_job *job = l->first;
+    kiln_serve_job *job = l->first;
     if (job) {
         l->first = job->next;
         if (!l->first) l->last = NULL;
@@ -135,7 +135,7 @@ static void *run(void *lane)
 {
     static const kiln_error ends = {.msg = "the server ends"};
     kiln_lane *l = lane;
-    kiln_job *job;
+    kiln_serve_job *job;
     bool stops;
     while ((job = next_job(l, &stops)) != NULL) {
         job->answer = stops ? answer_failure(l, KILN_E_BUSY, &ends) : answer(l, job);
@@ -156,7 +156,7 @@ kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o, kiln_error
     return error ? kiln_fail(err, KILN_E_NOMEM, "cannot start a thread: %s", strerror(error)) : KILN_OK;
 }
 
-bool kiln_lane_add(kiln_lane *l, kiln_job *job)
+bool kiln_lane_add(kiln_lane *l, kiln_serve_job *job)
 {
     job->next = NULL;
     (void)pthread_mutex_lock(&l->lock);

@@ -13,15 +13,16 @@
 enum { KILN_LANE_KEEPS = 16 /* answers, */ };
 #define KILN_LANE_KEEPS_BYTES ((uint64_t)32 << 20) /* of together so many bytes at most */
 
-typedef struct kiln_job {
+typedef struct kiln_serve_job {
     const kiln_route *route;
     char path[KILN_TARGET_MAX + 1]; /* behind the token */
     uint32_t sh_degree;
-    kiln_answer *answer;                /* set before `done` is called; NULL: there was no memory even for a sentence */
-    void (*done)(struct kiln_job *job); /* called once by the lane's thread if it was accepted; the job is the caller's again */
+    kiln_answer *answer; /* set before `done` is called; NULL: there was no memory even for a sentence */
+    void (*done)(
+        struct kiln_serve_job *job); /* called once by the lane's thread if it was accepted; the job is the caller's again */
     void *context;
-    struct kiln_job *next;
-} kiln_job;
+    struct kiln_serve_job *next;
+} kiln_serve_job;
 
 typedef struct {
     char key[KILN_TARGET_MAX + 16]; /* "": free */
@@ -35,7 +36,7 @@ typedef struct {
     bool runs;
     pthread_mutex_t lock; /* guards the next five */
     pthread_cond_t wake;
-    kiln_job *first, *last;
+    kiln_serve_job *first, *last;
     uint32_t waiting;
     bool stops;
     uint32_t queue_max;
@@ -58,7 +59,7 @@ typedef struct {
 /* Starts the thread. KILN_E_NOMEM: the system has none. */
 kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o, kiln_error *err) KILN_MUST_CHECK;
 /* Puts a job into the queue. False: the queue is full or the lane stops; nothing is called then. Any thread. */
-bool kiln_lane_add(kiln_lane *l, kiln_job *job);
+bool kiln_lane_add(kiln_lane *l, kiln_serve_job *job);
 /* Answers what waits with 503, ends the thread and closes the manifest; from now on kiln_lane_add refuses every job. Both accept a
  * lane that was never started ({0}). */
 void kiln_lane_stop(kiln_lane *l);

@@ -114,7 +114,7 @@ static kiln_status compare_two(const char *a, const char *b, const kiln_compare_
 /* ---- two folders ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const kiln_picture_pair *pair;
+    const kiln_compare_pair *pair;
     kiln_comparison c;
     kiln_error failed; /* KILN_OK: compared */
 } measured;
@@ -187,7 +187,7 @@ static kiln_status measure_all(const char *a, const char *b, const kiln_picture_
 }
 
 /* "cam.png", or "cam.png cam.jpg". */
-static void print_names(const kiln_picture_pair *p)
+static void print_names(const kiln_compare_pair *p)
 {
     const bool differ = strcmp(p->a, p->b) != 0;
     kiln_print("%s%s%s", p->a, differ ? " " : "", differ ? p->b : "");
@@ -197,7 +197,7 @@ static void print_missing(const kiln_picture_pairs *pairs, const char *a, const 
 {
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < pairs->n; i++) {
-            const kiln_picture_pair *p = &pairs->pair[i];
+            const kiln_compare_pair *p = &pairs->pair[i];
             if (!(side ? p->a : p->b)) kiln_print("only in %s: %s", side ? b : a, side ? p->b : p->a);
         }
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* ---- project -------------------------------------------------------------------------------------------------------------- */
-static int find_outline(const kiln_lens *l, kiln_family family, const kiln_splat3d *g, kiln_outline *o)
+static int find_outline(const kiln_projection *l, kiln_family family, const kiln_splat3d *g, kiln_outline *o)
 {
     switch (family) {
 #define FAMILY(id)         \
@@ -22,7 +22,7 @@ static int find_outline(const kiln_lens *l, kiln_family family, const kiln_splat
     }
 }
 
-static void find_colour(const kiln_project_args *a, const kiln_lens *l, uint64_t row, const float mean[3], float rgb[3])
+static void find_colour(const kiln_project_args *a, const kiln_projection *l, uint64_t row, const float mean[3], float rgb[3])
 {
     const uint32_t degree = a->shN ? a->sh_degree : 0, coefficients = (degree + 1) * (degree + 1);
     const float x = mean[0] - l->centre[0], y = mean[1] - l->centre[1], z = mean[2] - l->centre[2];
@@ -40,7 +40,7 @@ static void find_colour(const kiln_project_args *a, const kiln_lens *l, uint64_t
 }
 
 /* False when the row is not visible. */
-static bool project_row(const kiln_project_args *a, const kiln_lens *l, uint64_t row, kiln_splat2d *out)
+static bool project_row(const kiln_project_args *a, const kiln_projection *l, uint64_t row, kiln_splat2d *out)
 {
     kiln_raw raw;
     kiln_splat3d g;
@@ -70,9 +70,9 @@ static bool project_row(const kiln_project_args *a, const kiln_lens *l, uint64_t
 
 void cpu_plain_project(const kiln_project_args *a, unsigned threads, uint8_t *seen)
 {
-    kiln_lens l;
+    kiln_projection l;
     uint64_t kept = 0;
-    kiln_project_lens(&l, a->view, &a->cut, a->profile, a->antialiased);
+    kiln_project_projection(&l, a->view, &a->cut, a->profile, a->antialiased);
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < (int64_t)a->n; i++) seen[i] = project_row(a, &l, (uint64_t)i, &a->splats[i]);
     for (uint64_t i = 0; i < a->n; i++)

@@ -54,7 +54,7 @@ static void make_world(world *w)
     for (int a = 0; a < 3; a++) w->background[a] = (float)noise(&seed);
 }
 
-/* The CPU's, by name: ops.h has another kiln_lens than the projection's headers. */
+/* The CPU's, by name: ops.h has another kiln_projection than the projection's headers. */
 kiln_project_fn kiln_project_cpu;
 kiln_raster_fn kiln_raster_cpu;
 kiln_raster_backward_fn kiln_raster_backward_cpu;
@@ -249,8 +249,8 @@ static void splats_follow_differences(void **state)
 /* The splats of a cloud in double, with what project_backward leaves out held as it is in `fixed`: Jacobian and direction. */
 static void project64(const world *w, const drawn *d, const double *p, splat64 *s)
 {
-    kiln_lens lens;
-    kiln_project_lens(&lens, &w->view, &(kiln_view_cut){0}, KILN_PROFILE_INRIA, 0);
+    kiln_projection lens;
+    kiln_project_projection(&lens, &w->view, &(kiln_view_cut){0}, KILN_PROFILE_INRIA, 0);
     for (uint64_t i = 0; i < d->n; i++) {
         const uint32_t row = d->splats[i].row;
         const double *g = p + row * (PLANES + 1); /* mean 3, log scale 3, quaternion 4, logit, colours 12 */

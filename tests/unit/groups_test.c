@@ -167,16 +167,16 @@ static kiln_group_store store_of(const bench *b, const kiln_block_groups *g)
     return (kiln_group_store){.groups = g, .n_chunks = b->n_chunks, .row_bytes = b->parts.row_bytes, .folder = b->folder};
 }
 
-static kiln_scatter scatter_of(bench *b, const kiln_group_store *store, unsigned threads)
+static kiln_chunk_scatter scatter_of(bench *b, const kiln_group_store *store, unsigned threads)
 {
-    return (kiln_scatter){.store = store,
-                          .readers = b->readers,
-                          .n_readers = threads,
-                          .threads = threads,
-                          .parts = &b->parts,
-                          .chunks = b->chunks,
-                          .places = &b->places,
-                          .room = &b->room};
+    return (kiln_chunk_scatter){.store = store,
+                                .readers = b->readers,
+                                .n_readers = threads,
+                                .threads = threads,
+                                .parts = &b->parts,
+                                .chunks = b->chunks,
+                                .places = &b->places,
+                                .room = &b->room};
 }
 
 static void check_chunk(const bench *b, const kiln_group_store *store, uint64_t index)
@@ -208,7 +208,7 @@ static void slices_are_the_rows_of_the_chunks(void **state)
         assert_int_equal(g.n, groups[k]);
         kiln_groups_drop_others(b.folder, &g);
         const kiln_group_store store = store_of(&b, &g);
-        const kiln_scatter s = scatter_of(&b, &store, 2);
+        const kiln_chunk_scatter s = scatter_of(&b, &store, 2);
         for (uint32_t i = g.n; i-- > 0;) { /* in any order */
             const bool was = kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes);
             assert_int_equal(was, k == 1 && i == g.n - 1); /* the last block alone was a group before, too */
@@ -245,7 +245,7 @@ static void groups_in_memory_are_those_on_the_disk(void **state)
         kiln_group_store store = store_of(&b, &g);
         store.memory = memory;
         store.n_memory = 1 + (uint32_t)k % 2;
-        const kiln_scatter s = scatter_of(&b, &store, 1 + (unsigned)k % 2);
+        const kiln_chunk_scatter s = scatter_of(&b, &store, 1 + (unsigned)k % 2);
         for (uint32_t i = g.n; i-- > 0;) OK(kiln_group_scatter(&s, i, &err));
         for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &store, i);
         assert_int_equal(kiln_group_scatter(&s, g.n, &err), KILN_E_BUG);
@@ -263,7 +263,7 @@ static void sum_blocks(bench *b, const kiln_group_store *store, bool groups, kil
 {
     kiln_error err = {0};
     kiln_row_sum sums[ROWS + 1];
-    const kiln_scatter s = scatter_of(b, store, 1);
+    const kiln_chunk_scatter s = scatter_of(b, store, 1);
     memset(out, 0, b->n_chunks * sizeof *out);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         if (groups)
@@ -321,7 +321,7 @@ static void sums_do_not_depend_on_groups(void **state)
         OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], "this", &g, &err));
         kiln_groups_drop_others(b.folder, &g);
         const kiln_group_store store = store_of(&b, &g);
-        const kiln_scatter s = scatter_of(&b, &store, 2);
+        const kiln_chunk_scatter s = scatter_of(&b, &store, 2);
         for (uint32_t i = 0; i < g.n; i++) OK(kiln_group_scatter(&s, i, &err));
         sum_blocks(&b, &store, true, got);
         assert_memory_equal(got, want, b.n_chunks * sizeof *want);
@@ -381,7 +381,7 @@ static void damaged_sums_are_refused(void **state)
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, 1, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     OK(kiln_group_scatter(&s, 2, &err));
     OK(kiln_group_sums(&store, 2, sums, &err));
     kiln_group_name(&g.items[2], name);
@@ -419,7 +419,7 @@ static void what_does_not_belong_together_is_refused(void **state)
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     const uint32_t was = place_at(&b, 5);
     b.chunks[0].cells.end--; /* a row that no chunk has */
     assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
@@ -464,7 +464,7 @@ static void a_group_is_of_its_content(void **state)
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, i, &err));
     for (uint32_t p = 0; p < b.layer->chunks[0].n_planes; p++) { /* of the first block, all but means */
         kiln_plane *plane = &b.layer->chunks[0].planes[p];
@@ -491,7 +491,7 @@ static void a_group_is_of_this_start_of_the_system(void **state)
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
     assert_true(g.are_of_boot);
     const kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     OK(kiln_group_scatter(&s, 0, &err));
     for (int k = 0; k < 2; k++) {
         OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, k ? "" : "the next", &other, &err));
@@ -522,7 +522,7 @@ static void a_damaged_group_is_refused_and_removed(void **state)
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     const uint64_t n = b.chunks[0].cells.end, bytes = kiln_group_bytes(&g.items[0], b.n_chunks, b.parts.row_bytes);
     kiln_group_name(&g.items[0], name);
     snprintf(path, sizeof path, "%s/%s", b.folder, name);
@@ -559,7 +559,7 @@ static void a_group_of_other_origin_is_refused(void **state)
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "", &g, &err));
     kiln_group_store store = store_of(&b, &g);
-    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     const uint64_t n = b.chunks[0].cells.end;
     store.only_reads = true;
     OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));

@@ -103,15 +103,15 @@ static kiln_range_use check(cloud *c, sizes s)
         const uint64_t first = p * s.page_rows, rest = c->n - first;
         pages[p] = kiln_knn_box_of(c->xyz + 3 * first, rest < s.page_rows ? rest : s.page_rows);
     }
-    kiln_range g = {.n = c->n,
-                    .k = s.k,
-                    .page_rows = s.page_rows,
-                    .batch_rows = s.batch_rows,
-                    .pages = pages,
-                    .read = read_places,
-                    .context = c,
-                    .runner = runner(),
-                    .threads = s.range_rows < 1024 ? 1 : 3};
+    kiln_knn_span g = {.n = c->n,
+                       .k = s.k,
+                       .page_rows = s.page_rows,
+                       .batch_rows = s.batch_rows,
+                       .pages = pages,
+                       .read = read_places,
+                       .context = c,
+                       .runner = runner(),
+                       .threads = s.range_rows < 1024 ? 1 : 3};
     kiln_error err = {0};
     for (; g.begin < c->n; g.begin = g.end) {
         kiln_range_use use;
@@ -287,10 +287,10 @@ static void what_is_no_range_is_refused(void **state)
     kiln_error err = {0};
     kiln_range_use use;
     float out[8];
-    const kiln_range ranges[] = {{.n = 8, .begin = 1, .end = 8, .page_rows = 2, .batch_rows = 8},
-                                 {.n = 8, .begin = 0, .end = 3, .page_rows = 2, .batch_rows = 8},
-                                 {.n = 8, .begin = 0, .end = 9, .page_rows = 2, .batch_rows = 8},
-                                 {.n = 8, .begin = 0, .end = 8, .page_rows = 2, .batch_rows = 1}};
+    const kiln_knn_span ranges[] = {{.n = 8, .begin = 1, .end = 8, .page_rows = 2, .batch_rows = 8},
+                                    {.n = 8, .begin = 0, .end = 3, .page_rows = 2, .batch_rows = 8},
+                                    {.n = 8, .begin = 0, .end = 9, .page_rows = 2, .batch_rows = 8},
+                                    {.n = 8, .begin = 0, .end = 8, .page_rows = 2, .batch_rows = 1}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         assert_int_equal(kiln_range_answer(&ranges[i], out, &use, &err), KILN_E_BUG);
 }

@@ -50,6 +50,11 @@ hits=$(printf '%s\n' {base,schema,kernels,stages,tests,examples}/**/*.{c,h,cc,cu
     awk -F/ '{ paths[$NF] = paths[$NF] " " $0; n[$NF]++ } END { for (f in n) if (n[f] > 1) print f ":" paths[f] }')
 [ -z "$hits" ] || { printf 'file names are unique, but for programs, which have the name of their command:\n%s\n' "$hits"; bad=1; }
 
+# A type has one meaning, whichever header one comes from.
+hits=$({ grep -hoE '^\} kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.{c,h,cuh}
+    grep -hoE '^typedef struct kiln_[a-z0-9_]+ kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.h | sort -u; } | sed 's/.* //' | sort | uniq -d)
+[ -z "$hits" ] || { printf 'types have one meaning; these have several:\n%s\n' "$hits"; bad=1; }
+
 # make test CC='ccache gcc': one word in quotes is no program.
 hits=$(grep -nE '[^<]"\$\{?(CC|CXX)(:-[a-z+]*)?\}?" ' tests/*/*.{t,sh} | grep -v '^tests/unit/layers.t:')
 [ -z "$hits" ] || { printf 'a compiler may have several words (read -ra cc <<<"${CC:-cc}"):\n%s\n' "$hits"; bad=1; }

@@ -56,7 +56,7 @@ static void look(const listed *g, tally *t)
     for (uint32_t q = 0; q < QUARTERS; q++) {
         const float corner_x = (float)(g->px0 + q % 2 * KILN_QUARTER) + 0.5f,
                     corner_y = (float)(g->py0 + q / 2 * KILN_QUARTER) + 0.5f;
-        const kiln_reach reach = kiln_quarter_reach(g->x, g->y, g->conic, g->power_min, corner_x, corner_y);
+        const kiln_raster_reach reach = kiln_quarter_reach(g->x, g->y, g->conic, g->power_min, corner_x, corner_y);
         const bool drawn = of.drawn >> q & 1;
         if ((drawn && reach == KILN_REACH_NONE) || (of.above_0 && reach == KILN_REACH_SOME))
             fail_msg("mean %a %a, conic %a %a %a, least power %a, tile at %u %u: quarter %u drawn %d, powers above 0 %d, reach %d",

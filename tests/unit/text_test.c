@@ -110,7 +110,7 @@ enum { ROWS = 120000 };
 /* A record is the row's number and the sum of its words. */
 static kiln_status parse(const void *context, uint64_t row, const char *line, size_t size, unsigned char *record, kiln_error *err)
 {
-    kiln_words words = {line, line + size};
+    kiln_token_line words = {line, line + size};
     const char *w;
     size_t n;
     uint64_t sum = 0, v;

@@ -43,7 +43,7 @@ static void close_text(text *t)
 }
 
 /* The next line that holds a record; *more false at the end. */
-static kiln_status next_record(text *t, kiln_words *w, bool *more)
+static kiln_status next_record(text *t, kiln_token_line *w, bool *more)
 {
     for (;;) {
         const char *line;
@@ -51,13 +51,13 @@ static kiln_status next_record(text *t, kiln_words *w, bool *more)
         KILN_TRY(kiln_lines_next(&t->lines, &line, &size, t->err));
         *more = line != NULL;
         if (!line) return KILN_OK;
-        *w = (kiln_words){line, line + size};
-        kiln_words ahead = *w;
+        *w = (kiln_token_line){line, line + size};
+        kiln_token_line ahead = *w;
         if (kiln_token_next(&ahead, &line, &size) && line[0] != '#') return KILN_OK;
     }
 }
 
-static kiln_status take_u64(text *t, kiln_words *w, uint64_t limit, const char *what, uint64_t *out)
+static kiln_status take_u64(text *t, kiln_token_line *w, uint64_t limit, const char *what, uint64_t *out)
 {
     const char *word;
     size_t size;
@@ -69,7 +69,7 @@ static kiln_status take_u64(text *t, kiln_words *w, uint64_t limit, const char *
     return KILN_OK;
 }
 
-static kiln_status take_id(text *t, kiln_words *w, const char *what, uint32_t *out)
+static kiln_status take_id(text *t, kiln_token_line *w, const char *what, uint32_t *out)
 {
     uint64_t v;
     KILN_TRY(take_u64(t, w, UINT32_MAX, what, &v));
@@ -86,7 +86,7 @@ static bool is_windows_nan(const char *word, size_t size)
     return strncasecmp(plain, "nan(", 4) == 0 || strncasecmp(plain, "1.#", 3) == 0;
 }
 
-static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_t id, double *out)
+static kiln_status take_number(text *t, kiln_token_line *w, const char *what, uint32_t id, double *out)
 {
     const char *word;
     size_t size;
@@ -109,7 +109,7 @@ static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_
                      (int)(size < 40 ? size : 40), word);
 }
 
-static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
+static kiln_status read_camera(text *t, kiln_token_line *w, kiln_colmap *m)
 {
     uint32_t id, n = 0;
     uint64_t width, height;
@@ -125,7 +125,7 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
     if (!model) return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera model %s of camera %u is unknown", t->path, name, id);
     KILN_TRY(take_u64(t, w, UINT64_MAX, "a camera's width", &width));
     KILN_TRY(take_u64(t, w, UINT64_MAX, "a camera's height", &height));
-    for (kiln_words rest = *w; kiln_token_next(&rest, &word, &size); n++) {
+    for (kiln_token_line rest = *w; kiln_token_next(&rest, &word, &size); n++) {
         KILN_TRY(take_number(t, w, "camera", id, &v));
         if (n < KILN_CAMERA_PARAMS) params[n] = v;
     }
@@ -228,7 +228,7 @@ static kiln_status read_keypoints(text *t, uint32_t image, kiln_colmap *m)
 }
 
 /* The rest of the line without blanks around it. */
-static kiln_status take_name(text *t, kiln_words *w, uint32_t image, char name[1100])
+static kiln_status take_name(text *t, kiln_token_line *w, uint32_t image, char name[1100])
 {
     const char *word, *end = w->end;
     size_t size;
@@ -244,7 +244,7 @@ static kiln_status take_name(text *t, kiln_words *w, uint32_t image, char name[1
     return KILN_OK;
 }
 
-static kiln_status read_image(text *t, kiln_words *w, kiln_colmap *m)
+static kiln_status read_image(text *t, kiln_token_line *w, kiln_colmap *m)
 {
     uint32_t id, camera;
     double pose[7];
@@ -257,14 +257,14 @@ static kiln_status read_image(text *t, kiln_words *w, kiln_colmap *m)
     return read_keypoints(t, id, m);
 }
 
-static kiln_status read_rig(text *t, kiln_words *w, kiln_colmap *m)
+static kiln_status read_rig(text *t, kiln_token_line *w, kiln_colmap *m)
 {
     uint32_t id;
     KILN_TRY(take_id(t, w, "a rig id", &id));
     return kiln_colmap_put_rig(m, id, t->err);
 }
 
-static kiln_status read_frame(text *t, kiln_words *w, kiln_colmap *m)
+static kiln_status read_frame(text *t, kiln_token_line *w, kiln_colmap *m)
 {
     uint32_t id, rig, n, sensor;
     double pose;
@@ -286,11 +286,11 @@ static kiln_status read_frame(text *t, kiln_words *w, kiln_colmap *m)
     return KILN_OK;
 }
 
-static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read)(text *, kiln_words *, kiln_colmap *),
+static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read)(text *, kiln_token_line *, kiln_colmap *),
                             kiln_error *err)
 {
     text t;
-    kiln_words w;
+    kiln_token_line w;
     kiln_status st = KILN_OK;
     bool more = true;
     KILN_TRY(open_text(&t, path, err));
@@ -313,7 +313,7 @@ kiln_status kiln_colmap_txt_frames(const char *path, kiln_colmap *m, kiln_error 
 uint64_t kiln_colmap_txt_count(const char *path)
 {
     text t;
-    kiln_words w;
+    kiln_token_line w;
     uint64_t n = 0;
     bool more = true;
     if (open_text(&t, path, NULL) != KILN_OK) return 0;

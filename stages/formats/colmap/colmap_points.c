@@ -115,7 +115,7 @@ static kiln_status text_bad(const char *path, uint64_t row, const char *what, ki
 }
 
 /* X Y Z R G B ERROR behind the id, into the record. NULL, or what is wrong. */
-static const char *text_numbers(kiln_words *words, unsigned char *record)
+static const char *text_numbers(kiln_token_line *words, unsigned char *record)
 {
     const char *w;
     size_t n;
@@ -134,7 +134,7 @@ static const char *text_numbers(kiln_words *words, unsigned char *record)
 }
 
 /* Only looked at: the record has a track of length 0. */
-static const char *text_track(kiln_words *words)
+static const char *text_track(kiln_token_line *words)
 {
     const char *w;
     size_t n, length = 0;
@@ -147,7 +147,7 @@ static const char *text_track(kiln_words *words)
 static kiln_status text_record(const void *path, uint64_t row, const char *line, size_t size, unsigned char *record,
                                kiln_error *err)
 {
-    kiln_words words = {line, line + size};
+    kiln_token_line words = {line, line + size};
     const char *w, *wrong;
     size_t n;
     uint64_t id;
@@ -387,7 +387,7 @@ static int probe_txt(const unsigned char *head, size_t len, const char *path)
 }
 
 /* The window and, for the scan, ids; pieces of text. */
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;

@@ -324,7 +324,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 }
 
 /* The text of the header and its columns; a piece of rows, of which one of vertex has up to 8 bytes a column. */
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property), widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
     const uint64_t chunks = PIECE_ROWS / CHUNK_ROWS * KILN_PLY_PACKED_MAX * sizeof(double);

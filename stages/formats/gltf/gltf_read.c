@@ -368,7 +368,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
 }
 
 /* The lists at their longest, a piece, what is moved; the JSON is gone before rows are read. */
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t lists = KILN_GLTF_SPLATS_MAX * sizeof(kiln_gltf_splats) + KILN_GLTF_PARTS_MAX * sizeof(kiln_gltf_part);
     const uint64_t moved = MOVE_ROWS * (3 * sizeof(double) + (11 + (uint64_t)kiln_sh_components(info->sh_degree)) * sizeof(float));

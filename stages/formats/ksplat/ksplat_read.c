@@ -210,7 +210,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     return KILN_OK;
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     (void)info, (void)pass;
     return sizeof(ksplat_source) + KILN_KSPLAT_SECTIONS_MAX * sizeof(kiln_ksplat_section) +

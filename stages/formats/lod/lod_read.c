@@ -404,7 +404,7 @@ static kiln_status read_lod(kiln_source *source, uint64_t first, uint64_t n, uin
 }
 
 /* jansson's tree of a leaf takes about 18 times its text; beside it stands the text, and later our list of leaves. */
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t tree = kiln_min_u64(24 * info->file_bytes, KILN_JSON_TREE_LIMIT);
     const uint64_t open = sizeof(lod_source) + tree + 2 * info->file_bytes;

@@ -109,7 +109,7 @@ uint64_t kiln_lod_set_ram_thread(const kiln_export *e, uint64_t n)
 
 /* ---- codebooks -------------------------------------------------------------------------------------------------------------- */
 
-static void widen(const kiln_export_rows *rows, kiln_range means[3])
+static void widen(const kiln_export_rows *rows, kiln_value_range means[3])
 {
     for (uint64_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < rows->n; i++) {
@@ -119,7 +119,7 @@ static void widen(const kiln_export_rows *rows, kiln_range means[3])
         }
 }
 
-static kiln_status take_bounds(set *s, const kiln_range means[3], kiln_error *err)
+static kiln_status take_bounds(set *s, const kiln_value_range means[3], kiln_error *err)
 {
     for (int a = 0; a < 3; a++) {
         const double lo = (double)means[a].lo + s->x->e->origin[a], hi = (double)means[a].hi + s->x->e->origin[a];
@@ -135,7 +135,7 @@ static kiln_status take_bounds(set *s, const kiln_range means[3], kiln_error *er
 static kiln_status make_books(set *s, kiln_error *err)
 {
     kiln_sog_counts c = {.books = s->books};
-    kiln_range means[3] = {{INFINITY, -INFINITY}, {INFINITY, -INFINITY}, {INFINITY, -INFINITY}};
+    kiln_value_range means[3] = {{INFINITY, -INFINITY}, {INFINITY, -INFINITY}, {INFINITY, -INFINITY}};
     for (uint32_t i = 0; i < s->file->n_chunks; i++) {
         kiln_export_rows rows;
         KILN_TRY(kiln_export_rows_read(s->x, s->members[i], VALUES, &rows, err));

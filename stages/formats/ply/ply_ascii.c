@@ -46,7 +46,7 @@ typedef struct {
 static kiln_status parse_row(const void *context, uint64_t row, const char *line, size_t size, unsigned char *dst, kiln_error *err)
 {
     const ascii_rows *a = context;
-    kiln_words words = {line, line + size};
+    kiln_token_line words = {line, line + size};
     const char *w;
     size_t n;
     for (uint32_t i = 0; i < a->h->n_columns; i++) {

@@ -293,7 +293,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 }
 
 /* Columns of the header, a piece of rows, filter_3D; pieces of text. */
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
     const uint64_t alphas = KILN_BLOCK_ROWS * sizeof(double);

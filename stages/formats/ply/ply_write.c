@@ -72,7 +72,7 @@ static kiln_status state_of(kiln_export_worker *x, const ply_state **out, kiln_e
 /* All planes, because what a column is made of is known only in the worker; the rows of a step; their order. */
 static uint64_t ram(const kiln_export *e, uint64_t unit)
 {
-    const kiln_scatter *s = e->plan;
+    const kiln_row_scatter *s = e->plan;
     return kiln_export_rows_ram(e, unit, ~0u) + (uint64_t)STEP * s->row_bytes + e->chunks[unit].n * sizeof(uint32_t) +
            kiln_scatter_put_ram(e, unit);
 }

@@ -81,7 +81,7 @@ static kiln_status read_sog(kiln_source *source, uint64_t first, uint64_t n, uin
     return kiln_sog_rows_read(s->rows, first, n, kiln_sog_rows_codes(s->rows)->degree, rows, 0, err);
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t open = sizeof(sog_source) + kiln_sog_set_ram();
     if (pass == KILN_PASS_SPOOL_THREAD) return info->spool_ram;

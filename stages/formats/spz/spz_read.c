@@ -167,7 +167,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
+static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t thread = pass == KILN_PASS_SPOOL || pass == KILN_PASS_SPOOL_THREAD ? kiln_spz_streams_ram(info->spool_ram) : 0;
     return pass == KILN_PASS_SPOOL_THREAD ? thread : thread + sizeof(spz_source) + kiln_spz_decoder_ram(info->sh_degree);

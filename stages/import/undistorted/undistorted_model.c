@@ -218,7 +218,7 @@ static kiln_status copy_points(int fd, const char *path, file *f, kiln_error *er
 }
 
 /* ID X Y Z R G B ERROR, then a track; false: it is none. */
-static bool put_point(kiln_words words, file *f)
+static bool put_point(kiln_token_line words, file *f)
 {
     const char *w;
     size_t n;
@@ -259,7 +259,7 @@ static kiln_status convert_points(int fd, const char *path, file *f, kiln_error 
         size_t size, n;
         st = kiln_lines_next(&l, &line, &size, err);
         if (st != KILN_OK || !line) break;
-        kiln_words words = {line, line + size}, look = words;
+        kiln_token_line words = {line, line + size}, look = words;
         if (!kiln_token_next(&look, &w, &n) || w[0] == '#') continue;
         if (!put_point(words, f))
             st = kiln_fail(err, KILN_E_INPUT, "'%s', before offset %" PRIu64 ": not a point", path, kiln_lines_offset(&l));
