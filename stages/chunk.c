@@ -12,9 +12,10 @@
 #include "stages/chunk/contents.h"
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/ram.h"
-#include "stages/engine/work.h"
+#include "stages/engine/hosts/decisions.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,7 +326,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
         kiln_unit_result_release(&k->units[i].result); /* its row of the layer takes as much */
     }
     KILN_GO(kiln_run_refused(r, err));
-    kiln_ram_look(r, true); /* the parent has most now: units and layer */
+    kiln_run_look_at_ram(r); /* the parent has most now: units and layer */
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
     KILN_GO(kiln_run_put_layer(r, l, err));
 done:
@@ -420,9 +421,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .serial = true,
-                                             .packs = true,
-                                             .rounds = true,
+                                             .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
                                              .check = check,
                                              .run = run,
                                              .unit = kiln_chunk_compute};

@@ -14,8 +14,9 @@
 #include "stages/cameras/orbit.h"
 #include "stages/cameras/pinholes.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/hosts/decisions.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
 #include "stages/import/import_options.h"
@@ -382,12 +383,10 @@ done:
 
 const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .cli = &kiln_import_cli,
-                                              .opens_itself = true,
-                                              .serial = true,
-                                              .packs = true,
+                                              .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
+                                                       KILN_PROGRAM_ROUNDS,
                                               .manifest_arg = 1,
                                               .check = check,
-                                              .rounds = true,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,
                                               .run = run,

@@ -15,8 +15,8 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 #include "stages/knn/spacing.h"
 #include "stages/knn/tracks.h"
 #include "stages/knn/knn_units.h"
@@ -374,5 +374,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_knn = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_knn_compute};
+const kiln_stage_program kiln_stage_knn = {.name = "knn",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_WRITE,
+                                           .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
+                                           .run = run,
+                                           .unit = kiln_knn_compute};

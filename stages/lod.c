@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 #include "stages/lod/lod_layers.h"
 #include "stages/lod/lod_rows.h"
 #include "stages/lod/refine.h"
@@ -263,5 +263,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_lod = {
-    .name = "lod", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_lod_compute};
+const kiln_stage_program kiln_stage_lod = {.name = "lod",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_WRITE,
+                                           .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
+                                           .run = run,
+                                           .unit = kiln_lod_compute};

@@ -7,10 +7,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/hosts/decisions.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 #include "stages/prune/judgement.h"
 #include "stages/prune/pairs_forecast.h"
 #include "stages/prune/prune_report.h"
@@ -402,8 +403,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 const kiln_stage_program kiln_stage_prune = {.name = "prune",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .packs = true,
-                                             .rounds = true,
+                                             .flags = KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
                                              .check = check,
                                              .run = run,
                                              .unit = kiln_prune_compute};

@@ -13,7 +13,7 @@
 #include "stages/render/video_plan.h"
 
 #include "base/log.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/products/product_guard.h"
 
 #include <stdlib.h>
@@ -355,7 +355,7 @@ static uint64_t read_early(kiln_worker *w, const atomic_bool *stop)
 const kiln_stage_program kiln_stage_render = {.name = "render",
                                               .cli = &cli,
                                               .open = KILN_OPEN_WRITE,
-                                              .rounds = true,
+                                              .flags = KILN_PROGRAM_ROUNDS,
                                               .check = check,
                                               .run = run,
                                               .unit = kiln_render_compute,

@@ -7,8 +7,8 @@
 #include "stages/tiles/jobs.h"
 
 #include "base/log.h"
-#include "stages/engine/run_layers.h"
-#include "stages/engine/work.h"
+#include "stages/engine/parent/run_layers.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,7 +239,7 @@ static const kiln_stage_output outputs[] = {{"tables", digest_tables}, {NULL, NU
 const kiln_stage_program kiln_stage_tiles = {.name = "tiles",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .rounds = true,
+                                             .flags = KILN_PROGRAM_ROUNDS,
                                              .check = check,
                                              .run = run,
                                              .unit = kiln_tiles_compute,

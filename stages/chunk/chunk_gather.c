@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <stdlib.h>
 #include <string.h>

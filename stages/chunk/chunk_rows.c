@@ -2,7 +2,7 @@
 #include "stages/chunk/chunk_rows.h"
 
 #include "base/memory.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,9 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/chunk/chunk_gather.h"
-#include "stages/engine/devices.h"
-#include "stages/engine/ram.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/hosts/decisions.h"
+#include "stages/engine/memory/ram_free.h"
 #include "stages/spatial/row_places.h"
 
 #include <stdio.h>

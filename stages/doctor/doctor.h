@@ -5,7 +5,7 @@
 #define KILN_STAGES_DOCTOR_H
 
 #include "base/status.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 
 #include <jansson.h>
 #include <stdbool.h>

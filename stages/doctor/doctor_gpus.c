@@ -5,9 +5,9 @@
 #include "base/option.h"
 #include "kernels/device.h"
 #include "stages/doctor/doctor.h"
-#include "stages/engine/gpu_table.h"
+#include "stages/engine/devices/gpu_table.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>

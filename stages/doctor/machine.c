@@ -2,7 +2,7 @@
 #include "base/option.h"
 #include "kernels/ops.h"
 #include "stages/doctor/doctor.h"
-#include "stages/engine/ram.h"
+#include "stages/engine/memory/ram_free.h"
 
 #include <dirent.h>
 #include <stdio.h>

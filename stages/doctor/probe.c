@@ -110,7 +110,7 @@ kiln_status kiln_doctor_probe_here(char *text, size_t size, kiln_error *err)
 }
 
 /* ---- the parent --------------------------------------------------------------------------------------------------------- */
-/* Between fork and exec, as the engine's workers (stages/engine/worker_process.c). Does not return. */
+/* Between fork and exec, as the engine's workers (stages/engine/parent/worker_process.c). Does not return. */
 static void become_child(int fd, const kiln_device *device, pid_t parent)
 {
     char *const argv[] = {"kiln-doctor", KILN_DOCTOR_PROBE, NULL};

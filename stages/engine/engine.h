@@ -34,7 +34,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
@@ -47,21 +46,30 @@ typedef struct {
     kiln_status (*digest)(kiln_manifest *m, kiln_hash *out, kiln_error *err);
 } kiln_stage_output;
 
+/* What a program is like, or what its units are. */
+typedef enum {
+    KILN_PROGRAM_OPENS_ITSELF = 1 << 0, /* `run` opens the manifest, not the engine: import, compare */
+    KILN_PROGRAM_CPU_ONLY = 1 << 1,     /* units run no operation: workers are on the CPU and make no CUDA context, whatever
+                                           --devices says */
+    KILN_PROGRAM_SERIAL = 1 << 2,       /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy.
+                                           Where a list has fewer units, such as one palette or one loss of kiln-export, each has
+                                           several threads */
+    KILN_PROGRAM_WATCHES = 1 << 3,      /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of
+                                           ending it */
+    KILN_PROGRAM_PACKS = 1 << 4,        /* units compress more than they compute: they are on the CPU, whatever --devices names, but
+                                           for lists that compute (kiln_run_computes) */
+    KILN_PROGRAM_ROUNDS = 1 << 5,       /* its lists can be shared out among hosts: it has --plan, --part and --gather
+                                           (hosts/round.h) */
+    KILN_PROGRAM_UNDIVIDED = 1 << 6,    /* no unit is optional, so --shard and --units could leave out none: the stage does not
+                                           offer them, but --shard for --part if it has rounds */
+} kiln_program_flag;
+
 typedef struct {
     const char *name;      /* "knn": a row of pipelines/stages.def, or the name of a tool */
     const kiln_cli *cli;   /* its own options; the engine adds the common ones */
     kiln_open_mode open;   /* how the manifest is opened before `run` is called */
-    bool opens_itself;     /* `run` opens the manifest, not the engine: import, compare */
-    bool cpu_only;         /* units run no operation: workers are on the CPU and make no CUDA context, whatever --devices says */
-    bool serial;           /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy. Where a list
-                              has fewer units, such as one palette or one loss of kiln-export, each has several threads */
-    bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
-    bool packs;            /* units compress more than they compute: they are on the CPU, whatever --devices names, but for lists
-                              that compute (kiln_run_computes) */
+    unsigned flags;        /* kiln_program_flag */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
-    bool rounds;           /* its lists can be shared out among hosts: it has --plan, --part and --gather (round.h) */
-    bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them, but
-                              --shard for --part if it has rounds */
     /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
@@ -84,40 +92,6 @@ typedef struct {
     const kiln_stage_output *outputs; /* the outputs, besides layers, that later stages read; ends with a NULL name. May be NULL */
 } kiln_stage_program;
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
-
-/* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. A process
- * may call it several times, one after the other, on its main thread. Nothing of a call reaches the next, except that after SIGINT
- * or SIGTERM the next call ends too. It keeps no pointer into argv. */
-int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
-/* How much kiln_program_check looks at. */
-typedef enum {
-    KILN_CHECK_TEXTS, /* what each option says by itself: another host, with other files, will run the command */
-    KILN_CHECK_HERE,  /* also what options say together, and what they name on this machine */
-    KILN_CHECK_NAMES  /* also names of the bake, such as cameras, which no stage in front of this one will change any more */
-} kiln_check_scope;
-/* Finds what is wrong with a command line of this program before anything is done. Where the manifest is there, it is read for the
- * stored parameters. Afterwards the process's options are those of this command line. It says nothing but *err, which names options
- * as the program has them. Statuses are those with which the program would end. */
-kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope,
-                               kiln_error *err) KILN_MUST_CHECK;
-/* Writes to `out` what --help-json prints. The caller checks the stream for errors. KILN_E_BUG. */
-kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
-
-/* For a program with several stages, which calls kiln_program_main for one after the other. `find` returns a stage by its name, or
- * NULL. Call it first in main, because workers need it too. */
-void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
-/* on: from now on, the workers of a stage that ends well rest and are kept for the next stage of this process, with their devices
- * open. Not on: they are no longer kept; call it before the last stage, which takes those that rest. Does nothing in a program
- * without a family. */
-void kiln_program_keep_workers(bool on);
-/* Says, while workers are kept, that a later stage will compute on these --devices. If that is a GPU and the stages before it
- * compute on the CPU, the GPU is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
-void kiln_program_expect(const char *devices);
-/* Ends the workers that are kept and waits for them, at most some seconds. */
-void kiln_program_stop_workers(void);
-/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, even if that call
- * succeeded. */
-kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
 
 /* The stages: kiln_stage_knn is in stages/knn.c. */
 #define STAGE(name, ...) extern const kiln_stage_program kiln_stage_##name;
@@ -152,7 +126,7 @@ bool kiln_run_prints(const kiln_run *r);
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
 /* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images; "cpu" for a program that is
- * cpu_only. NULL for auto. Looks for no device. */
+ * KILN_PROGRAM_CPU_ONLY. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
 /* Gives the kind of device that units run on. With auto, the first call looks for a GPU, which takes time: call it only when a unit
  * is due. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
@@ -172,13 +146,14 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s);
 void kiln_run_on_cpu(kiln_run *r, bool on);
 /* Says whether a GPU is worth it for work that takes so many seconds on one thread of the CPU (work.h). */
 bool kiln_run_gpu_pays(double cpu_s);
-/* For a program that `packs`. on: its next lists compute, so they are where --devices says; not on: they pack again. If that
- * changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
+/* For a program that packs (KILN_PROGRAM_PACKS). on: its next lists compute, so they are where --devices says; not on: they pack
+ * again. If that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. */
 void kiln_run_computes(kiln_run *r, bool on);
 /* Between kiln_run_on_cpu and the first list that is there: GPUs that a later list will be on are opened while lists of the CPU
  * run. Returns whether there are some and --threads and --ram have room for lists of both at a time. */
 bool kiln_run_open_ahead(kiln_run *r);
-/* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
+/* on: most units of the next lists keep one thread busy, as those of a program that is KILN_PROGRAM_SERIAL; not on: as the program
+ * says. */
 void kiln_run_serial(kiln_run *r, bool on);
 
 /* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */
@@ -342,45 +317,9 @@ kiln_status kiln_run_report_row(kiln_run *r, json_t *row, kiln_error *err) KILN_
 /* Returns what n rows of about row_bytes of text take of the parent, for kiln_run_foresee_parent. */
 uint64_t kiln_run_report_rows_ram(const kiln_run *r, uint64_t n, size_t row_bytes);
 
-/* For what depends on the host (its memory, its devices) and decides what units there are or what they give: on all hosts of a plan
- * it must be one thing. *value: in, what this host would choose; out, what is chosen: by the plan that stands, else *value, which a
- * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
- * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
-kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
-/* Ends a run with KILN_E_STALE if a plan stands that was made for something else: `of` is a hash of what decides which units there
- * are and what becomes of them, and must be as it was at the plan. name: as above. kiln_run_is_fresh does so under the name
- * "options" with the key of its caller, which has all stored options and the input, unless the stage has done it before with
- * another one; a stage adds what else its options ask for. */
-kiln_status kiln_run_agree(kiln_run *r, const char *name, kiln_hash of, kiln_error *err) KILN_MUST_CHECK;
-/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
- * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
- * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
- * KILN_E_STALE: --devices names another kind than the plan. KILN_E_DEVICE: as kiln_run_device_kind. */
-kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether this run is a step of a round: --plan, --part or --gather. A stage then stores what else it would compute anew in
- * each run in front of the list that is shared out. */
-bool kiln_run_is_round(const kiln_run *r);
-/* Says whether this run makes the first plan of the stage: it may store such things, where the others find them. */
-bool kiln_run_begins_rounds(const kiln_run *r);
-/* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
-void kiln_run_shares_nothing(kiln_run *r, bool on);
 /* Says whether the manifest is open for reading alone: --part, and a plan that stands. The stage then stores and forgets nothing in
  * it, and removes nothing beside it. */
 bool kiln_run_is_frozen(const kiln_run *r);
-/* For units that leave files beside the manifest: --gather calls `check` for each that a part has brought. KILN_E_INPUT, with a
- * sentence, if the files are not those that the unit has written: the unit is dropped, its part put aside, and the unit is missing.
- * It may wait for a slow file system. Any other failure ends the run. For the next lists; NULL: for none. */
-typedef kiln_status kiln_unit_check_fn(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err);
-void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check);
-/* Returns how many tasks a plan is meant for: for a stage that cuts its work by that. 0: nothing is shared out. */
-uint32_t kiln_run_tasks(const kiln_run *r);
-/* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
- * and --gather compute them. Call it between lists. */
-void kiln_run_shares_planning(kiln_run *r, bool on);
-/* Says whether this list, not yet given to kiln_run_units, is the one that the plan which stands has shared out. For --gather: what
- * the plan has left in the scratch folder is mended for this list alone, since every other that is due is refused. Keys, costs and
- * groups of the units are set. */
-bool kiln_run_is_planned(kiln_run *r, const char *what, kiln_unit *units, uint64_t n);
 
 /* Records that the output is made from a unit that is in none of this run's lists, so that kiln-gc keeps it. */
 kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
@@ -535,27 +474,5 @@ uint64_t kiln_deferred_ram(unsigned most);
 
 /* Runs an operation on host arrays and returns when it is done. args: const kiln_OP_args *. */
 #define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
-
-/* ---- decoded planes ---------------------------------------------------------------------------------------------------
- * A cache for units that read many chunks. When it exceeds its budget, it drops the planes that were used least recently. One
- * thread at a time may use a cache. */
-typedef struct kiln_plane_cache kiln_plane_cache;
-kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_plane_cache_free(kiln_plane_cache *c); /* NULL: does nothing */
-/* Changes the budget. Planes beyond it are dropped at once. */
-void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes);
-/* Gives a decoded plane in the layout in which it is stored; decodes it if the cache lacks it. *data is borrowed: it stays valid
- * while the caller asks for planes of the same chunk, and may be dropped by the first call for another chunk. The planes of one
- * chunk are kept even if they exceed the budget. KILN_E_INPUT: the chunk has no such plane. KILN_E_IO: it is damaged. */
-kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
-                                 const void **data, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether the cache holds all of these planes that the chunk has. */
-bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
-/* Decodes the missing planes of several chunks, in their order, on n threads; thread i reads through m[i]. It stops at
- * the budget. Beside that, each thread takes twice the largest plane while it decodes. This only makes later calls of
- * kiln_plane_cache_get fast, which decode what is still missing. May drop planes of any chunk. */
-kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
-                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
-                                   kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SIGINT and SIGTERM in a parent. The first one sets a flag, so that workers are ended, finished units are stored and the manifest
  * is closed. The flag must be global, because a signal handler has no argument for it. A second signal ends the process at once
  * (SA_RESETHAND); the manifest survives a kill at any moment. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/interrupt.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,12 +11,14 @@
 enum { POLL_MS = 200 }; /* a signal that comes just before the poll is noticed after it */
 
 static volatile sig_atomic_t caught;
+static const char *advice = ""; /* of kiln_interrupt_watch */
 
 static void note_signal(int signal) { caught = signal; }
 
-void kiln_interrupt_watch(void)
+void kiln_interrupt_watch(const char *what_to_do)
 {
     struct sigaction act;
+    advice = what_to_do;
     memset(&act, 0, sizeof act);
     act.sa_handler = note_signal;
     act.sa_flags = SA_RESETHAND;
@@ -30,9 +32,7 @@ kiln_status kiln_interrupt_check(kiln_error *err)
 {
     if (!caught) return KILN_OK;
     kiln_status st = caught == SIGINT ? KILN_E_INTERRUPTED : KILN_E_TERMINATED;
-    if (kiln_engine_values.part)
-        return kiln_fail(err, st, "%s; no part is left, run the same command to begin it again", kiln_status_text(st));
-    return kiln_fail(err, st, "%s; finished units are kept, run the same command to go on", kiln_status_text(st));
+    return kiln_fail(err, st, "%s; %s", kiln_status_text(st), advice);
 }
 
 kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err)

@@ -1,8 +1,8 @@
 /* meaning -- sentences about what changes the meaning of results: a background that does not fit, exposures, photos that are
  * missing, points that were never trained. A stage says each where it finds it and puts it into its run's report as "meaning"; kiln
  * pipeline says all of them again at its end, and kiln-report shows them first, because a line among hundreds is not read. */
-#ifndef KILN_STAGES_MEANING_H
-#define KILN_STAGES_MEANING_H
+#ifndef KILN_STAGES_ENGINE_MEANING_H
+#define KILN_STAGES_ENGINE_MEANING_H
 
 #include "base/status.h"
 

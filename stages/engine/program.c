@@ -1,13 +1,28 @@
 /* The main() of every program, which `kiln pipeline` calls for one stage after the other: parses options, runs as worker or parent,
  * prints report and error, returns the exit code. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/program.h"
 
 #include "base/count.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "stages/engine/gpu_table.h"
+#include "stages/engine/devices/gpu_table.h"
+#include "stages/engine/devices/gpus.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/hosts/round.h"
+#include "stages/engine/interrupt.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/memory/ram_use.h"
+#include "stages/engine/parent/commit.h"
+#include "stages/engine/parent/options.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/parent/run_workers.h"
+#include "stages/engine/parent/unit_results.h"
+#include "stages/engine/parent/worker_end.h"
+#include "stages/engine/parent/worker_rest.h"
+#include "stages/engine/worker/fault.h"
+#include "stages/engine/worker/worker.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +32,7 @@
 static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 {
     const kiln_stage_program *p = r->program;
-    if (p->opens_itself) return KILN_OK;
+    if (p->flags & KILN_PROGRAM_OPENS_ITSELF) return KILN_OK;
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
     /* a run that changes nothing needs no lock, does not wait for one and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
@@ -29,14 +44,14 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 static bool should_discard(const kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK || r->committed || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
-    return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
+    return r->lists.n_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
 }
 
 /* Records a run that did not commit, if it has stored units: one that failed, or one of --shard or --units. Others leave no trace.
  */
 static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    if (r->units_stored == 0 || r->committed || r->round.frozen || kiln_run_is_once(r)) return;
+    if (r->lists.n_stored == 0 || r->committed || r->hosts.frozen || kiln_run_is_once(r)) return;
     if (st == KILN_OK && !r->selection.given) return; /* a plan is on its way to a commit, which records it */
     kiln_error err = {0};
     kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
@@ -51,12 +66,12 @@ static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 static void end_workers(kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK && kiln_rest_keeps()) {
-        kiln_run_dismiss_workers(r);
+        kiln_run_dismiss_workers(&r->devices);
         kiln_rest_wait();
     } else {
         kiln_rest_dismiss(); /* all are asked before the first is waited for */
     }
-    for (unsigned i = 0; i < KILN_HOMES; i++) kiln_workers_stop(r->homes[i].workers, r->homes[i].n_workers);
+    for (unsigned i = 0; i < KILN_HOMES; i++) kiln_workers_stop(r->devices.homes[i].workers, r->devices.homes[i].n_workers);
     if (st != KILN_OK || !kiln_rest_keeps()) kiln_rest_stop();
 }
 
@@ -64,9 +79,8 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     kiln_run_units_drop(r); /* of a stage that failed between two lists */
     end_workers(r, st);
-    kiln_ram_judge(r);
-    kiln_round_drop_part(r);
-    if (!r->round.frozen) kiln_run_tidy_scratch(r);
+    kiln_ram_judge(&r->ram);
+    if (!r->hosts.frozen) kiln_scratch_folder_tidy(kiln_run_scratch_folder(r));
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
@@ -83,26 +97,21 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
 {
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
                             kiln_status_name(st), "message", kiln_json_string(failure->msg));
-    const bool filled = out && (r->stage || json_object_update_missing(out, r->report) == 0) &&
-                        (r->round.mode == KILN_ROUND_NONE || json_object_set_new(out, "round", kiln_round_json(r)) == 0) &&
-                        (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_run_quarantine_json(r)) == 0);
+    const bool filled = out && (r->stage || json_object_update_missing(out, r->report.own) == 0) &&
+                        r->hosts.hooks->add_report(r, out) == 0 &&
+                        (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_quarantine_json(&r->quarantine)) == 0);
     if (filled) return out;
     json_decref(out);
     return NULL;
-}
-
-static const char *cut_status(const kiln_round *round)
-{
-    return round->mode == KILN_ROUND_PART ? "part stored" : round->mode == KILN_ROUND_NONE ? "given up" : "planned";
 }
 
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
-    if (r->round.cut) return kiln_run_summary(r, cut_status(&r->round));
-    if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
-    json_t *out = json_deep_copy(r->stored_report);
+    if (r->hosts.cut) return kiln_run_summary(r, r->hosts.cut);
+    if (!r->report.stored) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
+    json_t *out = json_deep_copy(r->report.stored);
     if (out &&
         (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
          json_object_set_new(out, "status", json_string("nothing to do")))) {
@@ -115,12 +124,12 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
 /* A tool that left its report empty has printed its own. */
 static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_error *failure, kiln_error *err)
 {
-    if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report) == 0)) return KILN_OK;
+    if (!r->common->json || (!r->stage && st == KILN_OK && json_object_size(r->report.own) == 0)) return KILN_OK;
     json_t *out = make_report(r, st, failure);
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
-    kiln_report_rows_print(&r->rows, text); /* checked with everything else on stdout */
+    kiln_report_rows_print(&r->report.rows, text); /* checked with everything else on stdout */
     free(text);
     return KILN_OK;
 }
@@ -134,28 +143,34 @@ static kiln_status close_stdout(kiln_error *err)
 
 static kiln_status check_engine_options(kiln_run *r, kiln_error *err)
 {
-    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
+    KILN_TRY(kiln_devices_check(r->common->devices, err));
     KILN_TRY(kiln_selection_read(r, err));
     KILN_TRY(kiln_round_read(r, err));
-    KILN_TRY(kiln_scratch_check(err));
-    if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
+    KILN_TRY(kiln_scratch_check(r->options, err));
+    if (r->program->unit && r->common->ram.percent <= 0 && r->common->ram.bytes == 0)
         return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
     return KILN_OK;
 }
 
 static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->program->check ? r->program->check(r, err) : KILN_OK; }
 
+static const char *after_signal(const kiln_run *r)
+{
+    return r->options->part ? "no part is left, run the same command to begin it again"
+                            : "finished units are kept, run the same command to go on";
+}
+
 static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_engine_options(r, err));
-    r->report = json_object();
-    if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    r->report.own = json_object();
+    if (!r->report.own) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
-        kiln_interrupt_watch();
-        kiln_ram_look(r, true);
+        kiln_interrupt_watch(after_signal(r));
+        kiln_run_look_at_ram(r);
     }
-    if (r->program->watches) kiln_interrupt_watch();
+    if (r->program->flags & KILN_PROGRAM_WATCHES) kiln_interrupt_watch(after_signal(r));
     KILN_TRY(open_manifest(r, err));
     KILN_TRY(check_options(r, err));
     return r->program->run(r, err);
@@ -164,19 +179,16 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 /* Decides the status of a run that left units to other runs or gave some up, and says so. */
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
-    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
-    if (r->selection.cut || r->round.cut) st = KILN_OK;
+    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->lists.n_units;
+    if (r->selection.cut || r->hosts.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
-    if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
-        return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again",
-                         KILN_COUNT(n_failed, "unit"), r->round.path, n_failed == 1 ? "is" : "are", n_failed == 1 ? "it" : "them");
-    if (r->round.cut) return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
-    if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
+    if (r->hosts.cut) return kiln_round_conclude(r, err);
+    if (r->options->units && !r->report.stored && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
-                         kiln_engine_values.units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
+                         r->options->units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
-    if (*r->partial_input && r->committed && !r->stored_report)
+    if (*r->partial_input && r->committed && !r->report.stored)
         kiln_warn(
             "%s finished partially, so this output is partial too: later stages want --allow-partial; when %s is complete, run "
             "this again",
@@ -185,26 +197,26 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s quarantined; run the same command to try %s again%s", n_failed,
                          KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
                          r->committed ? ", or later stages with --allow-partial" : "");
-    const char *part = kiln_engine_values.shard ? "shard" : "units";
-    if (r->selection.given && !r->stored_report && left)
+    const char *part = r->options->shard ? "shard" : "units";
+    if (r->selection.given && !r->report.stored && left)
         kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
                  KILN_COUNT(total, "unit is|units are"), part);
-    else if (r->selection.given && !r->stored_report)
+    else if (r->selection.given && !r->report.stored)
         kiln_say("all %s stored; the same command without --%s finishes the stage", KILN_COUNT(total, "unit is|units are"), part);
     return KILN_OK;
 }
 
 /* Does --list-gpus, without a manifest. */
-static kiln_status list_gpus(kiln_error *err)
+static kiln_status list_gpus(const kiln_run *r, kiln_error *err)
 {
-    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
-    KILN_TRY(kiln_list_gpus(kiln_common_values.devices, kiln_common_values.json, err));
+    KILN_TRY(kiln_devices_check(r->common->devices, err));
+    KILN_TRY(kiln_list_gpus(r->common->devices, r->common->json, err));
     return close_stdout(err);
 }
 
 static kiln_status list(const kiln_run *r, kiln_error *err)
 {
-    if (r->parsed.n_positional || kiln_common_values.json)
+    if (r->parsed.n_positional || r->common->json)
         return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no argument and no --json, it only names the formats");
     r->program->list();
     return close_stdout(err);
@@ -219,14 +231,31 @@ static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
 static const kiln_stage_program *(*family)(const char *name);
 
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name)) { family = find; }
-const kiln_stage_program *kiln_program_find(const char *name) { return family ? family(name) : NULL; }
-void kiln_program_keep_workers(bool on) { kiln_rest_keep(on && family); }
+
+/* For a worker that becomes one of another stage. */
+static kiln_status find_stage(const char *name, const kiln_stage_program **p, kiln_cli *cli, kiln_error *err)
+{
+    *p = family ? family(name) : NULL;
+    if (!*p) return kiln_fail(err, KILN_E_BUG, "a worker does not know the stage '%s'", name);
+    kiln_engine_options_forget();
+    return kiln_engine_options_merge(*p, cli, err);
+}
+
+void kiln_program_keep_workers(bool on)
+{
+    kiln_rest_keep(on && family);
+    kiln_gpus_keep(on && family);
+}
 void kiln_program_expect(const char *devices) { kiln_rest_expect(devices); }
 void kiln_program_stop_workers(void)
 {
     kiln_rest_stop();
     kiln_gpus_forget();
 }
+
+/* One at a time; too big for the stack. */
+static kiln_run one_run;
+static kiln_round one_round;
 
 /* A stage that runs after another one in this process finds what it would find in a process of its own. */
 static void forget_last_run(kiln_run *r)
@@ -236,7 +265,11 @@ static void forget_last_run(kiln_run *r)
         kiln_engine_options_forget();
         kiln_peak_rss_forget();
     }
-    r->home = r->homes;
+    r->devices.home = r->devices.homes;
+    memset(&one_round, 0, sizeof one_round);
+    r->options = &kiln_engine_values;
+    r->common = &kiln_common_values;
+    r->hosts = (kiln_run_hosts){.hooks = &kiln_round_hooks, .round = &one_round};
 }
 
 kiln_status kiln_program_stopped(kiln_error *err) { return kiln_interrupt_check(err); }
@@ -256,7 +289,7 @@ static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_e
     kiln_file_info info;
     kiln_manifest *m;
     if (kiln_file_stat(path, &info, NULL) != KILN_OK || info.size == 0) {
-        if (kiln_run_named_kind(r) && !r->program->cpu_only && r->program->unit)
+        if (kiln_run_named_kind(r) && !(r->program->flags & KILN_PROGRAM_CPU_ONLY) && r->program->unit)
             KILN_TRY(kiln_run_find_devices(r, err)); /* a new bake computes, so they are needed */
         return check_options(r, err);
     }
@@ -269,8 +302,6 @@ static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_e
     kiln_manifest_close(m);
     return st;
 }
-
-static kiln_run one_run; /* one at a time; too big for the stack */
 
 kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv, kiln_check_scope scope, kiln_error *err)
 {
@@ -303,14 +334,12 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     kiln_status st = kiln_engine_options_merge(p, &r->cli, &err);
     if (st != KILN_OK) return end_with(p->cli, st, &err);
     if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
-        return kiln_worker_main(p, &r->cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
+        return kiln_worker_main(p, &r->cli, find_stage, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
     st = kiln_engine_options_refuse(p, argc, argv, &err);
     if (st == KILN_OK) st = kiln_cli_parse(&r->cli, argc, argv, &r->parsed, &err);
     if (st != KILN_OK || r->parsed.done) return end_with(p->cli, st, &err);
-    kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
-                                   : kiln_common_values.verbose ? KILN_LOG_VERBOSE
-                                                                : KILN_LOG_NORMAL);
-    if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
+    kiln_log_init(p->cli->program, r->common->quiet ? KILN_LOG_QUIET : r->common->verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    if (r->options->list_gpus) return end_with(p->cli, list_gpus(r, &err), &err);
     if (p->lists && *p->lists) return end_with(p->cli, list(r, &err), &err);
     st = kiln_run_blame_stored(r, conclude(r, parent(r, &err), &err), &err);
     if (kiln_round_settle(r, st, &late) != KILN_OK) {
@@ -326,13 +355,13 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
         st = printed;
         err = late;
     }
-    json_decref(r->report);
-    kiln_buffer_release(&r->rows.text);
-    json_decref(r->lists);
-    json_decref(r->stored_report);
+    json_decref(r->report.own);
+    kiln_buffer_release(&r->report.rows.text);
+    json_decref(r->report.lists);
+    json_decref(r->report.stored);
     free(r->quarantine.rows);
-    kiln_buffer_release(&r->used);
-    kiln_buffer_release(&r->bad_units);
-    kiln_round_release(r);
+    kiln_buffer_release(&r->lists.used);
+    kiln_buffer_release(&r->refusals.keys);
+    kiln_round_release(r->hosts.round);
     return end_with(p->cli, st, &err);
 }

@@ -1,6 +1,6 @@
 /* stage_graph -- pipelines/stages.def as a table: names, versions, what a stage reads and makes. Constant data. */
-#ifndef KILN_STAGES_STAGE_GRAPH_H
-#define KILN_STAGES_STAGE_GRAPH_H
+#ifndef KILN_STAGES_ENGINE_STAGE_GRAPH_H
+#define KILN_STAGES_ENGINE_STAGE_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>

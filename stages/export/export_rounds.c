@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/minmax.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <dirent.h>
 #include <errno.h>

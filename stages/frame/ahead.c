@@ -1,5 +1,6 @@
 /* ahead -- see ahead.h. A connection of SQLite is for one thread, so each thread has its own. */
 #include "stages/frame/ahead.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include "base/minmax.h"
 

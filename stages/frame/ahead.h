@@ -4,6 +4,7 @@
 #define KILN_STAGES_AHEAD_H
 
 #include "stages/frame/frame.h"
+#include "stages/engine/memory/plane_cache.h"
 
 enum { KILN_AHEAD_THREADS = 16 };
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "stages/frame/ahead.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

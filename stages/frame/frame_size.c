@@ -3,7 +3,7 @@
 #include "stages/frame/ahead.h"
 
 #include "base/minmax.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 uint64_t kiln_frame_largest_chunk(const kiln_layer *layer)
 {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "stages/front/programs.h"
+#include "stages/engine/program.h"
 
 /* A bake in which nothing has changed since its report was written needs no other. */
 static bool has_report(const char *manifest_path, const char *path)

@@ -1,7 +1,7 @@
 /* bake_stored -- see the header. */
 #include "stages/front/bake_stored.h"
 
-#include "stages/engine/stored_options.h"
+#include "stages/engine/parent/stored_options.h"
 #include "stages/front/programs.h"
 
 #include <string.h>

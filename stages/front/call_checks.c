@@ -2,6 +2,7 @@
 #include "stages/front/call_checks.h"
 
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/front/programs.h"
 

@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
+#include "stages/engine/program.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/bake_commands.h"
 #include "stages/front/bake_places.h"
@@ -222,7 +223,7 @@ static const char *devices_behind(const kiln_bake *b, size_t s)
     const char *devices = NULL;
     while (++s < table.n_stages) {
         const kiln_stage_program *p = b->runs[s] ? kiln_stage_program_find(table.stage[s].stage) : NULL;
-        if (p && p->unit && !p->packs && !p->serial) devices = b->call[s].devices;
+        if (p && p->unit && !(p->flags & (KILN_PROGRAM_PACKS | KILN_PROGRAM_SERIAL))) devices = b->call[s].devices;
     }
     return devices;
 }

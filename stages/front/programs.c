@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/own_program.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/program.h"
 #include "stages/engine/stage_graph.h"
 
 #include <dirent.h>

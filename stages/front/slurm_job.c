@@ -1,5 +1,5 @@
 /* slurm_job -- see the header. A step is a stage's program with the words that `kiln pipeline` gives it and those of the round
- * (stages/engine/round.h). Our own stages run in this process, as under `kiln pipeline`. */
+ * (stages/engine/hosts/round.h). Our own stages run in this process, as under `kiln pipeline`. */
 #include "stages/front/slurm_job.h"
 
 #include "base/log.h"

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/import/import_options.h"
 #include "stages/import/random_points.h"
 #include "stages/import/undistorted/undistorted.h"

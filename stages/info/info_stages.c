@@ -7,7 +7,7 @@
 #include "schema/claim.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/stage_graph.h"
-#include "stages/engine/stored_options.h"
+#include "stages/engine/parent/stored_options.h"
 #include "stages/front/programs.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "stages/knn/knn_units.h"
 
 #include "base/memory.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

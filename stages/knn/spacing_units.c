@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "kernels/sort/sort.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/knn/range.h"
 #include "stages/knn/knn_units.h"
 #include "stages/knn/pages.h"

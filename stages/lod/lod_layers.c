@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/lod/lod_rows.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "kernels/bounds/bounds.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* The worker's state. */
 #include "stages/lod/lod_state.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include "base/memory.h"
 

@@ -7,6 +7,7 @@
 #include "kernels/draw/draw.h"
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/memory/plane_cache.h"
 #include "stages/frame/ahead.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/chunk/cells.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/lod/lod_rows.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "kernels/math/ellipsoid_math.h"
 #include "kernels/math/real.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/lod/lod_state.h"
 #include "stages/lod/visibility_math.h"
 #include "stages/lod/visibility_units.h"

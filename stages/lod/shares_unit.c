@@ -4,6 +4,7 @@
 #include "kernels/draw/draw_weights.h"
 #include "stages/lod/lod_state.h"
 #include "stages/lod/visibility_units.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
 
 #include "base/memory.h"
 #include "kernels/prune/prune_math.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/prune/pruned_blocks.h"
 
 #include <stdio.h>

@@ -2,8 +2,9 @@
 #include "stages/prune/pairs_forecast.h"
 
 #include "base/memory.h"
-#include "stages/engine/devices.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/prune/judgement.h"
 
 #include <stdio.h>

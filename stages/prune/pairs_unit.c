@@ -7,7 +7,7 @@
  * rules touch (pair_scenes.c): they are on the device after the first camera. */
 #include "base/carve.h"
 #include "base/minmax.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 #include "stages/prune/pair_counter.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* prune_units -- the worker's side: reads the payload, keeps the layer and its decoded planes between units, and calls the
  * unit's own file. */
 #include "stages/prune/prune_units.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include "base/checked.h"
 

@@ -4,10 +4,11 @@
 #ifndef KILN_STAGES_PRUNE_UNITS_H
 #define KILN_STAGES_PRUNE_UNITS_H
 
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 #include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
 #include "stages/select/filters.h"
+#include "stages/engine/memory/plane_cache.h"
 
 typedef enum {
     KILN_PRUNE_STATS,  /* out: "statistics", a kiln_prune_stats */

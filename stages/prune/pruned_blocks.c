@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "schema/row_check.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <stddef.h>
 #include <stdio.h>

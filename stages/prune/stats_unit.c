@@ -6,6 +6,7 @@
  * whatever the worker's device is. */
 #include "stages/prune/prune_tally.h"
 #include "stages/prune/prune_units.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include "kernels/ops.h"
 #include "schema/row_check.h"

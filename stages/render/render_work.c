@@ -2,8 +2,8 @@
 #include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
-#include "stages/engine/devices.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/devices/work.h"
 
 #include <string.h>
 

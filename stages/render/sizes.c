@@ -5,7 +5,8 @@
 
 #include "base/minmax.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/render/depth.h"
 #include "stages/render/outside.h"
 #include "stages/render/picture_size.h"

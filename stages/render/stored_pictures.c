@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "schema/units_find.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/engine/json_text.h"
 #include "stages/render/exposure.h"
 #include "stages/render/photo.h"

@@ -6,6 +6,7 @@
 #include "stages/frame/camera_path.h"
 #include "stages/frame/frame.h"
 #include "stages/frame/level_cost.h"
+#include "stages/engine/memory/plane_cache.h"
 
 #include <math.h>
 #include <stdlib.h>

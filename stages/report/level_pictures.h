@@ -10,6 +10,7 @@
 
 #include "stages/survey/bake_facts.h"
 #include "stages/report/picture_pair.h"
+#include "stages/engine/memory/plane_cache.h"
 
 enum { KILN_LEVEL_SIDE = 480, KILN_LEVEL_ROWS = 3000000, KILN_LEVEL_PICTURES = 2 * KILN_LEVELS_MAX };
 

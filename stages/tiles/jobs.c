@@ -5,7 +5,8 @@
 
 #include "base/minmax.h"
 #include "schema/units_find.h"
-#include "stages/engine/work.h"
+#include "stages/engine/devices/work.h"
+#include "stages/engine/hosts/decisions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "stages/compare/compare.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 
 #include <math.h>
@@ -304,6 +305,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return compare_two(a, b, o.rect ? &rect : NULL, kiln_run_json(r), err);
 }
 
-static const kiln_stage_program program = {.name = "compare", .cli = &cli, .opens_itself = true, .run = run};
+static const kiln_stage_program program = {.name = "compare", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -3,6 +3,7 @@
 #include "base/quote.h"
 #include "stages/doctor/doctor.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return d.worst.status;
 }
 
-static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .opens_itself = true, .run = run};
+static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

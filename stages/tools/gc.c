@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/formats/chunks/chunks_index.h"
 #include "stages/products/stale_products.h"
@@ -416,6 +417,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "gc", .cli = &cli, .open = KILN_OPEN_WRITE, .watches = true, .run = run};
+static const kiln_stage_program program = {
+    .name = "gc", .cli = &cli, .open = KILN_OPEN_WRITE, .flags = KILN_PROGRAM_WATCHES, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/formats/writer.h"
 #include "stages/generate/generate.h"
 #include "stages/products/product_guard.h"
@@ -87,6 +88,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-static const kiln_stage_program program = {.name = "generate", .cli = &cli, .opens_itself = true, .run = run};
+static const kiln_stage_program program = {.name = "generate", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -6,6 +6,7 @@
  * named: the one that most images have. */
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/info/info_internal.h"
 #include "stages/lod/levels_info.h"

@@ -8,6 +8,7 @@
 #include "base/own_program.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
+#include "stages/engine/program.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/products/product_guard.h"
 #include "stages/products/product_mark.h"

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
 #include "stages/serve/http_server.h"
 #include "stages/serve/listener.h"
@@ -136,6 +137,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .watches = true, .run = run};
+static const kiln_stage_program program = {
+    .name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .flags = KILN_PROGRAM_WATCHES, .run = run};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

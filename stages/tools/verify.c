@@ -3,10 +3,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/program.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/ram.h"
+#include "stages/engine/memory/ram_free.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

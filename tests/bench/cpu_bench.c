@@ -3,7 +3,7 @@
  * with them. */
 #include "tests/bench/cpu_bench.h"
 
-#include "stages/engine/cpus.h"
+#include "stages/engine/devices/cpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>

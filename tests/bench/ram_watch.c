@@ -3,11 +3,11 @@
  *   ram_watch FILE COMMAND ...   writes one line to FILE: peak in bytes, of which anonymous, of which shared, number of looks,
  *                                milliseconds of the processor that the command took
  *
- * The exit code is the command's. What counts is what --ram counts (stages/engine/ram.h): anonymous memory of all processes, and
- * shared memory once. The programs measure themselves too, every 50 ms and from RssAnon; this looks about every millisecond, at
- * smaps_rollup, whose numbers are exact: Pss_Anon, and Pss_Shmem, which shares each page among those that map it. A memfd that is
- * written through its descriptor and mapped by nobody shows in no map: its blocks are added. One that is on its way through a
- * socket shows nowhere; that lasts microseconds. */
+ * The exit code is the command's. What counts is what --ram counts (stages/engine/memory/ram_use.c): anonymous memory of all
+ * processes, and shared memory once. The programs measure themselves too, every 50 ms and from RssAnon; this looks about every
+ * millisecond, at smaps_rollup, whose numbers are exact: Pss_Anon, and Pss_Shmem, which shares each page among those that map it. A
+ * memfd that is written through its descriptor and mapped by nobody shows in no map: its blocks are added. One that is on its way
+ * through a socket shows nowhere; that lasts microseconds. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/program.h"
+#include "stages/engine/memory/ram_use.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,9 +122,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 static const kiln_stage_program program = {.name = "knn",
                                            .cli = &cli,
                                            .open = KILN_OPEN_CREATE,
-                                           .cpu_only = true,
-                                           .serial = true,
-                                           .rounds = true,
+                                           .flags = KILN_PROGRAM_CPU_ONLY | KILN_PROGRAM_SERIAL | KILN_PROGRAM_ROUNDS,
                                            .run = run,
                                            .unit = compute};
 

@@ -1,6 +1,6 @@
 /* Which CPUs are near a GPU: of a sysfs that the test writes, within what this process may use. */
 #include "base/file.h"
-#include "stages/engine/devices.h"
+#include "stages/engine/devices/devices.h"
 #include "tests/unit/test_folder.h"
 
 #include <sched.h>

@@ -9,14 +9,15 @@
 #include "tests/unit/engine_stage.h"
 #include "tests/unit/fake_device.h"
 #include "tests/unit/own_memory.h"
+#include "stages/engine/program.h"
 
 enum { MIB = 1 << 20 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static inline kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
 {
-    r->home->devices = (kiln_device_list){.n = 1};
-    r->home->devices.items[0] = (kiln_device){.kind = KILN_DEVICE_CUDA, .visible = "GPU-0"};
+    r->devices.home->devices = (kiln_device_list){.n = 1};
+    r->devices.home->devices.items[0] = (kiln_device){.kind = KILN_DEVICE_CUDA, .visible = "GPU-0"};
     return DEVICE_STAGE.run(r, err);
 }
 

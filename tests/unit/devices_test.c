@@ -1,6 +1,7 @@
 /* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML is asked, of a library
  * that only pretends to be it. No GPU is needed. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/devices/devices.h"
+#include "stages/engine/interrupt.h"
 #include "tests/unit/test_folder.h"
 
 #include <dlfcn.h>
@@ -485,7 +486,7 @@ static void a_signal_ends_the_wait_for_nvml(void **state)
     (void)state;
     kiln_gpu_list g;
     pretend(library, "FAKE_END", "0");
-    kiln_interrupt_watch();
+    kiln_interrupt_watch("");
     const pid_t parent = getpid(), other = fork();
     assert_true(other >= 0);
     if (other == 0) {

@@ -4,7 +4,14 @@
 #ifndef KILN_TESTS_ENGINE_STAGE_H
 #define KILN_TESTS_ENGINE_STAGE_H
 
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/hosts/decisions.h"
+#include "stages/engine/program.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/parent/options.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/worker_rest.h"
+#include "stages/engine/worker/worker.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -236,11 +243,11 @@ static inline kiln_status report_workers(kiln_run *r, const kiln_unit *units, ki
 static inline void pretend_devices(kiln_run *r)
 {
     for (unsigned i = 0; i < o.pretend; i++) {
-        kiln_device *d = &r->home->devices.items[i];
+        kiln_device *d = &r->devices.home->devices.items[i];
         *d = (kiln_device){.kind = o.lost && i == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU, .chosen = i % 2};
         (void)snprintf(d->visible, sizeof d->visible, "%s", o.lost && i == 0 ? "-1" : i ? "GPU-1" : "GPU-0");
     }
-    r->home->devices.n = o.pretend;
+    r->devices.home->devices.n = o.pretend;
 }
 
 static inline kiln_status run_plan(kiln_run *r, kiln_error *err)
@@ -290,7 +297,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .rounds = true, .run = stage_run, .unit = stage_unit};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .flags = KILN_PROGRAM_ROUNDS, .run = stage_run, .unit = stage_unit};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];

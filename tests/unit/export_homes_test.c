@@ -2,6 +2,7 @@
  * palette are encoded on the CPU beside what the GPUs compute, and neither that nor what fails on either home changes a byte. */
 #define DEVICE_STAGE kiln_stage_export
 #include "tests/unit/device_stage.h"
+#include "stages/engine/program.h"
 
 enum { ROWS = 3000, CHUNKS_MOST = 3000, BESIDE = 5, LEFT = 2 };
 

@@ -1,5 +1,5 @@
 /* keys_test -- what of a stage's options is in its key: each keyed one, but for the default of one that is newer than bakes. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

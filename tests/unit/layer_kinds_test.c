@@ -1,8 +1,8 @@
 /* layers.def: each name that code asks for is a row, rows and stages.def agree, manifest.sql holds every kind, and which layer is
  * the one to draw. */
 #include "manifest_fixture.h"
-#include "stages/engine/engine_internal.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_layers.h"
 
 static kiln_manifest *new_manifest(void **state, const char *name)
 {

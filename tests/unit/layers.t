@@ -23,6 +23,15 @@ forbid 'tests/' 'nothing includes tests' "${all_c[@]}"
 arrows=$(grep -oE '^#include "stages/[a-z]+/' stages/*/**/*.[ch] | sed -E 's@^stages/([a-z]+)/[^:]*:#include "stages/([a-z]+)/@\1 \2@' | sort -u)
 printf '%s\n' "$arrows" | tsort >/dev/null 2>&1 || { printf 'rooms of stages include each other in a circle:\n%s\n' "$(printf '%s\n' "$arrows" | tsort 2>&1 >/dev/null)"; bad=1; }
 
+# Wings of the engine (stages/engine/parent): likewise. A file that is in the room itself is a wing of its own, because some are below all
+# wings and one is above them.
+wing='s@stages/engine/([a-z]+/)?([a-z_]+)\.[ch]@\1 \2@g; s@([a-z]+)/ [a-z_]+@\1@g'
+arrows=$(grep -oE '^#include "stages/engine/[^"]*"' stages/engine/**/*.[ch] | sed -E "s/:#include|\"//g; $wing" | sort -u)
+printf '%s\n' "$arrows" | tsort >/dev/null 2>&1 || { printf 'wings of the engine include each other in a circle:\n%s\n' "$(printf '%s\n' "$arrows" | tsort 2>&1 >/dev/null)"; bad=1; }
+for c in stages/engine/**/*.c; do
+    [ "$(grep -m1 '^#include' "$c")" = "#include \"${c%.c}.h\"" ] || { echo "what $c includes first is not a header of its own"; bad=1; }
+done
+
 hits=$(grep -nE '\bjson_(load|dump)(s|b|f|fd|_file|_callback)? *\(' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
 [ -z "$hits" ] || { printf 'JSON is parsed and written by stages/engine/json_text.h:\n%s\n' "$hits"; bad=1; }
 hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')

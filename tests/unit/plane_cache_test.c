@@ -1,5 +1,6 @@
 /* The cache of decoded planes: right bytes whatever the budget, and nothing of the chunk in hand thrown out. */
 #include "stages/engine/engine.h"
+#include "stages/engine/memory/plane_cache.h"
 #include "tests/unit/test_folder.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* Messages and shared memory between parent and worker where a limit of the process is reached. */
-#include "stages/engine/protocol.h"
+#include "stages/engine/worker/protocol.h"
+#include "stages/engine/memory/memfd.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,9 @@
 /* --ram: what is free under limits, by a pretended /proc and /sys; and how a cap is shared out. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/memory/memfd.h"
+#include "stages/engine/memory/ram_use.h"
 
 #include "base/file.h"
 #include "tests/unit/own_memory.h"
@@ -98,7 +102,7 @@ static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, ki
 {
     static const kiln_stage_program program = {0}; /* whose units defer no work */
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 4;
     memset(units, 0, sizeof units);
@@ -106,7 +110,7 @@ static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, ki
         (void)snprintf(units[i].name, sizeof units[i].name, "block %d", i);
         units[i].ram = (i == 3 ? unit_mib : 1) * MIB; /* the largest decides */
     }
-    return kiln_ram_plan_make(&run, units, due, UNITS, wanted, p, err);
+    return kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, UNITS, wanted, 0}, p, err);
 }
 
 static void with_room_all_workers_have_two_units_and_results_wait(void **state)
@@ -173,14 +177,14 @@ static void plan_blocks(uint64_t cap_mib, uint64_t unit_mib, bool is_volatile, k
     static kiln_unit blocks[BLOCKS];
     uint64_t all[BLOCKS];
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 16;
     for (uint64_t i = 0; i < BLOCKS; i++) {
         blocks[i] = (kiln_unit){.name = "block", .ram = unit_mib * MIB, .volatile_result = is_volatile};
         all[i] = i;
     }
-    assert_int_equal(kiln_ram_plan_make(&run, blocks, all, BLOCKS, 16, p, NULL), KILN_OK);
+    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){blocks, all, BLOCKS, 16, 0}, p, NULL), KILN_OK);
     assert_true(p->predicted <= p->cap);
     assert_true(p->unit >= unit_mib * MIB);
     const uint64_t result = (p->in_flight - 1) * unit_mib * MIB / 2, worker = 27 * MIB / 2 + unit_mib * MIB + result;
@@ -239,7 +243,7 @@ static void a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan(void **stat
     kiln_common_values.threads = 4;
     memset(units, 0, sizeof units);
     units[0].ram = kiln_run_unit_ram(&run);
-    assert_int_equal(kiln_ram_plan_make(&run, units, due, 1, 1, &p, NULL), KILN_OK);
+    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, 1, 1, 0}, &p, NULL), KILN_OK);
     assert_true(p.unit >= units[0].ram);
 }
 
@@ -257,10 +261,10 @@ static kiln_status plan_one(uint64_t cap_mib, unsigned threads, unsigned wanted,
     static const kiln_stage_program program = {0};
     const uint64_t foreseen = run.ram.foreseen;
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB, .foreseen = foreseen};
     kiln_common_values.threads = threads;
-    return kiln_ram_plan_make(&run, u, due, 1, wanted, p, err);
+    return kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){u, due, 1, wanted, 0}, p, err);
 }
 
 static void threads_give_way_before_a_cap_is_refused(void **state)
@@ -334,7 +338,7 @@ static void what_the_parent_will_hold_is_counted_once(void **state)
     (void)state;
     needs_own_memory(); /* which grows between two plans there */
     run.program = &program;
-    run.home = run.homes;
+    run.devices.home = run.devices.homes;
     run.ram = (kiln_ram_use){.cap = 60 * MIB};
     assert_true(kiln_run_parent_fits(&run));
     const uint64_t without = run.ram.parent;
@@ -349,7 +353,7 @@ static void what_the_parent_will_hold_is_counted_once(void **state)
     memset(held, 1, HELD * MIB);
     run.ram.cap = least * MIB;
     assert_int_equal(kiln_run_need_parent(&run, "cameras", &err), KILN_OK);
-    assert_int_equal(kiln_ram_plan_make(&run, &u, due, 1, 1, &p, &err), KILN_OK);
+    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){&u, due, 1, 1, 0}, &p, &err), KILN_OK);
     assert_int_equal(munmap(held, HELD * MIB), 0);
     run.ram.foreseen = 0;
 }
@@ -359,9 +363,9 @@ static void small_results_are_counted_by_their_outputs(void **state)
     const kiln_unit picture = {.name = "picture", .n_outputs = 1}, chunk = {.name = "chunk"};
     (void)state;
     run.ram = (kiln_ram_use){.cap = 300 * MIB};
-    kiln_ram_results(&run, &chunk, 1, 1);
+    kiln_ram_results(&run.ram, &chunk, 1, 1);
     const uint64_t of_chunk = run.ram.results;
-    kiln_ram_results(&run, &picture, 1, 1);
+    kiln_ram_results(&run.ram, &picture, 1, 1);
     assert_true(of_chunk == kiln_list_ram(1) && of_chunk > 4000);
     assert_true(run.ram.results < 700 && kiln_small_list_ram(1000, 1, 100) == 1000 * (run.ram.results + sizeof chunk + 100));
 }
@@ -389,19 +393,19 @@ static void a_look_sees_what_this_process_touches(void **state)
     const size_t bytes = 48 * MIB;
     (void)state;
     run.ram = (kiln_ram_use){.cap = 300 * MIB};
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     const uint64_t before = run.ram.peak;
     char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* sanitizers touch malloc's */
     assert_true(block != MAP_FAILED);
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     assert_true(run.ram.peak < before + 16 * MIB); /* not touched yet */
     memset(block, 1, bytes);
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     assert_true(run.ram.peak >= before + 47 * MIB);
     assert_int_equal(block[bytes - 1], 1);
     assert_int_equal(munmap(block, bytes), 0);
     const uint64_t peak = run.ram.peak;
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     assert_int_equal(run.ram.peak, peak);
 }
 
@@ -412,7 +416,7 @@ static void a_memfd_counts_once_and_without_its_holes(void **state)
     static char page[MIB];
     (void)state;
     run.ram = (kiln_ram_use){.cap = 300 * MIB};
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     const uint64_t before = run.ram.peak;
     memset(page, 1, sizeof page);
     assert_int_equal(kiln_memfd_new(&fd, NULL), KILN_OK);
@@ -420,7 +424,7 @@ static void a_memfd_counts_once_and_without_its_holes(void **state)
     assert_int_equal(kiln_memfd_holds(fd), 16 * MIB);
     assert_int_equal(kiln_memfd_map(fd, 31 * MIB, &map, NULL), KILN_OK);
     for (uint64_t i = 0; i < 16; i++) assert_int_equal(((const char *)map)[2 * i * MIB], 1);
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     assert_true(run.ram.peak >= before + 16 * MIB);
     assert_true(run.ram.peak < before + 24 * MIB);
     assert_int_equal(close(fd), 0);
@@ -439,7 +443,7 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     const uint64_t before = kiln_run_unit_ram(&run);
     assert_int_equal(kiln_run_share_memory(&run, 100 * MIB, 2, &m, &err), KILN_OK);
     assert_true(kiln_run_unit_ram(&run) <= before - 100 * MIB && kiln_run_unit_ram(&run) > before - 110 * MIB);
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     const uint64_t empty = run.ram.peak;
     assert_true(empty < 100 * MIB);
     kiln_shared_memory_path(&m, 0, other);
@@ -448,7 +452,7 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     assert_true(fd >= 0 && lseek(fd, 0, SEEK_END) == 100 * (off_t)MIB);
     memset(data, 1, sizeof data);
     assert_int_equal(pwrite(fd, data, sizeof data, 50 * (off_t)MIB), sizeof data);
-    kiln_ram_look(&run, true);
+    kiln_run_look_at_ram(&run);
     assert_true(run.ram.peak >= empty + sizeof data && run.ram.peak < empty + 2 * sizeof data + MIB);
     assert_int_equal(close(fd), 0);
     kiln_run_unshare_memory(&run, &m);

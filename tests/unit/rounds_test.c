@@ -2,6 +2,7 @@
  * beside a manifest is e2e/rounds.t. */
 #include "engine_stage.h"
 
+#include "stages/engine/hosts/shards.h"
 #include "schema/claim.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The order in which units go out, and the rules of retry: data alone, no process. */
-#include "stages/engine/schedule.h"
+#include "stages/engine/parent/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds, files without a
  * name are there for workers and for nobody else. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/parent/run.h"
+#include "stages/engine/parent/run_memory.h"
+#include "stages/engine/engine_options.h"
+#include "stages/engine/hosts/round.h"
 
 #include "base/file.h"
 #include "tests/unit/manifest_fixture.h"
@@ -22,6 +25,8 @@ static void bake_init(void **state, const char *folder, kiln_run *r)
     snprintf(path, sizeof path, "%s/manifest.db", dir);
     memset(r, 0, sizeof *r);
     r->program = &program;
+    r->options = &kiln_engine_values;
+    r->common = &kiln_common_values;
     r->manifest = open_manifest(path, KILN_OPEN_CREATE);
 }
 
@@ -51,7 +56,7 @@ static void bakes_share_a_folder(void **state)
     }
     assert_string_not_equal(paths[0], paths[1]);
     assert_true(kiln_is_dir(paths[0])); /* the second has not taken it for one of its own */
-    kiln_run_drop_scratch(&runs[1]);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&runs[1]));
     assert_false(kiln_is_dir(paths[1]));
     assert_true(kiln_is_dir(paths[0]));
 
@@ -63,7 +68,7 @@ static void bakes_share_a_folder(void **state)
     runs[0].manifest = open_manifest(link, KILN_OPEN_WRITE);
     OK(kiln_run_scratch(&runs[0], key, again, &err));
     assert_string_equal(paths[0], again);
-    kiln_run_drop_scratch(&runs[0]);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&runs[0]));
     assert_false(kiln_is_dir(paths[0]));
     for (int i = 0; i < 2; i++) kiln_manifest_close(runs[i].manifest);
     kiln_engine_values.scratch_dir = NULL;
@@ -79,6 +84,7 @@ static void a_plan_shares_its_folder(void **state)
     char node[600], shared[600], beside[700];
     const kiln_hash key = {{1}};
     kiln_engine_options *const o = &kiln_engine_values;
+    static kiln_round round;
     bake_init(state, "a", &r);
     assert_int_equal(mkdir(in_scratch(state, "node", node), 0777), 0);
     assert_int_equal(mkdir(in_scratch(state, "all", shared), 0777), 0);
@@ -86,33 +92,37 @@ static void a_plan_shares_its_folder(void **state)
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_OWN);
     o->scratch_dir = node;
     o->plan = true;
-    r.round.mode = KILN_ROUND_PLAN;
+    r.hosts.round = &round;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_PLAN);
     OK(kiln_run_scratch(&r, key, path, &err));
     assert_true(kiln_is_dir(path) && !strncmp(path, beside, strlen(beside)));
-    OK(kiln_run_sync_scratch(&r, &err));
+    OK(kiln_scratch_folder_sync(kiln_run_scratch_folder(&r), &err));
 
     o->plan = false;
     o->part = "parts";
-    r.round.mode = KILN_ROUND_PART;
+    o->shard = "1/2";
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
     OK(kiln_run_scratch(&r, (kiln_hash){{2}}, again, &err)); /* of another plan: neither made, nor the reason to remove the first */
     assert_true(kiln_is_dir(path) && !kiln_is_dir(again));
 
     o->shared_dir = shared;
     o->part = NULL;
+    o->shard = NULL;
     o->gather = "parts";
-    r.round.mode = KILN_ROUND_GATHER;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_MEND);
     OK(kiln_run_scratch(&r, key, shared_path, &err));
     assert_true(kiln_is_dir(shared_path) && !strncmp(shared_path, shared, strlen(shared)));
     o->no_compute = true;
+    OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
 
     o->no_compute = false;
     o->gather = NULL;
-    r.round.mode = KILN_ROUND_NONE;
-    kiln_run_drop_scratch(&r);
+    OK(kiln_round_read(&r, &err));
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_false(kiln_is_dir(path) || kiln_is_dir(shared_path));
     o->scratch_dir = o->shared_dir = NULL;
     kiln_manifest_close(r.manifest);
@@ -136,7 +146,7 @@ static void room_is_asked_for_again(void **state)
     }
     put_file(path, "rows", 4 * GIB); /* what it holds is */
     OK(kiln_run_scratch_room(&r, need, &err));
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     kiln_manifest_close(r.manifest);
 }
 
@@ -153,7 +163,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(mkdir(kept, 0777), 0);
     snprintf(link, sizeof link, "%s/a/manifest.db.scratch", (char *)*state);
     assert_int_equal(symlink(outside, link), 0);
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_true(kiln_is_dir(kept));
     assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
     assert_says(&err, "is a link");
@@ -166,7 +176,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink(outside, path), 0);
     assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
-    kiln_run_drop_scratch(&r);
+    kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     assert_true(kiln_is_dir(kept));
     kiln_manifest_close(r.manifest);
 }

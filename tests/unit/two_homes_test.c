@@ -3,6 +3,7 @@
  * on either home changes a bit. STAGE in the environment is the stage that the test program is when it gets arguments. */
 #define DEVICE_STAGE kiln_stage_prune
 #include "tests/unit/device_stage.h"
+#include "stages/engine/program.h"
 
 enum { ROWS = 40000, VIEWS = 5 };
 

@@ -1,5 +1,5 @@
 /* The rule of --devices auto: when a GPU is worth being opened. */
-#include "stages/engine/work.h"
+#include "stages/engine/devices/work.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

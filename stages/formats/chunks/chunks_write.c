@@ -16,7 +16,7 @@
 #include "base/minmax.h"
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
+#include "stages/engine/parent/run_layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/engine/hosts/decisions.h"
 #include "stages/files/hash_file.h"
 #include "stages/import/scan.h"
 
