@@ -1,4 +1,5 @@
-/* camera_file -- what the readers of camera files share: names, photos, poses, and the list that they append to.
+/* camera_file -- what the readers of camera files share: names, photos, poses, and what is counted while one is read.
+ * Cameras are appended to a set (camera_set.h).
  *
  * A camera source is one file with one function of type kiln_camera_read_fn (cameras_*.c) and one row of the table in
  * cameras.c. It parses, makes a kiln_camera with set_size, set_lens and a pose, attaches the photo and adds it.
