@@ -32,8 +32,8 @@ size_t kiln_photo_stem(const char *path)
     return strlen(path);
 }
 
-kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
-                                 kiln_error *err)
+kiln_status kiln_camera_take_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                  kiln_error *err)
 {
     const char *why = NULL;
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
