@@ -1,10 +1,7 @@
 /* camera_file -- the list of cameras under construction: room, names, notes, the split. */
 #include "stages/cameras/camera_file.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

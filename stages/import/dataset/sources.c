@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/files/hash_file.h"
-#include "stages/import/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
