@@ -5,7 +5,7 @@
  * Plain functions, not operations: they run once, where rows are read. Arithmetic in double with functions of our own
  * (kernels/math/real64.h), so the bits are the same on every machine; each stored number is rounded to float32 once.
  *
- * Spherical harmonics are those of formats/00-overview.md (kernels/project/sh_math.h): real, with the sign (-1)^m, coefficient
+ * Spherical harmonics are those of kernels/project/sh_math.h: real, with the sign (-1)^m, coefficient
  * l^2 + l + m of degree l and order m. Each degree is turned by its own orthogonal matrix: exact but for rounding, no refit.
  */
 #ifndef KILN_KERNELS_SIMILARITY_H

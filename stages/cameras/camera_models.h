@@ -1,4 +1,4 @@
-/* camera_models -- COLMAP's camera models: what their parameters are (formats/colmap.md, src/colmap/sensor/models.h).
+/* camera_models -- COLMAP's camera models: what their parameters are (colmap/colmap, src/colmap/sensor/models.h).
  *
  * Adding one is one row of the table in camera_models.c. All parameters are kept with the camera; we draw pinholes, so
  * that a row also says when the model is one.

@@ -1,4 +1,4 @@
-/* transforms_lens -- the intrinsics of nerfstudio, instant-ngp and Blender files (formats/cameras_transforms.md).
+/* transforms_lens -- the intrinsics of nerfstudio, instant-ngp and Blender files.
  *
  * Focal length, per axis: fl_x, else x_fov in degrees, else camera_angle_x in radians; one axis alone serves both; what a
  * frame says wins over the file as a whole. instant-ngp takes x_fov before fl_x and Brush the angle; they differ only in

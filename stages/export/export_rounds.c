@@ -3,7 +3,7 @@
 #include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
 #include "stages/export/survey.h"
-#include "stages/formats/dropped_columns.h"
+#include "stages/formats/ply/dropped_columns.h"
 #include "stages/formats/folder_owner.h"
 #include "stages/formats/rows.h"
 

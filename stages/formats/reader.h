@@ -140,6 +140,8 @@ typedef struct {
      * more than KILN_READER_RAM, whatever the file and the pass. */
     uint64_t (*ram)(const kiln_source_info *info, kiln_read_pass pass);
     int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first KILN_PROBE_BYTES */
+    /* May be NULL. Of a format without a mark, whose suffix decides: could a file of so many bytes under another name be one? */
+    bool (*may_be)(const unsigned char *head, size_t len, uint64_t file_bytes);
     kiln_status (*open)(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err);
     /* May be NULL. Calls add with the absolute path of each file besides the one that is opened that rows come from. They are
      * hashed and watched like it. No name leads out of the folder of at->name. Only open and spool read them, never read: a block

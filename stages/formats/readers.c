@@ -6,7 +6,6 @@
 #include "base/quote.h"
 #include "stages/files/foreign.h"
 #include "stages/files/packing.h"
-#include "stages/formats/splat/splat.h"
 
 #include <errno.h>
 #include <math.h>
@@ -65,21 +64,15 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
     return st;
 }
 
-/* A .splat has no mark: whole rows, of which the first has a position and sizes that could be some. */
-static bool may_be_splat(const kiln_peek *p, const unsigned char *head, size_t len)
+/* A format without a mark whose rows the file could be; NULL: none. */
+static const kiln_reader *guess_unmarked(const char *path, const unsigned char *head, size_t len)
 {
-    float v[6];
     kiln_file_info file;
     kiln_error unread;
-    bool plain = true;
-    if (p->packing || len < KILN_SPLAT_ROW_BYTES || kiln_file_stat(p->path, &file, &unread) != KILN_OK ||
-        file.size % KILN_SPLAT_ROW_BYTES)
-        return false;
-    for (size_t i = 0; i < len; i++) plain &= head[i] < 0x7f && (head[i] >= ' ' || (head[i] && strchr("\t\r\n", head[i])));
-    memcpy(v, head, sizeof v);
-    for (int i = 0; i < 6; i++)
-        if (!isfinite(v[i]) || fabsf(v[i]) > 1e6f || (i >= 3 && v[i] < 0)) return false;
-    return !plain;
+    if (kiln_file_stat(path, &file, &unread) != KILN_OK) return NULL;
+    for (const kiln_reader *const *r = kiln_readers; *r; r++)
+        if ((*r)->may_be && (*r)->may_be(head, len, file.size)) return *r;
+    return NULL;
 }
 
 static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned char *head, size_t len, kiln_error *err)
@@ -90,11 +83,12 @@ static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned 
     if (inner)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is packed twice: it is %s data and holds %s data; unpack it once", path, packed,
                          inner->name);
-    if (may_be_splat(p, head, len))
+    const kiln_reader *guess = p->packing ? NULL : guess_unmarked(p->path, head, len);
+    if (guess)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is no splat or point file that we know; if it is a .splat, which has no mark, it needs that suffix; "
+                         "'%s' is no splat or point file that we know; if it is a .%s, which has no mark, it needs that suffix; "
                          "--list-formats names the formats",
-                         path);
+                         path, guess->suffixes);
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     return kiln_fail(err, KILN_E_INPUT, "'%s' is %s%sno splat or point file that we know; --list-formats names the formats", path,
                      packed ? packed : "", packed ? " data and holds " : "");

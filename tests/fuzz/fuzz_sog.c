@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lossless WebP of one colour, without a byte a pixel: formats/sog.md, "Lossless WebP without a library". */
+/* Lossless WebP of one colour, without a byte a pixel. */
 static size_t webp(uint32_t width, uint32_t height, const uint8_t rgba[4], uint8_t out[64])
 {
     uint8_t bits[40] = {0};

@@ -160,8 +160,8 @@ static void turned_colours_are_the_same(void **state)
         }
 }
 
-/* The signs of formats/00-overview.md, for a half turn about each axis. Its last one, of order 4 and degree 4, is y there; the
- * function is x^4 - 6 x^2 y^2 + y^4, which no sign changes. */
+/* The signs of spherical harmonics (kernels/project/sh_math.h), for a half turn about each axis. Its last one, of order 4 and
+ * degree 4, is y there; the function is x^4 - 6 x^2 y^2 + y^4, which no sign changes. */
 static void half_turns_change_signs(void **state)
 {
     (void)state;

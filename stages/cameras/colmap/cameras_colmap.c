@@ -1,4 +1,4 @@
-/* cameras_colmap -- a COLMAP sparse model: which one, which encoding, and what its records mean (formats/colmap.md).
+/* cameras_colmap -- a COLMAP sparse model: which one, which encoding, and what its records mean (colmap_model.h).
  *
  * An image with its camera is one of our cameras. Its pose is taken from the image, which repeats what rigs and frames
  * say; those are only checked, when both are there. Points are a reader's (colmap_points.c). Keypoints and tracks that

@@ -1,4 +1,4 @@
-/* colmap_binary -- cameras.bin, images.bin, rigs.bin, frames.bin; little-endian, nothing aligned (formats/colmap.md).
+/* colmap_binary -- cameras.bin, images.bin, rigs.bin, frames.bin; little-endian, nothing aligned (COLMAP's doc/format.rst).
  *
  *   cameras  u64 count; u32 id, i32 model, u64 width, u64 height, f64 params[of the model]
  *   images   u64 count; u32 id, f64 qw qx qy qz tx ty tz, u32 camera id, name up to NUL, u64 n, n x (f64 x, f64 y, u64 point)

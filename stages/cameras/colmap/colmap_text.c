@@ -1,4 +1,4 @@
-/* colmap_text -- cameras.txt, images.txt, rigs.txt, frames.txt (formats/colmap.md).
+/* colmap_text -- cameras.txt, images.txt, rigs.txt, frames.txt (COLMAP's doc/format.rst).
  *
  *   cameras  ID MODEL WIDTH HEIGHT PARAMS...
  *   images   ID QW QX QY QZ TX TY TZ CAMERA_ID NAME, then a line of triples X Y POINT3D_ID, which may be empty

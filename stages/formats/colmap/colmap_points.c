@@ -1,4 +1,4 @@
-/* colmap_points -- COLMAP's points3D.bin and points3D.txt as a point cloud (formats/colmap.md).
+/* colmap_points -- COLMAP's points3D.bin and points3D.txt as a point cloud (COLMAP's doc/format.rst).
  *
  *   u64 count, then per point
  *   0   u64 id        8  f64 x y z      32  u8 r g b     35  f64 error

@@ -1,5 +1,5 @@
 /* compressed_ply -- the layout of PLY as PlayCanvas packs it, for reader and writer: little-endian, 256 rows of vertex to a row of
- * chunk, whose bounds the fields of 11, 10 or 8 bits lie between (formats/ply.md, "Compressed PLY"; splat-transform
+ * chunk, whose bounds the fields of 11, 10 or 8 bits lie between (splat-transform
  * compressed-chunk.ts, SuperSplat).
  *
  *   element chunk     a group of 256 rows, the last one may be shorter: 18 f32

@@ -1,7 +1,6 @@
 /* gltf -- the layout of glTF 2.0 with Gaussians, for the reader and for the writers of GLB and of tiles: KHR_gaussian_splatting as
  * it was ratified, its earlier draft, and the SPZ that either may be packed with. Sources: Khronos glTF 2.0, sections 3.6.2
- * and 4.4; KhronosGroup/glTF, extensions/2.0/Khronos/KHR_gaussian_splatting and KHR_gaussian_splatting_compression_spz_2;
- * formats/gltf.md.
+ * and 4.4; KhronosGroup/glTF, extensions/2.0/Khronos/KHR_gaussian_splatting and KHR_gaussian_splatting_compression_spz_2.
  *
  *   .glb    u32 "glTF"  u32 version 2  u32 bytes of the file
  *           u32 bytes   u32 "JSON"     text, filled up with blanks to a multiple of 4

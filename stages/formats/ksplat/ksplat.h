@@ -1,4 +1,4 @@
-/* ksplat -- the layout of .ksplat of mkkellogg's viewer, version 0.1, for reader and writers. Little-endian (formats/ksplat.md;
+/* ksplat -- the layout of .ksplat of mkkellogg's viewer, version 0.1, for reader and writers. Little-endian (*
  * mkkellogg/GaussianSplats3D src/loaders/SplatBuffer.js).
  *
  * The header, 4096 bytes:

@@ -1,4 +1,4 @@
-/* mip_filter -- folds mip-splatting's filter_3D into scale and opacity (its save_fused_ply; formats/ply.md):
+/* mip_filter -- folds mip-splatting's filter_3D into scale and opacity (its save_fused_ply):
  *
  *   s'_i = sqrt(s_i^2 + f^2)     alpha' = alpha * sqrt(prod s_i^2 / prod s'_i^2)     s = exp(log scale)
  *

@@ -25,7 +25,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "planes are little-endian and written as they lie in memory");
 
 enum { PIECE_BYTES = 4 << 20, TILE_BYTES = 128 << 10 };
-#define FLAT_LOG_SCALE (-20.0f) /* the third axis of a 2DGS surfel: formats/ply.md, "2DGS" */
+#define FLAT_LOG_SCALE (-20.0f) /* the third axis of a 2DGS surfel, which its file lacks */
 
 typedef struct {
     char *path;       /* as sentences name it */

@@ -5,7 +5,7 @@
 #include "base/option.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
-#include "stages/formats/dropped_columns.h"
+#include "stages/formats/ply/dropped_columns.h"
 #include "stages/products/product_mark.h"
 
 #include <jansson.h>

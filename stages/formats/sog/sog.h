@@ -1,5 +1,5 @@
 /* sog -- the layout of SOG of PlayCanvas, versions 1 and 2, for readers and writers: meta.json and lossless WebP images of codes,
- * in a folder or in one ZIP archive (.sog). formats/sog.md; PlayCanvas, "The SOG Format"; playcanvas/splat-transform,
+ * in a folder or in one ZIP archive (.sog). PlayCanvas, "The SOG Format"; playcanvas/splat-transform,
  * src/lib/readers/read-sog.ts and read-sog-v1.ts.
  *
  * Images have the rows in order, pixel i = row i, all the same size; codes stand in red, green, blue, alpha:

@@ -1,5 +1,5 @@
 /* splat -- the layout of .splat of antimatter15's viewer, for reader and writer: rows of 32 bytes and nothing else, little-endian
- * (formats/splat.md; antimatter15/splat convert.py and main.js).
+ * (antimatter15/splat convert.py and main.js).
  *
  *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8 quaternion w x y z, 128 q + 128
  */

@@ -10,6 +10,7 @@
 #include "stages/formats/ply/ply_header.h"
 #include "stages/formats/splat/splat.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,19 @@ static int probe(const unsigned char *head, size_t len, const char *path)
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
     if (len == 0 || strcasecmp(kiln_path_suffix(plain), "splat") != 0) return 0;
     return kiln_ply_begins(head, len) ? KILN_PLY_SCORE + 1 : 20;
+}
+
+/* Whole rows, of which the first has a position and sizes that could be some, and no text. */
+static bool may_be_splat(const unsigned char *head, size_t len, uint64_t file_bytes)
+{
+    float v[6];
+    bool plain = true;
+    if (len < KILN_SPLAT_ROW_BYTES || file_bytes % KILN_SPLAT_ROW_BYTES) return false;
+    for (size_t i = 0; i < len; i++) plain &= head[i] < 0x7f && (head[i] >= ' ' || (head[i] && strchr("\t\r\n", head[i])));
+    memcpy(v, head, sizeof v);
+    for (int i = 0; i < 6; i++)
+        if (!isfinite(v[i]) || fabsf(v[i]) > 1e6f || (i >= 3 && v[i] < 0)) return false;
+    return !plain;
 }
 
 static void close_splat(kiln_source *source)
@@ -144,6 +158,7 @@ const kiln_reader kiln_reader_splat = {
     .summary = ".splat of antimatter15's viewer: Gaussians without SH, 32 bytes each",
     .packed = KILN_PACKED_WHOLE,
     .probe = probe,
+    .may_be = may_be_splat,
     .open = open_splat,
     .read = read_rows,
     .close = close_splat,

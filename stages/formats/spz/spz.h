@@ -1,4 +1,4 @@
-/* spz -- the layout of SPZ (Niantic), versions 1 to 4, for reader and writers. Little-endian; formats/spz.md.
+/* spz -- the layout of SPZ (Niantic), versions 1 to 4, for reader and writers. Little-endian.
  *
  * The header, 16 bytes:
  *   0  "NGSP"             4  u32 version              8  u32 Gaussians     12  u8 degree of the harmonics

@@ -1,4 +1,4 @@
-/* spz_read -- the reader of SPZ files, versions 1 to 4 (Niantic's; formats/spz.md).
+/* spz_read -- the reader of SPZ files, versions 1 to 4 (Niantic's; spz.h).
  *
  * Versions 1 to 3 are one gzip stream (packing.h), so that what is read here begins with the header and is read where it lies. So
  * is a version 4 inside gzip, which nianticlabs/spz accepts; its byte 15 is 0, where a file of version 4 counts its streams. Such a

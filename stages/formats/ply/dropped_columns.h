@@ -1,6 +1,6 @@
 /* dropped_columns -- columns of unknown meaning that an exported file has no place for: they are counted and named. */
-#ifndef KILN_STAGES_FORMATS_DROPPED_COLUMNS_H
-#define KILN_STAGES_FORMATS_DROPPED_COLUMNS_H
+#ifndef KILN_STAGES_FORMATS_PLY_DROPPED_COLUMNS_H
+#define KILN_STAGES_FORMATS_PLY_DROPPED_COLUMNS_H
 
 #include "base/memory.h"
 #include "stages/formats/writer.h"

@@ -1,4 +1,4 @@
-#include "stages/formats/dropped_columns.h"
+#include "stages/formats/ply/dropped_columns.h"
 
 #include "stages/formats/ply/ply_columns.h"
 
