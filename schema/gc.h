@@ -13,8 +13,8 @@
  *   - those of images, whose key is their unit's,
  *   - those of a stage that never finished, and those done after their stage's output: work that a later run goes on with,
  *   - of a stage whose output is of a version that did not remember its units: those done since the run that made it began; of
- * those that make planes or arrays of tables the ones that a current layer or table has, of others the newest of each name; and all
- * blobs that any of these name. */
+ *     those that make planes or arrays of tables the ones that a current layer or table has, of others the newest of each name;
+ * and all blobs that any of these name. */
 #ifndef KILN_SCHEMA_GC_H
 #define KILN_SCHEMA_GC_H
 

@@ -8,7 +8,6 @@
 #include "schema/row_check.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- put --------------------------------------------------------------------------------------------------------- */
 kiln_status kiln_level_origin_put(kiln_manifest *m, int64_t layer, const kiln_layer *l, kiln_error *err)

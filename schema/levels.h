@@ -8,10 +8,10 @@
  * The tree follows from the names and parents of the chunks of `baked` alone (kiln_level_tree_plan):
  *   - A chunk with rows is a leaf. It belongs to its parent cell.
  *   - A cell to which two or more nodes belong is an inner node of the cell's name, "/" for the root cell. Its children are in the
- * order of their first chunks in `baked`. It belongs to the cell above.
+ *     order of their first chunks in `baked`. It belongs to the cell above.
  *   - A cell to which one node belongs is none: the node belongs to the cell above.
  *   - If more than KILN_NODE_CHILDREN nodes belong to a cell, each run of so many becomes a node first, named CELL+0, CELL+1, ...;
- * a last run of one node stays that node. That is repeated, counting on, until so many or fewer are left.
+ *     a last run of one node stays that node. That is repeated, counting on, until so many or fewer are left.
  *   - The node that is left at the root cell is the root. A layer without rows has no node.
  *
  * Levels of a leaf begin at 1; those of an inner node follow the coarsest level among its children, K: K + 1, K + 2, ... Each node

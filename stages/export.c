@@ -17,9 +17,9 @@
 #include "stages/export/level_chunks.h"
 #include "stages/formats/export_views.h"
 #include "stages/formats/writer.h"
-#include "stages/import/dataset/additions.h"
 #include "stages/products/product_records.h"
 #include "stages/select/chunk_choice.h"
+#include "stages/select/move.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,8 +7,9 @@
  *                                  times (v / v')^0.1 where the row that it merged with has a higher v'
  *   visibility                     [n] f32  v in (0, 1]: the share of it that cameras saw; NULL: 1 everywhere and not written
  *   prominence                     [n] f32 above 0: what merging a row away would change in pictures; of a merged row the sum of
- * its sources. NULL: W v to a power stands for it, and nothing is written source_first, source_last, source_count [n] u32  lowest
- * and highest baked row that a row stands for, and how many; all three NULL: not written
+ *                                  its sources. NULL: W v to a power stands for it, and nothing is written
+ *   source_first, source_last, source_count [n] u32  lowest and highest baked row that a row stands for, and how many; all three
+ *                                  NULL: not written
  *
  * Each merge takes the pair that costs least. Mean and covariance of the merged row are those of the mixture of both, weighted by
  * w = W v (antialiased: W v^1/2); colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid.

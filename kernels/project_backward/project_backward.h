@@ -2,9 +2,11 @@
  *
  * Planes are planar and hold raw parameters, as for project:
  *   means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n]   f32  in
- *   splats [n_splats]       in     what project made of these rows under the same view, in any order; those whose `row` is n or
- * more are others' drawn [9][n]            in     raster_backward's gradients gradients [P][n]        out    P =
- * kiln_gradient_planes(sh_degree), in the order of kiln_gradient_plane; zero for rows that no splat has
+ *   splats [n_splats]       in     what project made of these rows under the same view, in any order; those whose `row` is n
+ *                                  or more are others'
+ *   drawn [9][n]            in     raster_backward's gradients
+ *   gradients [P][n]        out    P = kiln_gradient_planes(sh_degree), in the order of kiln_gradient_plane; zero for rows that
+ *                                  no splat has
  *
  * The rotation's gradient is that of half angles about the Gaussian's own axes: quat (1, h0, h1, h2), not of the quaternion's four
  * numbers. Left out, as in the measurements that chose this (DESIGN.md): how the mean moves the Jacobian, the direction of the

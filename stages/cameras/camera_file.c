@@ -1,10 +1,7 @@
 /* camera_file -- the list of cameras under construction: room, names, notes, the split. */
 #include "stages/cameras/camera_file.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -32,8 +29,8 @@ size_t kiln_photo_stem(const char *path)
     return strlen(path);
 }
 
-kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
-                                 kiln_error *err)
+kiln_status kiln_camera_take_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                  kiln_error *err)
 {
     const char *why = NULL;
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");

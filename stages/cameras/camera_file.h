@@ -1,7 +1,8 @@
-/* camera_file -- what the readers of camera files share: names, photos, poses, and the list that they append to.
+/* camera_file -- what the readers of camera files share: names, photos, poses, and what is counted while one is read.
+ * Cameras are appended to a set (camera_set.h).
  *
  * A camera source is one file with one function of type kiln_camera_read_fn (cameras_*.c) and one row of the table in
- * cameras.c. It parses, makes a kiln_camera with set_size, set_lens and a pose, attaches the photo and adds it.
+ * cameras.c. It parses, makes a kiln_camera with take_name, take_size, take_lens and a pose, attaches the photo and adds it.
  */
 #ifndef KILN_STAGES_CAMERAS_CAMERA_FILE_H
 #define KILN_STAGES_CAMERAS_CAMERA_FILE_H
@@ -78,8 +79,8 @@ kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_er
 
 /* The camera's name from its photo's path as given: without leading ./, image folder and extension. `who` is the camera
  * in messages ("camera 3", "frame 7"). KILN_E_INPUT when the path is not safe. */
-kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
-                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_take_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 /* Where the extension of a photo begins, at its dot; the length of the path when it has none that we know. */
 size_t kiln_photo_stem(const char *path);

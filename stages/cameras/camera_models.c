@@ -44,7 +44,7 @@ const kiln_camera_model *kiln_camera_model_by_name(const char *name)
     return NULL;
 }
 
-kiln_status kiln_camera_set_size(kiln_camera *c, double width, double height, const char *path, const char *who, kiln_error *err)
+kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, const char *path, const char *who, kiln_error *err)
 {
     const double w = nearbyint(width), h = nearbyint(height);
     if (!(w >= 1 && h >= 1)) return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has no pixels: %.0f x %.0f", who, path, width, height);
@@ -74,8 +74,8 @@ static void derive(kiln_camera *c, const kiln_camera_model *m)
     c->cy = p[m->n_focal + 1];
 }
 
-kiln_status kiln_camera_set_lens(kiln_camera *c, const kiln_camera_model *m, const double *params, const char *path,
-                                 const char *who, kiln_error *err)
+kiln_status kiln_camera_take_lens(kiln_camera *c, const kiln_camera_model *m, const double *params, const char *path,
+                                  const char *who, kiln_error *err)
 {
     const uint32_t n_positive = m->n_focal ? m->n_focal : m->n_params;
     for (uint32_t i = 0; i < n_positive; i++)

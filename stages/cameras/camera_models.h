@@ -28,12 +28,12 @@ const kiln_camera_model *kiln_camera_model_by_id(int64_t id);
 const kiln_camera_model *kiln_camera_model_by_name(const char *name);
 
 /* width and height of c, each 1 .. 2^20. `who` is the camera's name in messages: "camera 3". */
-kiln_status kiln_camera_set_size(kiln_camera *c, double width, double height, const char *path, const char *who,
-                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, const char *path, const char *who,
+                                  kiln_error *err) KILN_MUST_CHECK;
 /* model, params (m->n_params of them), fx, fy, cx, cy and distorted of c, whose size is set.
  * KILN_E_INPUT: a focal length that is not positive, a parameter that is not finite. */
-kiln_status kiln_camera_set_lens(kiln_camera *c, const kiln_camera_model *m, const double *params, const char *path,
-                                 const char *who, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_take_lens(kiln_camera *c, const kiln_camera_model *m, const double *params, const char *path,
+                                  const char *who, kiln_error *err) KILN_MUST_CHECK;
 /* The same camera for a photo of width x height that is sx, sy times as large. One focal length becomes two where needed. */
 void kiln_camera_scale(kiln_camera *c, double sx, double sy, uint32_t width, uint32_t height);
 

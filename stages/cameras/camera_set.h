@@ -9,7 +9,7 @@
  * these they are sought in --photos DIR, after them in cfg_args's source_path, or beside the directory in a folder of its name.
  * Intrinsics are scaled to the photo's true size. A camera without photo is drawn and not measured; a frame of a transforms.json
  * that has no size either (w, h) is dropped and counted by reason. Absolute paths count by their last parts
- * (cameras/absolute_paths.h). A photo's mask is the frame's mask_path; without one masks/NAME.png (masks.c). Cameras that
+ * (absolute_paths.h). A photo's mask is the frame's mask_path; without one masks/NAME.png (masks.c). Cameras that
  * train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
  *
  * Test views: those of --split; else as the files say (transforms_test.json, test_cameras.json; test_filenames of a

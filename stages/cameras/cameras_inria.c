@@ -28,10 +28,10 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     const double lens[4] = {json_number_value(json_object_get(o, "fx")), json_number_value(json_object_get(o, "fy")), width / 2,
                             height / 2};
     snprintf(given, sizeof given, "%s%s", f->prefix, name); /* cut at 1099: set_name refuses more than 1024 */
-    KILN_TRY(kiln_camera_set_name(f, &c, given, &p, who, err));
+    KILN_TRY(kiln_camera_take_name(f, &c, given, &p, who, err));
     snprintf(c.split, sizeof c.split, "%s", f->split);
-    KILN_TRY(kiln_camera_set_size(&c, width, height, f->path, who, err));
-    KILN_TRY(kiln_camera_set_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
+    KILN_TRY(kiln_camera_take_size(&c, width, height, f->path, who, err));
+    KILN_TRY(kiln_camera_take_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
     KILN_TRY(kiln_camera_pose_of_body(f, &c, r, centre, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     kiln_photo_fit(f, &c, width, height);

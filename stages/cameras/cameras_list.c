@@ -33,9 +33,9 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     if (!kiln_json_vector(json_object_get(o, "t"), 3, t))
         return kiln_fail(err, KILN_E_INPUT, "'%s': t of %s is not 3 numbers", f->path, who);
     if (name && !json_is_string(name)) return kiln_fail(err, KILN_E_INPUT, "'%s': the name of %s is not text", f->path, who);
-    KILN_TRY(kiln_camera_set_name(f, &c, name ? json_string_value(name) : numbered, &p, who, err));
-    KILN_TRY(kiln_camera_set_size(&c, width, height, f->path, who, err));
-    KILN_TRY(kiln_camera_set_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
+    KILN_TRY(kiln_camera_take_name(f, &c, name ? json_string_value(name) : numbered, &p, who, err));
+    KILN_TRY(kiln_camera_take_size(&c, width, height, f->path, who, err));
+    KILN_TRY(kiln_camera_take_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
     KILN_TRY(kiln_camera_pose(f, &c, r, t, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     kiln_photo_orient(f, &c, width, height);

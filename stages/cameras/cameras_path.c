@@ -65,8 +65,8 @@ static kiln_status set_lens(kiln_camera_file *f, const path_head *h, kiln_camera
         return kiln_fail(err, KILN_E_INPUT, "'%s': fov of %s must lie between 0 and 180 degrees", f->path, who);
     if (!(width >= 1)) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has neither render_width nor an aspect", f->path, who);
     const double focal = h->height / (2 * tan(fov * (M_PI / 180) / 2)), lens[4] = {focal, focal, width / 2, h->height / 2};
-    KILN_TRY(kiln_camera_set_size(c, width, h->height, f->path, who, err));
-    return kiln_camera_set_lens(c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err);
+    KILN_TRY(kiln_camera_take_size(c, width, h->height, f->path, who, err));
+    return kiln_camera_take_lens(c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err);
 }
 
 kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_error *err)

@@ -79,7 +79,7 @@ static kiln_status set_path(kiln_camera_file *f, kiln_camera *c, const json_t *f
     if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of %s is not text", f->path, who);
     take_path(path, given);
     const bool absolute = kiln_path_is_absolute(given);
-    KILN_TRY(kiln_camera_set_name(f, c, absolute ? kiln_path_end(given, f->common, names_have_folders(f)) : given, p, who, err));
+    KILN_TRY(kiln_camera_take_name(f, c, absolute ? kiln_path_end(given, f->common, names_have_folders(f)) : given, p, who, err));
     if (absolute) snprintf(p->full, sizeof p->full, "%s", given);
     f->n_absolute += absolute;
     snprintf(who, 200, "frame %zu, '%.150s'", index, p->path);

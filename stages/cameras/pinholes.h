@@ -7,7 +7,7 @@
 #include "kernels/lens/lens.h"
 #include "stages/cameras/camera_set.h"
 
-/* Notes in d how many cameras have a lens. as_is: they count as pinholes from here on, with their own size and intrinsics:
+/* Notes in the set how many cameras have a lens. as_is: they count as pinholes from here on, with their own size and intrinsics:
  * --ignore-distortion. Once for a data set. */
 void kiln_lenses_count(kiln_camera_set *set, bool as_is);
 /* Gives each camera that still has a lens the size and intrinsics of its pinhole (kiln_lens_target with this blank). Takes about 4

@@ -143,7 +143,7 @@ static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_
     bool given, there;
     KILN_TRY(find_projection(f, file, frame, &kind, err));
     if (kind == PANORAMA)
-        return kiln_camera_set_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), (double[]){width, height}, f->path, who, err);
+        return kiln_camera_take_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), (double[]){width, height}, f->path, who, err);
     KILN_TRY(focal_lengths(f, file, frame, width, height, focal, who, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cx"), "cx", &there, &cx, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cy"), "cy", &there, &cy, err));
@@ -151,12 +151,12 @@ static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_
     const double fisheye[8] = {focal[0], focal[1], cx, cy, k[K1], k[K2], k[K3], k[K4]};
     const double opencv[12] = {focal[0], focal[1], cx, cy, k[K1], k[K2], k[P1], k[P2], k[K3], k[K4], k[K5], k[K6]};
     const bool higher = k[K3] != 0 || k[K4] != 0 || k[K5] != 0 || k[K6] != 0;
-    if (kind == FISHEYE) return kiln_camera_set_lens(c, kiln_camera_model_by_name("OPENCV_FISHEYE"), fisheye, f->path, who, err);
-    return kiln_camera_set_lens(c,
-                                kiln_camera_model_by_name(higher  ? "FULL_OPENCV"
-                                                          : given ? "OPENCV"
-                                                                  : "PINHOLE"),
-                                opencv, f->path, who, err);
+    if (kind == FISHEYE) return kiln_camera_take_lens(c, kiln_camera_model_by_name("OPENCV_FISHEYE"), fisheye, f->path, who, err);
+    return kiln_camera_take_lens(c,
+                                 kiln_camera_model_by_name(higher  ? "FULL_OPENCV"
+                                                           : given ? "OPENCV"
+                                                                   : "PINHOLE"),
+                                 opencv, f->path, who, err);
 }
 
 kiln_status kiln_frame_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, kiln_camera *c, const char *who,
@@ -168,7 +168,7 @@ kiln_status kiln_frame_lens(kiln_camera_file *f, const json_t *file, const json_
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "h"), "h", &h, &height, err));
     *sized = c->photo[0] || (w && h);
     if (!*sized) return KILN_OK;
-    KILN_TRY(kiln_camera_set_size(c, width, height, f->path, who, err));
+    KILN_TRY(kiln_camera_take_size(c, width, height, f->path, who, err));
     KILN_TRY(set_lens(f, file, frame, width, height, c, who, err));
     kiln_photo_fit(f, c, width, height);
     return KILN_OK;

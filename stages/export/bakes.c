@@ -1,9 +1,7 @@
 /* bakes -- see bakes.h. */
 #include "stages/export/bakes.h"
 
-#include "stages/engine/json_text.h"
 #include "stages/select/chunk_choice.h"
-#include "stages/select/up_axis.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "stages/export/survey.h"
 #include "stages/formats/rows.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>

@@ -160,7 +160,8 @@ typedef struct {
     void (*close)(kiln_source *s);
 } kiln_reader;
 enum { KILN_READER_RAM = 256 << 10 };
-/* What `ram` and `finish` say, also where they are NULL. reader: NULL is of none, which takes nothing. */
+/* What `ram` and `finish` say, also where a reader has none. Only kiln_reader_ram takes NULL for the reader: nothing is read, which
+ * takes no memory. */
 uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_read_pass pass);
 kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 

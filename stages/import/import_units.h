@@ -10,9 +10,11 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
 
 /* In this order, each with what the one before has filled. As kiln_run_units.
  *   prepare  makes each file of rows readable in any order (spool.h); KILN_E_INPUT when a member changed since it was hashed
- *   scan     validates the files and fills i->scan; *offsets: of the blocks, to be freed after all blocks are read. Says what comes
- * of a scene without rows blocks   reads and stores all blocks, of which units and requests have i->scan.n_blocks; fills i's
- * counts. KILN_E_PARTIAL: none could be cube     the root cube of the layer that they make */
+ *   scan     validates the files and fills i->scan; *offsets: of the blocks, to be freed after all blocks are read. Says what
+ *            comes of a scene without rows
+ *   blocks   reads and stores all blocks, of which units and requests have i->scan.n_blocks; fills i's counts. KILN_E_PARTIAL:
+ *            none could be
+ *   cube     the root cube of the layer that they make */
 kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s,
                                 kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets,

@@ -3,14 +3,11 @@
 #include "stages/import/scan.h"
 
 #include "base/checked.h"
-#include "base/file.h"
-#include "base/minmax.h"
 #include "stages/formats/clean_rows.h"
 #include "stages/import/activation.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/files/foreign.h"
-#include "stages/formats/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

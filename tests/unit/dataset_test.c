@@ -1045,7 +1045,7 @@ static void every_colmap_model_knows_itself(void **state)
         assert_true(m->n_params <= KILN_CAMERA_PARAMS && (!m->n_focal || m->n_focal + 2 + m->n_bending <= m->n_params));
         assert_int_equal(m->stretched != NULL, m->n_focal == 1);
         if (m->stretched) assert_true(kiln_camera_model_by_name(m->stretched)->n_params > m->n_params);
-        assert_int_equal(kiln_camera_set_lens(&c, m, params, "file", "camera 1", &err), KILN_OK);
+        assert_int_equal(kiln_camera_take_lens(&c, m, params, "file", "camera 1", &err), KILN_OK);
         kiln_camera_scale(&c, 2, 3, 80, 90);
         if (m->n_focal) assert_true(c.fx == 100 && c.fy == (m->n_focal == 1 ? 150 : 153));
     }

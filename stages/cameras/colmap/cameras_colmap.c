@@ -96,9 +96,9 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
     char who[40];
     kiln_camera c = {.name = "", .photo = "", .mask = ""};
     snprintf(who, sizeof who, "camera %u", id);
-    KILN_TRY(kiln_camera_set_size(&c, (double)width, (double)height, m->path, who, err));
+    KILN_TRY(kiln_camera_take_size(&c, (double)width, (double)height, m->path, who, err));
     const bool is_void = !are_finite(params, model->n_params);
-    if (!is_void) KILN_TRY(kiln_camera_set_lens(&c, model, params, m->path, who, err));
+    if (!is_void) KILN_TRY(kiln_camera_take_lens(&c, model, params, m->path, who, err));
     KILN_TRY(kiln_grow((void **)&m->cameras, m->n_cameras, sizeof *m->cameras, "cameras of a COLMAP model", err));
     colmap_camera *to = &m->cameras[m->n_cameras++];
     *to = (colmap_camera){.id = id, .width = c.width, .height = c.height, .model = model, .is_void = is_void};
@@ -142,7 +142,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     snprintf(who, sizeof who, "image %u", id);
     if (!from) return kiln_fail(err, KILN_E_INPUT, "'%s': image %u names camera %u, which does not exist", m->path, id, camera_id);
     KILN_TRY(add_id(&m->images, id, err));
-    KILN_TRY(kiln_camera_set_name(m->f, &c, name, &p, who, err));
+    KILN_TRY(kiln_camera_take_name(m->f, &c, name, &p, who, err));
     if (m->visitor && m->visitor->id) m->visitor->id(m->visitor->context, id);
     if (m->visitor) return m->visitor->image(m->visitor->context, c.name, from->width, from->height, &m->wanted, err);
     if (from->is_void || !are_finite(pose, 7)) {
@@ -150,8 +150,8 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
         return KILN_OK;
     }
     KILN_TRY(kiln_camera_pose_of_quat(m->f, &c, pose, pose + 4, who, err));
-    KILN_TRY(kiln_camera_set_size(&c, from->width, from->height, m->path, who, err));
-    KILN_TRY(kiln_camera_set_lens(&c, from->model, from->params, m->path, who, err));
+    KILN_TRY(kiln_camera_take_size(&c, from->width, from->height, m->path, who, err));
+    KILN_TRY(kiln_camera_take_lens(&c, from->model, from->params, m->path, who, err));
     KILN_TRY(kiln_photo_find(m->f, &c, &p, err));
     kiln_photo_fit(m->f, &c, from->width, from->height);
     KILN_TRY(kiln_mask_find(m->f, &c, &p, NULL, err));

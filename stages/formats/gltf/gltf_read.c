@@ -17,7 +17,6 @@
 #include "stages/formats/gltf/gltf.h"
 #include "stages/formats/gltf/gltf_scene.h"
 #include "stages/formats/gltf/gltf_values.h"
-#include "stages/formats/ply/ply_columns.h"
 #include "stages/formats/turn.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "stages/formats/gltf/gltf.h"
 #include "stages/formats/gltf/gltf_scene.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

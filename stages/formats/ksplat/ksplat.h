@@ -7,9 +7,9 @@
  *      means -1.5 and 1.5
  *
  * 1024 bytes for each section that there is room for:
- *   0  u32 rows, u32 room for rows     8  u32 rows of a full bucket, u32 buckets     16  f32 block size     20  u16 bytes of a
- * centre 24 u32 range of positions (0 means 32767), u32 bytes of its data     32  u32 full buckets, u32 others     40  u16 SH
- * degree
+ *   0  u32 rows, u32 room for rows     8  u32 rows of a full bucket, u32 buckets     16  f32 block size
+ *   20 u16 bytes of a centre     24  u32 range of positions (0 means 32767), u32 bytes of its data
+ *   32 u32 full buckets, u32 others     40  u16 SH degree
  *
  * Then section by section:
  *   u32 rows of each bucket that is not full, 3 f32 centre of each bucket (the full ones first; level 0 has neither of these), and

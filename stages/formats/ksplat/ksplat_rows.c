@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* One bucket's rows. */
 typedef struct {

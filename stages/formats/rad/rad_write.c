@@ -117,7 +117,7 @@ static void count_scales(const kiln_export_rows *rows, uint64_t i, kiln_rad_coun
 
 static void count_rows(const kiln_export *e, const kiln_export_rows *rows, kiln_rad_counts *c)
 {
-    for (uint64_t i = 0; i < 3 * rows->n; i++) kiln_rad_count_rgb(c, 0.5 + 0.28209479177387814 * (double)rows->sh0[i]);
+    for (uint64_t i = 0; i < 3 * rows->n; i++) kiln_rad_count_rgb(c, 0.5 + KILN_SH_C0_F64 * (double)rows->sh0[i]);
     for (uint64_t i = 0; i < rows->n; i++) count_scales(rows, i, c);
     for (uint32_t d = 1; d <= kiln_rad_degree(e); d++)
         for (uint64_t i = kiln_sh_components(d - 1) * rows->n; i < kiln_sh_components(d) * rows->n; i++)

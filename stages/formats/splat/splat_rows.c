@@ -8,7 +8,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 enum { TILE = 512, ROW = KILN_SPLAT_ROW_BYTES };
 

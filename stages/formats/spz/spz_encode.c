@@ -13,7 +13,6 @@
 #include "stages/formats/turn.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { STEP = 64, SH_MAX = 72, CODES = 256 };
 

@@ -3,7 +3,6 @@
 #include "stages/formats/float_places.h"
 
 #include "base/endian.h"
-#include "base/harmonics.h"
 #include "base/log.h"
 #include "base/minmax.h"
 

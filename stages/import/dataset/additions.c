@@ -3,8 +3,6 @@
 #include "stages/import/dataset/additions.h"
 
 #include "base/option.h"
-#include "stages/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>
 #include <stdio.h>

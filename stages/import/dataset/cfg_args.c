@@ -7,8 +7,6 @@
 #include "stages/import/dataset/cfg_args.h"
 
 #include "base/file.h"
-#include "stages/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>

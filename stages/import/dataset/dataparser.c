@@ -11,7 +11,6 @@
 #include "stages/cameras/camera_file.h"
 #include "stages/engine/json_text.h"
 #include "stages/files/json_file.h"
-#include "stages/import/dataset/dataset_search.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
  */
 #include "stages/import/dataset/dataset.h"
 
-#include "stages/cameras/camera_file.h"
 #include "stages/files/packing.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/import/dataset/cfg_args.h"

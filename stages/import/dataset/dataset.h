@@ -5,19 +5,27 @@
  *              file at the top of the directory; where it has none, one in its folders, at most three down (gsplat's results/ply,
  *              nerfstudio's exports/splat; hidden folders and those of bakes are passed over). Of several states of one training
  *              (training_steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a
- * packed file whose count is not known stands back behind the same name unpacked, and beside any other file the user has to name
- * one). The file that the bake was made of stays (kiln_dataset_wishes.stays) cameras:   --cameras FILE; cameras.json (INRIA, or a
- * list); train_cameras.json and test_cameras.json (forks of INRIA), read together; COLMAP sparse model; transforms.json;
- * transforms_{train,val,test}.json, read together points:    without Gaussians only: those of the cameras (COLMAP points3D;
- * ply_file_path of transforms.json), because both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply,
- * points3D.ply; any other point cloud (largest count when several) A file that cannot be read is left out with a note beside
- * Gaussians, and is the error where there are none. A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the
- * directory itself, else dense/N/sparse, distorted/sparse/N or sparse_text (camera_file.h); binary before text. A file by itself
- * has no cameras but those of --cameras; a .json file by itself is a camera file, unless it is that of a SOG scene (meta.json,
- * lod-meta.json), which is a splat file in a directory, too. Files of --add follow the rows; they are the rows where the scene has
- * cameras alone. With --parts all splat files at the top of the directory are read in the order of their names, points where there
- * are no Gaussians; point_cloud/ is not looked into. Import never looks into the folder of the manifest nor into a folder that
- * holds a manifest, but for the scene itself.
+ *              packed file whose count is not known stands back behind the same name unpacked, and beside any other file the
+ *              user has to name one). The file that the bake was made of stays (kiln_dataset_wishes.stays)
+ *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and test_cameras.json (forks of INRIA), read
+ *              together; COLMAP sparse model; transforms.json; transforms_{train,val,test}.json, read together
+ *   points:    without Gaussians only: those of the cameras (COLMAP points3D; ply_file_path of transforms.json), because
+ *              both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply, points3D.ply; any other
+ *              point cloud (largest count when several)
+ *
+ * A file that cannot be read is left out with a note beside Gaussians, and is the error where there are none.
+ *
+ * A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the directory itself, else dense/N/sparse,
+ * distorted/sparse/N or sparse_text (camera_file.h); binary before text. How cameras are named, where their photos are sought and
+ * which of them are test views: camera_set.h.
+ *
+ * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file, unless it is that of a SOG
+ * scene (meta.json, lod-meta.json), which is a splat file in a directory, too.
+ *
+ * Files of --add follow the rows; they are the rows where the scene has cameras alone. With --parts all splat files at the top of
+ * the directory are read in the order of their names, points where there are no Gaussians; point_cloud/ is not looked into.
+ *
+ * Import never looks into the folder of the manifest nor into a folder that holds a manifest, but for the scene itself.
  *
  * The world: rows and cameras are taken as their files have them, with one exception. nerfstudio trains Gaussians in a world that
  * it has turned, moved and scaled, and writes how into dataparser_transforms.json. Where that file lies beside the Gaussians, or in

@@ -6,7 +6,6 @@
 #include "stages/cameras/orbit.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
-#include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>
 #include <stdio.h>

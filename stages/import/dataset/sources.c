@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "stages/engine/hosts/decisions.h"
 #include "stages/files/hash_file.h"
-#include "stages/import/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

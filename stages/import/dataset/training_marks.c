@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "stages/cameras/camera_file.h"
-#include "stages/import/dataset/dataset_search.h"
 
 #include <dirent.h>
 #include <stdio.h>
