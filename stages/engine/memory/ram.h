@@ -84,7 +84,7 @@ bool kiln_ram_has_room_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t 
  * KILN_E_CAP names the least --ram that works. */
 kiln_status kiln_ram_need_gather(kiln_ram_use *u, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
 
-/* For the three below: what stages call kiln_run_foresee_parent, kiln_run_parent_fits, kiln_run_need_parent. */
+/* What stages call as kiln_run_foresee_parent, kiln_run_parent_fits and kiln_run_need_parent. */
 void kiln_ram_foresee_parent(kiln_ram_use *u, uint64_t bytes);
 bool kiln_ram_parent_fits(kiln_ram_use *u);
 kiln_status kiln_ram_need_parent(kiln_ram_use *u, const char *what, kiln_error *err) KILN_MUST_CHECK;
