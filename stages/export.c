@@ -304,7 +304,7 @@ static void key_levels(kiln_hasher *h, const job *j, bool gets)
     if (gets) kiln_key_hash(h, "levels", j->e.bakes[0].levels->digest);
 }
 
-static kiln_hash input_key(kiln_run *r, const job *j)
+static kiln_hash export_input_key(kiln_run *r, const job *j)
 {
     kiln_hasher *h = kiln_run_key(r);
     bool gets = false;
@@ -462,7 +462,7 @@ static kiln_status remember_file(kiln_run *r, const file *f, kiln_error *err)
     return st;
 }
 
-static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+static kiln_status commit_export(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const job *j = context;
     KILN_TRY(list_current(r, m, j, err));
@@ -488,8 +488,8 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
              e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", f->to.path);
 }
 
-/* A member that cannot be set makes the object NULL, which report says. */
-static void set(json_t **object, const char *key, json_t *value)
+/* A member that cannot be set makes the object NULL, which report_exported_file says. */
+static void set_json_member(json_t **object, const char *key, json_t *value)
 {
     if (json_object_set_new(*object, key, value) == 0) return;
     json_decref(*object);
@@ -500,7 +500,8 @@ static void set(json_t **object, const char *key, json_t *value)
 static json_t *changes_json(const kiln_export_count *counts, const kiln_export_said *said)
 {
     json_t *out = json_object();
-    for (uint32_t i = 0; out && counts && counts[i].more; i++) set(&out, counts[i].more, json_integer((json_int_t)said->counts[i]));
+    for (uint32_t i = 0; out && counts && counts[i].more; i++)
+        set_json_member(&out, counts[i].more, json_integer((json_int_t)said->counts[i]));
     return out;
 }
 
@@ -509,13 +510,14 @@ static json_t *losses_json(const kiln_loss *l)
     json_t *out = json_object();
     for (uint32_t i = 0; out && i < l->n; i++) {
         json_t *name = kiln_json_string(l->cameras[i].name); /* of which a key can be made */
-        set(&out, name ? json_string_value(name) : NULL, kiln_json_real(l->psnr[i]));
+        set_json_member(&out, name ? json_string_value(name) : NULL, kiln_json_real(l->psnr[i]));
         json_decref(name);
     }
     return out;
 }
 
-static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, const kiln_export_said *said, kiln_error *err)
+static kiln_status report_exported_file(kiln_run *r, const file *f, const kiln_export *e, const kiln_export_said *said,
+                                        kiln_error *err)
 {
     json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
     json_t *facts =
@@ -619,7 +621,7 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     if (st == KILN_OK) st = kiln_export_run(r, f->to.writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);
-        st = report(r, f, &e, &said, err);
+        st = report_exported_file(r, f, &e, &said, err);
     }
     kiln_buffer_release(&said.notes);
     kiln_buffer_release(&said.remarks);
@@ -662,7 +664,7 @@ static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
     return st == KILN_E_STALE ? KILN_OK : kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
 }
 
-static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
+static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
 {
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
@@ -695,8 +697,8 @@ static bool all_intact(const job *j)
 static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
 {
     bool fresh = false;
-    KILN_TRY(prepare(r, j, err));
-    const kiln_hash key = input_key(r, j);
+    KILN_TRY(prepare_export(r, j, err));
+    const kiln_hash key = export_input_key(r, j);
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
     for (uint32_t i = 0; i < j->n_files; i++)
@@ -708,7 +710,7 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(write_file(r, j, &j->files[i], err));
         if (!kiln_run_is_once(r)) KILN_TRY(remember_file(r, &j->files[i], err));
     }
-    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, make, j, err);
+    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, commit_export, j, err);
 }
 
 /* What a format needs of this machine, such as the viewer of a page. */
@@ -739,7 +741,7 @@ static kiln_status check_chunks(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_export_options(kiln_run *r, kiln_error *err)
 {
     const kiln_writer *list[KILN_WRITERS_MAX];
     kiln_filters filters;
@@ -754,7 +756,7 @@ static kiln_status check(kiln_run *r, kiln_error *err)
     return check_chunks(r, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_export(kiln_run *r, kiln_error *err)
 {
     job *j = NULL;
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
@@ -772,6 +774,6 @@ const kiln_stage_program kiln_stage_export = {.name = "export",
                                               .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_UNDIVIDED,
                                               .lists = &o.list_formats,
                                               .list = kiln_writers_list,
-                                              .check = check,
-                                              .run = run,
+                                              .check = check_export_options,
+                                              .run = run_export,
                                               .unit = kiln_export_unit};

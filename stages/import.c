@@ -55,7 +55,7 @@ static kiln_hash round_key(kiln_run *r, const kiln_import_result *i, const kiln_
     return kiln_key_end(h);
 }
 
-static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+static kiln_hash import_input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
 {
     kiln_hasher *h = begin_key(r, i);
     for (uint32_t k = 0; k < s->n; k++) {
@@ -87,7 +87,7 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 
 /* ---- commit ------------------------------------------------------------------------------------------------------ */
 
-static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
+static kiln_status choose_import_cameras(kiln_import_result *i, kiln_error *err)
 {
     double lo[3], hi[3];
     i->cameras = i->data.set.cameras;
@@ -114,7 +114,7 @@ typedef struct {
     kiln_scene scene;
 } commit_context;
 
-static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+static kiln_status store_import(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     commit_context *c = context;
     KILN_TRY(kiln_stage_outputs_clear(m, "import", err));
@@ -124,8 +124,8 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
     return kiln_sources_put(m, c->sources->files, c->sources->n, err);
 }
 
-static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key,
-                          kiln_error *err)
+static kiln_status commit_import(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key,
+                                 kiln_error *err)
 {
     kiln_status st = KILN_OK;
     commit_context *c = NULL;
@@ -133,11 +133,11 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     c->result = i;
     c->sources = s;
     c->layer = layer;
-    KILN_GO(choose_cameras(i, err));
+    KILN_GO(choose_import_cameras(i, err));
     KILN_GO(kiln_import_scene(i, &c->scene, err));
     KILN_GO(kiln_import_report(i, kiln_run_report(r), err));
     KILN_GO(kiln_sources_unchanged(s, err));
-    KILN_GO(kiln_run_commit(r, key, make, c, err));
+    KILN_GO(kiln_run_commit(r, key, store_import, c, err));
     if (i->counts.kept == 0)
         kiln_say("%s", KILN_COUNT(i->n_cameras, "camera"));
     else
@@ -158,7 +158,7 @@ static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
     return kiln_run_open_existing(r, path, only_looks ? KILN_OPEN_READ : KILN_OPEN_CREATE, err);
 }
 
-static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
+static kiln_status create_manifest(kiln_run *r, const char *path, kiln_error *err)
 {
     return kiln_run_manifest(r) ? KILN_OK : kiln_run_create(r, path, err);
 }
@@ -177,7 +177,7 @@ static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const kiln_so
         KILN_GO(kiln_import_layer(i, r, units, &layer, err));
         KILN_GO(kiln_import_cube(r, i, layer, err));
     }
-    KILN_GO(commit(r, i, s, layer, key, err));
+    KILN_GO(commit_import(r, i, s, layer, key, err));
 done:
     kiln_layer_free(layer);
     if (units) kiln_units_release(units, n);
@@ -205,7 +205,7 @@ static uint64_t block_ram(const kiln_join_part *p, const kiln_read_options *read
 }
 
 /* Where memory is too short for the first lists, what is named has room for those behind them, too. */
-static void foresee(kiln_run *r, const kiln_import_result *i)
+static void foresee_import_ram(kiln_run *r, const kiln_import_result *i)
 {
     uint64_t n_blocks = 0, block = 0;
     if (kiln_run_unit_ram(r) > 2 * (uint64_t)KILN_SCAN_RAM) return;
@@ -282,11 +282,12 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     uint64_t *offsets = NULL;
     bool fresh = false;
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
-    foresee(r, i);
-    if (!kiln_run_manifest(r)) expect_work(r, i);                     /* else perhaps nothing is to be done */
-    if (kiln_run_begins_rounds(r)) KILN_GO(create(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
+    foresee_import_ram(r, i);
+    if (!kiln_run_manifest(r)) expect_work(r, i); /* else perhaps nothing is to be done */
+    if (kiln_run_begins_rounds(r))
+        KILN_GO(create_manifest(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
-    kiln_hash key = input_key(r, i, &sources);
+    kiln_hash key = import_input_key(r, i, &sources);
     KILN_GO(kiln_run_agree(r, "options", round_key(r, i, &sources), err));
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) {
@@ -303,7 +304,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     kiln_join_say_moves(i->parts, i->n_parts, &i->move);
     warn_of_world(i);
-    KILN_GO(create(r, manifest, err));
+    KILN_GO(create_manifest(r, manifest, err));
     KILN_GO(import_rows(r, i, &sources, key, err));
 done:
     free(offsets);
@@ -322,14 +323,14 @@ static kiln_status get_choice(kiln_manifest *m, char out[KILN_PATH_MAX], kiln_er
     return st == KILN_E_STALE ? KILN_OK : st;
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_import_arguments(kiln_run *r, kiln_error *err)
 {
     kiln_split split;
     (void)r;
     return kiln_import_arguments(&split, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_import(kiln_run *r, kiln_error *err)
 {
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
     char avoid[KILN_PATH_MAX], stays[KILN_PATH_MAX] = "";
@@ -386,9 +387,9 @@ const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
                                                        KILN_PROGRAM_ROUNDS,
                                               .manifest_arg = 1,
-                                              .check = check,
+                                              .check = check_import_arguments,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,
-                                              .run = run,
+                                              .run = run_import,
                                               .unit = kiln_import_unit,
                                               .outputs = kiln_import_outputs};

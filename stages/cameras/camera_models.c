@@ -56,7 +56,7 @@ kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, c
     return KILN_OK;
 }
 
-static void derive(kiln_camera *c, const kiln_camera_model *m)
+static void derive_pinhole(kiln_camera *c, const kiln_camera_model *m)
 {
     const double *p = c->params;
     c->distorted = m->bent;
@@ -89,12 +89,12 @@ kiln_status kiln_camera_take_lens(kiln_camera *c, const kiln_camera_model *m, co
     c->n_params = m->n_params;
     memset(c->params, 0, sizeof c->params);
     memcpy(c->params, params, m->n_params * sizeof *params);
-    derive(c, m);
+    derive_pinhole(c, m);
     return KILN_OK;
 }
 
 /* f, cx, cy, terms -> f, f, cx, cy, terms, 0 ... */
-static const kiln_camera_model *stretch(kiln_camera *c, const kiln_camera_model *m)
+static const kiln_camera_model *stretch_model(kiln_camera *c, const kiln_camera_model *m)
 {
     const kiln_camera_model *to = kiln_camera_model_by_name(m->stretched);
     memmove(c->params + 1, c->params, (KILN_CAMERA_PARAMS - 1) * sizeof *c->params);
@@ -108,7 +108,7 @@ void kiln_camera_scale(kiln_camera *c, double sx, double sy, uint32_t width, uin
     const kiln_camera_model *m = kiln_camera_model_by_name(c->model);
     c->width = width;
     c->height = height;
-    if (m->n_focal == 1 && sx != sy) m = stretch(c, m);
+    if (m->n_focal == 1 && sx != sy) m = stretch_model(c, m);
     if (m->n_focal == 1) {
         c->params[0] *= sx;
     } else {
@@ -119,5 +119,5 @@ void kiln_camera_scale(kiln_camera *c, double sx, double sy, uint32_t width, uin
         c->params[m->n_focal] *= sx;
         c->params[m->n_focal + 1] *= sy;
     }
-    derive(c, m);
+    derive_pinhole(c, m);
 }

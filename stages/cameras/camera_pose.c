@@ -10,7 +10,7 @@
 
 static double dot_columns(const double r[9], int a, int b) { return r[a] * r[b] + r[3 + a] * r[3 + b] + r[6 + a] * r[6 + b]; }
 
-static double determinant(const double r[9])
+static double rotation_determinant(const double r[9])
 {
     return r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) + r[2] * (r[3] * r[7] - r[4] * r[6]);
 }
@@ -35,7 +35,7 @@ static kiln_status check_rotation(kiln_camera_file *f, const double given[9], co
     if (fabs(dot_columns(r, 0, 1)) > 1e-3 || fabs(dot_columns(r, 0, 2)) > 1e-3 || fabs(dot_columns(r, 1, 2)) > 1e-3)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is no rotation: its columns are not at right angles", f->path,
                          who);
-    if (determinant(r) < 0)
+    if (rotation_determinant(r) < 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is a reflection; was an axis negated once too often?", f->path,
                          who);
     f->n_normalised += scaled;

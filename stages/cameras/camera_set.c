@@ -75,22 +75,25 @@ void kiln_camera_set_note_meaning(kiln_camera_set *set, const char *fmt, ...)
     append_line(set->meaning, sizeof set->meaning, sentence);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
+static int cameras_by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
+}
 
-static int by_path(const void *a, const void *b)
+static int camera_sources_by_path(const void *a, const void *b)
 {
     return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
 }
 
 kiln_status kiln_camera_set_finish(kiln_camera_set *set, kiln_error *err)
 {
-    if (set->n_cameras) qsort(set->cameras, set->n_cameras, sizeof *set->cameras, by_name);
+    if (set->n_cameras) qsort(set->cameras, set->n_cameras, sizeof *set->cameras, cameras_by_name);
     for (uint32_t i = 1; i < set->n_cameras; i++)
         if (strcmp(set->cameras[i - 1].name, set->cameras[i].name) == 0)
             return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
                              set->cameras[i].name);
     KILN_TRY(kiln_split_cameras(set, err));
-    if (set->n_sources) qsort(set->sources, set->n_sources, sizeof *set->sources, by_path);
+    if (set->n_sources) qsort(set->sources, set->n_sources, sizeof *set->sources, camera_sources_by_path);
     return KILN_OK;
 }
 

@@ -81,7 +81,7 @@ static kiln_status name_list_init(name_list *l, const kiln_camera_set *set, kiln
 }
 
 /* Marks the cameras that have this end; whole: only the one that is called so. Returns whether there is one. */
-static bool mark(name_list *l, const kiln_camera_set *set, const char *name, bool whole)
+static bool mark_named_cameras(name_list *l, const kiln_camera_set *set, const char *name, bool whole)
 {
     uint64_t lo = 0, hi = l->n;
     bool found = false;
@@ -114,8 +114,9 @@ static void take_name(name_list *l, const kiln_camera_set *set, const char *line
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
     name[kiln_photo_stem(given) + (size_t)(given - name)] = '\0';
     /* the whole name before any end of a longer one: a list that names each camera fully means those alone */
-    bool found = mark(l, set, given, true) || mark(l, set, given, false);
-    for (const char *at = strchr(given, '/'); at && !found; at = strchr(at + 1, '/')) found = mark(l, set, at + 1, true);
+    bool found = mark_named_cameras(l, set, given, true) || mark_named_cameras(l, set, given, false);
+    for (const char *at = strchr(given, '/'); at && !found; at = strchr(at + 1, '/'))
+        found = mark_named_cameras(l, set, at + 1, true);
     if (!found && l->lost++ == 0) snprintf(l->first_lost, sizeof l->first_lost, "%.*s", size < 199 ? (int)size : 199, line);
 }
 

@@ -43,7 +43,7 @@ static const camera_kind kinds[] = {
     {"INRIA cameras.json", is_inria, kiln_cameras_inria},
 };
 
-static const camera_kind *kind_of(const json_t *json)
+static const camera_kind *camera_kind_of(const json_t *json)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].is(json)) return &kinds[i];
@@ -52,7 +52,7 @@ static const camera_kind *kind_of(const json_t *json)
 
 const char *kiln_cameras_kind(const json_t *json)
 {
-    const camera_kind *k = kind_of(json);
+    const camera_kind *k = camera_kind_of(json);
     return k ? k->name : NULL;
 }
 
@@ -63,7 +63,7 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
     if (other) return kiln_foreign_refuse(f->path, other, err);
     if (!f->json) KILN_TRY(kiln_json_file_read(f->path, &own, err));
     const json_t *json = f->json ? f->json : own;
-    const camera_kind *k = kind_of(json);
+    const camera_kind *k = camera_kind_of(json);
     kiln_status st =
         k ? k->read(f, json, err)
           : kiln_fail(err, KILN_E_INPUT,

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, kiln_error *err)
+static kiln_status read_inria_camera(kiln_camera_file *f, const json_t *o, size_t index, kiln_error *err)
 {
     char who[40], given[1100];
     double r[9], centre[3];
@@ -43,7 +43,7 @@ kiln_status kiln_cameras_inria(kiln_camera_file *f, const json_t *json, kiln_err
 {
     const size_t n = json_array_size(json);
     if (n == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds no camera", f->path);
-    for (size_t i = 0; i < n; i++) KILN_TRY(read_one(f, json_array_get(json, i), i, err));
+    for (size_t i = 0; i < n; i++) KILN_TRY(read_inria_camera(f, json_array_get(json, i), i, err));
     f->set->frames_read += n;
     snprintf(f->set->frame, sizeof f->set->frame, "opencv");
     return KILN_OK;

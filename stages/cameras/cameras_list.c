@@ -16,7 +16,7 @@ static double number_or(const json_t *o, const char *key, double otherwise)
     return json_is_number(v) ? json_number_value(v) : otherwise;
 }
 
-static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, kiln_error *err)
+static kiln_status read_listed_camera(kiln_camera_file *f, const json_t *o, size_t index, kiln_error *err)
 {
     char who[40], numbered[40];
     double r[9], t[3];
@@ -48,7 +48,7 @@ kiln_status kiln_cameras_list(kiln_camera_file *f, const json_t *json, kiln_erro
 {
     const size_t n = json_array_size(json);
     f->may_lack_photos = true;
-    for (size_t i = 0; i < n; i++) KILN_TRY(read_one(f, json_array_get(json, i), i, err));
+    for (size_t i = 0; i < n; i++) KILN_TRY(read_listed_camera(f, json_array_get(json, i), i, err));
     f->set->frames_read += n;
     return KILN_OK;
 }

@@ -17,7 +17,7 @@ static json_t *name_json(const char *name)
     return kiln_json_string(longer);
 }
 
-static kiln_status append(const kiln_camera *c, const kiln_similarity *move, kiln_buffer *out, kiln_error *err)
+static kiln_status append_camera_text(const kiln_camera *c, const kiln_similarity *move, kiln_buffer *out, kiln_error *err)
 {
     double r[9], t[3];
     memcpy(r, c->r, sizeof r);
@@ -41,7 +41,7 @@ kiln_status kiln_cameras_list_text(const kiln_camera *cameras, uint32_t n, const
     KILN_TRY(kiln_buffer_put(out, "[", 1, err));
     for (uint32_t i = 0; i < n; i++) {
         KILN_TRY(kiln_buffer_put(out, i ? ",\n " : "\n ", i ? 3 : 2, err));
-        KILN_TRY(append(&cameras[i], move, out, err));
+        KILN_TRY(append_camera_text(&cameras[i], move, out, err));
     }
     return kiln_buffer_put(out, "\n]", sizeof "\n]", err); /* with its NUL */
 }

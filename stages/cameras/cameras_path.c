@@ -28,7 +28,7 @@ static kiln_status read_size(const kiln_camera_file *f, const json_t *json, cons
     return KILN_OK;
 }
 
-static kiln_status read_head(const kiln_camera_file *f, const json_t *json, size_t n, path_head *h, kiln_error *err)
+static kiln_status read_path_head(const kiln_camera_file *f, const json_t *json, size_t n, path_head *h, kiln_error *err)
 {
     const json_t *type = json_object_get(json, "camera_type");
     if (type && !json_is_null(type) && (!json_is_string(type) || strcmp(json_string_value(type), "perspective") != 0))
@@ -80,7 +80,7 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
         return kiln_fail(err, KILN_E_INPUT, "'%s' has no camera in camera_path%s", f->path,
                          json_array_size(json_object_get(json, "keyframes")) ? ", only keyframes; have the viewer generate the path"
                                                                              : "");
-    KILN_TRY(read_head(f, json, n, &h, err));
+    KILN_TRY(read_path_head(f, json, n, &h, err));
     for (size_t i = 0; i < n; i++) {
         const json_t *o = json_array_get(path, i);
         kiln_camera c = {.name = name, .photo = "", .mask = ""};

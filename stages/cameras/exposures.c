@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_name(const void *a, const void *b)
+static int exposures_by_name(const void *a, const void *b)
 {
     return strcmp(((const kiln_exposure *)a)->name, ((const kiln_exposure *)b)->name);
 }
@@ -22,7 +22,7 @@ bool kiln_exposure_is_identity(const double m[12])
     return true;
 }
 
-static kiln_status read_one(const char *path, const char *key, const json_t *rows, kiln_exposure *out, kiln_error *err)
+static kiln_status read_exposure(const char *path, const char *key, const json_t *rows, kiln_exposure *out, kiln_error *err)
 {
     const char *name = key;
     while (name[0] == '.' && name[1] == '/') name += 2;
@@ -35,7 +35,7 @@ static kiln_status read_one(const char *path, const char *key, const json_t *row
     return KILN_OK;
 }
 
-static kiln_status read_all(const char *path, const json_t *json, kiln_exposures *out, kiln_error *err)
+static kiln_status read_exposures(const char *path, const json_t *json, kiln_exposures *out, kiln_error *err)
 {
     const char *key;
     json_t *rows;
@@ -43,10 +43,10 @@ static kiln_status read_all(const char *path, const json_t *json, kiln_exposures
     KILN_TRY(KILN_ALLOC(&out->list, json_object_size(json), "exposures", err));
     json_object_foreach((json_t *)json, key, rows)
     {
-        KILN_TRY(read_one(path, key, rows, &out->list[out->n], err));
+        KILN_TRY(read_exposure(path, key, rows, &out->list[out->n], err));
         out->n_changing += !kiln_exposure_is_identity(out->list[out->n++].m);
     }
-    if (out->n) qsort(out->list, out->n, sizeof *out->list, by_name);
+    if (out->n) qsort(out->list, out->n, sizeof *out->list, exposures_by_name);
     for (uint32_t i = 1; i < out->n; i++)
         if (strcmp(out->list[i - 1].name, out->list[i].name) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has two exposures of '%.100s'", path, out->list[i].name);
@@ -58,7 +58,7 @@ kiln_status kiln_exposures_read(const char *path, kiln_exposures *out, kiln_erro
     json_t *json = NULL;
     *out = (kiln_exposures){0};
     KILN_TRY(kiln_json_file_read(path, &json, err));
-    const kiln_status st = read_all(path, json, out, err);
+    const kiln_status st = read_exposures(path, json, out, err);
     json_decref(json);
     return st;
 }
@@ -70,12 +70,12 @@ void kiln_exposures_release(kiln_exposures *e)
 }
 
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
-static const kiln_exposure *find(const kiln_exposures *e, const char *name)
+static const kiln_exposure *find_exposure(const kiln_exposures *e, const char *name)
 {
     kiln_exposure key;
     if (e->n == 0 || strlen(name) >= sizeof key.name) return NULL;
     snprintf(key.name, sizeof key.name, "%s", name);
-    return bsearch(&key, e->list, e->n, sizeof key, by_name);
+    return bsearch(&key, e->list, e->n, sizeof key, exposures_by_name);
 }
 
 static int by_base(const void *a, const void *b)
@@ -104,14 +104,14 @@ kiln_status kiln_exposures_match(const kiln_exposures *e, const kiln_camera *cam
     const kiln_camera **order = NULL;
     KILN_TRY(KILN_ALLOC(&order, n, "cameras", err));
     for (uint32_t i = 0; i < n; i++) {
-        of[i] = find(e, cameras[i].name);
+        of[i] = find_exposure(e, cameras[i].name);
         order[i] = &cameras[i];
     }
     if (n) qsort(order, n, sizeof *order, by_base);
     for (uint32_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && by_base(&order[i], &order[end]) == 0;) end++;
         const kiln_camera *one = meant(order + i, end - i);
-        if (one && !of[one - cameras]) of[one - cameras] = find(e, kiln_path_base(one->name));
+        if (one && !of[one - cameras]) of[one - cameras] = find_exposure(e, kiln_path_base(one->name));
     }
     free(order);
     return KILN_OK;

@@ -30,7 +30,7 @@ static void plane_of(const double up[3], double e0[3], double e1[3])
     kiln_vec3_cross(up, e0, e1);
 }
 
-static void look_at(kiln_camera *c, const double eye[3], const double target[3], const double up[3])
+static void aim_camera(kiln_camera *c, const double eye[3], const double target[3], const double up[3])
 {
     double forward[3], right[3], down[3];
     for (int i = 0; i < 3; i++) forward[i] = target[i] - eye[i];
@@ -82,7 +82,7 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_cam
         c->synthetic = true;
         for (int i = 0; i < 3; i++)
             eye[i] = centre[i] + distance * (COS_ELEVATION * (circle[k][0] * e0[i] + circle[k][1] * e1[i]) + SIN_ELEVATION * u[i]);
-        look_at(c, eye, centre, u);
+        aim_camera(c, eye, centre, u);
         set_lens(c);
     }
 }

@@ -44,7 +44,7 @@ static void add_dir(kiln_camera_file *f, const char *dir, bool is_image_folder)
 }
 
 /* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0, DATA/dense/0/sparse. */
-static bool up(char *dir)
+static bool leave_model_folder(char *dir)
 {
     static const char *const parts[] = {"sparse", "colmap", "dense", "distorted", "sparse_text", "colmap_text"};
     const char *base = kiln_path_base(dir);
@@ -104,7 +104,7 @@ static void find_dirs(kiln_camera_file *f, const char *root)
     if (!kiln_is_dir(f->path)) dir[kiln_path_base(dir) - dir - 1] = 0; /* absolute: there is a slash */
     if (!dir[0]) snprintf(dir, sizeof dir, "/");
     add_dir(f, dir, false);
-    while (up(dir)) add_dir(f, dir, false);
+    while (leave_model_folder(dir)) add_dir(f, dir, false);
     if (root) add_dir(f, root, false);
     add_source_path(f, root);
     const uint32_t end = f->n_dirs;

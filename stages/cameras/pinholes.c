@@ -27,7 +27,7 @@ kiln_status kiln_pinhole_lens(const kiln_camera *c, kiln_lens *out, kiln_error *
     return lens_of(c, c->photo_width, c->photo_height, out, err);
 }
 
-static void take(kiln_camera *c, const kiln_pinhole *p)
+static void take_pinhole(kiln_camera *c, const kiln_pinhole *p)
 {
     c->width = p->width;
     c->height = p->height;
@@ -53,7 +53,7 @@ static bool has_lens(const kiln_camera *c, const last_lens *l)
            c->width == l->width && c->height == l->height;
 }
 
-static bool shows(const kiln_lens *l, const kiln_pinhole *p, uint32_t x, uint32_t y)
+static bool lens_shows_pixel(const kiln_lens *l, const kiln_pinhole *p, uint32_t x, uint32_t y)
 {
     const double u = (x + 0.5 - p->cx) / p->fx, v = (y + 0.5 - p->cy) / p->fy;
     double at[2], j[4];
@@ -68,12 +68,12 @@ static bool shows_nothing(const kiln_lens *l, const kiln_pinhole *p)
     for (uint32_t step = 64; step; step /= 64)
         for (uint32_t y = 0; y < p->height; y += step)
             for (uint32_t x = 0; x < p->width; x += step)
-                if (shows(l, p, x, y)) return false;
+                if (lens_shows_pixel(l, p, x, y)) return false;
     return true;
 }
 
 /* A corner of the photo is behind the circle where rays come back. */
-static bool folds(const kiln_lens *l)
+static bool lens_folds(const kiln_lens *l)
 {
     const double most = 1e4; /* of limit: no ray comes back */
     double ray[2];
@@ -91,9 +91,9 @@ static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, ki
         memcpy(last->model, c->model, sizeof last->model);
         memcpy(last->params, c->params, sizeof last->params);
         last->blind = shows_nothing(&lens, &last->pinhole);
-        last->folded = !last->blind && folds(&lens);
+        last->folded = !last->blind && lens_folds(&lens);
     }
-    take(c, &last->pinhole);
+    take_pinhole(c, &last->pinhole);
     return KILN_OK;
 }
 

@@ -61,7 +61,7 @@ static uint32_t next_serial(void)
     return ++serial;
 }
 
-static uint64_t cost_of(const runner *k, const list *l, uint64_t unit)
+static uint64_t unit_cost(const runner *k, const list *l, uint64_t unit)
 {
     if (l->round && l->round->cost) return l->round->cost(k->e, unit);
     return !l->round || !l->round->units ? k->e->chunks[unit].chunk->count : 1;
@@ -78,7 +78,7 @@ static void fill_units(const runner *k, const list *l)
                                   .payload_bytes = sizeof l->requests[i],
                                   .shared_payload = l->shared.data,
                                   .shared_payload_bytes = l->shared.size,
-                                  .cost = cost_of(k, l, i),
+                                  .cost = unit_cost(k, l, i),
                                   .ram = unit_ram(k, l->round, i) + shared,
                                   .ram_thread = l->round && l->round->ram_thread ? l->round->ram_thread(k->e, i) : 0,
                                   .volatile_result = true};
@@ -203,7 +203,7 @@ done:
     return st;
 }
 
-static kiln_status survey(runner *k, kiln_error *err)
+static kiln_status survey_chunks(runner *k, kiln_error *err)
 {
     list l = {.number = KILN_ROUND_SURVEY, .n = k->e->n_chunks};
     kiln_survey_begin(&k->e->survey);
@@ -371,7 +371,7 @@ static kiln_status give_name(const runner *k, kiln_error *err)
     return KILN_OK;
 }
 
-static void abandon(const runner *k)
+static void abandon_export(const runner *k)
 {
     if (k->f->abandon) k->f->abandon(k->e);
     if (k->f->place == KILN_PLACE_FILE) (void)unlink(k->e->temporary); /* perhaps never made */
@@ -454,11 +454,11 @@ static kiln_status note_dropped(runner *k, kiln_error *err)
     return st;
 }
 
-static kiln_status prepare(runner *k, kiln_error *err)
+static kiln_status prepare_rounds(runner *k, kiln_error *err)
 {
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
     KILN_TRY(need_loss(k, err));
-    KILN_TRY(survey(k, err));
+    KILN_TRY(survey_chunks(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
     if (k->f->plan) KILN_TRY(k->f->plan(&k->p, err));
     return note_dropped(k, err);
@@ -469,10 +469,10 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
     k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes, .remarks = &said->remarks};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = -1;
-    kiln_status st = prepare(&k, err);
+    kiln_status st = prepare_rounds(&k, err);
     if (st == KILN_OK) {
         st = write_target(&k, err);
-        if (st != KILN_OK) abandon(&k);
+        if (st != KILN_OK) abandon_export(&k);
     }
     if (k.p.fd >= 0) (void)close(k.p.fd); /* synced through its name */
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
@@ -521,7 +521,7 @@ kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e,
     kiln_export_said said = {.loss = *loss};
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said};
     k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
-    const kiln_status st = prepare(&k, err);
+    const kiln_status st = prepare_rounds(&k, err);
     kiln_buffer_release(&k.plan);
     kiln_buffer_release(&said.notes);
     kiln_buffer_release(&said.remarks);

@@ -103,7 +103,7 @@ typedef struct {
     size_t left;
 } cursor;
 
-static kiln_status take(cursor *c, void *out, size_t bytes, kiln_error *err)
+static kiln_status take_shared_bytes(cursor *c, void *out, size_t bytes, kiln_error *err)
 {
     if (bytes > c->left) return kiln_fail(err, KILN_E_BUG, "an export request ends too early");
     memcpy(out, c->at, bytes);
@@ -116,7 +116,7 @@ static kiln_status take_text(cursor *c, char out[KILN_PATH_MAX], kiln_error *err
 {
     const size_t n = strnlen((const char *)c->at, c->left);
     if (n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_BUG, "an export request with a path of %zu bytes", n);
-    return take(c, out, n + 1, err);
+    return take_shared_bytes(c, out, n + 1, err);
 }
 
 static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *p, kiln_error *err)
@@ -125,7 +125,7 @@ static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *
     part_record *r;
     kiln_manifest *m = first;
     KILN_TRY(KILN_ALLOC(&r, 1, "a bake", err));
-    KILN_GO(take(c, r, sizeof *r, err));
+    KILN_GO(take_shared_bytes(c, r, sizeof *r, err));
     p->n_source_rows = r->n_source_rows;
     p->source_first = r->source_first;
     memcpy(p->path, r->path, sizeof p->path);
@@ -143,7 +143,7 @@ static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
 {
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         chunk_record r;
-        KILN_TRY(take(c, &r, sizeof r, err));
+        KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
         const kiln_export_bake *bake = r.bake < e->n_bakes ? &e->bakes[r.bake] : NULL;
         const uint32_t n = bake ? bake->layer->n_chunks : 0;
         if (!bake || r.index >= n + (bake->levels ? bake->levels->n_chunks : 0))
@@ -160,7 +160,7 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     cursor c = {data, bytes};
     head h;
     memset(out, 0, sizeof *out);
-    KILN_TRY(take(&c, &h, sizeof h, err));
+    KILN_TRY(take_shared_bytes(&c, &h, sizeof h, err));
     out->e = h.e;
     out->places.writer = kiln_writer_named(h.writer);
     if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", h.writer);

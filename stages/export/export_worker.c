@@ -36,7 +36,7 @@ static void free_state(void *state)
     free(s);
 }
 
-static kiln_status open_file(const char *path, int *fd, kiln_error *err)
+static kiln_status open_export_file(const char *path, int *fd, kiln_error *err)
 {
     *fd = open(path, O_RDWR | O_CLOEXEC);
     return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -52,9 +52,9 @@ static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
     if (q->round >= KILN_ROUND_SURVEY) return KILN_OK;
-    if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_file(s->copy.temporary, &s->x.fd, err));
+    if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_export_file(s->copy.temporary, &s->x.fd, err));
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
-        if (s->copy.places.scratch[i][0]) KILN_TRY(open_file(s->copy.places.scratch[i], &s->x.scratch[i], err));
+        if (s->copy.places.scratch[i][0]) KILN_TRY(open_export_file(s->copy.places.scratch[i], &s->x.scratch[i], err));
     return KILN_OK;
 }
 

@@ -70,7 +70,7 @@ static kiln_status choose_camera(void *context, const kiln_camera *c, kiln_error
     return kiln_texts_add(&k->l->names, c->name, &to->name, err);
 }
 
-static kiln_status choose_cameras(kiln_manifest *m, kiln_loss *l, kiln_error *err)
+static kiln_status choose_loss_cameras(kiln_manifest *m, kiln_loss *l, kiln_error *err)
 {
     kiln_scene_size size;
     KILN_TRY(kiln_scene_size_get(m, &size, err));
@@ -88,7 +88,7 @@ kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_wr
     setup s;
     kiln_buffer names = {0};
     memset(&s, 0, sizeof s);
-    KILN_TRY(choose_cameras(m, l, err));
+    KILN_TRY(choose_loss_cameras(m, l, err));
     KILN_TRY(stored_profile(m, &s.profile, err));
     KILN_TRY(kiln_background_parse("scene", kiln_export_scene(e), s.background, err));
     s.antialiased = kiln_export_scene(e)->antialiased;
@@ -257,7 +257,7 @@ kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e, const kiln
                               uint64_t *ram, uint64_t *plan_bytes, kiln_error *err)
 {
     kiln_loss chosen = {.most = l->most};
-    const kiln_status st = choose_cameras(m, &chosen, err);
+    const kiln_status st = choose_loss_cameras(m, &chosen, err);
     *ram = ram_with(e, f->reader, chosen.cameras, st == KILN_OK ? chosen.n : 0);
     *plan_bytes = sizeof(setup) + chosen.n * sizeof *chosen.cameras + (f->leaves ? e->n_chunks * (uint64_t)KILN_LEAF_NAME : 0);
     kiln_loss_release(&chosen);
@@ -271,7 +271,7 @@ static kiln_status need_ram(const written *f, uint64_t more, kiln_error *err)
     return kiln_worker_need_ram(f->x->w, rows + more, 0, "the pictures of --report-loss", err);
 }
 
-static kiln_status open_file(written *f, const setup *s, kiln_error *err)
+static kiln_status open_written_file(written *f, const setup *s, kiln_error *err)
 {
     KILN_TRY(kiln_packing_find(f->path, &f->packing, err));
     if (f->packing) KILN_TRY(unpack_source(f, s, err));
@@ -286,7 +286,7 @@ static kiln_status open_file(written *f, const setup *s, kiln_error *err)
     return kiln_clean_alloc(&f->clean, err);
 }
 
-static kiln_status read_block(written *f, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status read_written_block(written *f, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
     const uint64_t first = (uint64_t)block * KILN_BLOCK_ROWS, left = f->info->n_rows - first;
     const setup *s = f->x->e->plan;
@@ -309,7 +309,7 @@ static kiln_status read_block(written *f, uint32_t block, kiln_draw_chunk *out, 
 
 static kiln_status give_block(void *context, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
-    return read_block(context, block, out, err);
+    return read_written_block(context, block, out, err);
 }
 
 /* A file of one block, which is opened for each picture: a viewer keeps what is near, and this is not about time. */
@@ -322,9 +322,9 @@ static kiln_status give_leaf(void *context, uint32_t leaf, kiln_draw_chunk *out,
     (void)snprintf(folder, sizeof folder, "%s", s->file);
     *strrchr(folder, '/') = '\0'; /* its path was joined */
     KILN_TRY(kiln_path_join(f->path, sizeof f->path, folder, f->leaves + (size_t)leaf * KILN_LEAF_NAME, err));
-    KILN_TRY(open_file(f, s, err));
+    KILN_TRY(open_written_file(f, s, err));
     if (f->info->n_rows > KILN_BLOCK_ROWS) return kiln_fail(err, KILN_E_BUG, "'%s' has more rows than a chunk", f->path);
-    return read_block(f, 0, out, err);
+    return read_written_block(f, 0, out, err);
 }
 
 static kiln_status give_rad(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
@@ -370,7 +370,7 @@ static kiln_status open_written(written *f, const setup *s, kiln_error *err)
         f->sh_degree = f->info->sh_degree;
         return KILN_OK;
     }
-    KILN_TRY(open_file(f, s, err));
+    KILN_TRY(open_written_file(f, s, err));
     f->n_chunks = (uint32_t)((f->info->n_rows + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS);
     f->sh_degree = f->info->sh_degree;
     return KILN_OK;
@@ -398,7 +398,8 @@ static kiln_status wanted_chunk(void *context, uint32_t number, kiln_draw_chunk 
 /* ---- pictures --------------------------------------------------------------------------------------------------------------- */
 
 /* Draws one side of a camera; what it takes is known behind a counting pass. */
-static kiln_status draw(const written *f, const kiln_draw_scene *scene, const double background[3], float *rgba, kiln_error *err)
+static kiln_status draw_camera_side(const written *f, const kiln_draw_scene *scene, const double background[3], float *rgba,
+                                    kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_runner *runner = kiln_worker_runner(f->x->w);
@@ -429,8 +430,8 @@ static double decibels(const float *a, const float *b, uint64_t pixels)
     return sum == 0 ? INFINITY : -10 * log10(sum / (3.0 * (double)pixels));
 }
 
-static kiln_status measure(kiln_export_worker *x, const setup *s, const kiln_camera *camera, wanted *k, written *f, double *psnr,
-                           kiln_error *err)
+static kiln_status measure_camera_psnr(kiln_export_worker *x, const setup *s, const kiln_camera *camera, wanted *k, written *f,
+                                       double *psnr, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_view view;
@@ -452,12 +453,12 @@ static kiln_status measure(kiln_export_worker *x, const setup *s, const kiln_cam
                              .context = k};
     KILN_GO(need_ram(f, picture_bytes(camera->width, camera->height), err));
     for (int i = 0; i < 2; i++) KILN_GO(KILN_ALLOC_UNSET(&rgba[i], 4 * pixels, "a picture", err));
-    KILN_GO(draw(f, &scene, s->background, rgba[0], err));
+    KILN_GO(draw_camera_side(f, &scene, s->background, rgba[0], err));
     scene.sh_degree = f->sh_degree;
     scene.n_chunks = f->n_chunks;
     scene.chunk = f->give;
     scene.context = f;
-    KILN_GO(draw(f, &scene, s->background, rgba[1], err));
+    KILN_GO(draw_camera_side(f, &scene, s->background, rgba[1], err));
     *psnr = decibels(rgba[0], rgba[1], pixels);
 done:
     free(rgba[0]);
@@ -479,7 +480,7 @@ kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err)
     KILN_GO(KILN_ALLOC(&k.number, KILN_BLOCK_ROWS, "rows of a chunk", err));
     KILN_GO(KILN_ALLOC(&psnr, s->n, "cameras", err));
     KILN_GO(open_written(&f, s, err));
-    for (uint32_t i = 0; i < s->n; i++) KILN_GO(measure(x, s, &cameras[i], &k, &f, &psnr[i], err));
+    for (uint32_t i = 0; i < s->n; i++) KILN_GO(measure_camera_psnr(x, s, &cameras[i], &k, &f, &psnr[i], err));
     KILN_GO(kiln_export_result(x, psnr, s->n * sizeof *psnr, err));
 done:
     kiln_export_rows_release(&k.rows);

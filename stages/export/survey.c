@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static kiln_value_range nothing(void) { return (kiln_value_range){INFINITY, -INFINITY}; }
+static kiln_value_range empty_range(void) { return (kiln_value_range){INFINITY, -INFINITY}; }
 
 static void add_range(kiln_value_range *r, kiln_value_range other)
 {
@@ -16,9 +16,9 @@ static void add_range(kiln_value_range *r, kiln_value_range other)
 }
 
 /* Planes hold finite numbers only; one that does not is damaged and widens no range. */
-static kiln_value_range measure(const float *values, uint64_t n)
+static kiln_value_range range_of_values(const float *values, uint64_t n)
 {
-    kiln_value_range r = nothing();
+    kiln_value_range r = empty_range();
     for (uint64_t i = 0; values && i < n; i++) {
         if (values[i] < r.lo) r.lo = values[i];
         if (values[i] > r.hi) r.hi = values[i];
@@ -28,8 +28,8 @@ static kiln_value_range measure(const float *values, uint64_t n)
 
 void kiln_survey_begin(kiln_export_survey *s)
 {
-    for (int c = 0; c < 3; c++) s->means[c] = nothing();
-    s->log_scales = s->opacity_logits = s->sh0 = s->shN = nothing();
+    for (int c = 0; c < 3; c++) s->means[c] = empty_range();
+    s->log_scales = s->opacity_logits = s->sh0 = s->shN = empty_range();
 }
 
 void kiln_survey_add(kiln_export_survey *s, const kiln_export_survey *other)
@@ -63,11 +63,11 @@ kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t i
     const uint64_t n = rows.n;
     memset(&out, 0, sizeof out);
     out.n = n;
-    for (uint64_t c = 0; c < 3; c++) out.of.means[c] = measure(rows.means + c * n, n);
-    out.of.log_scales = measure(rows.log_scales, 3 * n);
-    out.of.opacity_logits = measure(rows.opacity_logits, n);
-    out.of.sh0 = measure(rows.sh0, 3 * n);
-    out.of.shN = measure(rows.shN, kiln_sh_components(degree) * n);
+    for (uint64_t c = 0; c < 3; c++) out.of.means[c] = range_of_values(rows.means + c * n, n);
+    out.of.log_scales = range_of_values(rows.log_scales, 3 * n);
+    out.of.opacity_logits = range_of_values(rows.opacity_logits, n);
+    out.of.sh0 = range_of_values(rows.sh0, 3 * n);
+    out.of.shN = range_of_values(rows.shN, kiln_sh_components(degree) * n);
     kiln_export_rows_release(&rows);
     return kiln_export_result(x, &out, sizeof out, err);
 }

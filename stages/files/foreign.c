@@ -311,7 +311,7 @@ static void read_entry(beginning *b)
     if (n < sizeof b->entry && 30 + n <= b->len) memcpy(b->entry, b->head + 30, n);
 }
 
-static beginning begin(const unsigned char *head, size_t len)
+static beginning read_beginning(const unsigned char *head, size_t len)
 {
     beginning b = {.head = head, .len = len};
     if (len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) b.text = 3;
@@ -329,7 +329,7 @@ static bool begins_with(const beginning *b, const char *text)
 
 static bool is_empty_mark(const mark *m) { return !m->begins && !m->entry && !m->words[0]; }
 
-static bool fits(const mark *m, const beginning *b)
+static bool mark_fits(const mark *m, const beginning *b)
 {
     if (is_empty_mark(m) || (m->begins && !begins_with(b, m->begins))) return false;
     if (m->entry && (!b->entry[0] || fnmatch(m->entry, b->entry, FNM_CASEFOLD) != 0)) return false;
@@ -340,17 +340,17 @@ static bool fits(const mark *m, const beginning *b)
 
 static const kiln_foreign *by_content(const unsigned char *head, size_t len)
 {
-    const beginning b = begin(head, len);
+    const beginning b = read_beginning(head, len);
     for (size_t k = 0; k < N_KINDS; k++)
         for (int i = 0; i < MARKS_MAX; i++)
-            if (fits(&kinds[k].marks[i], &b)) return &kinds[k];
+            if (mark_fits(&kinds[k].marks[i], &b)) return &kinds[k];
     return NULL;
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------------------- */
 
 /* Is there a word of the list that fits? */
-static bool matches(const char *list, const char *name)
+static bool matches_name_list(const char *list, const char *name)
 {
     char pattern[64];
     for (size_t n; *list; list += n + strspn(list + n, " ")) {
@@ -365,14 +365,14 @@ static const kiln_foreign *by_suffix(const char *path)
 {
     const char *suffix = kiln_path_suffix(path);
     for (size_t k = 0; k < N_KINDS && *suffix; k++)
-        if (matches(kinds[k].suffixes, suffix)) return &kinds[k];
+        if (matches_name_list(kinds[k].suffixes, suffix)) return &kinds[k];
     return NULL;
 }
 
 bool kiln_foreign_may_be(const char *name)
 {
     for (size_t k = 0; k < N_KINDS; k++)
-        if (matches(kinds[k].files, name)) return true;
+        if (matches_name_list(kinds[k].files, name)) return true;
     return false;
 }
 
@@ -384,7 +384,7 @@ bool kiln_foreign_is_splats(const char *name)
 
 bool kiln_foreign_holds_suffix(const kiln_foreign *f, const char *suffix)
 {
-    return f && f->parts && *suffix && matches(f->parts, suffix);
+    return f && f->parts && *suffix && matches_name_list(f->parts, suffix);
 }
 
 /* ---- files and folders ------------------------------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static const struct {
 #undef D
 };
 
-static uint32_t small(uint32_t c)
+static uint32_t small_letter(uint32_t c)
 {
     if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
     if (c >= 0xC0 && c <= 0xDE && c != 0xD7) return c + 32;
@@ -35,7 +35,7 @@ typedef struct {
     char *at, *end;
 } sink;
 
-static void put(sink *s, uint32_t c)
+static void put_codepoint(sink *s, uint32_t c)
 {
     char b[4];
     size_t n = 0;
@@ -56,14 +56,14 @@ static void put(sink *s, uint32_t c)
     s->at = s->at + n < s->end ? s->at + n : s->end;
 }
 
-static void decompose(sink *s, uint32_t c)
+static void decompose_codepoint(sink *s, uint32_t c)
 {
     enum { S = 0xAC00, L = 0x1100, V = 0x1161, T = 0x11A7, N_S = 11172, N_VT = 588, N_T = 28 }; /* Unicode, 3.12: Hangul */
     size_t lo = 0, hi = sizeof decompositions / sizeof *decompositions;
     if (c >= S && c < S + N_S) {
-        put(s, L + (c - S) / N_VT);
-        put(s, V + (c - S) % N_VT / N_T);
-        if ((c - S) % N_T) put(s, T + (c - S) % N_T);
+        put_codepoint(s, L + (c - S) / N_VT);
+        put_codepoint(s, V + (c - S) % N_VT / N_T);
+        if ((c - S) % N_T) put_codepoint(s, T + (c - S) % N_T);
         return;
     }
     while (lo < hi) {
@@ -74,11 +74,11 @@ static void decompose(sink *s, uint32_t c)
             hi = middle;
     }
     if (lo == sizeof decompositions / sizeof *decompositions || decompositions[lo].character != c) {
-        put(s, small(c));
+        put_codepoint(s, small_letter(c));
         return;
     }
-    decompose(s, decompositions[lo].base); /* of a few steps at most: a base comes apart into a base and a mark */
-    if (decompositions[lo].mark) put(s, decompositions[lo].mark);
+    decompose_codepoint(s, decompositions[lo].base); /* of a few steps at most: a base comes apart into a base and a mark */
+    if (decompositions[lo].mark) put_codepoint(s, decompositions[lo].mark);
 }
 
 bool kiln_name_fold(const char *name, size_t n, char *out, size_t room)
@@ -95,7 +95,7 @@ bool kiln_name_fold(const char *name, size_t n, char *out, size_t room)
         }
         uint32_t c = k == 1 ? u[0] : u[0] & (0x7Fu >> k);
         for (size_t b = 1; b < k; b++) c = c << 6 | (u[b] & 63u);
-        decompose(&s, c);
+        decompose_codepoint(&s, c);
         i += k;
     }
     if (s.at >= s.end) return false;
@@ -138,7 +138,7 @@ static kiln_status add_entry(kiln_folded_folder *f, const char *name, kiln_error
     return KILN_OK;
 }
 
-static kiln_status list(kiln_folded_folder *f, kiln_error *err)
+static kiln_status list_folder_names(kiln_folded_folder *f, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     DIR *d = opendir(f->path);
@@ -184,11 +184,11 @@ static kiln_status folder_at(kiln_folded_names *f, const char *path, const kiln_
     *made = (kiln_folded_folder){0};
     snprintf(made->path, sizeof made->path, "%s", path);
     *out = made;
-    return list(made, err);
+    return list_folder_names(made, err);
 }
 
 /* The name of the only entry that folds to it; NULL: none, or several. */
-static const char *only(const kiln_folded_folder *f, const char *folded)
+static const char *only_entry(const kiln_folded_folder *f, const char *folded)
 {
     const entry key = {(char *)folded}, *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, by_folded) : NULL;
     if (!e || (e > f->entries && by_folded(e - 1, &key) == 0) || (e + 1 < f->entries + f->n && by_folded(e + 1, &key) == 0))
@@ -197,7 +197,7 @@ static const char *only(const kiln_folded_folder *f, const char *folded)
 }
 
 /* Does an entry begin so? They are in bytewise order. */
-static bool begins(const kiln_folded_folder *f, const char *folded)
+static bool any_name_begins(const kiln_folded_folder *f, const char *folded)
 {
     const size_t n = strlen(folded);
     uint32_t lo = 0, hi = f->n;
@@ -214,13 +214,13 @@ static bool begins(const kiln_folded_folder *f, const char *folded)
 static const char *find_last(const kiln_folded_folder *f, const char *name, size_t stem, const char *const *extensions)
 {
     char folded[1100];
-    if (!kiln_name_fold(name, stem, folded, 1024) || !begins(f, folded)) return NULL; /* so do all that are tried */
+    if (!kiln_name_fold(name, stem, folded, 1024) || !any_name_begins(f, folded)) return NULL; /* so do all that are tried */
     if (!kiln_name_fold(name, strlen(name), folded, 1024)) return NULL;
-    const char *found = only(f, folded);
+    const char *found = only_entry(f, folded);
     for (; !found && *extensions; extensions++) {
         if (!kiln_name_fold(name, stem, folded, 1024)) return NULL;
         (void)snprintf(folded + strlen(folded), sizeof folded - strlen(folded), "%s", *extensions);
-        found = only(f, folded);
+        found = only_entry(f, folded);
     }
     return found;
 }
@@ -238,7 +238,7 @@ kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *
         const size_t used = strlen(out);
         n = strcspn(at, "/");
         KILN_TRY(folder_at(f, out, &folder, err));
-        if (at[n] && kiln_name_fold(at, n, folded, sizeof folded)) name = only(folder, folded);
+        if (at[n] && kiln_name_fold(at, n, folded, sizeof folded)) name = only_entry(folder, folded);
         if (!at[n]) name = find_last(folder, at, stem - (size_t)(at - relative), extensions);
         if (!name || (size_t)snprintf(out + used, KILN_PATH_MAX - used, "/%s", name) >= KILN_PATH_MAX - used) return KILN_OK;
     }
@@ -267,6 +267,6 @@ kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const ch
     const int length = snprintf(folder, sizeof folder, "%s%s%.*s", dir, above ? "/" : "", above ? (int)above - 1 : 0, relative);
     if (length < 0 || (size_t)length >= sizeof folder || !kiln_name_fold(name, n, folded, sizeof folded)) return KILN_OK;
     KILN_TRY(folder_at(f, folder, &listed, err));
-    *may = !listed->whole || begins(listed, folded);
+    *may = !listed->whole || any_name_begins(listed, folded);
     return KILN_OK;
 }

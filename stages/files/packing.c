@@ -198,7 +198,7 @@ static kiln_status write_out(unpacking *u, size_t n, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status fill(unpacking *u, kiln_error *err)
+static kiln_status fill_packed_input(unpacking *u, kiln_error *err)
 {
     ssize_t n;
     u->base += u->have;
@@ -219,11 +219,11 @@ static bool begins_stream(const unpacking *u)
     return skippable || memcmp(at, u->packing->magic, n) == 0;
 }
 
-static kiln_status run(unpacking *u, kiln_unpacker *state, kiln_error *err)
+static kiln_status unpack_streams(unpacking *u, kiln_unpacker *state, kiln_error *err)
 {
     const char *name = u->packing->name, *path = u->q->name;
     while (u->given < u->q->limit) {
-        if (u->at == u->have) KILN_TRY(fill(u, err));
+        if (u->at == u->have) KILN_TRY(fill_packed_input(u, err));
         if (u->have == 0 && u->at_end) return KILN_OK;
         if (u->have == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu in the midst of its %s stream; is the download complete?",
@@ -250,7 +250,7 @@ kiln_status kiln_unpack_range(const kiln_packing *p, const kiln_unpacking *q, ui
     if (!state) return kiln_fail(err, KILN_E_NOMEM, "out of memory for unpacking '%s'", q->name);
     KILN_GO(kiln_alloc_unset((void **)&u.in, IN_BYTES, 1, "packed bytes", err));
     KILN_GO(kiln_alloc_unset((void **)&u.out, OUT_BYTES, 1, "unpacked bytes", err));
-    KILN_GO(run(&u, state, err));
+    KILN_GO(unpack_streams(&u, state, err));
     *bytes = u.given;
 done:
     free(u.in);

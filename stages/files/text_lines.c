@@ -34,7 +34,7 @@ void kiln_lines_seek(kiln_lines *l, uint64_t offset)
 uint64_t kiln_lines_offset(const kiln_lines *l) { return l->base + l->at; }
 
 /* Moves what is left to the front and reads behind it. */
-static kiln_status fill(kiln_lines *l, kiln_error *err)
+static kiln_status fill_line_window(kiln_lines *l, kiln_error *err)
 {
     memmove(l->data, l->data + l->at, l->have - l->at);
     l->base += l->at;
@@ -54,7 +54,7 @@ kiln_status kiln_lines_next(kiln_lines *l, const char **line, size_t *size, kiln
 {
     char *lf = l->have > l->at ? memchr(l->data + l->at, '\n', l->have - l->at) : NULL;
     if (!lf && !l->at_end) {
-        KILN_TRY(fill(l, err));
+        KILN_TRY(fill_line_window(l, err));
         lf = l->have ? memchr(l->data, '\n', l->have) : NULL;
     }
     *line = NULL;

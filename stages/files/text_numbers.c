@@ -15,13 +15,13 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+static bool is_number_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
 bool kiln_token_next(kiln_token_line *w, const char **word, size_t *size)
 {
-    while (w->at < w->end && is_blank(*w->at)) w->at++;
+    while (w->at < w->end && is_number_blank(*w->at)) w->at++;
     const char *start = w->at;
-    while (w->at < w->end && !is_blank(*w->at)) w->at++;
+    while (w->at < w->end && !is_number_blank(*w->at)) w->at++;
     *word = start;
     *size = (size_t)(w->at - start);
     return *size > 0;

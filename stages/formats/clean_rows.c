@@ -112,7 +112,7 @@ void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_si
 
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */
 
-static void mark(unsigned char *reason, uint64_t i, bool bad, kiln_drop why)
+static void mark_dropped_row(unsigned char *reason, uint64_t i, bool bad, kiln_drop why)
 {
     reason[i] = (unsigned char)(bad && !reason[i] ? why : reason[i]);
 }
@@ -137,7 +137,7 @@ static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, u
 {
     for (uint32_t c = 0; c < components; c++) {
         if (!any_bad(v + c * n, n)) continue;
-        for (uint64_t i = 0; i < n; i++) mark(reason, i, is_bad(v[c * n + i]), why);
+        for (uint64_t i = 0; i < n; i++) mark_dropped_row(reason, i, is_bad(v[c * n + i]), why);
     }
 }
 
@@ -145,19 +145,20 @@ static void mark_positions(unsigned char *reason, const double *means, uint64_t 
 {
     for (uint32_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++)
-            mark(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX), KILN_DROP_POSITION);
+            mark_dropped_row(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX), KILN_DROP_POSITION);
 }
 
 static void mark_splats(unsigned char *reason, const kiln_rows *r, uint32_t sh_components)
 {
     const uint64_t n = r->n;
     for (uint32_t c = 0; c < 3; c++)
-        for (uint64_t i = 0; i < n; i++) mark(reason, i, !(r->log_scales[c * n + i] <= KILN_LOG_SCALE_MAX), KILN_DROP_SCALE);
+        for (uint64_t i = 0; i < n; i++)
+            mark_dropped_row(reason, i, !(r->log_scales[c * n + i] <= KILN_LOG_SCALE_MAX), KILN_DROP_SCALE);
     mark_not_finite(reason, r->quats, n, 4, KILN_DROP_ROTATION);
     for (uint64_t i = 0; i < n; i++) {
         const float *q = r->quats + i;
-        mark(reason, i, q[0] == 0 && q[n] == 0 && q[2 * n] == 0 && q[3 * n] == 0, KILN_DROP_ZERO_ROTATION);
-        mark(reason, i, r->opacity_logits[i] != r->opacity_logits[i], KILN_DROP_OPACITY);
+        mark_dropped_row(reason, i, q[0] == 0 && q[n] == 0 && q[2 * n] == 0 && q[3 * n] == 0, KILN_DROP_ZERO_ROTATION);
+        mark_dropped_row(reason, i, r->opacity_logits[i] != r->opacity_logits[i], KILN_DROP_OPACITY);
     }
     mark_not_finite(reason, r->sh0, n, 3, KILN_DROP_COLOUR);
     mark_not_finite(reason, r->shN, n, sh_components, KILN_DROP_COLOUR);
@@ -215,7 +216,7 @@ static void compact_raw(unsigned char *v, size_t size, const uint32_t *keep, uin
     for (uint64_t j = 0; j < k; j++) memmove(v + j * size, v + keep[j] * size, size);
 }
 
-static void compact(kiln_rows *r, const kiln_source_info *info, uint32_t sh_components, const uint32_t *keep, uint64_t k)
+static void compact_clean_rows(kiln_rows *r, const kiln_source_info *info, uint32_t sh_components, const uint32_t *keep, uint64_t k)
 {
     compact_f32(r->log_scales, 3, r->n, keep, k);
     compact_f32(r->quats, 4, r->n, keep, k);
@@ -247,7 +248,7 @@ void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double
     }
     for (uint32_t a = 0; a < 3; a++)
         for (uint64_t j = 0; j < c->n; j++) c->means[a * c->n + j] = (float)(rows->means[a * n + c->source_row[j]] - origin[a]);
-    compact(rows, info, sh_components, c->source_row, c->n);
+    compact_clean_rows(rows, info, sh_components, c->source_row, c->n);
     for (uint64_t j = 0; j < c->n; j++) c->source_row[j] += (uint32_t)first_row;
     rows->n = c->n;
     if (splats) clamp(rows, counts);
@@ -266,7 +267,7 @@ void kiln_row_counts_add(kiln_row_counts *sum, const kiln_row_counts *c)
     for (int i = 0; i < KILN_N_CLAMPS; i++) sum->clamped[i] += c->clamped[i];
 }
 
-static json_t *counts_json(const char *const *names, const uint64_t *counts, int first, int n)
+static json_t *row_counts_json(const char *const *names, const uint64_t *counts, int first, int n)
 {
     json_t *o = json_object();
     for (int i = first; i < n && o; i++)
@@ -277,8 +278,8 @@ static json_t *counts_json(const char *const *names, const uint64_t *counts, int
     return o;
 }
 
-json_t *kiln_dropped_json(const kiln_row_counts *c) { return counts_json(drop_names, c->dropped, 1, KILN_N_DROPS); }
-json_t *kiln_clamped_json(const kiln_row_counts *c) { return counts_json(clamp_names, c->clamped, 0, KILN_N_CLAMPS); }
+json_t *kiln_dropped_json(const kiln_row_counts *c) { return row_counts_json(drop_names, c->dropped, 1, KILN_N_DROPS); }
+json_t *kiln_clamped_json(const kiln_row_counts *c) { return row_counts_json(clamp_names, c->clamped, 0, KILN_N_CLAMPS); }
 
 kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out, kiln_error *err)
 {

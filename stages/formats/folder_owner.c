@@ -44,15 +44,15 @@ kiln_status kiln_folder_fail_foreign(const char *folder, const char *name, kiln_
 }
 
 /* As deep as jansson parses, 2048. False: memory is gone. */
-static bool collect(json_t *from, json_t *names) // NOLINT(misc-no-recursion)
+static bool collect_strings(json_t *from, json_t *names) // NOLINT(misc-no-recursion)
 {
     bool all = true;
     size_t i;
     const char *key;
     json_t *one;
     if (json_is_string(from)) return json_object_set_new(names, json_string_value(from), json_true()) == 0;
-    json_array_foreach(from, i, one) all = all && collect(one, names);
-    json_object_foreach(from, key, one) all = all && collect(one, names);
+    json_array_foreach(from, i, one) all = all && collect_strings(one, names);
+    json_object_foreach(from, key, one) all = all && collect_strings(one, names);
     return all;
 }
 
@@ -72,7 +72,7 @@ static kiln_status read_names(const kiln_writer_functions *f, const char *target
     free(text);
     const char *by = st == KILN_OK ? json_string_value(json_object_get(json_object_get(index, "asset"), "generator")) : NULL;
     if (by && strncmp(by, ours, strlen(ours)) == 0 &&
-        (!collect(index, *names) || json_object_set_new(*names, f->last_file, json_true()) != 0))
+        (!collect_strings(index, *names) || json_object_set_new(*names, f->last_file, json_true()) != 0))
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", path);
     json_decref(index);
     return st;
@@ -93,7 +93,8 @@ static bool is_named(const owner *o, const char *prefix, const char *name)
 }
 
 /* All of a folder at `path`, whose files the format calls PREFIX and their names. A folder inside is ours when all in it is. */
-static kiln_status check_names(const owner *o, const char *path, const char *prefix, kiln_error *err) // NOLINT(misc-no-recursion)
+static kiln_status check_folder_names(const owner *o, const char *path, const char *prefix,
+                                      kiln_error *err) // NOLINT(misc-no-recursion)
 {
     kiln_status st = KILN_OK;
     char name[KILN_PATH_MAX], below[KILN_PATH_MAX];
@@ -108,7 +109,7 @@ static kiln_status check_names(const owner *o, const char *path, const char *pre
         const bool inside = st == KILN_OK && !prefix[0] && kiln_is_real_folder(below);
         if (inside) (void)snprintf(name + strlen(name), sizeof name - strlen(name), "/");
         if (inside)
-            st = check_names(o, below, name, err);
+            st = check_folder_names(o, below, name, err);
         else if (st == KILN_OK && !o->f->is_ours(name))
             st = kiln_fail(err, KILN_E_USAGE,
                            "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o",
@@ -129,7 +130,7 @@ kiln_status kiln_folder_check(const kiln_writer_functions *f, const char *target
         return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
                          target);
     kiln_status st = replace ? KILN_OK : read_names(f, target, &o.names, err);
-    if (st == KILN_OK) st = check_names(&o, target, "", err);
+    if (st == KILN_OK) st = check_folder_names(&o, target, "", err);
     json_decref(o.names);
     return st;
 }

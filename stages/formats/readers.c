@@ -52,7 +52,7 @@ void kiln_readers_list(void)
     kiln_foreign_list();
 }
 
-static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
+static kiln_status read_source_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
 {
     int fd;
     kiln_file_info info;
@@ -75,7 +75,7 @@ static const kiln_reader *guess_unmarked(const char *path, const unsigned char *
     return NULL;
 }
 
-static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned char *head, size_t len, kiln_error *err)
+static kiln_status refuse_unknown(const kiln_peek *p, const char *path, const unsigned char *head, size_t len, kiln_error *err)
 {
     const kiln_packing *inner = NULL;
     const char *packed = p->packing ? p->packing->name : NULL;
@@ -95,7 +95,7 @@ static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned 
 }
 
 /* The reader that is surest; NULL: none is. */
-static const kiln_reader *probe(const kiln_peek *p, const char *name, const unsigned char *head, size_t len, int *best)
+static const kiln_reader *probe_readers(const kiln_peek *p, const char *name, const unsigned char *head, size_t len, int *best)
 {
     const kiln_reader *found = NULL;
     *best = 0;
@@ -109,19 +109,19 @@ static const kiln_reader *probe(const kiln_peek *p, const char *name, const unsi
     return found;
 }
 
-static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
+static kiln_status find_source_reader(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
     unsigned char head[KILN_PROBE_BYTES];
     size_t len = 0;
     int score, foreign;
-    KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
-    *out = probe(p, name, head, len, &score);
+    KILN_TRY(read_source_head(p->path, head, sizeof head, &len, err));
+    *out = probe_readers(p, name, head, len, &score);
     const kiln_foreign *other = kiln_foreign_find(name, head, len, &foreign);
     if (len && foreign > score) {
         *out = NULL;
         return kiln_foreign_refuse(name, other, err);
     }
-    return *out ? KILN_OK : unknown(p, name, head, len, err);
+    return *out ? KILN_OK : refuse_unknown(p, name, head, len, err);
 }
 
 int kiln_source_claim(const char *path)
@@ -132,8 +132,8 @@ int kiln_source_claim(const char *path)
     kiln_peek peek;
     kiln_error unread;
     if (kiln_peek_open(path, &peek, &unread) != KILN_OK) return 0;
-    if (read_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) {
-        (void)probe(&peek, path, head, len, &score);
+    if (read_source_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) {
+        (void)probe_readers(&peek, path, head, len, &score);
         (void)kiln_foreign_find(path, head, len, &foreign);
     }
     kiln_peek_close(&peek);
@@ -178,7 +178,7 @@ static kiln_status begin_glance(glance *g, const char *path, const kiln_read_opt
                                .packing = packing ? packing->name : NULL,
                                .head_only = packing != NULL,
                                .options = options};
-    KILN_TRY(find(&g->peek, path, &g->reader, err));
+    KILN_TRY(find_source_reader(&g->peek, path, &g->reader, err));
     if (!packing || g->reader->packed != KILN_PACKED_WHOLE) return open_peek(&g->peek, &at, g->reader, &g->source, info, err);
     info->kind = KILN_SCENE_SPLATS;
     return KILN_OK;

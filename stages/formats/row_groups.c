@@ -44,7 +44,7 @@ static void start_box(const cutter *k, uint32_t row, box *b)
     for (int c = 0; c < 3; c++) b->lo[c] = b->hi[c] = k->means[c][row];
 }
 
-static void add_rows(const cutter *k, const uint32_t *rows, uint64_t n, box *b)
+static void widen_group_box(const cutter *k, const uint32_t *rows, uint64_t n, box *b)
 {
     for (int c = 0; c < 3; c++) {
         const float *v = k->means[c];
@@ -59,7 +59,7 @@ static void add_rows(const cutter *k, const uint32_t *rows, uint64_t n, box *b)
     }
 }
 
-static double cost_of(const cutter *k, const box *b, uint64_t n)
+static double box_cost(const cutter *k, const box *b, uint64_t n)
 {
     double sum = 0;
     for (int c = 0; c < 3; c++) {
@@ -78,13 +78,13 @@ static void try_axis(const cutter *k, int axis, uint64_t first, uint64_t n, cut 
     box b;
     start_box(k, rows[n - 1], &b);
     for (uint64_t g = groups - 1, end = n; g > 0; end = g-- * KILN_ROW_GROUP) {
-        add_rows(k, rows + g * KILN_ROW_GROUP, end - g * KILN_ROW_GROUP, &b);
-        k->ends[g] = cost_of(k, &b, n - g * KILN_ROW_GROUP);
+        widen_group_box(k, rows + g * KILN_ROW_GROUP, end - g * KILN_ROW_GROUP, &b);
+        k->ends[g] = box_cost(k, &b, n - g * KILN_ROW_GROUP);
     }
     start_box(k, rows[0], &b);
     for (uint64_t g = 1; g < groups; g++) {
-        add_rows(k, rows + (g - 1) * KILN_ROW_GROUP, KILN_ROW_GROUP, &b);
-        const double cost = cost_of(k, &b, g * KILN_ROW_GROUP) + k->ends[g];
+        widen_group_box(k, rows + (g - 1) * KILN_ROW_GROUP, KILN_ROW_GROUP, &b);
+        const double cost = box_cost(k, &b, g * KILN_ROW_GROUP) + k->ends[g];
         const uint64_t off = g < middle ? middle - g : g - middle, at = best->n / KILN_ROW_GROUP;
         const uint64_t best_off = at < middle ? middle - at : at - middle;
         if (best->n == 0 || cost < best->cost || (cost == best->cost && off < best_off))
@@ -93,7 +93,7 @@ static void try_axis(const cutter *k, int axis, uint64_t first, uint64_t n, cut 
 }
 
 /* Each axis' rows before the cut, in their order, and then those behind it. */
-static void part(const cutter *k, uint64_t first, uint64_t n, const cut *c)
+static void partition_rows(const cutter *k, uint64_t first, uint64_t n, const cut *c)
 {
     for (uint64_t i = 0; i < n; i++) k->behind[k->sorted[c->axis][first + i]] = i >= c->n;
     for (int axis = 0; axis < 3; axis++) {
@@ -117,7 +117,7 @@ static void cut_up(const cutter *k, uint64_t first, uint64_t n)
     while (n > KILN_ROW_GROUP) {
         cut best = {0};
         for (int axis = 0; axis < 3; axis++) try_axis(k, axis, first, n, &best);
-        part(k, first, n, &best);
+        partition_rows(k, first, n, &best);
         const uint64_t rest = n - best.n;
         if (best.n < rest) {
             cut_up(k, first, best.n);
@@ -131,7 +131,7 @@ static void cut_up(const cutter *k, uint64_t first, uint64_t n)
 }
 
 /* In an order of unsigned numbers that is that of the floats; -0 as 0. */
-static uint64_t key_of(float v)
+static uint64_t float_key(float v)
 {
     uint32_t bits;
     v += 0.0f;
@@ -147,7 +147,7 @@ static kiln_status sort_axes(const cutter *k, uint64_t n, kiln_error *err)
     KILN_GO(KILN_ALLOC_UNSET(&keys, n, "keys of rows", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_sort_bytes(n, 1), 1, "keys of rows", err));
     for (int axis = 0; axis < 3; axis++) {
-        for (uint64_t i = 0; i < n; i++) keys[i] = key_of(k->means[axis][i]), k->sorted[axis][i] = (uint32_t)i;
+        for (uint64_t i = 0; i < n; i++) keys[i] = float_key(k->means[axis][i]), k->sorted[axis][i] = (uint32_t)i;
         kiln_sort_pairs(n, keys, k->sorted[axis], 1, work);
     }
 done:

@@ -9,16 +9,16 @@
 
 enum { BUCKET_ROWS = 65536, BUCKETS_MAX = 1024 };
 
-static const kiln_row_scatter *plan_of(const kiln_export *e) { return e->plan; }
-static const uint32_t *table_of(const kiln_export *e) { return (const uint32_t *)(const void *)(plan_of(e) + 1); }
+static const kiln_row_scatter *scatter_plan_of(const kiln_export *e) { return e->plan; }
+static const uint32_t *table_of(const kiln_export *e) { return (const uint32_t *)(const void *)(scatter_plan_of(e) + 1); }
 
 /* Of chunk c, the rows that lie in buckets before b. */
 static uint32_t rows_before(const kiln_export *e, uint64_t c, uint64_t b)
 {
-    return table_of(e)[c * (plan_of(e)->n_buckets + 1ull) + b];
+    return table_of(e)[c * (scatter_plan_of(e)->n_buckets + 1ull) + b];
 }
 
-static uint64_t row_place(const kiln_export *e, uint64_t row) { return row * plan_of(e)->row_bytes; }
+static uint64_t row_place(const kiln_export *e, uint64_t row) { return row * scatter_plan_of(e)->row_bytes; }
 static uint64_t source_place(const kiln_export *e, uint64_t row) { return row_place(e, e->n_rows) + row * sizeof(uint32_t); }
 
 kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_t row_bytes, kiln_buffer *plan, kiln_error *err)
@@ -68,12 +68,12 @@ kiln_status kiln_scatter_order(kiln_export_worker *x, const kiln_export_rows *ro
 kiln_status kiln_scatter_put(kiln_export_worker *x, const kiln_export_rows *rows, uint64_t at, uint64_t n, const void *encoded,
                              kiln_error *err)
 {
-    return kiln_export_scratch_write(x, encoded, n * plan_of(x->e)->row_bytes, row_place(x->e, rows->first + at), err);
+    return kiln_export_scratch_write(x, encoded, n * scatter_plan_of(x->e)->row_bytes, row_place(x->e, rows->first + at), err);
 }
 
 kiln_status kiln_scatter_put_end(kiln_export_worker *x, const kiln_export_rows *rows, const uint32_t *order, kiln_error *err)
 {
-    const kiln_row_scatter *s = plan_of(x->e);
+    const kiln_row_scatter *s = scatter_plan_of(x->e);
     const uint64_t first = x->e->bakes[rows->chunk->bake].source_first;
     kiln_status st = KILN_OK;
     uint32_t *sorted = NULL, *at = NULL;
@@ -94,7 +94,7 @@ done:
 
 kiln_status kiln_scatter_gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    const kiln_row_scatter *s = plan_of(p->e);
+    const kiln_row_scatter *s = scatter_plan_of(p->e);
     (void)unit;
     if (bytes != (s->n_buckets + 1ull) * sizeof(uint32_t))
         return kiln_fail(err, KILN_E_BUG, "%zu bytes of counts for %u buckets", bytes, s->n_buckets);
@@ -103,7 +103,7 @@ kiln_status kiln_scatter_gather(kiln_export_parent *p, uint64_t unit, const void
 
 uint64_t kiln_scatter_put_ram(const kiln_export *e, uint64_t unit)
 {
-    const uint64_t n = e->chunks[unit].n, counts = (plan_of(e)->n_buckets + 1ull) * sizeof(uint32_t);
+    const uint64_t n = e->chunks[unit].n, counts = (scatter_plan_of(e)->n_buckets + 1ull) * sizeof(uint32_t);
     return n * (2 * sizeof(uint64_t) + 2 * sizeof(uint32_t)) + counts + kiln_outputs_ram(counts);
 }
 
@@ -124,7 +124,7 @@ static uint64_t largest_piece(const kiln_export *e, uint64_t b)
     return n;
 }
 
-uint64_t kiln_scatter_buckets(const kiln_export *e) { return plan_of(e)->n_buckets; }
+uint64_t kiln_scatter_buckets(const kiln_export *e) { return scatter_plan_of(e)->n_buckets; }
 
 /* A bucket of n rows, of which a chunk has at most `piece`. */
 static uint64_t ram_of(const kiln_row_scatter *s, uint64_t n, uint64_t piece)
@@ -135,12 +135,12 @@ static uint64_t ram_of(const kiln_row_scatter *s, uint64_t n, uint64_t piece)
 
 uint64_t kiln_scatter_bucket_ram(const kiln_export *e, uint64_t unit)
 {
-    return ram_of(plan_of(e), first_rank(e, unit + 1) - first_rank(e, unit), largest_piece(e, unit));
+    return ram_of(scatter_plan_of(e), first_rank(e, unit + 1) - first_rank(e, unit), largest_piece(e, unit));
 }
 
 uint64_t kiln_scatter_foresee(const kiln_export *e)
 {
-    const kiln_row_scatter *s = plan_of(e);
+    const kiln_row_scatter *s = scatter_plan_of(e);
     uint64_t piece = 0;
     for (uint32_t c = 0; c < e->n_chunks; c++) piece = kiln_max_u64(piece, kiln_min_u64(e->chunks[c].n, s->bucket_rows));
     return ram_of(s, kiln_min_u64(e->n_rows, s->bucket_rows), piece);
@@ -156,14 +156,14 @@ typedef struct {
     unsigned char *piece;
 } bucket;
 
-static void release(bucket *k)
+static void release_scatter_bucket(bucket *k)
 {
     free(k->bits);
     free(k->before);
     free(k->piece);
 }
 
-static kiln_status mark(bucket *k, uint64_t source_first, const uint32_t *rows, uint64_t n, kiln_error *err)
+static kiln_status mark_source_rows(bucket *k, uint64_t source_first, const uint32_t *rows, uint64_t n, kiln_error *err)
 {
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t at = source_first + rows[i] - k->first, bit = 1ull << at % 64;
@@ -182,15 +182,15 @@ static kiln_status read_marks(kiln_export_worker *x, uint64_t unit, bucket *k, k
         const uint64_t at = rows_before(e, c, unit), n = rows_before(e, c, unit + 1) - at;
         if (n == 0) continue;
         KILN_TRY(kiln_export_scratch_read(x, k->rows + done, n * sizeof *k->rows, source_place(e, e->chunks[c].first + at), err));
-        KILN_TRY(mark(k, e->bakes[e->chunks[c].bake].source_first, k->rows + done, n, err));
+        KILN_TRY(mark_source_rows(k, e->bakes[e->chunks[c].bake].source_first, k->rows + done, n, err));
         done += n;
     }
-    const uint64_t words = plan_of(e)->bucket_rows / 64;
+    const uint64_t words = scatter_plan_of(e)->bucket_rows / 64;
     for (uint64_t w = 0; w < words; w++) k->before[w + 1] = k->before[w] + (uint32_t)__builtin_popcountll(k->bits[w]);
     return KILN_OK;
 }
 
-static uint64_t place_of(const bucket *k, uint64_t at)
+static uint64_t place_in_bucket(const bucket *k, uint64_t at)
 {
     return k->before[at / 64] + (uint64_t)__builtin_popcountll(k->bits[at / 64] & ((1ull << at % 64) - 1));
 }
@@ -198,7 +198,7 @@ static uint64_t place_of(const bucket *k, uint64_t at)
 static kiln_status put_together(kiln_export_worker *x, uint64_t unit, bucket *k, kiln_error *err)
 {
     const kiln_export *e = x->e;
-    const uint64_t size = plan_of(e)->row_bytes;
+    const uint64_t size = scatter_plan_of(e)->row_bytes;
     uint64_t done = 0;
     for (uint32_t c = 0; c < e->n_chunks; c++) {
         const uint64_t at = rows_before(e, c, unit), n = rows_before(e, c, unit + 1) - at;
@@ -206,7 +206,7 @@ static kiln_status put_together(kiln_export_worker *x, uint64_t unit, bucket *k,
         if (n == 0) continue;
         KILN_TRY(kiln_export_scratch_read(x, k->piece, n * size, row_place(e, e->chunks[c].first + at), err));
         for (uint64_t i = 0; i < n; i++)
-            memcpy(k->out + place_of(k, source_first + k->rows[done + i] - k->first) * size, k->piece + i * size, size);
+            memcpy(k->out + place_in_bucket(k, source_first + k->rows[done + i] - k->first) * size, k->piece + i * size, size);
         done += n;
     }
     return KILN_OK;
@@ -214,7 +214,7 @@ static kiln_status put_together(kiln_export_worker *x, uint64_t unit, bucket *k,
 
 kiln_status kiln_scatter_bucket(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_row_scatter *s = plan_of(x->e);
+    const kiln_row_scatter *s = scatter_plan_of(x->e);
     const uint64_t rank = first_rank(x->e, unit), n = first_rank(x->e, unit + 1) - rank, words = s->bucket_rows / 64 + 1;
     bucket k = {.first = unit * s->bucket_rows, .n = n};
     kiln_status st = KILN_OK;
@@ -228,6 +228,6 @@ kiln_status kiln_scatter_bucket(kiln_export_worker *x, uint64_t unit, kiln_error
     KILN_GO(put_together(x, unit, &k, err));
     KILN_GO(kiln_export_write(x, k.out, n * s->row_bytes, s->file_first + rank * s->row_bytes, err));
 done:
-    release(&k);
+    release_scatter_bucket(&k);
     return st;
 }

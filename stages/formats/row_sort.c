@@ -21,17 +21,17 @@ typedef struct {
     uint32_t row_bytes, n_buckets;
 } sort_plan;
 
-static const sort_plan *plan_of(const kiln_export *e) { return e->plan; }
-static const mark *cuts_of(const kiln_export *e) { return (const mark *)(const void *)(plan_of(e) + 1); }
+static const sort_plan *sort_plan_of(const kiln_export *e) { return e->plan; }
+static const mark *cuts_of(const kiln_export *e) { return (const mark *)(const void *)(sort_plan_of(e) + 1); }
 
 static uint32_t rows_before(const kiln_export *e, uint64_t chunk, uint64_t bucket)
 {
-    const sort_plan *s = plan_of(e);
+    const sort_plan *s = sort_plan_of(e);
     const uint32_t *before = (const uint32_t *)(const void *)(cuts_of(e) + (s->n_buckets - 1));
     return before[chunk * (s->n_buckets + 1ull) + bucket];
 }
 
-static uint64_t row_place(const kiln_export *e, uint64_t row) { return row * plan_of(e)->row_bytes; }
+static uint64_t row_place(const kiln_export *e, uint64_t row) { return row * sort_plan_of(e)->row_bytes; }
 static uint64_t key_place(const kiln_export *e, uint64_t row) { return row_place(e, e->n_rows) + row * sizeof(uint64_t); }
 
 static int by_mark(const void *a, const void *b)
@@ -63,7 +63,7 @@ kiln_status kiln_row_sort_put(kiln_export_worker *x, uint64_t unit, const uint64
                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    const uint64_t size = plan_of(x->e)->row_bytes, first = x->e->chunks[unit].first;
+    const uint64_t size = sort_plan_of(x->e)->row_bytes, first = x->e->chunks[unit].first;
     mark *marks = NULL;
     uint64_t *sorted = NULL, n_samples = 0;
     unsigned char *out = NULL;
@@ -112,7 +112,7 @@ kiln_status kiln_row_sort_end(kiln_export_parent *p, kiln_error *err)
 
 /* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t counts_bytes(const kiln_export *e) { return (plan_of(e)->n_buckets + 1ull) * sizeof(uint32_t); }
+static uint64_t counts_bytes(const kiln_export *e) { return (sort_plan_of(e)->n_buckets + 1ull) * sizeof(uint32_t); }
 
 uint64_t kiln_row_sort_count_ram(const kiln_export *e, uint64_t unit)
 {
@@ -159,7 +159,7 @@ static uint32_t count_before(const uint64_t *keys, uint64_t n, uint32_t chunk, c
 kiln_status kiln_row_sort_count(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    const sort_plan *s = plan_of(x->e);
+    const sort_plan *s = sort_plan_of(x->e);
     const uint64_t n = x->e->chunks[unit].n;
     uint64_t *keys = NULL;
     uint32_t *before = NULL;
@@ -184,7 +184,7 @@ kiln_status kiln_row_sort_count_gather(kiln_export_parent *p, uint64_t unit, con
 
 /* ---- round 3 ---------------------------------------------------------------------------------------------------------------- */
 
-uint64_t kiln_row_sort_buckets(const kiln_export *e) { return plan_of(e)->n_buckets; }
+uint64_t kiln_row_sort_buckets(const kiln_export *e) { return sort_plan_of(e)->n_buckets; }
 
 /* Rows of all chunks in buckets before b: the rank of the first row of b. */
 static uint64_t first_rank(const kiln_export *e, uint64_t b)
@@ -198,7 +198,7 @@ static uint64_t bucket_ram(uint64_t n, uint64_t row_bytes) { return n * (2 * row
 
 uint64_t kiln_row_sort_bucket_ram(const kiln_export *e, uint64_t unit)
 {
-    return bucket_ram(first_rank(e, unit + 1) - first_rank(e, unit), plan_of(e)->row_bytes);
+    return bucket_ram(first_rank(e, unit + 1) - first_rank(e, unit), sort_plan_of(e)->row_bytes);
 }
 
 /* Between two cuts each chunk has less than a step besides what the samples between them stand for. */
@@ -208,7 +208,7 @@ uint64_t kiln_row_sort_bucket_foresee(const kiln_export *e)
     uint64_t every = BUCKET_SAMPLES;
     while (samples / every >= BUCKETS_MAX) every *= 2;
     const uint64_t rows = kiln_min_u64(e->n_rows, (every + e->n_chunks) * KILN_SORT_STEP);
-    return bucket_ram(rows, plan_of(e)->row_bytes) +
+    return bucket_ram(rows, sort_plan_of(e)->row_bytes) +
            kiln_export_shared_ram(e, most_buckets(e) * (sizeof(mark) + (e->n_chunks + 1ull) * sizeof(uint32_t)));
 }
 
@@ -219,7 +219,7 @@ typedef struct {
     mark *marks;                  /* [n] place: in rows */
 } bucket;
 
-static void release(bucket *k)
+static void release_sort_bucket(bucket *k)
 {
     free(k->keys);
     free(k->rows);
@@ -230,7 +230,7 @@ static void release(bucket *k)
 static kiln_status read_pieces(kiln_export_worker *x, uint64_t unit, bucket *k, kiln_error *err)
 {
     const kiln_export *e = x->e;
-    const uint64_t size = plan_of(e)->row_bytes;
+    const uint64_t size = sort_plan_of(e)->row_bytes;
     uint64_t done = 0;
     for (uint32_t c = 0; c < e->n_chunks; c++) {
         const uint64_t at = rows_before(e, c, unit), n = rows_before(e, c, unit + 1) - at, from = e->chunks[c].first + at;
@@ -246,7 +246,7 @@ static kiln_status read_pieces(kiln_export_worker *x, uint64_t unit, bucket *k, 
 kiln_status kiln_row_sort_bucket(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    const uint64_t size = plan_of(x->e)->row_bytes, rank = first_rank(x->e, unit), n = first_rank(x->e, unit + 1) - rank;
+    const uint64_t size = sort_plan_of(x->e)->row_bytes, rank = first_rank(x->e, unit), n = first_rank(x->e, unit + 1) - rank;
     bucket k = {.n = n};
     if (n == 0) return KILN_OK;
     KILN_GO(KILN_ALLOC_UNSET(&k.keys, n, "a bucket of rows", err));
@@ -258,6 +258,6 @@ kiln_status kiln_row_sort_bucket(kiln_export_worker *x, uint64_t unit, kiln_erro
     for (uint64_t i = 0; i < n; i++) memcpy(k.sorted + i * size, k.rows + k.marks[i].place * size, size);
     KILN_GO(kiln_export_write(x, k.sorted, n * size, rank * size, err));
 done:
-    release(&k);
+    release_sort_bucket(&k);
     return st;
 }

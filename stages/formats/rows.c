@@ -66,8 +66,8 @@ static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64
 }
 
 /* Into an array of the caller's own. */
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
-                              void **out, kiln_error *err)
+static kiln_status read_own_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
+                                  void **out, kiln_error *err)
 {
     const uint64_t bytes = chunk->count * components * kiln_type_size(type);
     KILN_TRY(check_plane(chunk, name, components, type, err));
@@ -106,7 +106,7 @@ static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_er
         (void)snprintf(out->name, sizeof out->name, "%s", p->name);
         out->type = p->type;
         out->components = p->components;
-        KILN_TRY(read_plane(m, chunk, p->name, p->components, p->type, &out->data, err));
+        KILN_TRY(read_own_plane(m, chunk, p->name, p->components, p->type, &out->data, err));
     }
     return KILN_OK;
 }
@@ -146,13 +146,13 @@ static kiln_status read_filtered(kiln_manifest *m, const kiln_export_rows *rows,
         const kiln_plane *p = kiln_chunk_plane(chunk, name);
         l->planes[k] = strcmp(name, "shN") ? kiln_export_rows_plane(rows, name) : NULL; /* that one is cut */
         if (l->planes[k] || !p) continue;
-        KILN_TRY(read_plane(m, chunk, name, p->components, p->type, &l->own[k], err));
+        KILN_TRY(read_own_plane(m, chunk, name, p->components, p->type, &l->own[k], err));
         l->planes[k] = l->own[k];
     }
     return KILN_OK;
 }
 
-static void compact(const kiln_export *e, kiln_export_rows *rows, uint64_t count, const uint8_t *keep, uint64_t kept)
+static void compact_export_rows(const kiln_export *e, kiln_export_rows *rows, uint64_t count, const uint8_t *keep, uint64_t kept)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
         const uint32_t components = known[i].components ? known[i].components : kiln_sh_components(e->sh_degree);
@@ -179,7 +179,8 @@ static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_expo
     if (kiln_filters_chunk(&l->filters, chunk, bake->scene.origin) == KILN_CHUNK_ALL) goto done;
     KILN_GO(KILN_ALLOC_UNSET(&keep, chunk->count, "the choice of rows", err));
     KILN_GO(read_filtered(m, rows, l, err));
-    compact(e, rows, chunk->count, keep, kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
+    compact_export_rows(e, rows, chunk->count, keep,
+                        kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
 done:
     for (uint32_t k = 0; k < KILN_FILTERS_MAX; k++) free(l->own[k]);
     free(l);

@@ -49,7 +49,7 @@ static kiln_status run_unit(kiln_run *r, const char *name, kiln_spool_request *q
     return st;
 }
 
-static kiln_status unpack(kiln_run *r, const char *manifest, kiln_spool_request *q, kiln_prepared *out, kiln_error *err)
+static kiln_status unpack_to_scratch(kiln_run *r, const char *manifest, kiln_spool_request *q, kiln_prepared *out, kiln_error *err)
 {
     KILN_TRY(kiln_scratch_unnamed(manifest, &out->unpacked_fd, out->place.unpacked, err));
     q->place = out->place;
@@ -57,7 +57,7 @@ static kiln_status unpack(kiln_run *r, const char *manifest, kiln_spool_request 
 }
 
 /* Scratch shares its disk with others: it must not take the last byte. */
-static kiln_status check_room(int fd, const char *path, uint64_t bytes, kiln_error *err)
+static kiln_status check_scratch_space(int fd, const char *path, uint64_t bytes, kiln_error *err)
 {
     struct statvfs fs;
     char need[32], room[32], place[KILN_PATH_MAX];
@@ -72,11 +72,11 @@ static kiln_status check_room(int fd, const char *path, uint64_t bytes, kiln_err
                      path, kiln_size_text(bytes, need), place, kiln_size_text(is_free, room));
 }
 
-static kiln_status spool(kiln_run *r, const char *manifest, const kiln_reader *reader, const kiln_source_info *info,
-                         kiln_spool_request *q, kiln_prepared *out, kiln_error *err)
+static kiln_status spool_to_scratch(kiln_run *r, const char *manifest, const kiln_reader *reader, const kiln_source_info *info,
+                                    kiln_spool_request *q, kiln_prepared *out, kiln_error *err)
 {
     KILN_TRY(kiln_scratch_unnamed(manifest, &out->spool_fd, out->place.spool, err));
-    KILN_TRY(check_room(out->spool_fd, out->place.path, info->spool_bytes, err));
+    KILN_TRY(check_scratch_space(out->spool_fd, out->place.path, info->spool_bytes, err));
     snprintf(q->reader, sizeof q->reader, "%s", reader->name);
     q->place = out->place;
     return run_unit(r, KILN_SPOOL_UNIT, q, kiln_reader_ram(reader, info, KILN_PASS_SPOOL),
@@ -93,8 +93,8 @@ static kiln_status look_again(const kiln_reader *reader, const kiln_place *place
     return KILN_OK;
 }
 
-static kiln_status prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, kiln_spool_request *q,
-                           kiln_source_info *info, kiln_prepared *out, kiln_error *err)
+static kiln_status prepare_source(kiln_run *r, const char *manifest, const kiln_reader *reader, kiln_spool_request *q,
+                                  kiln_source_info *info, kiln_prepared *out, kiln_error *err)
 {
     const kiln_reader *same;
     const kiln_packing *packing = NULL;
@@ -104,11 +104,11 @@ static kiln_status prepare(kiln_run *r, const char *manifest, const kiln_reader 
         snprintf(out->place.packing, sizeof out->place.packing, "%s", packing->name);
         KILN_TRY(kiln_source_look(out->place.path, &out->place.options, &same, info, err));
         q->file_bytes = info->file_bytes;
-        KILN_TRY(unpack(r, manifest, q, out, err));
+        KILN_TRY(unpack_to_scratch(r, manifest, q, out, err));
     }
     if (!reader->spool) return KILN_OK;
     KILN_TRY(look_again(reader, &out->place, info, err));
-    return info->spool_bytes ? spool(r, manifest, reader, info, q, out, err) : KILN_OK;
+    return info->spool_bytes ? spool_to_scratch(r, manifest, reader, info, q, out, err) : KILN_OK;
 }
 
 kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, const char *path,
@@ -125,7 +125,7 @@ kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *r
     KILN_GO(KILN_ALLOC(&info, 1, "what a file says of itself", err));
     q->file = *file;
     q->max_inflated = max_inflated;
-    KILN_GO(prepare(r, manifest, reader, q, info, out, err));
+    KILN_GO(prepare_source(r, manifest, reader, q, info, out, err));
 done:
     free(info);
     free(q);

@@ -56,7 +56,7 @@ static const char *next_line(const char **at, const char *end, size_t *size)
     return line;
 }
 
-static void count_rows(const spooler *s, piece *p)
+static void count_text_rows(const spooler *s, piece *p)
 {
     size_t size;
     p->n_rows = 0;
@@ -101,7 +101,7 @@ static kiln_status parse_rows(const spooler *s, piece *p, kiln_error *err)
 /* ---- windows -------------------------------------------------------------------------------------------------------------- */
 
 /* Moves what is left behind `used` to the front and reads behind it. */
-static kiln_status fill(spooler *s, size_t used, kiln_error *err)
+static kiln_status fill_text_window(spooler *s, size_t used, kiln_error *err)
 {
     memmove(s->window, s->window + used, s->have - used);
     s->have -= used;
@@ -123,7 +123,7 @@ static size_t whole_lines(const spooler *s)
     return s->at_end ? s->have : lf ? (size_t)(lf - s->window) + 1 : 0;
 }
 
-static void cut(spooler *s, size_t bytes)
+static void cut_text_pieces(spooler *s, size_t bytes)
 {
     const char *at = s->window, *const end = s->window + bytes;
     for (unsigned i = 0; i < s->n_pieces; i++) {
@@ -145,9 +145,9 @@ static kiln_status first_error(const spooler *s, kiln_error *err)
 
 static kiln_status take_window(spooler *s, size_t bytes, uint64_t *found, kiln_error *err)
 {
-    cut(s, bytes);
+    cut_text_pieces(s, bytes);
 #pragma omp parallel for schedule(static, 1) num_threads(s->n_pieces)
-    for (unsigned i = 0; i < s->n_pieces; i++) count_rows(s, &s->pieces[i]);
+    for (unsigned i = 0; i < s->n_pieces; i++) count_text_rows(s, &s->pieces[i]);
     for (unsigned i = 0; i < s->n_pieces; i++) {
         s->pieces[i].first = *found;
         *found += s->pieces[i].n_rows;
@@ -161,23 +161,23 @@ static kiln_status take_window(spooler *s, size_t bytes, uint64_t *found, kiln_e
     return first_error(s, err);
 }
 
-static kiln_status run(spooler *s, uint64_t *found, kiln_error *err)
+static kiln_status spool_windows(spooler *s, uint64_t *found, kiln_error *err)
 {
     const kiln_text_rows *t = s->t;
     const uint64_t wanted = kiln_min_u64(UINT64_MAX - t->skip, t->n_rows) + t->skip;
     *found = 0;
-    KILN_TRY(fill(s, 0, err));
+    KILN_TRY(fill_text_window(s, 0, err));
     while (s->have && *found <= wanted && *found < UINT64_MAX) {
         const size_t bytes = whole_lines(s);
         if (bytes == 0) return refuse_length(s, s->window, err);
         KILN_TRY(take_window(s, bytes, found, err));
-        KILN_TRY(fill(s, bytes, err));
+        KILN_TRY(fill_text_window(s, bytes, err));
     }
     if (wanted < UINT64_MAX) *found = kiln_min_u64(*found, wanted + 1);
     return KILN_OK;
 }
 
-static kiln_status begin(spooler *s, kiln_error *err)
+static kiln_status begin_spooler(spooler *s, kiln_error *err)
 {
     s->room = (size_t)s->n_pieces * PIECE_BYTES + KILN_LINE_MAX + 2;
     s->base = s->t->offset;
@@ -188,11 +188,11 @@ static kiln_status begin(spooler *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status spool(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found, kiln_error *err)
+static kiln_status spool_text(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found, kiln_error *err)
 {
     spooler s = {.t = t, .out = out, .n_pieces = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads};
-    kiln_status st = begin(&s, err);
-    if (st == KILN_OK) st = run(&s, found, err);
+    kiln_status st = begin_spooler(&s, err);
+    if (st == KILN_OK) st = spool_windows(&s, found, err);
     for (unsigned i = 0; i < s.n_pieces && s.pieces; i++) free(s.pieces[i].records);
     free(s.pieces);
     free(s.window);
@@ -201,12 +201,12 @@ static kiln_status spool(const kiln_text_rows *t, int out, unsigned threads, uin
 
 kiln_status kiln_text_rows_spool(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found, kiln_error *err)
 {
-    return spool(t, out, threads, found, err);
+    return spool_text(t, out, threads, found, err);
 }
 
 kiln_status kiln_text_rows_count(const kiln_text_rows *t, uint64_t *found, kiln_error *err)
 {
     kiln_text_rows count = *t;
     count.parse = NULL;
-    return spool(&count, -1, 1, found, err);
+    return spool_text(&count, -1, 1, found, err);
 }

@@ -11,7 +11,7 @@ static const unsigned char odd[24] = {Y,     Z,         X,                      
                                       X | Y, Y | Z,     X | Y, Y | Z, 0, X | Z, 0,
                                       X | Z, 0}; /* 4: the last one is x^4 - 6 x^2 y^2 + y^4 */
 
-static int product(const int sign[3], unsigned axes)
+static int sign_product(const int sign[3], unsigned axes)
 {
     return (axes & X ? sign[0] : 1) * (axes & Y ? sign[1] : 1) * (axes & Z ? sign[2] : 1);
 }
@@ -19,8 +19,8 @@ static int product(const int sign[3], unsigned axes)
 void kiln_turn_signs(const int sign[3], int quat[4], int sh[24])
 {
     static const unsigned char of_quat[4] = {0, Y | Z, X | Z, X | Y}; /* w, x, y, z */
-    for (int c = 0; c < 4; c++) quat[c] = product(sign, of_quat[c]);
-    for (int k = 0; k < 24; k++) sh[k] = product(sign, odd[k]);
+    for (int c = 0; c < 4; c++) quat[c] = sign_product(sign, of_quat[c]);
+    for (int k = 0; k < 24; k++) sh[k] = sign_product(sign, odd[k]);
 }
 
 void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3])

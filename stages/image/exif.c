@@ -12,7 +12,7 @@
 
 enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, ENTRY = 12 };
 
-static uint32_t number(const unsigned char *p, unsigned bytes, bool big)
+static uint32_t exif_number(const unsigned char *p, unsigned bytes, bool big)
 {
     uint32_t v = 0;
     for (unsigned i = 0; i < bytes; i++) v |= (uint32_t)p[i] << 8 * (big ? bytes - 1 - i : i);
@@ -24,14 +24,14 @@ uint8_t kiln_exif_orientation(const unsigned char *block, size_t size)
     if (size >= 6 && memcmp(block, "Exif\0", 6) == 0) block += 6, size -= 6; /* in JPEG always, in WebP now and then */
     if (size < 8 || (memcmp(block, "II*\0", 4) != 0 && memcmp(block, "MM\0*", 4) != 0)) return 1;
     const bool big = block[0] == 'M';
-    const uint64_t directory = number(block + 4, 4, big);
+    const uint64_t directory = exif_number(block + 4, 4, big);
     if (directory + 2 > size) return 1;
-    const uint32_t n = number(block + directory, 2, big);
+    const uint32_t n = exif_number(block + directory, 2, big);
     for (uint32_t i = 0; i < n && directory + 2 + (uint64_t)(i + 1) * ENTRY <= size; i++) {
         const unsigned char *entry = block + directory + 2 + (size_t)i * ENTRY;
-        if (number(entry, 2, big) != TAG_ORIENTATION) continue;
-        const uint32_t v = number(entry + 8, 2, big);
-        return number(entry + 2, 2, big) == TYPE_SHORT && v >= 1 && v <= 8 ? (uint8_t)v : 1;
+        if (exif_number(entry, 2, big) != TAG_ORIENTATION) continue;
+        const uint32_t v = exif_number(entry + 8, 2, big);
+        return exif_number(entry + 2, 2, big) == TYPE_SHORT && v >= 1 && v <= 8 ? (uint8_t)v : 1;
     }
     return 1;
 }

@@ -1,6 +1,6 @@
 /* jpeg_read -- JPEG, grey, colour or CMYK, to floats.
  *
- * libjpeg reports an error by a callback that must not return: it jumps back into decode(), which has no local that
+ * libjpeg reports an error by a callback that must not return: it jumps back into decode_jpeg(), which has no local that
  * changes after setjmp. A file that ends too early is a mere warning to libjpeg, which fills the rest with grey; a photo
  * to measure against must not be half grey, so that we refuse it. Other damage inside the coded data lets it make up pixels as
  * well, but for a while: the picture is read, and its warning has libjpeg's words.
@@ -33,7 +33,7 @@ typedef struct {
     kiln_status st;
 } jpeg_job;
 
-static void on_error(j_common_ptr cinfo)
+static void on_jpeg_read_error(j_common_ptr cinfo)
 {
     jpeg_job *j = (jpeg_job *)cinfo->err;
     char text[JMSG_LENGTH_MAX];
@@ -51,7 +51,7 @@ static void on_message(j_common_ptr cinfo, int level)
     const int code = cinfo->err->msg_code;
     char text[JMSG_LENGTH_MAX];
     if (level >= 0) return;
-    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) on_error(cinfo);
+    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) on_jpeg_read_error(cinfo);
     if (j->out->warning[0] || is_harmless(code)) return;
     cinfo->err->format_message(cinfo, text);
     (void)snprintf(j->out->warning, sizeof j->out->warning, "%s", text);
@@ -74,7 +74,7 @@ static uint8_t orientation_of(const struct jpeg_decompress_struct *c)
     return 1;
 }
 
-static kiln_status read_header(jpeg_job *j)
+static kiln_status read_jpeg_header(jpeg_job *j)
 {
     struct jpeg_decompress_struct *c = &j->cinfo;
     jpeg_stdio_src(c, j->f);
@@ -107,7 +107,7 @@ static void put_cmyk(const jpeg_job *j, float *dst)
     }
 }
 
-static kiln_status read_rows(jpeg_job *j)
+static kiln_status read_jpeg_rows(jpeg_job *j)
 {
     struct jpeg_decompress_struct *c = &j->cinfo;
     kiln_picture *p = j->out;
@@ -129,13 +129,13 @@ static kiln_status read_rows(jpeg_job *j)
     return KILN_OK;
 }
 
-static kiln_status decode(jpeg_job *j)
+static kiln_status decode_jpeg(jpeg_job *j)
 {
     if (setjmp(j->jump)) return j->st;
     jpeg_create_decompress(&j->cinfo);
     j->cinfo.progress = &j->progress;
-    KILN_TRY(read_header(j));
-    return j->size_only ? KILN_OK : read_rows(j);
+    KILN_TRY(read_jpeg_header(j));
+    return j->size_only ? KILN_OK : read_jpeg_rows(j);
 }
 
 kiln_status kiln_jpeg_read(const char *path, int size_only, kiln_picture *out, kiln_error *err)
@@ -143,10 +143,10 @@ kiln_status kiln_jpeg_read(const char *path, int size_only, kiln_picture *out, k
     jpeg_job j = {.path = path, .size_only = size_only, .out = out, .err = err, .st = KILN_E_INPUT};
     KILN_TRY(kiln_picture_open(path, &j.f, &j.file_size, err));
     j.cinfo.err = jpeg_std_error(&j.errors);
-    j.errors.error_exit = on_error;
+    j.errors.error_exit = on_jpeg_read_error;
     j.errors.emit_message = on_message;
     j.progress.progress_monitor = on_progress;
-    kiln_status st = decode(&j);
+    kiln_status st = decode_jpeg(&j);
     jpeg_destroy_decompress(&j.cinfo);
     free(j.row);
     fclose(j.f); /* opened for reading: nothing to lose */

@@ -1,7 +1,7 @@
 /* jpeg_write -- pictures to look at: JPEG in memory, for pages. What is measured or kept is never one.
  *
- * libjpeg reports an error by a callback that must not return: it jumps back into compress(), which has no local that changes after
- * setjmp. */
+ * libjpeg reports an error by a callback that must not return: it jumps back into compress_jpeg(), which has no local that changes
+ * after setjmp. */
 #include "stages/image/image_internal.h"
 
 #include <jpeglib.h>
@@ -18,7 +18,7 @@ typedef struct {
     char why[JMSG_LENGTH_MAX];
 } jpeg_job;
 
-static void on_error(j_common_ptr cinfo)
+static void on_jpeg_write_error(j_common_ptr cinfo)
 {
     jpeg_job *j = (jpeg_job *)cinfo->err;
     cinfo->err->format_message(cinfo, j->why);
@@ -29,7 +29,7 @@ static void on_message(j_common_ptr cinfo, int level) { (void)cinfo, (void)level
 
 static unsigned char to_byte(float v) { return v > 0 ? v < 1 ? (unsigned char)(v * 255 + 0.5f) : 255 : 0; /* 0 of NaN */ }
 
-static bool compress(jpeg_job *j, const float *rgb, uint32_t width, uint32_t height, int quality)
+static bool compress_jpeg(jpeg_job *j, const float *rgb, uint32_t width, uint32_t height, int quality)
 {
     struct jpeg_compress_struct *c = &j->cinfo;
     if (setjmp(j->jump)) return false;
@@ -58,9 +58,9 @@ kiln_status kiln_jpeg_encode(const float *rgb, uint32_t width, uint32_t height, 
     KILN_TRY(KILN_ALLOC(&j, 1, "a JPEG", err));
     KILN_GO(KILN_ALLOC(&j->row, 3 * (uint64_t)width, "a row of a JPEG", err));
     j->cinfo.err = jpeg_std_error(&j->errors);
-    j->errors.error_exit = on_error;
+    j->errors.error_exit = on_jpeg_write_error;
     j->errors.emit_message = on_message;
-    if (compress(j, rgb, width, height, quality))
+    if (compress_jpeg(j, rgb, width, height, quality))
         st = kiln_buffer_put(out, j->file, j->bytes, err);
     else
         st = kiln_fail(err, KILN_E_NOMEM, "cannot make a JPEG of %u x %u pixels: %s", width, height, j->why);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static uint8_t counts(const kiln_picture *p, uint64_t pixel)
+static uint8_t mask_value(const kiln_picture *p, uint64_t pixel)
 {
     const uint32_t colours = p->channels < 3 ? 1 : 3;
     const float *v = p->data + pixel * p->channels;
@@ -25,7 +25,7 @@ kiln_status kiln_mask_read(const char *path, uint32_t width, uint32_t height, ui
         for (uint64_t x = 0; x < width; x++) {
             const uint64_t from_x = (2 * x + 1) * p.width / (2 * (uint64_t)width);
             const uint64_t from_y = (2 * y + 1) * p.height / (2 * (uint64_t)height);
-            (*out)[y * width + x] = counts(&p, from_y * p.width + from_x);
+            (*out)[y * width + x] = mask_value(&p, from_y * p.width + from_x);
         }
     kiln_picture_release(&p);
     return st;

@@ -16,7 +16,7 @@
 enum { HEADER_MAX = 65536 };
 
 /* What follows 'key': in the dict, or NULL. */
-static const char *value_of(const char *header, const char *key)
+static const char *npy_header_value(const char *header, const char *key)
 {
     const char *at = strstr(header, key);
     at = at ? strchr(at + strlen(key), ':') : NULL;
@@ -38,7 +38,7 @@ static int parse_shape(const char *text, uint64_t dims[3])
     }
 }
 
-static kiln_status read_header(FILE *f, const char *path, char header[HEADER_MAX + 1], uint64_t *array_at, kiln_error *err)
+static kiln_status read_npy_header(FILE *f, const char *path, char header[HEADER_MAX + 1], uint64_t *array_at, kiln_error *err)
 {
     unsigned char head[12];
     if (fread(head, 1, 10, f) != 10) return kiln_fail(err, KILN_E_INPUT, "'%s' is shorter than an npy header", path);
@@ -59,12 +59,12 @@ static kiln_status read_header(FILE *f, const char *path, char header[HEADER_MAX
 static kiln_status check_header(const char *path, const char *header, uint64_t bytes, kiln_picture *out, kiln_error *err)
 {
     uint64_t dims[3] = {0, 0, 1};
-    const char *type = value_of(header, "'descr'"), *order = value_of(header, "'fortran_order'");
+    const char *type = npy_header_value(header, "'descr'"), *order = npy_header_value(header, "'fortran_order'");
     if (!type || strncmp(type, "'<f4'", 5) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' does not hold little-endian float32; save it with astype('<f4')", path);
     if (!order || strncmp(order, "False", 5) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is in Fortran order; save it with numpy.ascontiguousarray", path);
-    if (parse_shape(value_of(header, "'shape'"), dims) < 2 || dims[2] < 1 || dims[2] > 4)
+    if (parse_shape(npy_header_value(header, "'shape'"), dims) < 2 || dims[2] < 1 || dims[2] > 4)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has no shape of a picture: height, width and up to 4 channels are expected",
                          path);
     KILN_TRY(kiln_picture_check(path, dims[1], dims[0], err));
@@ -83,7 +83,7 @@ kiln_status kiln_npy_read(const char *path, int size_only, kiln_picture *out, ki
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_picture_open(path, &f, &file_size, err));
     KILN_GO(KILN_ALLOC(&header, HEADER_MAX + 1, "header of an npy file", err));
-    KILN_GO(read_header(f, path, header, &array_at, err));
+    KILN_GO(read_npy_header(f, path, header, &array_at, err));
     KILN_GO(check_header(path, header, file_size - array_at, out, err));
     if (size_only) goto done;
     const size_t n = (size_t)out->width * out->height * out->channels;
@@ -96,7 +96,7 @@ done:
 }
 
 /* Rows of `channels` floats out of pixels of `step`. */
-static size_t write_rows(const kiln_picture_job *job, float *row, FILE *f)
+static size_t write_npy_rows(const kiln_picture_job *job, float *row, FILE *f)
 {
     size_t written = 0;
     for (uint32_t y = 0; y < job->height; y++) {
@@ -121,7 +121,7 @@ kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err
     head[sizeof head - 1] = '\n';
     KILN_TRY(KILN_ALLOC(&row, (uint64_t)job->width * job->channels, "a row of an npy file", err));
     const int ok = fwrite(head, 1, sizeof head, f) == sizeof head &&
-                   write_rows(job, row, f) == (size_t)job->width * job->height * job->channels;
+                   write_npy_rows(job, row, f) == (size_t)job->width * job->height * job->channels;
     const kiln_status st = ok ? KILN_OK : kiln_file_write_failed(job->path, errno, err);
     free(row);
     return st;

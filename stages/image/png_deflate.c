@@ -23,7 +23,7 @@ typedef struct {
 
 size_t kiln_png_deflate_state_bytes(void) { return sizeof(deflater); }
 
-static bool give(struct isal_zstream *z, const unsigned char *in, size_t bytes)
+static bool deflate_input(struct isal_zstream *z, const unsigned char *in, size_t bytes)
 {
     z->next_in = (unsigned char *)(uintptr_t)in; /* ISA-L's struct lacks const; it only reads */
     z->avail_in = (uint32_t)bytes;
@@ -42,12 +42,12 @@ bool kiln_png_deflate(void *state, const kiln_png_block *b, size_t *bytes)
         z->level = LEVEL;
         z->level_buf = d->level;
         z->level_buf_size = sizeof d->level;
-        if (!give(z, b->rows, first)) return false;
+        if (!deflate_input(z, b->rows, first)) return false;
     } else if (isal_deflate_set_hufftables(z, NULL, IGZIP_HUFFTABLE_STATIC) != COMP_OK)
         return false;
     z->end_of_stream = b->last;
     z->flush = b->last ? NO_FLUSH : SYNC_FLUSH;
-    if (!give(z, b->rows + first, b->plain - first)) return false;
+    if (!deflate_input(z, b->rows + first, b->plain - first)) return false;
     *bytes = z->total_out;
     return z->avail_out > 0;
 }

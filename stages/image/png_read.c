@@ -1,6 +1,6 @@
 /* png_read -- PNG of every colour type and depth to floats.
  *
- * libpng reports an error by longjmp: the jump stays inside this file. decode() alone calls setjmp; it has no local
+ * libpng reports an error by longjmp: the jump stays inside this file. decode_png() alone calls setjmp; it has no local
  * that changes after it, everything lives in png_job, which its caller owns and cleans up.
  */
 #include "stages/image/image_internal.h"
@@ -30,7 +30,7 @@ typedef struct {
     kiln_status st;
 } png_job;
 
-static void on_error(png_structp png, png_const_charp text)
+static void on_png_read_error(png_structp png, png_const_charp text)
 {
     png_job *j = png_get_error_ptr(png);
     j->st = kiln_fail(j->err, KILN_E_INPUT, "cannot read '%s' as PNG: %s; is the file complete?", j->path, text);
@@ -51,7 +51,7 @@ static void ask_for_plain_samples(png_job *j)
     png_read_update_info(j->png, j->info);
 }
 
-static kiln_status read_header(png_job *j)
+static kiln_status read_png_header(png_job *j)
 {
     png_init_io(j->png, j->f);
     png_set_user_limits(j->png, KILN_PICTURE_AXIS_MAX, KILN_PICTURE_AXIS_MAX);
@@ -71,7 +71,7 @@ static kiln_status read_header(png_job *j)
     return KILN_OK;
 }
 
-static kiln_status make_room(png_job *j)
+static kiln_status alloc_png_pixels(png_job *j)
 {
     kiln_picture *p = j->out;
     p->channels = png_get_channels(j->png, j->info);
@@ -96,7 +96,7 @@ static void row_to_float(const kiln_picture *p, uint32_t y, const unsigned char 
     }
 }
 
-static void read_rows(png_job *j)
+static void read_png_rows(png_job *j)
 {
     const uint32_t height = j->out->height;
     for (int pass = 0; pass < j->passes; pass++)
@@ -125,14 +125,14 @@ static uint8_t find_orientation(const png_job *j)
     return 1;
 }
 
-static kiln_status decode(png_job *j)
+static kiln_status decode_png(png_job *j)
 {
     if (setjmp(png_jmpbuf(j->png))) return j->st;
-    KILN_TRY(read_header(j));
+    KILN_TRY(read_png_header(j));
     if (j->size_only) return KILN_OK;
     ask_for_plain_samples(j);
-    KILN_TRY(make_room(j));
-    read_rows(j);
+    KILN_TRY(alloc_png_pixels(j));
+    read_png_rows(j);
     return KILN_OK;
 }
 
@@ -141,11 +141,11 @@ kiln_status kiln_png_read(const char *path, int size_only, kiln_picture *out, ki
     png_job j = {.path = path, .size_only = size_only, .out = out, .err = err, .st = KILN_E_INPUT};
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_picture_open(path, &j.f, &j.file_size, err));
-    j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_png_read_error, on_warning);
     j.info = j.png ? png_create_info_struct(j.png) : NULL;
     out->orientation = find_orientation(&j);
     rewind(j.f);
-    st = j.info ? decode(&j) : kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", path);
+    st = j.info ? decode_png(&j) : kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", path);
     free(j.rows);
     png_destroy_read_struct(&j.png, &j.info, NULL);
     fclose(j.f); /* opened for reading: nothing to lose */

@@ -68,7 +68,7 @@ typedef struct {
     size_t work_bytes;
 } packer;
 
-static uint32_t rows_of(const wave *w, uint32_t index)
+static uint32_t rows_of_block(const wave *w, uint32_t index)
 {
     const uint32_t left = w->job->height - index * w->block_rows;
     return left < w->block_rows ? left : w->block_rows;
@@ -112,26 +112,26 @@ static void packer_release(packer *p)
 }
 
 /* Returns the filtered rows of a block; NULL: they cannot be made. */
-static const unsigned char *filtered(packer *p, const wave *w, uint32_t index)
+static const unsigned char *filter_png_block(packer *p, const wave *w, uint32_t index)
 {
     const uint32_t first = index * w->block_rows;
     if (w->job->rows) return w->job->rows + first * w->row_bytes;
     kiln_png_rows_args a = kiln_picture_png_rows(w->job);
     size_t have = p->work_bytes;
     a.first = first;
-    a.n = rows_of(w, index);
+    a.n = rows_of_block(w, index);
     a.rows = p->filtered;
     return kiln_ops_cpu()->png_rows(&one_thread, &a, p->work, &have, NULL) == KILN_OK ? p->filtered : NULL;
 }
 
-static bool pack(packer *p, const wave *w, uint32_t index, block *b)
+static bool pack_png_block(packer *p, const wave *w, uint32_t index, block *b)
 {
-    const unsigned char *const rows = filtered(p, w, index);
+    const unsigned char *const rows = filter_png_block(p, w, index);
     const bool last = index + 1 == w->n_blocks;
     unsigned char *const data = b->at + CHUNK_HEAD;
     size_t bytes;
     if (!rows) return false;
-    b->plain = rows_of(w, index) * w->row_bytes;
+    b->plain = rows_of_block(w, index) * w->row_bytes;
     b->sum = isal_adler32(NO_BYTES, rows, b->plain);
     const kiln_png_block given = {
         .rows = rows, .plain = b->plain, .last = last, .out = data, .room = w->room - CHUNK_HEAD - CHUNK_SUM};
@@ -146,7 +146,7 @@ static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 /* ---- many --------------------------------------------------------------------------------------------------------------- */
 
 /* Sizes alone. A row has at most 8 bytes for each of 2^20 pixels. */
-static void lay_out(const kiln_picture_job *job, wave *w)
+static void divide_into_blocks(const kiln_picture_job *job, wave *w)
 {
     const kiln_png_rows_args rows = kiln_picture_png_rows(job);
     *w = (wave){.job = job, .row_bytes = (size_t)kiln_png_row_bytes(&rows)};
@@ -161,7 +161,7 @@ static void lay_out(const kiln_picture_job *job, wave *w)
 uint64_t kiln_png_write_bytes(const kiln_picture_job *job)
 {
     wave w;
-    lay_out(job, &w);
+    divide_into_blocks(job, &w);
     return w.most * (w.room + sizeof *w.blocks);
 }
 
@@ -177,7 +177,7 @@ static kiln_status pack_wave(wave *w, uint32_t first, uint32_t n, kiln_error *er
 #pragma omp for schedule(dynamic, 1)
         for (uint32_t i = 0; i < n; i++) {
             w->blocks[i].at = w->packed + i * w->room;
-            if (p.ready && pack(&p, w, first + i, &w->blocks[i])) continue;
+            if (p.ready && pack_png_block(&p, w, first + i, &w->blocks[i])) continue;
 #pragma omp atomic write
             failed = true;
         }
@@ -198,7 +198,7 @@ typedef struct {
     kiln_status st;
 } png_out;
 
-static void on_error(png_structp png, png_const_charp text)
+static void on_png_write_error(png_structp png, png_const_charp text)
 {
     png_out *o = png_get_error_ptr(png);
     if (ferror(o->f))
@@ -238,7 +238,7 @@ static void write_text(png_out *o)
     }
 }
 
-static kiln_status write_head(png_out *o)
+static kiln_status write_png_head(png_out *o)
 {
     static const unsigned char zlib_head[2] = {0x78, 0x01}; /* RFC 1950: deflate, 32 KiB of window, the fastest level */
     const kiln_picture_job *job = o->job;
@@ -295,14 +295,14 @@ static kiln_status write_end(png_out *o)
     return KILN_OK;
 }
 
-static kiln_status encode(png_out *o)
+static kiln_status encode_png(png_out *o)
 {
     kiln_status st;
     wave w;
-    lay_out(o->job, &w);
+    divide_into_blocks(o->job, &w);
     KILN_GO(KILN_ALLOC(&w.blocks, w.most, "blocks of a PNG", o->err));
     KILN_GO(KILN_ALLOC_UNSET(&w.packed, w.most * w.room, "blocks of a PNG", o->err));
-    KILN_GO(write_head(o));
+    KILN_GO(write_png_head(o));
     for (uint32_t first = 0; first < w.n_blocks; first += w.most) {
         const uint32_t n = (uint32_t)kiln_min_u64(w.n_blocks - first, w.most);
         KILN_GO(pack_wave(&w, first, n, o->err));
@@ -319,10 +319,10 @@ kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err
 {
     png_out o = {
         .job = job, .f = f, .written = is_marked(job) ? kiln_hasher_new() : NULL, .sum = NO_BYTES, .err = err, .st = KILN_E_IO};
-    o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_error, on_warning);
+    o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_png_write_error, on_warning);
     o.info = o.png ? png_create_info_struct(o.png) : NULL;
     (void)setvbuf(f, NULL, _IOFBF, FILE_BUFFER); /* without it: only slower */
-    const kiln_status st = o.info ? encode(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
+    const kiln_status st = o.info ? encode_png(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
     png_destroy_write_struct(&o.png, &o.info);
     (void)kiln_hasher_end(o.written); /* of a file that failed */
     return st;

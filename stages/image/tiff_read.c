@@ -41,7 +41,7 @@ typedef struct {
     kiln_error *err;
 } tiff_job;
 
-static int on_error(TIFF *tiff, void *context, const char *module, const char *format, va_list args)
+static int on_tiff_error(TIFF *tiff, void *context, const char *module, const char *format, va_list args)
 {
     tiff_job *j = context;
     (void)tiff, (void)module;
@@ -58,13 +58,13 @@ static int on_warning(TIFF *tiff, void *context, const char *module, const char 
     return 1;
 }
 
-static kiln_status damaged(const tiff_job *j)
+static kiln_status fail_damaged_tiff(const tiff_job *j)
 {
     return kiln_fail(j->err, KILN_E_INPUT, "cannot read '%s' as TIFF: %s; is the file complete?", j->path,
                      j->error[0] ? j->error : "it is damaged");
 }
 
-static kiln_status refuse(const tiff_job *j, const char *what)
+static kiln_status refuse_tiff(const tiff_job *j, const char *what)
 {
     return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a TIFF %s; save it as 8- or 16-bit RGB or grey", j->path, what);
 }
@@ -75,7 +75,7 @@ static kiln_status read_size(tiff_job *j)
     uint32_t width = 0, height = 0;
     uint16_t orientation = 1;
     if (!TIFFGetField(j->tiff, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(j->tiff, TIFFTAG_IMAGELENGTH, &height))
-        return damaged(j);
+        return fail_damaged_tiff(j);
     KILN_TRY(kiln_picture_check(j->path, width, height, j->err));
     (void)TIFFGetFieldDefaulted(j->tiff, TIFFTAG_ORIENTATION, &orientation);
     j->out->width = width;
@@ -96,8 +96,8 @@ static void find_alpha(tiff_job *j)
 
 static kiln_status find_palette(tiff_job *j)
 {
-    if (j->bits != 8) return refuse(j, "with a palette of other than 8 bits");
-    if (!TIFFGetField(j->tiff, TIFFTAG_COLORMAP, &j->palette[0], &j->palette[1], &j->palette[2])) return damaged(j);
+    if (j->bits != 8) return refuse_tiff(j, "with a palette of other than 8 bits");
+    if (!TIFFGetField(j->tiff, TIFFTAG_COLORMAP, &j->palette[0], &j->palette[1], &j->palette[2])) return fail_damaged_tiff(j);
     j->palette_of_bytes = true; /* as old writers have it */
     for (int i = 0; i < 256; i++)
         for (int c = 0; c < 3; c++) j->palette_of_bytes &= j->palette[c][i] < 256;
@@ -114,9 +114,10 @@ static kiln_status read_layout(tiff_job *j)
     (void)TIFFGetFieldDefaulted(j->tiff, TIFFTAG_SAMPLEFORMAT, &format);
     if (!TIFFGetField(j->tiff, TIFFTAG_PHOTOMETRIC, &j->photometric))
         j->photometric = j->samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB;
-    if ((j->bits != 8 && j->bits != 16) || format != SAMPLEFORMAT_UINT) return refuse(j, "of other than 8- or 16-bit integers");
-    if (j->samples == 0 || j->samples > SAMPLES_MOST) return refuse(j, "of more than 5 channels, or of none");
-    if (!TIFFIsCODECConfigured(j->compression)) return refuse(j, "with a compression that this libtiff lacks");
+    if ((j->bits != 8 && j->bits != 16) || format != SAMPLEFORMAT_UINT)
+        return refuse_tiff(j, "of other than 8- or 16-bit integers");
+    if (j->samples == 0 || j->samples > SAMPLES_MOST) return refuse_tiff(j, "of more than 5 channels, or of none");
+    if (!TIFFIsCODECConfigured(j->compression)) return refuse_tiff(j, "with a compression that this libtiff lacks");
     switch (j->photometric) {
     case PHOTOMETRIC_MINISBLACK:
     case PHOTOMETRIC_MINISWHITE:
@@ -134,14 +135,14 @@ static kiln_status read_layout(tiff_job *j)
         break;
     case PHOTOMETRIC_YCBCR:
         if (j->compression != COMPRESSION_JPEG || j->bits != 8 || j->samples != 3 || j->planar != PLANARCONFIG_CONTIG)
-            return refuse(j, "in YCbCr");
+            return refuse_tiff(j, "in YCbCr");
         (void)TIFFSetField(j->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB); /* libjpeg converts */
         j->colours = 3;
         break;
     default:
-        return refuse(j, "with colours of another kind");
+        return refuse_tiff(j, "with colours of another kind");
     }
-    if (j->samples < j->colours) return refuse(j, "with fewer channels than its colours need");
+    if (j->samples < j->colours) return refuse_tiff(j, "with fewer channels than its colours need");
     find_alpha(j);
     return KILN_OK;
 }
@@ -158,7 +159,7 @@ static uint64_t find_block(tiff_job *j)
     return TIFFTileSize64(j->tiff);
 }
 
-static kiln_status make_room(tiff_job *j)
+static kiln_status alloc_tiff_pixels(tiff_job *j)
 {
     kiln_picture *p = j->out;
     const uint64_t pixels = (uint64_t)p->width * p->height, stored = pixels * j->samples * (j->bits / 8);
@@ -167,8 +168,8 @@ static kiln_status make_room(tiff_job *j)
     if (j->block_width == 0 || j->block_height == 0 || j->block_width > KILN_PICTURE_AXIS_MAX ||
         j->block_height > KILN_PICTURE_AXIS_MAX ||
         j->block_bytes < (uint64_t)j->block_width * j->block_height * in_block * (j->bits / 8))
-        return damaged(j);
-    if (j->block_bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST)) return refuse(j, "with tiles far larger than itself");
+        return fail_damaged_tiff(j);
+    if (j->block_bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST)) return refuse_tiff(j, "with tiles far larger than itself");
     if (stored / RATIO_MOST > j->file_size)
         return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path, p->width,
                          p->height);
@@ -221,12 +222,13 @@ static void put_block(const tiff_job *j, uint32_t x0, uint32_t y0, uint32_t plan
                            ((uint64_t)y * j->block_width + x) * samples + s);
 }
 
-static kiln_status read_block(tiff_job *j, uint32_t x, uint32_t y, uint32_t plane)
+static kiln_status read_tiff_block(tiff_job *j, uint32_t x, uint32_t y, uint32_t plane)
 {
-    if (!j->tiled) return TIFFReadScanline(j->tiff, j->block, y, (uint16_t)plane) == 1 ? KILN_OK : damaged(j);
+    if (!j->tiled) return TIFFReadScanline(j->tiff, j->block, y, (uint16_t)plane) == 1 ? KILN_OK : fail_damaged_tiff(j);
     const tmsize_t want = (tmsize_t)j->block_bytes;
-    return TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane), j->block, want) == want ? KILN_OK
-                                                                                                                    : damaged(j);
+    return TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane), j->block, want) == want
+               ? KILN_OK
+               : fail_damaged_tiff(j);
 }
 
 /* Straight colours, as the other formats have them; black where alpha is 0. */
@@ -243,14 +245,14 @@ static kiln_status read_pixels(tiff_job *j)
 {
     const kiln_picture *p = j->out;
     const uint32_t planes = j->planar == PLANARCONFIG_SEPARATE ? j->samples : 1;
-    KILN_TRY(make_room(j));
+    KILN_TRY(alloc_tiff_pixels(j));
     for (uint64_t i = 0; j->photometric == PHOTOMETRIC_SEPARATED && i < (uint64_t)p->width * p->height * p->channels; i++)
         p->data[i] = 1.0f; /* white paper */
     j->decoding = true;
     for (uint32_t plane = 0; plane < planes; plane++)
         for (uint64_t y = 0; y < p->height; y += j->block_height)
             for (uint64_t x = 0; x < p->width; x += j->block_width) {
-                KILN_TRY(read_block(j, (uint32_t)x, (uint32_t)y, plane));
+                KILN_TRY(read_tiff_block(j, (uint32_t)x, (uint32_t)y, plane));
                 put_block(j, (uint32_t)x, (uint32_t)y, plane);
             }
     if (j->multiplied) divide_by_alpha(p);
@@ -262,12 +264,12 @@ static kiln_status open_tiff(tiff_job *j, int *fd)
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     const uint64_t most = j->file_size + LIBTIFF_LEAST;
     if (!options) return kiln_fail(j->err, KILN_E_NOMEM, "no memory to read '%s'", j->path);
-    TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, j);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, on_tiff_error, j);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, j);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)most);
     j->tiff = TIFFFdOpenExt(*fd, j->path, "rm", options); /* m: no mapping, which a file that is cut meanwhile would make a fault */
     TIFFOpenOptionsFree(options);
-    if (!j->tiff) return damaged(j);
+    if (!j->tiff) return fail_damaged_tiff(j);
     *fd = -1; /* is closed with it */
     return KILN_OK;
 }

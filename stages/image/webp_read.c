@@ -31,7 +31,7 @@ typedef struct {
     bool alpha;
 } webp_job;
 
-static kiln_status read_header(webp_job *j, kiln_error *err)
+static kiln_status read_webp_header(webp_job *j, kiln_error *err)
 {
     unsigned char head[HEAD];
     WebPBitstreamFeatures features;
@@ -63,7 +63,7 @@ static uint8_t find_orientation(const webp_job *j)
     return 1;
 }
 
-static kiln_status read_file(webp_job *j, kiln_error *err)
+static kiln_status read_webp_file(webp_job *j, kiln_error *err)
 {
     const uint64_t pixels = (uint64_t)j->out->width * j->out->height;
     if (j->file_size > BYTES_A_PIXEL_MOST * pixels + BESIDE_PIXELS)
@@ -75,7 +75,7 @@ static kiln_status read_file(webp_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status decode(webp_job *j, kiln_error *err)
+static kiln_status decode_webp(webp_job *j, kiln_error *err)
 {
     kiln_picture *p = j->out;
     WebPDecoderConfig config;
@@ -83,7 +83,7 @@ static kiln_status decode(webp_job *j, kiln_error *err)
     p->channels = j->alpha ? 4 : 3;
     p->depth_bits = 8;
     const uint64_t row = (uint64_t)p->width * p->channels, values = row * p->height;
-    KILN_TRY(read_file(j, err));
+    KILN_TRY(read_webp_file(j, err));
     KILN_TRY(KILN_ALLOC(&j->pixels, values, "pixels of a WebP", err));
     config.output.colorspace = j->alpha ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
@@ -107,9 +107,9 @@ kiln_status kiln_webp_read(const char *path, int size_only, kiln_picture *out, k
 {
     webp_job j = {.path = path, .out = out};
     KILN_TRY(kiln_picture_open(path, &j.f, &j.file_size, err));
-    kiln_status st = read_header(&j, err);
+    kiln_status st = read_webp_header(&j, err);
     if (st == KILN_OK) out->orientation = find_orientation(&j);
-    if (st == KILN_OK && !size_only) st = decode(&j, err);
+    if (st == KILN_OK && !size_only) st = decode_webp(&j, err);
     free(j.file);
     free(j.pixels);
     fclose(j.f); /* opened for reading: nothing to lose */

@@ -23,7 +23,7 @@ void kiln_activation_begin(kiln_activation *a)
     begin_range(a->colour);
 }
 
-static void widen(float range[2], float v)
+static void widen_value_range(float range[2], float v)
 {
     if (!isfinite(v)) return;
     if (v < range[LEAST]) range[LEAST] = v;
@@ -32,7 +32,7 @@ static void widen(float range[2], float v)
 
 static void widen_all(float range[2], const float *v, uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i++) widen(range, v[i]);
+    for (uint64_t i = 0; i < n; i++) widen_value_range(range, v[i]);
 }
 
 void kiln_activation_add(const kiln_rows *rows, kiln_dialect dialect, kiln_activation *a)
@@ -43,7 +43,7 @@ void kiln_activation_add(const kiln_rows *rows, kiln_dialect dialect, kiln_activ
     widen_all(a->opacity, rows->opacity_logits, n);
     widen_all(a->scale, rows->log_scales, (dialect == KILN_DIALECT_2DGS ? 2 : 3) * n);
     widen_all(a->colour, rows->sh0, 3 * n);
-    for (uint64_t i = 0; i < n; i++) widen(a->length, sqrtf(w[i] * w[i] + x[i] * x[i] + y[i] * y[i] + z[i] * z[i]));
+    for (uint64_t i = 0; i < n; i++) widen_value_range(a->length, sqrtf(w[i] * w[i] + x[i] * x[i] + y[i] * y[i] + z[i] * z[i]));
 }
 
 static bool are_colours(const kiln_activation *a) { return a->colour[LEAST] >= 0 && a->colour[LARGEST] <= 1; }

@@ -36,7 +36,7 @@ static void free_state(void *state)
 }
 
 /* What a file of several lacks: the highest degrees of SH, colours, columns. Nothing writes there but where it is cleared. */
-static kiln_status widen(block_state *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status widen_block_shape(block_state *s, const kiln_block_request *q, kiln_error *err)
 {
     kiln_source_info *info = &s->info;
     s->file_degree = info->sh_degree;
@@ -72,7 +72,7 @@ static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_
         const kiln_source_at at = kiln_place_at(&s->place);
         KILN_TRY(s->reader->open(&at, &s->source, &s->info, err));
     }
-    KILN_TRY(widen(s, q, err));
+    KILN_TRY(widen_block_shape(s, q, err));
     KILN_TRY(kiln_rows_alloc(&s->rows, &s->info, err));
     return kiln_clean_alloc(&s->clean, err);
 }
@@ -94,14 +94,14 @@ static kiln_status get_state(kiln_worker *w, const kiln_block_request *q, block_
 }
 
 /* Of clean values, none of them NaN; of two zeros the later one. */
-static float least(const float *v, uint64_t n)
+static float least_value(const float *v, uint64_t n)
 {
     float m = HUGE_VALF;
     for (uint64_t i = 0; i < n; i++) m = m < v[i] ? m : v[i];
     return m;
 }
 
-static float largest(const float *v, uint64_t n)
+static float largest_value(const float *v, uint64_t n)
 {
     float m = -HUGE_VALF;
     for (uint64_t i = 0; i < n; i++) m = m > v[i] ? m : v[i];
@@ -114,16 +114,16 @@ static void take_stats(const block_state *s, kiln_block_stats *out)
     memset(out, 0, sizeof *out);
     out->n = n;
     for (uint32_t c = 0; c < 3 && n; c++) {
-        out->box_min[c] = least(s->clean.means + c * n, n);
-        out->box_max[c] = largest(s->clean.means + c * n, n);
+        out->box_min[c] = least_value(s->clean.means + c * n, n);
+        out->box_max[c] = largest_value(s->clean.means + c * n, n);
     }
     if (!n || s->info.kind != KILN_SCENE_SPLATS) return;
-    out->max_log_scale = largest(s->rows.log_scales, 3 * n);
-    out->max_opacity_logit = largest(s->rows.opacity_logits, n);
+    out->max_log_scale = largest_value(s->rows.log_scales, 3 * n);
+    out->max_opacity_logit = largest_value(s->rows.opacity_logits, n);
 }
 
-static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q, const kiln_row_counts *counts,
-                                kiln_error *err)
+static kiln_status put_block_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q,
+                                      const kiln_row_counts *counts, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     json_t *listed = json_array(), *c = NULL;
@@ -146,7 +146,7 @@ static kiln_status put_f32(kiln_worker *w, const char *name, const float *v, uin
     return components ? kiln_worker_lend(w, name, v, components * n * sizeof *v, sizeof *v, err) : KILN_OK;
 }
 
-static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status put_block_planes(kiln_worker *w, const block_state *s, const kiln_block_request *q, kiln_error *err)
 {
     const uint64_t n = s->clean.n;
     const uint32_t degree = s->info.sh_degree;
@@ -199,7 +199,7 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
     if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, kiln_worker_threads(w));
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, &counts);
     take_stats(s, &stats);
-    KILN_TRY(put_planes(w, s, q, err));
+    KILN_TRY(put_block_planes(w, s, q, err));
     KILN_TRY(kiln_worker_put(w, "stats", &stats, sizeof stats, 1, err));
-    return put_counters(w, s, q, &counts, err);
+    return put_block_counters(w, s, q, &counts, err);
 }

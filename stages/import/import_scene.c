@@ -38,7 +38,7 @@ static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *c
 /* The only file of rows is. */
 static bool is_moved(const kiln_import_result *i) { return i->n_parts == 1 && !kiln_similarity_is_identity(&i->parts[0].move); }
 
-static kiln_status parse(const char *text, const char *what, json_t **out, kiln_error *err)
+static kiln_status parse_scene_json(const char *text, const char *what, json_t **out, kiln_error *err)
 {
     *out = NULL;
     return *text ? kiln_json_parse(text, strlen(text), 0, what, out, NULL, err) : KILN_OK;
@@ -47,8 +47,8 @@ static kiln_status parse(const char *text, const char *what, json_t **out, kiln_
 static kiln_status write_notes(const kiln_import_result *i, char *out, size_t room, kiln_error *err)
 {
     json_t *layout = NULL, *cfg = NULL;
-    kiln_status st = parse(i->scan.info.layout, "the columns of the source", &layout, err);
-    if (st == KILN_OK) st = parse(i->data.cfg_args, "cfg_args", &cfg, err);
+    kiln_status st = parse_scene_json(i->scan.info.layout, "the columns of the source", &layout, err);
+    if (st == KILN_OK) st = parse_scene_json(i->data.cfg_args, "cfg_args", &cfg, err);
     /* a comment may name the axis that was turned: our own is written instead */
     if (layout && is_moved(i) && json_object_del(layout, "comments") != 0)
         st = kiln_fail(err, KILN_E_BUG, "a layout without comments");
@@ -144,7 +144,10 @@ static kiln_status describe_plane(const kiln_source_info *info, const char *name
     return kiln_fail(err, KILN_E_IO, "it has an output '%s', which no plane is called", name);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
+static int planes_by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name);
+}
 
 static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_result *res, kiln_chunk *c, kiln_error *err)
 {
@@ -158,7 +161,7 @@ static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_res
             return kiln_fail(err, KILN_E_IO, "its plane '%s' has %llu bytes for %llu rows", p->name,
                              (unsigned long long)p->data.raw_bytes, (unsigned long long)c->count);
     }
-    qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
+    qsort(c->planes, c->n_planes, sizeof *c->planes, planes_by_name);
     return kiln_chunk_plane(c, "means") ? KILN_OK : kiln_fail(err, KILN_E_IO, "it has no plane 'means'");
 }
 
@@ -207,7 +210,7 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
 
 /* ---- report ------------------------------------------------------------------------------------------------------------------ */
 
-static kiln_status put(json_t *report, const char *name, json_t *value, kiln_error *err)
+static kiln_status put_report_member(json_t *report, const char *name, json_t *value, kiln_error *err)
 {
     if (!value || json_object_set_new(report, name, value) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
@@ -216,7 +219,7 @@ static kiln_status put(json_t *report, const char *name, json_t *value, kiln_err
 
 static kiln_status put_count(json_t *report, const char *name, uint64_t n, kiln_error *err)
 {
-    return put(report, name, json_integer((json_int_t)n), err);
+    return put_report_member(report, name, json_integer((json_int_t)n), err);
 }
 
 static void say_counts(const kiln_import_result *i)
@@ -245,21 +248,21 @@ static kiln_status report_points(const kiln_import_result *i, json_t *report, ki
 kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln_error *err)
 {
     static const char *const kinds[] = {"none", "points", "splats"};
-    KILN_TRY(put(report, "kind", json_string(kinds[i->scan.info.kind]), err));
-    KILN_TRY(put(report, "source", kiln_json_string(i->data.rows_path), err));
-    if (i->n_parts > 1) KILN_TRY(put(report, "files", kiln_join_files(i->parts, i->n_parts, true), err));
+    KILN_TRY(put_report_member(report, "kind", json_string(kinds[i->scan.info.kind]), err));
+    KILN_TRY(put_report_member(report, "source", kiln_json_string(i->data.rows_path), err));
+    if (i->n_parts > 1) KILN_TRY(put_report_member(report, "files", kiln_join_files(i->parts, i->n_parts, true), err));
     KILN_TRY(put_count(report, "rows_read", i->counts.read, err));
     KILN_TRY(put_count(report, "rows_dropped", i->counts.read - i->counts.kept, err));
-    KILN_TRY(put(report, "dropped", kiln_dropped_json(&i->counts), err));
-    KILN_TRY(put(report, "clamped", kiln_clamped_json(&i->counts), err));
-    KILN_TRY(put(report, "dropped_rows", json_incref(i->dropped_rows), err));
+    KILN_TRY(put_report_member(report, "dropped", kiln_dropped_json(&i->counts), err));
+    KILN_TRY(put_report_member(report, "clamped", kiln_clamped_json(&i->counts), err));
+    KILN_TRY(put_report_member(report, "dropped_rows", json_incref(i->dropped_rows), err));
     if (i->n_missing) KILN_TRY(put_count(report, "blocks_missing", i->n_missing, err));
     if (i->n_missing) KILN_TRY(put_count(report, "rows_quarantined", i->rows_missing, err));
     KILN_TRY(put_count(report, "sh_degree", i->scan.info.sh_degree, err));
-    KILN_TRY(put(report, "antialiased", json_boolean(i->scan.info.antialiased), err));
+    KILN_TRY(put_report_member(report, "antialiased", json_boolean(i->scan.info.antialiased), err));
     KILN_TRY(report_points(i, report, err));
     KILN_TRY(put_count(report, "cameras", i->n_cameras, err));
-    KILN_TRY(put(report, "synthetic_cameras", json_boolean(i->orbit != NULL), err));
+    KILN_TRY(put_report_member(report, "synthetic_cameras", json_boolean(i->orbit != NULL), err));
     KILN_TRY(put_count(report, "frames_read", i->data.set.frames_read, err));
     KILN_TRY(put_count(report, "frames_dropped", i->data.set.frames_dropped, err));
     KILN_TRY(put_count(report, "images_read", i->data.set.frames_read, err)); /* COLMAP's word for a frame */

@@ -11,7 +11,7 @@
 
 static const kiln_move nothing = {.scale = 1};
 
-static bool moves(const kiln_move *m) { return memcmp(m, &nothing, sizeof nothing) != 0; }
+static bool move_is_given(const kiln_move *m) { return memcmp(m, &nothing, sizeof nothing) != 0; }
 
 static void fill_part(kiln_join_part *p, const char *path, const kiln_reader *reader, const kiln_path *members, uint32_t n_members,
                       const kiln_move *own, const kiln_move *all)
@@ -137,7 +137,7 @@ static void unite_info(const kiln_source_info *p, kiln_source_info *all)
 }
 
 /* Rows are counted in 32 bits. */
-static kiln_status count_rows(kiln_join_part *parts, uint32_t n, kiln_scan *out, kiln_error *err)
+static kiln_status count_joined_rows(kiln_join_part *parts, uint32_t n, kiln_scan *out, kiln_error *err)
 {
     uint64_t rows = 0, blocks = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -183,7 +183,7 @@ kiln_status kiln_join(kiln_join_part *parts, uint32_t n, const uint64_t *offsets
         parts[k].scan.info.sh_degree = out->info.sh_degree;
         parts[k].scan.info.has_rgb = out->info.has_rgb;
     }
-    return count_rows(parts, n, out, err);
+    return count_joined_rows(parts, n, out, err);
 }
 
 void kiln_join_say(const kiln_join_part *parts, uint32_t n)
@@ -227,16 +227,16 @@ kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const 
 {
     json_t *list = NULL;
     int failed = 0;
-    bool any = moves(all);
-    for (uint32_t k = 0; k < n; k++) any |= moves(&parts[k].own);
+    bool any = move_is_given(all);
+    for (uint32_t k = 0; k < n; k++) any |= move_is_given(&parts[k].own);
     if (!any) return KILN_OK;
     if (*text)
         KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the transforms of the camera files", &list, NULL, err));
     else
         list = json_array();
     for (uint32_t k = 0; k < n; k++)
-        if (moves(&parts[k].own)) failed |= put_move(list, &parts[k].own, (json_int_t)k);
-    if (moves(all)) failed |= put_move(list, all, -1);
+        if (move_is_given(&parts[k].own)) failed |= put_move(list, &parts[k].own, (json_int_t)k);
+    if (move_is_given(all)) failed |= put_move(list, all, -1);
     const size_t need = failed || !list ? 0 : kiln_json_put(list, text, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(list);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");

@@ -21,14 +21,14 @@ void kiln_origin_release(kiln_origin *o)
 }
 
 /* Orders as the double does. */
-static uint64_t key_of(double v)
+static uint64_t double_key(double v)
 {
     uint64_t u;
     memcpy(&u, &v, sizeof u);
     return u >> 63 ? ~u : u | 1ull << 63;
 }
 
-static double value_of(uint64_t key)
+static double double_of_key(uint64_t key)
 {
     uint64_t u = key >> 63 ? key & ~(1ull << 63) : ~key;
     double v;
@@ -43,7 +43,7 @@ void kiln_origin_add(kiln_origin *o, const double *means, const unsigned char *s
         for (uint64_t i = 0; i < n; i++) {
             double v = means[a * n + i];
             if (skip[i]) continue;
-            uint64_t key = key_of(v);
+            uint64_t key = double_key(v);
             for (uint32_t t = a; t < 6; t += 3)
                 if (o->pass == 0 || key >> (shift + 16) == o->prefix[t]) o->counts[t * BINS + (key >> shift & (BINS - 1))]++;
             if (o->pass == 0) {
@@ -54,7 +54,7 @@ void kiln_origin_add(kiln_origin *o, const double *means, const unsigned char *s
 }
 
 /* One more 16 bits of every rank's key. */
-static void settle(kiln_origin *o)
+static void settle_key_bits(kiln_origin *o)
 {
     for (uint32_t t = 0; t < 6; t++) {
         uint32_t bin = 0;
@@ -75,7 +75,7 @@ static double diagonal(const kiln_origin *o, bool least)
     double sum = 0;
     for (uint32_t a = 0; a < 3; a++) {
         uint64_t lo = open ? o->prefix[a] << open : o->prefix[a], hi = open ? o->prefix[a + 3] << open : o->prefix[a + 3];
-        double d = least ? value_of(hi) - value_of(lo | rest) : value_of(hi | rest) - value_of(lo);
+        double d = least ? double_of_key(hi) - double_of_key(lo | rest) : double_of_key(hi | rest) - double_of_key(lo);
         if (!(d > 0)) d = least ? 0 : d == d ? 0 : HUGE_VAL;
         sum += d * d;
     }
@@ -86,10 +86,10 @@ bool kiln_origin_next(kiln_origin *o, double origin[3])
 {
     memset(origin, 0, 3 * sizeof *origin);
     if (o->n == 0) return false;
-    settle(o);
+    settle_key_bits(o);
     double least = diagonal(o, true);
     if (least == least && o->max_abs <= 256 * least) return false;
     if (o->pass < 4) return true;
-    for (uint32_t a = 0; a < 3; a++) origin[a] = floor((value_of(o->prefix[a]) + value_of(o->prefix[a + 3])) / 2 + 0.5);
+    for (uint32_t a = 0; a < 3; a++) origin[a] = floor((double_of_key(o->prefix[a]) + double_of_key(o->prefix[a + 3])) / 2 + 0.5);
     return false;
 }

@@ -58,7 +58,7 @@ static bool needs_all_rows(const scanner *s)
     return all;
 }
 
-static kiln_status read_block(scanner *s, uint64_t block, uint64_t offset, uint64_t *next, kiln_error *err)
+static kiln_status read_scan_block(scanner *s, uint64_t block, uint64_t offset, uint64_t *next, kiln_error *err)
 {
     uint64_t first = block * KILN_BLOCK_ROWS, left = s->out->info.n_rows - first;
     return s->part->reader->read(s->now->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, offset, &s->rows, next,
@@ -84,7 +84,7 @@ static kiln_status first_pass(scanner *s, kiln_error *err)
         uint64_t offset = s->out->info.needs_full_scan ? next : unknown;
         KILN_TRY(kiln_buffer_put(s->offsets, &offset, sizeof offset, err));
         if (!all && s->counts.kept && !kiln_activation_is_likely(&s->values)) continue;
-        KILN_TRY(read_block(s, b, unknown, &next, err));
+        KILN_TRY(read_scan_block(s, b, unknown, &next, err));
         if (s->out->info.logs_as_read) kiln_activation_add(&s->rows, s->out->info.dialect, &s->values);
         find_lossy(s);
         clean_block(s, b, &s->counts);
@@ -100,7 +100,7 @@ static kiln_status later_pass(scanner *s, kiln_error *err)
     const uint64_t *offsets = (const uint64_t *)s->offsets->data + s->now->first;
     for (uint64_t b = 0; b < s->out->n_blocks; b++) {
         uint64_t next;
-        KILN_TRY(read_block(s, b, offsets[b], &next, err));
+        KILN_TRY(read_scan_block(s, b, offsets[b], &next, err));
         clean_block(s, b, &unused);
     }
     return KILN_OK;
@@ -164,7 +164,7 @@ static void choose_part(scanner *s, const kiln_scan_part *parts, scanned *each, 
 }
 
 /* What the header says, before any row is read. */
-static kiln_status look(scanner *s, const kiln_worker *w, kiln_error *err)
+static kiln_status look_at_header(scanner *s, const kiln_worker *w, kiln_error *err)
 {
     kiln_scan *out = s->out;
     memset(out, 0, sizeof *out);
@@ -200,7 +200,7 @@ kiln_status kiln_scan_sources(const kiln_worker *w, const kiln_scan_part *parts,
     KILN_TRY(KILN_ALLOC(&each, n, "files of rows", err));
     for (uint32_t k = 0; k < n; k++) {
         choose_part(&s, parts, each, out, k);
-        KILN_GO(look(&s, w, err));
+        KILN_GO(look_at_header(&s, w, err));
         if (n > 1) stop_part(&s); /* of many, one is open at a time */
     }
     KILN_GO(kiln_origin_init(&s.origin, err));

@@ -9,8 +9,8 @@
 
 enum { SH_DEGREE_MOST = 4 };
 
-static bool ends(const char *text, size_t room) { return memchr(text, '\0', room) != NULL; }
-#define ENDS(array) ends(array, sizeof(array))
+static bool text_ends(const char *text, size_t room) { return memchr(text, '\0', room) != NULL; }
+#define ENDS(array) text_ends(array, sizeof(array))
 
 /* Reading a bool of another value than 0 and 1 is undefined, so its byte is looked at. */
 static bool is_bool(const bool *b)

@@ -22,7 +22,7 @@ void kiln_html_markup(kiln_html *h, const char *literal, size_t bytes)
     if (h->st == KILN_OK) h->st = kiln_buffer_put(&h->out, literal, bytes, h->err);
 }
 
-static void put(kiln_html *h, const char *s) { kiln_html_markup(h, s, strlen(s)); }
+static void put_markup(kiln_html *h, const char *s) { kiln_html_markup(h, s, strlen(s)); }
 
 /* ---- text ----------------------------------------------------------------------------------------------------------- */
 static const char *entity(char c)
@@ -52,10 +52,10 @@ static void put_escaped(kiln_html *h, const char *text)
         const char *e = entity(*at);
         if (!e) continue;
         kiln_html_markup(h, from, (size_t)(at - from));
-        put(h, e);
+        put_markup(h, e);
         from = at + 1;
     }
-    put(h, from);
+    put_markup(h, from);
 }
 
 /* A byte becomes 8 bytes at most: "\u{206f}" stands for three. */
@@ -75,7 +75,7 @@ void kiln_html_attribute(kiln_html *h, const char *begin, size_t bytes, const ch
 {
     kiln_html_markup(h, begin, bytes);
     kiln_html_text(h, value);
-    put(h, "\"");
+    put_markup(h, "\"");
 }
 
 /* ---- numbers -------------------------------------------------------------------------------------------------------- */
@@ -93,13 +93,13 @@ void kiln_html_coordinate(kiln_html *h, const char *begin, size_t bytes, double 
 {
     kiln_html_markup(h, begin, bytes);
     put_coordinate(h, value);
-    put(h, "\"");
+    put_markup(h, "\"");
 }
 
 void kiln_html_path_number(kiln_html *h, double v)
 {
     put_coordinate(h, v);
-    put(h, " ");
+    put_markup(h, " ");
 }
 
 void kiln_html_count(kiln_html *h, uint64_t n)
@@ -118,11 +118,11 @@ static void put_number(kiln_html *h, double v, const char *format, int digits)
 {
     char text[400];
     if (!isfinite(v)) {
-        put(h, NONE);
+        put_markup(h, NONE);
         return;
     }
     (void)snprintf(text, sizeof text, format, digits, v);
-    put(h, text);
+    put_markup(h, text);
 }
 
 void kiln_html_fixed(kiln_html *h, double v, int decimals)
@@ -135,24 +135,24 @@ void kiln_html_short(kiln_html *h, double v) { put_number(h, v, "%.*g", 4); }
 void kiln_html_bytes(kiln_html *h, uint64_t bytes)
 {
     char text[32];
-    put(h, kiln_size_text(bytes, text));
+    put_markup(h, kiln_size_text(bytes, text));
 }
 
 void kiln_html_seconds(kiln_html *h, double s)
 {
     if (!isfinite(s) || s < 0 || s > 1e12) {
-        put(h, NONE);
+        put_markup(h, NONE);
     } else if (s < 1) {
         kiln_html_fixed(h, 1000 * s, s < 0.01 ? 1 : 0);
-        put(h, " ms");
+        put_markup(h, " ms");
     } else if (s < 120) {
         kiln_html_fixed(h, s, s < 10 ? 2 : 1);
-        put(h, " s");
+        put_markup(h, " s");
     } else {
         kiln_html_count(h, (uint64_t)(s / 60));
-        put(h, " min ");
+        put_markup(h, " min ");
         kiln_html_count(h, (uint64_t)fmod(s, 60));
-        put(h, " s");
+        put_markup(h, " s");
     }
 }
 
@@ -162,7 +162,7 @@ void kiln_html_time(kiln_html *h, int64_t ns)
     const time_t s = (time_t)(ns / 1000000000);
     struct tm t;
     if (ns == 0 || !gmtime_r(&s, &t) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &t) == 0) (void)strcpy(text, NONE);
-    put(h, text);
+    put_markup(h, text);
 }
 
 void kiln_html_hex(kiln_html *h, const unsigned char *bytes, size_t n)

@@ -149,7 +149,7 @@ static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const
     return KILN_OK;
 }
 
-static kiln_status folder_of(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
+static kiln_status folder_of_product(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
 {
     char name[KILN_PATH_MAX];
     const size_t n = (size_t)(kiln_path_base(path) - path);
@@ -271,7 +271,7 @@ static bool was_begun(const kiln_product *p, kiln_mark mark)
     return mark == KILN_MARK_OURS || !kiln_product_name_has_mark(p->path);
 }
 
-static kiln_listed judge(const kiln_product *p, const char *path)
+static kiln_listed judge_product(const kiln_product *p, const char *path)
 {
     if (kiln_product_is_unchanged(p, path) || kiln_product_is_copied_folder(p, path)) return KILN_LISTED_UNCHANGED;
     const kiln_mark mark = kiln_product_mark(path);
@@ -279,18 +279,18 @@ static kiln_listed judge(const kiln_product *p, const char *path)
 }
 
 /* real: FOLDER/NAME, the real folder's. */
-static kiln_listed listed(const kiln_product_guard *g, const char *real)
+static kiln_listed listed_state(const kiln_product_guard *g, const char *real)
 {
     const kiln_product *const p = product_at(g, real);
-    return p ? judge(p, real) : KILN_LISTED_NOT;
+    return p ? judge_product(p, real) : KILN_LISTED_NOT;
 }
 
 kiln_listed kiln_product_guard_listed(const kiln_product_guard *g, const char *path)
 {
     char real[KILN_PATH_MAX], name[KILN_PATH_MAX];
     if (!real_path(path, real)) return KILN_LISTED_NOT;
-    if (!kiln_is_dir(path)) return listed(g, real);
-    return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed(g, name) : KILN_LISTED_NOT;
+    if (!kiln_is_dir(path)) return listed_state(g, real);
+    return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed_state(g, name) : KILN_LISTED_NOT;
 }
 
 bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage)
@@ -313,7 +313,7 @@ static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const
 static kiln_status check_there(const kiln_product_guard *g, const folder *in, const char *path, const char *real, kiln_error *err)
 {
     if (is_photos_place(g, in, path)) return refuse_photos(path, err);
-    const kiln_listed says = listed(g, real);
+    const kiln_listed says = listed_state(g, real);
     if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
     const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
     if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
@@ -353,7 +353,7 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, ki
     struct stat entry;
     kiln_product_seen now = {.overwrite = g->overwrite};
     const folder *in;
-    KILN_TRY(folder_of(g, path, &in, err));
+    KILN_TRY(folder_of_product(g, path, &in, err));
     const bool there = lstat(path, &entry) == 0;
     KILN_TRY(refuse_manifest(g, in, path, there ? &entry : NULL, err));
     kiln_product_look(path, &now);
@@ -378,7 +378,7 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err)
 {
     const folder *f;
-    KILN_TRY(folder_of(g, path, &f, err));
+    KILN_TRY(folder_of_product(g, path, &f, err));
     KILN_TRY(refuse_manifest(g, f, path, NULL, err));
     KILN_TRY(look_at_folder(g, path, &f, err));
     if (f->is == KILN_FOLDER_OF_PHOTOS || (whole && f->there && kiln_scene_files_below(g->scene, f->real)))

@@ -32,7 +32,7 @@ static bool has_text(const unsigned char *bytes, size_t n, const char *text)
     return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-static bool begins(const ends *e, const char *magic, size_t n) { return e->n >= n && memcmp(e->head, magic, n) == 0; }
+static bool head_begins(const ends *e, const char *magic, size_t n) { return e->n >= n && memcmp(e->head, magic, n) == 0; }
 
 /* ---- seals ----------------------------------------------------------------------------------------------------------- */
 #define HTML_SEAL_BEGIN "<!-- SplatKiln seal "
@@ -172,7 +172,7 @@ static kiln_mark mark_of(const ends *e)
                    {"<!doctype html>", 15, mark_of_html},
                    {"<!DOCTYPE html>", 15, mark_of_html}};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (begins(e, formats[i].magic, formats[i].n)) return formats[i].mark(e);
+        if (head_begins(e, formats[i].magic, formats[i].n)) return formats[i].mark(e);
     return KILN_MARK_NONE;
 }
 

@@ -109,7 +109,7 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
     return kiln_fail(err, KILN_E_IO, "cannot give '%s' its name: other programs use it at the same time", path);
 }
 
-static kiln_status fill(int fd, const char *path, const void *data, size_t size, kiln_error *err)
+static kiln_status fill_product_file(int fd, const char *path, const void *data, size_t size, kiln_error *err)
 {
     kiln_status st = kiln_file_write_at(fd, path, 0, data, size, err);
     if (st == KILN_OK && fsync(fd) != 0) st = kiln_file_write_failed(path, errno, err);
@@ -124,7 +124,7 @@ kiln_status kiln_product_write(const char *path, const void *data, size_t size, 
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
     KILN_TRY(kiln_temporary_create(path, temporary, &fd, err));
-    kiln_status st = fill(fd, path, data, size, err);
+    kiln_status st = fill_product_file(fd, path, data, size, err);
     if (st == KILN_OK) st = kiln_product_put(temporary, path, seen, err);
     if (st != KILN_OK) (void)unlink(temporary); /* the first reason is the one to tell */
     return st;

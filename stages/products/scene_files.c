@@ -260,7 +260,7 @@ static kiln_status add_root(void *context, const char *camera, const char *photo
     return moved_path(s, photo, path, &info) ? add_root_of(s, camera, path, err) : KILN_OK;
 }
 
-static int by_path(const void *a, const void *b, void *texts)
+static int scene_files_by_path(const void *a, const void *b, void *texts)
 {
     return strcmp((const char *)texts + ((const scene_file *)a)->path, (const char *)texts + ((const scene_file *)b)->path);
 }
@@ -282,7 +282,7 @@ static kiln_status read_manifest(kiln_scene_files *s, kiln_manifest *m, kiln_err
     KILN_TRY(st);
     KILN_TRY(kiln_sources_visit(m, add_file, s, err));
     KILN_TRY(kiln_photos_visit(m, add_root, s, err));
-    if (s->n) qsort_r(s->files, s->n, sizeof *s->files, by_path, s->texts.data);
+    if (s->n) qsort_r(s->files, s->n, sizeof *s->files, scene_files_by_path, s->texts.data);
     KILN_TRY(KILN_ALLOC(&s->by_inode, s->n, "the files of the scene", err));
     for (uint32_t i = 0; i < s->n; i++) s->by_inode[i] = i;
     if (s->n) qsort_r(s->by_inode, s->n, sizeof *s->by_inode, by_inode, s->files);

@@ -21,7 +21,7 @@ static bool is_within(const char *set, const char *end, char c)
 }
 
 /* Does the pattern's first element, which is no star, fit c? *next: behind it. */
-static bool fits(const char *pattern, char c, const char **next)
+static bool element_fits(const char *pattern, char c, const char **next)
 {
     const char *set = pattern + 1;
     const bool other = *pattern == '[' && (*set == '!' || *set == '^');
@@ -60,7 +60,7 @@ bool kiln_pattern_matches(const char *pattern, const char *name)
             continue;
         }
         if (!*pattern && !*name) return true;
-        if (*pattern && *name && fits(pattern, *name, &next)) {
+        if (*pattern && *name && element_fits(pattern, *name, &next)) {
             pattern = next;
             name++;
             continue;

@@ -26,7 +26,7 @@ static void move_point(const kiln_edits *e, const double x[3], double out[3])
     kiln_similarity_rows(&e->move, 1, 1, out, NULL, NULL, 0, NULL);
 }
 
-static void widen(kiln_edits_span *span, const kiln_edits *e, const kiln_chunk *c, const double origin[3])
+static void widen_span(kiln_edits_span *span, const kiln_edits *e, const kiln_chunk *c, const double origin[3])
 {
     for (unsigned corner = 0; corner < 8; corner++) {
         double x[3];
@@ -56,11 +56,11 @@ void kiln_edits_span_add(kiln_edits_span *span, const kiln_edits *e, const kiln_
         move_point(e, origin, span->far);
     }
     for (uint32_t c = 0; c < layer->n_chunks; c++)
-        if (layer->chunks[c].count && (!chosen || chosen[c])) widen(span, e, &layer->chunks[c], origin);
+        if (layer->chunks[c].count && (!chosen || chosen[c])) widen_span(span, e, &layer->chunks[c], origin);
     span->n++;
 }
 
-static double whole(double v) { return floor(v + 0.5); }
+static double round_to_whole(double v) { return floor(v + 0.5); }
 
 void kiln_edits_origin(const kiln_edits_span *span, const kiln_edits *e, double origin[3])
 {
@@ -71,13 +71,13 @@ void kiln_edits_origin(const kiln_edits_span *span, const kiln_edits *e, double 
     }
     for (int a = 0; a < 3; a++) {
         const double lo = fabs(span->lo[a]), hi = fabs(span->hi[a]), side = span->hi[a] - span->lo[a];
-        origin[a] = span->has_far ? whole(span->far[a]) : 0;
+        origin[a] = span->has_far ? round_to_whole(span->far[a]) : 0;
         farthest = lo > farthest ? lo : farthest;
         farthest = hi > farthest ? hi : farthest;
         diagonal2 += side * side;
     }
     if (span->has_far || !(farthest < HUGE_VAL) || farthest <= 256 * sqrt(diagonal2)) return; /* not finite: no chunk has rows */
-    for (int a = 0; a < 3; a++) origin[a] = whole((span->lo[a] + span->hi[a]) / 2);
+    for (int a = 0; a < 3; a++) origin[a] = round_to_whole((span->lo[a] + span->hi[a]) / 2);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------- */

@@ -23,17 +23,17 @@ typedef struct {
     unsigned n; /* FIELDS_MAX + 1: too many */
 } fields;
 
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+static bool is_filter_blank(char c) { return c == ' ' || c == '\t'; }
 
 static char *trim(char *from, char *end)
 {
-    while (from < end && is_blank(*from)) from++;
-    while (end > from && is_blank(end[-1])) end--;
+    while (from < end && is_filter_blank(*from)) from++;
+    while (end > from && is_filter_blank(end[-1])) end--;
     *end = '\0';
     return from;
 }
 
-static void split(const char *item, fields *f)
+static void split_fields(const char *item, fields *f)
 {
     (void)snprintf(f->text, sizeof f->text, "%s", item);
     f->n = 0;
@@ -69,7 +69,7 @@ static kiln_status parse_box(const char *item, kiln_filter *out, kiln_error *err
 {
     fields f;
     bool good;
-    split(item, &f);
+    split_fields(item, &f);
     good = f.n == 6;
     for (unsigned i = 0; i < 6 && good; i++) {
         if (!f.field[i][0] || strcmp(f.field[i], "-") == 0)
@@ -88,7 +88,7 @@ static kiln_status parse_sphere(const char *item, kiln_filter *out, kiln_error *
 {
     fields f;
     bool good;
-    split(item, &f);
+    split_fields(item, &f);
     good = f.n == 4;
     for (unsigned i = 0; i < 4 && good; i++) good = parse_number(f.field[i], &out->numbers[i]);
     if (good && out->numbers[3] > 0) return KILN_OK;
@@ -96,7 +96,7 @@ static kiln_status parse_sphere(const char *item, kiln_filter *out, kiln_error *
 }
 
 /* What is compared in another unit than the plane has. */
-static bool starts(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+static bool name_starts(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 static bool is_raw(const char *name)
 {
     const size_t n = strlen(name);
@@ -110,7 +110,7 @@ static kiln_status check_value(const char *item, const kiln_filter *f, kiln_erro
         return kiln_fail(err, KILN_E_USAGE,
                          "--filter-value '%.200s': an opacity is between 0 and 1; opacity_raw is the number that a PLY holds",
                          item);
-    if (starts(f->name, "scale_") && !is_raw(f->name) && !(v >= 0))
+    if (name_starts(f->name, "scale_") && !is_raw(f->name) && !(v >= 0))
         return kiln_fail(err, KILN_E_USAGE,
                          "--filter-value '%.200s': a length is not below 0; %.16s_raw is the number that a PLY holds", item,
                          f->name);
@@ -121,7 +121,7 @@ static kiln_status parse_value(const char *item, kiln_filter *out, kiln_error *e
 {
     fields f;
     unsigned cmp = 0;
-    split(item, &f);
+    split_fields(item, &f);
     while (f.n == 3 && cmp < CMPS && strcmp(cmp_names[cmp], f.field[1]) != 0) cmp++;
     if (f.n != 3 || cmp == CMPS || !f.field[0][0] || strlen(f.field[0]) > KILN_FILTER_NAME_MAX - sizeof "extra/" ||
         !parse_number(f.field[2], &out->numbers[0]))
@@ -227,7 +227,7 @@ static bool find_rest(const char *name, uint32_t sh_degree, uint32_t *component)
 {
     const char *digits = name + strlen("f_rest_");
     uint64_t k;
-    if (!starts(name, "f_rest_") || kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK ||
+    if (!name_starts(name, "f_rest_") || kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK ||
         k >= kiln_sh_components(sh_degree))
         return false;
     *component = kiln_sh_component_of_rest(sh_degree, (uint32_t)k);
@@ -251,7 +251,7 @@ static const kiln_plane *find_column(const kiln_chunk *c, const char *name, uint
         return p && *component < p->components ? p : NULL;
     }
     *component = 0;
-    (void)snprintf(plane, sizeof plane, "%s%s", starts(name, "extra/") ? "" : "extra/", name);
+    (void)snprintf(plane, sizeof plane, "%s%s", name_starts(name, "extra/") ? "" : "extra/", name);
     const kiln_plane *p = kiln_chunk_plane(c, plane);
     return p && p->components == 1 ? p : NULL;
 }
@@ -272,20 +272,21 @@ static void list_columns(const kiln_chunk *c, uint32_t sh_degree, char *out, siz
     unit in;
     *out = '\0';
     for (unsigned i = 0; i < COLUMNS && used < size; i++) {
-        const bool again = strcmp(columns[i].plane, "sh0") == 0 && !starts(columns[i].name, "f_dc"); /* red: f_dc_0 is listed */
+        const bool again =
+            strcmp(columns[i].plane, "sh0") == 0 && !name_starts(columns[i].name, "f_dc"); /* red: f_dc_0 is listed */
         if (is_raw(columns[i].name) || again || !find_column(c, columns[i].name, sh_degree, &component, &in)) continue;
         used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", columns[i].name);
     }
     if (used < size && find_column(c, "f_rest_0", sh_degree, &component, &in))
         used += (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u", kiln_sh_components(sh_degree) - 1);
     for (uint32_t k = 0; k < c->n_planes && used < size; k++)
-        if (starts(c->planes[k].name, "extra/") &&
+        if (name_starts(c->planes[k].name, "extra/") &&
             find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) == &c->planes[k]) /* no raw x, y, z */
             used += (size_t)snprintf(out + used, size - used, ", %s", c->planes[k].name + strlen("extra/"));
     if (used >= size) memcpy(out + size - sizeof " ...", " ...", sizeof " ..."); /* there are more than an error message takes */
 }
 
-static uint32_t place_of(kiln_filters *f, const kiln_plane *p)
+static uint32_t place_of_plane(kiln_filters *f, const kiln_plane *p)
 {
     uint32_t k = 0;
     while (k < f->n_planes && strcmp(f->planes[k].name, p->name) != 0) k++;
@@ -309,7 +310,7 @@ kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_
             list_columns(sample, sh_degree, list, sizeof list);
             return kiln_fail(err, KILN_E_USAGE, "--filter-value: there is no column '%s' here; there are %s", name, list);
         }
-        x->plane = place_of(f, p);
+        x->plane = place_of_plane(f, p);
         if (x->kind == KILN_FILTER_VALUE) x->numbers[0] = in_plane_units(x->numbers[0], in);
     }
     return KILN_OK;
@@ -483,7 +484,7 @@ uint64_t kiln_filters_keep(const kiln_filters *f, uint64_t n, const double origi
 }
 
 /* By bytes, as an array of another type must not be read as integers; `size` is a constant where it is called. */
-static inline void compact(unsigned char *plane, size_t size, uint32_t components, uint64_t n, const uint8_t *keep)
+static inline void compact_plane_bytes(unsigned char *plane, size_t size, uint32_t components, uint64_t n, const uint8_t *keep)
 {
     const unsigned char *from = plane;
     unsigned char *to = plane;
@@ -501,16 +502,16 @@ void kiln_filters_compact(void *plane, kiln_type type, uint32_t components, uint
     if (kept == n) return;
     switch (kiln_type_size(type)) {
     case 1:
-        compact(plane, 1, components, n, keep);
+        compact_plane_bytes(plane, 1, components, n, keep);
         break;
     case 2:
-        compact(plane, 2, components, n, keep);
+        compact_plane_bytes(plane, 2, components, n, keep);
         break;
     case 4:
-        compact(plane, 4, components, n, keep);
+        compact_plane_bytes(plane, 4, components, n, keep);
         break;
     default:
-        compact(plane, 8, components, n, keep);
+        compact_plane_bytes(plane, 8, components, n, keep);
         break;
     }
 }

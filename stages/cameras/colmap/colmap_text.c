@@ -244,7 +244,7 @@ static kiln_status take_name(text *t, kiln_token_line *w, uint32_t image, char n
     return KILN_OK;
 }
 
-static kiln_status read_image(text *t, kiln_token_line *w, kiln_colmap *m)
+static kiln_status read_text_image(text *t, kiln_token_line *w, kiln_colmap *m)
 {
     uint32_t id, camera;
     double pose[7];
@@ -286,8 +286,8 @@ static kiln_status read_frame(text *t, kiln_token_line *w, kiln_colmap *m)
     return KILN_OK;
 }
 
-static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read)(text *, kiln_token_line *, kiln_colmap *),
-                            kiln_error *err)
+static kiln_status read_text_records(const char *path, kiln_colmap *m,
+                                     kiln_status (*read)(text *, kiln_token_line *, kiln_colmap *), kiln_error *err)
 {
     text t;
     kiln_token_line w;
@@ -304,11 +304,20 @@ static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read
 
 kiln_status kiln_colmap_txt_cameras(const char *path, kiln_colmap *m, kiln_error *err)
 {
-    return read_all(path, m, read_camera, err);
+    return read_text_records(path, m, read_camera, err);
 }
-kiln_status kiln_colmap_txt_images(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_image, err); }
-kiln_status kiln_colmap_txt_rigs(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_rig, err); }
-kiln_status kiln_colmap_txt_frames(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_frame, err); }
+kiln_status kiln_colmap_txt_images(const char *path, kiln_colmap *m, kiln_error *err)
+{
+    return read_text_records(path, m, read_text_image, err);
+}
+kiln_status kiln_colmap_txt_rigs(const char *path, kiln_colmap *m, kiln_error *err)
+{
+    return read_text_records(path, m, read_rig, err);
+}
+kiln_status kiln_colmap_txt_frames(const char *path, kiln_colmap *m, kiln_error *err)
+{
+    return read_text_records(path, m, read_frame, err);
+}
 
 uint64_t kiln_colmap_txt_count(const char *path)
 {

@@ -21,12 +21,15 @@ void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
 /* ---- values ------------------------------------------------------------------------------------------------------------------ */
 
 /* 63 bits: more than the numbers of JavaScript hold, so text. */
-static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
-static json_t *integer(uint64_t v) { return json_integer((json_int_t)v); }
-static json_t *vector(const float *v) { return kiln_json_reals((const double[3]){(double)v[0], (double)v[1], (double)v[2]}, 3); }
+static json_t *code_json(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
+static json_t *integer_json(uint64_t v) { return json_integer((json_int_t)v); }
+static json_t *vector_json(const float *v)
+{
+    return kiln_json_reals((const double[3]){(double)v[0], (double)v[1], (double)v[2]}, 3);
+}
 
 /* Sets a member; a value that was not made makes the object NULL, as json_pack does. */
-static void set(json_t **object, const char *key, json_t *value)
+static void set_index_member(json_t **object, const char *key, json_t *value)
 {
     if (*object && json_object_set_new(*object, key, value) == 0) return;
     if (!*object) json_decref(value);
@@ -35,7 +38,7 @@ static void set(json_t **object, const char *key, json_t *value)
 }
 
 /* Appends an item, likewise. */
-static void append(json_t **array, json_t *item)
+static void append_index_item(json_t **array, json_t *item)
 {
     if (*array && json_array_append_new(*array, item) == 0) return;
     if (!*array) json_decref(item);
@@ -57,20 +60,20 @@ static json_t *chunk_json(const kiln_chunk *c)
 {
     json_t *planes = json_object();
     for (uint32_t i = 0; i < c->n_planes; i++)
-        set(&planes, c->planes[i].name, file_json(&c->planes[i].data, c->planes[i].type, c->planes[i].components));
+        set_index_member(&planes, c->planes[i].name, file_json(&c->planes[i].data, c->planes[i].type, c->planes[i].components));
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "parent", c->parent,
-                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo),
-                     "hilbert_last", code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
-                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale",
-                     kiln_json_real((double)c->max_log_scale), "max_opacity_logit", kiln_json_real((double)c->max_opacity_logit),
-                     "planes", planes);
+                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code_json(c->hilbert_lo),
+                     "hilbert_last", code_json(c->hilbert_hi), "box_min", vector_json(c->box_min), "box_max",
+                     vector_json(c->box_max), "reach_min", vector_json(c->reach_min), "reach_max", vector_json(c->reach_max),
+                     "max_log_scale", kiln_json_real((double)c->max_log_scale), "max_opacity_logit",
+                     kiln_json_real((double)c->max_opacity_logit), "planes", planes);
 }
 
 static json_t *chunks_json(const kiln_export *e)
 {
     json_t *chunks = json_array();
     for (uint32_t i = 0; i < e->n_chunks; i++)
-        if (e->chunks[i].level == 0) append(&chunks, chunk_json(e->chunks[i].chunk));
+        if (e->chunks[i].level == 0) append_index_item(&chunks, chunk_json(e->chunks[i].chunk));
     return chunks;
 }
 
@@ -97,8 +100,8 @@ static json_t *bounds_json(const kiln_export *e)
             reach_max[k] = fmaxf(reach_max[k], c->reach_max[k]);
         }
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "box_min", vector(box_min), "box_max", vector(box_max), "reach_min", vector(reach_min),
-                     "reach_max", vector(reach_max));
+    return json_pack("{s:o, s:o, s:o, s:o}", "box_min", vector_json(box_min), "box_max", vector_json(box_max), "reach_min",
+                     vector_json(reach_min), "reach_max", vector_json(reach_max));
 }
 
 static json_t *scene_json(const kiln_export *e)
@@ -108,9 +111,9 @@ static json_t *scene_json(const kiln_export *e)
                               (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin",
                               kiln_json_reals(s->origin, 3), "root_centre", kiln_json_reals(s->root_centre, 3), "root_half",
                               kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
-    set(&scene, "unit", kiln_json_string(s->unit));
-    set(&scene, "background", s->has_background ? kiln_json_reals(s->background, 3) : json_null());
-    set(&scene, "bounds", bounds_json(e));
+    set_index_member(&scene, "unit", kiln_json_string(s->unit));
+    set_index_member(&scene, "background", s->has_background ? kiln_json_reals(s->background, 3) : json_null());
+    set_index_member(&scene, "bounds", bounds_json(e));
     return scene;
 }
 
@@ -119,9 +122,9 @@ static json_t *scene_json(const kiln_export *e)
 static json_t *level_json(const kiln_chunk *c)
 {
     json_t *o = chunk_json(c), *errors = json_array();
-    for (uint32_t i = 0; i < c->n_errors; i++) append(&errors, kiln_json_real((double)c->errors[i]));
-    set(&o, "error_step", json_integer(c->error_step));
-    set(&o, "errors", errors);
+    for (uint32_t i = 0; i < c->n_errors; i++) append_index_item(&errors, kiln_json_real((double)c->errors[i]));
+    set_index_member(&o, "error_step", json_integer(c->error_step));
+    set_index_member(&o, "errors", errors);
     return o;
 }
 
@@ -130,13 +133,13 @@ static json_t *node_json(const kiln_level_tree *t, const kiln_level_node *n)
     json_t *o = json_pack("{s:s, s:s, s:o}", "name", n->name, "parent", n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name,
                           "chunk", n->chunk ? json_string(n->chunk->name) : json_null());
     json_t *levels = json_array();
-    for (uint32_t k = 0; k < n->n_levels; k++) append(&levels, level_json(n->levels[k]));
-    set(&o, "rows", integer(n->rows));
-    set(&o, "box_min", vector(n->box_min));
-    set(&o, "box_max", vector(n->box_max));
-    set(&o, "reach_min", vector(n->reach_min));
-    set(&o, "reach_max", vector(n->reach_max));
-    set(&o, "levels", levels);
+    for (uint32_t k = 0; k < n->n_levels; k++) append_index_item(&levels, level_json(n->levels[k]));
+    set_index_member(&o, "rows", integer_json(n->rows));
+    set_index_member(&o, "box_min", vector_json(n->box_min));
+    set_index_member(&o, "box_max", vector_json(n->box_max));
+    set_index_member(&o, "reach_min", vector_json(n->reach_min));
+    set_index_member(&o, "reach_max", vector_json(n->reach_max));
+    set_index_member(&o, "levels", levels);
     return o;
 }
 
@@ -147,14 +150,14 @@ static json_t *levels_json(const kiln_export *e)
     const kiln_layer *l = e->tree->levels;
     char hex[33];
     json_t *nodes = json_array(), *o = json_object();
-    for (uint32_t i = 0; i < e->tree->n_nodes; i++) append(&nodes, node_json(e->tree, &e->tree->nodes[i]));
-    set(&o, "digest", json_string(kiln_hash_hex(l->digest, hex)));
-    set(&o, "rows", integer(l->count));
-    set(&o, "measured",
-        is_measured(e->tree) ? json_pack("{s:s, s:b, s:o}", "name", l->origin_profile, "antialiased", l->origin_antialiased, "near",
-                                         kiln_json_real(l->origin_near))
-                             : json_null());
-    set(&o, "nodes", nodes);
+    for (uint32_t i = 0; i < e->tree->n_nodes; i++) append_index_item(&nodes, node_json(e->tree, &e->tree->nodes[i]));
+    set_index_member(&o, "digest", json_string(kiln_hash_hex(l->digest, hex)));
+    set_index_member(&o, "rows", integer_json(l->count));
+    set_index_member(&o, "measured",
+                     is_measured(e->tree) ? json_pack("{s:s, s:b, s:o}", "name", l->origin_profile, "antialiased",
+                                                      l->origin_antialiased, "near", kiln_json_real(l->origin_near))
+                                          : json_null());
+    set_index_member(&o, "nodes", nodes);
     return o;
 }
 
@@ -163,20 +166,20 @@ static json_t *levels_json(const kiln_export *e)
 static json_t *camera_json(const kiln_camera *c)
 {
     json_t *o = json_object();
-    set(&o, "name", kiln_json_string(c->name));
-    set(&o, "rotation", kiln_json_reals(c->r, 9));
-    set(&o, "translation", kiln_json_reals(c->t, 3));
-    set(&o, "width", integer(c->width));
-    set(&o, "height", integer(c->height));
-    set(&o, "fx", kiln_json_real(c->fx));
-    set(&o, "fy", kiln_json_real(c->fy));
-    set(&o, "cx", kiln_json_real(c->cx));
-    set(&o, "cy", kiln_json_real(c->cy));
-    set(&o, "model", kiln_json_string(c->model));
-    set(&o, "params", kiln_json_reals(c->params, c->n_params));
-    set(&o, "distorted", json_boolean(c->distorted));
-    set(&o, "synthetic", json_boolean(c->synthetic));
-    set(&o, "split", kiln_json_string(c->split));
+    set_index_member(&o, "name", kiln_json_string(c->name));
+    set_index_member(&o, "rotation", kiln_json_reals(c->r, 9));
+    set_index_member(&o, "translation", kiln_json_reals(c->t, 3));
+    set_index_member(&o, "width", integer_json(c->width));
+    set_index_member(&o, "height", integer_json(c->height));
+    set_index_member(&o, "fx", kiln_json_real(c->fx));
+    set_index_member(&o, "fy", kiln_json_real(c->fy));
+    set_index_member(&o, "cx", kiln_json_real(c->cx));
+    set_index_member(&o, "cy", kiln_json_real(c->cy));
+    set_index_member(&o, "model", kiln_json_string(c->model));
+    set_index_member(&o, "params", kiln_json_reals(c->params, c->n_params));
+    set_index_member(&o, "distorted", json_boolean(c->distorted));
+    set_index_member(&o, "synthetic", json_boolean(c->synthetic));
+    set_index_member(&o, "split", kiln_json_string(c->split));
     return o;
 }
 
@@ -188,13 +191,13 @@ static json_t *profile_json(const char *name, bool antialiased, double near_m)
 static json_t *band_json(const kiln_tile_band *b)
 {
     json_t *o = json_object(), *arrays = json_object();
-    set(&arrays, "tile_count", file_json(&b->tile_count, KILN_TYPE_U32, 1));
-    set(&arrays, "tile_bytes", file_json(&b->tile_bytes, KILN_TYPE_U32, 1));
-    set(&arrays, "rank_delta", file_json(&b->rank_delta, KILN_TYPE_U8, 1));
-    set(&o, "row0", integer(b->row0));
-    set(&o, "row1", integer(b->row1));
-    set(&o, "pairs", integer(b->pairs));
-    set(&o, "arrays", arrays);
+    set_index_member(&arrays, "tile_count", file_json(&b->tile_count, KILN_TYPE_U32, 1));
+    set_index_member(&arrays, "tile_bytes", file_json(&b->tile_bytes, KILN_TYPE_U32, 1));
+    set_index_member(&arrays, "rank_delta", file_json(&b->rank_delta, KILN_TYPE_U8, 1));
+    set_index_member(&o, "row0", integer_json(b->row0));
+    set_index_member(&o, "row1", integer_json(b->row1));
+    set_index_member(&o, "pairs", integer_json(b->pairs));
+    set_index_member(&o, "arrays", arrays);
     return o;
 }
 
@@ -207,21 +210,21 @@ static json_t *table_json(const kiln_tile_table *t)
             json_decref(bands);
             bands = NULL;
         }
-    set(&arrays, "chunks", file_json(&t->chunks, KILN_TYPE_U8, 1));
-    set(&arrays, "visible_slot", file_json(&t->visible_slot, KILN_TYPE_U32, 1));
-    set(&arrays, "visible_row", file_json(&t->visible_row, KILN_TYPE_U16, 1));
-    set(&o, "camera", kiln_json_string(t->camera));
-    set(&o, "profile", profile_json(t->profile, t->antialiased, t->near_m));
-    set(&o, "digest", json_string(kiln_hash_hex(t->digest, hex)));
-    set(&o, "width", integer(t->width));
-    set(&o, "height", integer(t->height));
-    set(&o, "tile", integer(KILN_TILE));
-    set(&o, "tiles_x", integer(t->tiles_x));
-    set(&o, "tiles_y", integer(t->tiles_y));
-    set(&o, "visible", integer(t->visible));
-    set(&o, "pairs", integer(t->pairs));
-    set(&o, "arrays", arrays);
-    set(&o, "bands", bands);
+    set_index_member(&arrays, "chunks", file_json(&t->chunks, KILN_TYPE_U8, 1));
+    set_index_member(&arrays, "visible_slot", file_json(&t->visible_slot, KILN_TYPE_U32, 1));
+    set_index_member(&arrays, "visible_row", file_json(&t->visible_row, KILN_TYPE_U16, 1));
+    set_index_member(&o, "camera", kiln_json_string(t->camera));
+    set_index_member(&o, "profile", profile_json(t->profile, t->antialiased, t->near_m));
+    set_index_member(&o, "digest", json_string(kiln_hash_hex(t->digest, hex)));
+    set_index_member(&o, "width", integer_json(t->width));
+    set_index_member(&o, "height", integer_json(t->height));
+    set_index_member(&o, "tile", integer_json(KILN_TILE));
+    set_index_member(&o, "tiles_x", integer_json(t->tiles_x));
+    set_index_member(&o, "tiles_y", integer_json(t->tiles_y));
+    set_index_member(&o, "visible", integer_json(t->visible));
+    set_index_member(&o, "pairs", integer_json(t->pairs));
+    set_index_member(&o, "arrays", arrays);
+    set_index_member(&o, "bands", bands);
     return o;
 }
 
@@ -236,8 +239,9 @@ static json_t *head_json(const kiln_export *e, bool with_tables)
     json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", KILN_CHUNKS_FORMAT, "version", 1, "scene",
                               scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
                               (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
-    if (e->tree) set(&index, "levels", levels_json(e));
-    set(&index, "profile", with_tables && v->n_tables ? profile_json(v->profile, v->antialiased, v->near_m) : json_null());
+    if (e->tree) set_index_member(&index, "levels", levels_json(e));
+    set_index_member(&index, "profile",
+                     with_tables && v->n_tables ? profile_json(v->profile, v->antialiased, v->near_m) : json_null());
     return index;
 }
 
@@ -249,7 +253,7 @@ typedef struct {
     uint64_t n; /* elements of the list before the one in work */
 } index_text;
 
-static kiln_status put_text(const index_text *t, const char *text, kiln_error *err)
+static kiln_status put_index_text(const index_text *t, const char *text, kiln_error *err)
 {
     return t->sink(t->context, text, strlen(text), err);
 }
@@ -268,13 +272,13 @@ static kiln_status put_element(index_text *t, json_t *value, kiln_error *err)
 {
     char *text;
     KILN_TRY(make_text(t, value, &text, err));
-    kiln_status st = t->n++ ? put_text(t, ",", err) : KILN_OK;
-    if (st == KILN_OK && t->indented) st = put_text(t, "\n  ", err);
+    kiln_status st = t->n++ ? put_index_text(t, ",", err) : KILN_OK;
+    if (st == KILN_OK && t->indented) st = put_index_text(t, "\n  ", err);
     for (const char *line = text, *end; st == KILN_OK; line = end + 1) {
         end = strchr(line, '\n');
         st = t->sink(t->context, line, end ? (size_t)(end - line) : strlen(line), err);
         if (!end) break;
-        if (st == KILN_OK) st = put_text(t, "\n  ", err);
+        if (st == KILN_OK) st = put_index_text(t, "\n  ", err);
     }
     free(text);
     return st;
@@ -289,19 +293,22 @@ static kiln_status put_table(void *text, const kiln_tile_table *t, kiln_error *e
 static kiln_status begin_list(index_text *t, const char *name, kiln_error *err)
 {
     t->n = 0;
-    KILN_TRY(put_text(t, t->indented ? ",\n \"" : ",\"", err));
-    KILN_TRY(put_text(t, name, err));
-    return put_text(t, t->indented ? "\": [" : "\":[", err);
+    KILN_TRY(put_index_text(t, t->indented ? ",\n \"" : ",\"", err));
+    KILN_TRY(put_index_text(t, name, err));
+    return put_index_text(t, t->indented ? "\": [" : "\":[", err);
 }
 
-static kiln_status end_list(const index_text *t, kiln_error *err) { return put_text(t, t->indented && t->n ? "\n ]" : "]", err); }
+static kiln_status end_list(const index_text *t, kiln_error *err)
+{
+    return put_index_text(t, t->indented && t->n ? "\n ]" : "]", err);
+}
 
 static kiln_status put_head(const index_text *t, bool with_tables, kiln_error *err)
 {
     char *text;
     KILN_TRY(make_text(t, head_json(t->e, with_tables), &text, err));
     text[strlen(text) - strlen(t->indented ? "\n}" : "}")] = '\0';
-    const kiln_status st = put_text(t, text, err);
+    const kiln_status st = put_index_text(t, text, err);
     free(text);
     return st;
 }
@@ -317,7 +324,7 @@ kiln_status kiln_chunks_index_write(const kiln_export *e, bool with_tables, bool
     KILN_TRY(begin_list(&t, "tile_tables", err));
     if (with_tables) KILN_TRY(kiln_tile_tables_each(e->views->m, true, put_table, &t, err));
     KILN_TRY(end_list(&t, err));
-    return put_text(&t, indented ? "\n}" : "}", err);
+    return put_index_text(&t, indented ? "\n}" : "}", err);
 }
 
 /* ---- files that it names ----------------------------------------------------------------------------------------------------- */

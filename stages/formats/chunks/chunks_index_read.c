@@ -77,13 +77,13 @@ static bool tell_element(const scan *s, const json_t *v)
     return false;
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+static bool is_json_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 /* last: behind the bracket of an empty list there is none. */
 static bool end_element(scan *s, bool last)
 {
     bool blank = true;
-    for (size_t i = 0; i < s->element.size && blank; i++) blank = is_blank((char)s->element.data[i]);
+    for (size_t i = 0; i < s->element.size && blank; i++) blank = is_json_blank((char)s->element.data[i]);
     if (blank && last) return true;
     json_t *v = NULL;
     const char *text = (const char *)s->element.data;
@@ -170,7 +170,7 @@ static bool next_byte(scan *s, char c)
     case '}':
         return close_bracket(s, c);
     default:
-        return !s->ended || is_blank(c);
+        return !s->ended || is_json_blank(c);
     }
 }
 

@@ -128,9 +128,9 @@ static const table_unit *units_of(const kiln_export *e)
 {
     return (const table_unit *)(const void *)((const table_plan *)e->plan + 1);
 }
-static uint64_t tables(const kiln_export *e) { return e->plan_bytes ? ((const table_plan *)e->plan)->n_units : 0; }
+static uint64_t table_units(const kiln_export *e) { return e->plan_bytes ? ((const table_plan *)e->plan)->n_units : 0; }
 
-static const table_ref *tables_of(const kiln_export *e) { return (const table_ref *)(const void *)(units_of(e) + tables(e)); }
+static const table_ref *tables_of(const kiln_export *e) { return (const table_ref *)(const void *)(units_of(e) + table_units(e)); }
 
 static const char *camera_of(const kiln_export *e, const table_ref *t)
 {
@@ -165,7 +165,7 @@ static kiln_status check_index(const kiln_export *e, const char *name, kiln_erro
 
 /* ---- plan -------------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_chunks(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     if (!kiln_export_is_as_stored(e))
@@ -180,7 +180,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 }
 
 /* A plane, and the file that is there compared with it. */
-static uint64_t ram(const kiln_export *e, uint64_t unit)
+static uint64_t chunks_writer_ram(const kiln_export *e, uint64_t unit)
 {
     const kiln_export_bake *bake = &e->bakes[e->chunks[unit].bake];
     const kiln_layer_size size = kiln_layer_size_of(e->chunks[unit].level ? bake->levels : bake->layer);
@@ -228,20 +228,20 @@ typedef struct {
     const kiln_plane *plane;
 } plane_of;
 
-static kiln_status read_plane(kiln_manifest *m, const void *of, void *dst, kiln_error *err)
+static kiln_status read_chunk_plane(kiln_manifest *m, const void *of, void *dst, kiln_error *err)
 {
     const plane_of *p = of;
     return kiln_plane_read(m, p->chunk, p->plane->name, dst, p->plane->data.raw_bytes, err);
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_chunk_planes(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     const kiln_chunk *chunk = x->e->chunks[unit].chunk;
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(x->w, &m, err));
     for (uint32_t i = 0; i < chunk->n_planes; i++) {
         const plane_of p = {chunk, &chunk->planes[i]};
-        KILN_TRY(write_array(x->e, m, &p.plane->data, read_plane, &p, err));
+        KILN_TRY(write_array(x->e, m, &p.plane->data, read_chunk_plane, &p, err));
     }
     return KILN_OK;
 }
@@ -288,13 +288,13 @@ static kiln_status write_tables(kiln_export_worker *x, uint64_t unit, kiln_error
 
 /* ---- index ------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_there(void *context, const char *name, uint64_t bytes)
+static bool listed_file_is_there(void *context, const char *name, uint64_t bytes)
 {
     char path[KILN_PATH_MAX];
     return kiln_path_join(path, sizeof path, context, name, NULL) == KILN_OK && has_size(path, bytes);
 }
 
-static bool exists(const char *folder, const char *name)
+static bool path_exists(const char *folder, const char *name)
 {
     char path[KILN_PATH_MAX];
     struct stat s;
@@ -302,11 +302,11 @@ static bool exists(const char *folder, const char *name)
 }
 
 /* An interrupted export may have left files, so the folder is not as it should be. */
-static bool complete(const char *target)
+static bool chunks_are_complete(const char *target)
 {
     char folder[KILN_PATH_MAX];
     (void)snprintf(folder, sizeof folder, "%s", target);
-    return !exists(target, UNFINISHED) && read_index(target, INDEX, is_there, folder) == KILN_CHUNKS_OURS;
+    return !path_exists(target, UNFINISHED) && read_index(target, INDEX, listed_file_is_there, folder) == KILN_CHUNKS_OURS;
 }
 
 /* ---- what an earlier export left --------------------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ static bool hash_of_name(const char *name, kiln_hash *out)
     return true;
 }
 
-static bool remember(void *context, const char *name, uint64_t bytes)
+static bool remember_file_name(void *context, const char *name, uint64_t bytes)
 {
     name_set *set = context;
     kiln_hash hash;
@@ -336,18 +336,18 @@ static bool remember(void *context, const char *name, uint64_t bytes)
     return !hash_of_name(name, &hash) || kiln_buffer_put(&set->hashes, &hash, sizeof hash, NULL) == KILN_OK;
 }
 
-static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
+static int hashes_by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
 static bool is_in(const name_set *set, const kiln_hash *hash)
 {
     const size_t n = set->hashes.size / sizeof *hash;
-    return n && bsearch(hash, set->hashes.data, n, sizeof *hash, by_bytes);
+    return n && bsearch(hash, set->hashes.data, n, sizeof *hash, hashes_by_bytes);
 }
 
 static void sort_names(name_set *set)
 {
     const size_t n = set->hashes.size / sizeof(kiln_hash);
-    if (n && !set->sorted) qsort(set->hashes.data, n, sizeof(kiln_hash), by_bytes);
+    if (n && !set->sorted) qsort(set->hashes.data, n, sizeof(kiln_hash), hashes_by_bytes);
     set->sorted = true;
 }
 
@@ -410,11 +410,11 @@ static kiln_status write_index(const kiln_export_parent *p, const char *name, bo
 
 static kiln_status need_files(const kiln_export_parent *p, name_set *needed, kiln_error *err)
 {
-    return kiln_chunks_index_files(p->e, p->plan->size > 0, remember, needed, err);
+    return kiln_chunks_index_files(p->e, p->plan->size > 0, remember_file_name, needed, err);
 }
 
 /* Removes what an interrupted export left, and notes what this one is about to write. What the last whole one wrote stays. */
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_chunks(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
@@ -423,9 +423,9 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
     KILN_GO(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
     drop_half_written(e);
     KILN_GO(kiln_make_parents(inside, err));
-    if (read_index(e->target, UNFINISHED, remember, &left) != KILN_CHUNKS_NO_INDEX) {
+    if (read_index(e->target, UNFINISHED, remember_file_name, &left) != KILN_CHUNKS_NO_INDEX) {
         KILN_GO(need_files(p, &needed, err));
-        if (!kiln_is_file(inside) || read_index(e->target, INDEX, remember, &needed) != KILN_CHUNKS_NO_INDEX)
+        if (!kiln_is_file(inside) || read_index(e->target, INDEX, remember_file_name, &needed) != KILN_CHUNKS_NO_INDEX)
             remove_leftovers(e->target, &left, &needed);
     }
     KILN_GO(write_index(p, UNFINISHED, false, err));
@@ -435,13 +435,13 @@ done:
     return st;
 }
 
-static kiln_status finish(kiln_export_parent *p, kiln_error *err)
+static kiln_status finish_chunks(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
     name_set needed = {.sorted = false}, before = {.sorted = false};
-    const bool known = read_index(e->target, INDEX, remember, &before) != KILN_CHUNKS_NO_INDEX;
+    const bool known = read_index(e->target, INDEX, remember_file_name, &before) != KILN_CHUNKS_NO_INDEX;
     KILN_GO(write_index(p, INDEX, true, err));
     if (known) KILN_GO(need_files(p, &needed, err));
     if (known) remove_leftovers(e->target, &before, &needed);
@@ -455,22 +455,22 @@ done:
 }
 
 /* Whole files stay: they are named by their content, and the next export uses or removes them. No worker runs any more. */
-static void abandon(const kiln_export *e) { drop_half_written(e); }
+static void abandon_chunks(const kiln_export *e) { drop_half_written(e); }
 
 static const kiln_export_round rounds[] = {
-    {.what = "exporting", .ram = ram, .run = write_chunk},
-    {.what = "tile tables", .units = tables, .ram = table_ram, .run = write_tables},
+    {.what = "exporting", .ram = chunks_writer_ram, .run = write_chunk_planes},
+    {.what = "tile tables", .units = table_units, .ram = table_ram, .run = write_tables},
 };
 
 const kiln_writer_functions kiln_writer_chunks = {
     .place = KILN_PLACE_SHARED,
-    .plan = plan,
-    .begin = begin,
+    .plan = plan_chunks,
+    .begin = begin_chunks,
     .rounds = rounds,
     .n_rounds = 2,
     .views = true,
-    .finish = finish,
-    .abandon = abandon,
+    .finish = finish_chunks,
+    .abandon = abandon_chunks,
     .last_file = INDEX,
-    .complete = complete,
+    .complete = chunks_are_complete,
 };

@@ -6,8 +6,8 @@
  *
  * Text: ID X Y Z R G B ERROR IMAGE_ID POINT2D_IDX ..., comments begin with '#'. It becomes binary records without tracks in
  * scratch, which are read like a file without its count. Records vary in length, so only a whole pass finds where a block begins.
- * Tracks are skipped: they are advisory here. Ids have to be unique; finish() looks for doubles in memory that does not grow with
- * the file.
+ * Tracks are skipped: they are advisory here. Ids have to be unique; finish_reading_colmap() looks for doubles in memory that does
+ * not grow with the file.
  */
 #include "stages/formats/reader.h"
 
@@ -171,7 +171,7 @@ static kiln_text_rows text_rows(const points_source *s)
                             .context = s->path};
 }
 
-static kiln_status spool_text(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_colmap_txt(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     const points_source *s = (const points_source *)source;
     const kiln_text_rows t = text_rows(s);
@@ -183,7 +183,7 @@ static kiln_status spool_text(kiln_source *source, int fd, unsigned threads, kil
 
 /* ---- both -------------------------------------------------------------------------------------------------------------------- */
 
-static void close_points(kiln_source *source)
+static void close_colmap(kiln_source *source)
 {
     points_source *s = (points_source *)source;
     if (!s) return;
@@ -193,7 +193,7 @@ static void close_points(kiln_source *source)
     free(s);
 }
 
-static void describe(const points_source *s, kiln_source_info *info)
+static void describe_points(const points_source *s, kiln_source_info *info)
 {
     static const char *const names[] = {"x", "y", "z", "point_id", "error"};
     memset(info, 0, sizeof *info);
@@ -220,7 +220,7 @@ static kiln_status open_window(points_source *s, kiln_error *err)
     return kiln_alloc_unset((void **)&s->window, s->file_bytes < WINDOW ? s->file_bytes : WINDOW, 1, "COLMAP reader", err);
 }
 
-static kiln_status open_file(points_source **out, const char *path, const char *name, kiln_error *err)
+static kiln_status open_points_file(points_source **out, const char *path, const char *name, kiln_error *err)
 {
     kiln_file_info file;
     points_source *s = NULL;
@@ -235,19 +235,19 @@ static kiln_status open_file(points_source **out, const char *path, const char *
     return KILN_OK;
 }
 
-static kiln_status open_bin(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_colmap_bin(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
     points_source *s = NULL;
-    kiln_status st = open_file(&s, at->path, at->name, err);
+    kiln_status st = open_points_file(&s, at->path, at->name, err);
     if (st == KILN_OK) st = open_window(s, err);
     if (st == KILN_OK) st = bin_count(s, err);
     if (st == KILN_OK) st = check_count(s, err);
     if (st == KILN_OK) {
         s->first_at = 8;
-        describe(s, info);
+        describe_points(s, info);
         info->needs_full_scan = true;
     } else {
-        close_points((kiln_source *)s);
+        close_colmap((kiln_source *)s);
         s = NULL;
     }
     *out = (kiln_source *)s;
@@ -255,10 +255,10 @@ static kiln_status open_bin(const kiln_source_at *at, kiln_source **out, kiln_so
 }
 
 /* The count is not in the file: before there are records, one pass over the lines. */
-static kiln_status open_txt(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_colmap_txt(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
     points_source *s = NULL;
-    kiln_status st = open_file(&s, at->spool ? at->spool : at->path, at->name, err);
+    kiln_status st = open_points_file(&s, at->spool ? at->spool : at->path, at->name, err);
     if (st == KILN_OK && at->spool) {
         s->n_points = s->file_bytes / RECORD;
         s->is_spool = true;
@@ -269,10 +269,10 @@ static kiln_status open_txt(const kiln_source_at *at, kiln_source **out, kiln_so
     }
     if (st == KILN_OK) st = check_count(s, err);
     if (st == KILN_OK) {
-        describe(s, info);
+        describe_points(s, info);
         info->spool_bytes = s->n_points * RECORD;
     } else {
-        close_points((kiln_source *)s);
+        close_colmap((kiln_source *)s);
         s = NULL;
     }
     *out = (kiln_source *)s;
@@ -285,8 +285,8 @@ static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
     bin_seek(s, offset);
 }
 
-static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                               uint64_t *next_offset, kiln_error *err)
+static kiln_status read_colmap_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                    uint64_t *next_offset, kiln_error *err)
 {
     points_source *s = (points_source *)source;
     rows->n = n;
@@ -315,7 +315,7 @@ static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, 
 
 /* ---- unique ids -------------------------------------------------------------------------------------------------------------- */
 
-static int by_id(const void *a, const void *b)
+static int point_ids_by_value(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -333,7 +333,7 @@ static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, u
         if (n == room) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
         ids[n++] = p.id;
     }
-    if (n) qsort(ids, n, sizeof *ids, by_id);
+    if (n) qsort(ids, n, sizeof *ids, point_ids_by_value);
     for (uint64_t i = 1; i < n; i++)
         if (ids[i] == ids[i - 1])
             return kiln_fail(err, KILN_E_INPUT, "'%s': point id %llu occurs twice", s->path, (unsigned long long)ids[i]);
@@ -352,7 +352,7 @@ done:
     return st;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_colmap(kiln_source *source, kiln_source_info *info, kiln_error *err)
 {
     points_source *s = (points_source *)source;
     KILN_TRY(check_ids(s, err));
@@ -366,7 +366,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 
 /* A count, and a first point that can be one: the format has no magic number. The usual name lets a damaged file come
  * here too and get a sentence about what is wrong with it. */
-static int probe_bin(const unsigned char *head, size_t len, const char *path)
+static int probe_colmap_bin(const unsigned char *head, size_t len, const char *path)
 {
     if (strcmp(kiln_path_base(path), "points3D.bin") == 0) return 60;
     if (len < 8 + RECORD) return 0;
@@ -379,7 +379,7 @@ static int probe_bin(const unsigned char *head, size_t len, const char *path)
     return plausible ? 20 : 0;
 }
 
-static int probe_txt(const unsigned char *head, size_t len, const char *path)
+static int probe_colmap_txt(const unsigned char *head, size_t len, const char *path)
 {
     static const char title[] = "# 3D point list";
     if (len >= sizeof title - 1 && memcmp(head, title, sizeof title - 1) == 0) return 70;
@@ -387,7 +387,7 @@ static int probe_txt(const unsigned char *head, size_t len, const char *path)
 }
 
 /* The window and, for the scan, ids; pieces of text. */
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t colmap_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
@@ -398,25 +398,25 @@ const kiln_reader kiln_reader_colmap_bin = {
     .name = "colmap-bin",
     .suffixes = "bin",
     .summary = "COLMAP points3D.bin: a sparse point cloud",
-    .ram = ram,
+    .ram = colmap_reader_ram,
     .packed = KILN_PACKED_NEVER,
-    .probe = probe_bin,
-    .open = open_bin,
-    .read = read_points,
-    .finish = finish,
-    .close = close_points,
+    .probe = probe_colmap_bin,
+    .open = open_colmap_bin,
+    .read = read_colmap_rows,
+    .finish = finish_reading_colmap,
+    .close = close_colmap,
 };
 
 const kiln_reader kiln_reader_colmap_txt = {
     .name = "colmap-txt",
     .suffixes = "txt",
     .summary = "COLMAP points3D.txt: a sparse point cloud",
-    .ram = ram,
+    .ram = colmap_reader_ram,
     .packed = KILN_PACKED_NEVER,
-    .probe = probe_txt,
-    .open = open_txt,
-    .spool = spool_text,
-    .read = read_points,
-    .finish = finish,
-    .close = close_points,
+    .probe = probe_colmap_txt,
+    .open = open_colmap_txt,
+    .spool = spool_colmap_txt,
+    .read = read_colmap_rows,
+    .finish = finish_reading_colmap,
+    .close = close_colmap,
 };

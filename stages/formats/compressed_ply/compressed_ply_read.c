@@ -33,13 +33,13 @@ typedef struct {
     float logits[256], sh_values[256];
 } packed_source;
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_compressed_ply(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
     return kiln_ply_begins(head, len) && kiln_ply_is_compressed(head, len) ? KILN_PLY_SCORE : 0;
 }
 
-static void close_packed(kiln_source *source)
+static void close_compressed_ply(kiln_source *source)
 {
     packed_source *s = (packed_source *)source;
     if (!s) return;
@@ -54,7 +54,7 @@ static void close_packed(kiln_source *source)
 
 /* ---- header ---------------------------------------------------------------------------------------------------------------- */
 
-static const kiln_ply_property *find(const kiln_ply_property *columns, uint32_t n, const char *name)
+static const kiln_ply_property *find_property(const kiln_ply_property *columns, uint32_t n, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
         if (strcmp(columns[i].name, name) == 0) return &columns[i];
@@ -64,7 +64,7 @@ static const kiln_ply_property *find(const kiln_ply_property *columns, uint32_t 
 static kiln_status find_typed(const packed_source *s, const char *element, const kiln_ply_property *columns, uint32_t n,
                               const char *name, kiln_type type, uint32_t *at, kiln_error *err)
 {
-    const kiln_ply_property *p = find(columns, n, name);
+    const kiln_ply_property *p = find_property(columns, n, name);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing", s->path, name, element);
     if (p->type != type)
         return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s", s->path, name, element,
@@ -73,7 +73,7 @@ static kiln_status find_typed(const packed_source *s, const char *element, const
     return KILN_OK;
 }
 
-static kiln_status plan_chunks(packed_source *s, kiln_error *err)
+static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
 {
     const kiln_ply_element *e = &s->header.chunk;
     const uint64_t need = kiln_div_up(s->header.n_rows, CHUNK_ROWS);
@@ -88,7 +88,7 @@ static kiln_status plan_chunks(packed_source *s, kiln_error *err)
                          s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows, (unsigned long long)need,
                          CHUNK_ROWS);
     for (int c = 0; c < 3; c++)
-        s->has_colours |= find(e->columns, e->n_columns, kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
+        s->has_colours |= find_property(e->columns, e->n_columns, kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
     for (int i = 0; i < (s->has_colours ? KILN_PACKED_BOUNDS : 6 * KILN_PACKED_COLOURS); i++)
         KILN_TRY(find_typed(s, "chunk", e->columns, e->n_columns, kiln_packed_bound_name(i), KILN_TYPE_F32, &s->bound_at[i], err));
     return KILN_OK;
@@ -116,7 +116,7 @@ static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error 
     return KILN_OK;
 }
 
-static kiln_status plan(packed_source *s, kiln_source_info *info, kiln_error *err)
+static kiln_status plan_packed_rows(packed_source *s, kiln_source_info *info, kiln_error *err)
 {
     const kiln_ply_header *h = &s->header;
     if (h->format != KILN_PLY_LITTLE)
@@ -128,7 +128,7 @@ static kiln_status plan(packed_source *s, kiln_source_info *info, kiln_error *er
                          (unsigned long long)h->n_rows);
     for (int i = 0; i < KILN_PACKED_FIELDS; i++)
         KILN_TRY(find_typed(s, "vertex", h->columns, h->n_columns, kiln_packed_field_name(i), KILN_TYPE_U32, &s->field_at[i], err));
-    KILN_TRY(plan_chunks(s, err));
+    KILN_TRY(plan_packed_bounds(s, err));
     KILN_TRY(plan_sh(s, info, err));
     info->kind = KILN_SCENE_SPLATS;
     info->n_rows = h->n_rows;
@@ -157,7 +157,7 @@ static float sh_value(int code)
     return ((float)code - 127.5f) / KILN_PACKED_SH_STEPS;
 }
 
-static kiln_status open_packed(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_compressed_ply(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     packed_source *s = NULL;
@@ -168,14 +168,14 @@ static kiln_status open_packed(const kiln_source_at *at, kiln_source **out, kiln
     strcpy(s->path, at->name);
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     KILN_GO(kiln_ply_header_read(s->fd, s->path, &s->header, err));
-    KILN_GO(plan(s, info, err));
+    KILN_GO(plan_packed_rows(s, info, err));
     KILN_GO(alloc_pieces(s, err));
     kiln_code_logits(s->logits);
     for (int b = 0; b < 256; b++) s->sh_values[b] = sh_value(b);
     *out = (kiln_source *)s;
     return KILN_OK;
 done:
-    close_packed((kiln_source *)s);
+    close_compressed_ply((kiln_source *)s);
     return st;
 }
 
@@ -297,8 +297,8 @@ static kiln_status read_piece(packed_source *s, uint64_t row, uint64_t n, uint64
     return KILN_OK;
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_compressed_ply_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                            uint64_t *next_offset, kiln_error *err)
 {
     packed_source *s = (packed_source *)source;
     (void)offset;
@@ -312,7 +312,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_compressed_ply(kiln_source *source, kiln_source_info *info, kiln_error *err)
 {
     const packed_source *s = (const packed_source *)source;
     (void)err;
@@ -324,7 +324,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 }
 
 /* The text of the header and its columns; a piece of rows, of which one of vertex has up to 8 bytes a column. */
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t compressed_ply_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property), widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
     const uint64_t chunks = PIECE_ROWS / CHUNK_ROWS * KILN_PLY_PACKED_MAX * sizeof(double);
@@ -337,10 +337,10 @@ const kiln_reader kiln_reader_compressed_ply = {
     .name = "compressed-ply",
     .suffixes = "ply",
     .summary = "PLY compressed by PlayCanvas (SuperSplat, splat-transform, gsplat): Gaussians, SH degree 0 to 3",
-    .ram = ram,
-    .probe = probe,
-    .open = open_packed,
-    .read = read_rows,
-    .finish = finish,
-    .close = close_packed,
+    .ram = compressed_ply_reader_ram,
+    .probe = probe_compressed_ply,
+    .open = open_compressed_ply,
+    .read = read_compressed_ply_rows,
+    .finish = finish_reading_compressed_ply,
+    .close = close_compressed_ply,
 };

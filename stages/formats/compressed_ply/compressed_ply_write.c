@@ -64,14 +64,14 @@ static kiln_status put_header(const kiln_export *e, uint32_t n_sh, kiln_buffer *
     return kiln_buffer_printf(h, err, "end_header\n");
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_compressed_ply(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree > SH_DEGREE_MAX)
         KILN_TRY(kiln_export_note(p, err, "a compressed PLY holds no spherical harmonics above degree 3"));
     return kiln_float_places_note(p, err);
 }
 
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_compressed_ply(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const uint32_t n_coefficients = kiln_sh_coefficients(kiln_export_degree(e, SH_DEGREE_MAX));
@@ -137,7 +137,7 @@ static bool is_spatial(const kiln_export *e, const kiln_export_chunk *c)
     return kiln_layer_kinds[kiln_layer_kind_find(e->bakes[c->bake].layer->kind)].form == KILN_FORM_CHUNKS;
 }
 
-static void reorder(float *planes, uint64_t n_planes, uint64_t stride, const uint32_t *order, uint64_t n, float *spare)
+static void reorder_planes(float *planes, uint64_t n_planes, uint64_t stride, const uint32_t *order, uint64_t n, float *spare)
 {
     for (uint64_t p = 0; p < n_planes; p++) {
         float *v = planes + p * stride;
@@ -147,7 +147,7 @@ static void reorder(float *planes, uint64_t n_planes, uint64_t stride, const uin
 }
 
 /* Puts the rows that are whole groups into an order with narrow bounds. A y has half as many codes as an x or z. */
-static kiln_status regroup(const kiln_export *e, kiln_export_rows *rows, kiln_error *err)
+static kiln_status regroup_rows(const kiln_export *e, kiln_export_rows *rows, kiln_error *err)
 {
     static const double weights[3] = {1, 2, 1};
     kiln_status st = KILN_OK;
@@ -161,12 +161,12 @@ static kiln_status regroup(const kiln_export *e, kiln_export_rows *rows, kiln_er
     KILN_GO(KILN_ALLOC_UNSET(&order, n, "rows", err));
     KILN_GO(KILN_ALLOC_UNSET(&spare, n, "rows", err));
     KILN_GO(kiln_row_groups(means, n, weights, order, err));
-    reorder(rows->means + from, 3, rows->n, order, n, spare);
-    reorder(rows->log_scales + from, 3, rows->n, order, n, spare);
-    reorder(rows->quats + from, 4, rows->n, order, n, spare);
-    reorder(rows->opacity_logits + from, 1, rows->n, order, n, spare);
-    reorder(rows->sh0 + from, 3, rows->n, order, n, spare);
-    if (sh) reorder(rows->shN + from, sh, rows->n, order, n, spare);
+    reorder_planes(rows->means + from, 3, rows->n, order, n, spare);
+    reorder_planes(rows->log_scales + from, 3, rows->n, order, n, spare);
+    reorder_planes(rows->quats + from, 4, rows->n, order, n, spare);
+    reorder_planes(rows->opacity_logits + from, 1, rows->n, order, n, spare);
+    reorder_planes(rows->sh0 + from, 3, rows->n, order, n, spare);
+    if (sh) reorder_planes(rows->shN + from, sh, rows->n, order, n, spare);
 done:
     free(spare);
     free(order);
@@ -186,7 +186,8 @@ static kiln_status write_sh(kiln_export_worker *x, const kiln_packing_planes *pl
     return st;
 }
 
-static kiln_status write_rows(kiln_export_worker *x, const kiln_export_chunk *c, const kiln_packing_planes *planes, kiln_error *err)
+static kiln_status write_packed_rows(kiln_export_worker *x, const kiln_export_chunk *c, const kiln_packing_planes *planes,
+                                     kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_half_packed *rows = NULL;
@@ -207,13 +208,13 @@ done:
     return st;
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_compressed_ply_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
     kiln_float_places(x->e, &rows);
-    KILN_GO(regroup(x->e, &rows, err));
+    KILN_GO(regroup_rows(x->e, &rows, err));
     const kiln_packing_planes planes = {.n = rows.n,
                                         .means = rows.means,
                                         .log_scales = rows.log_scales,
@@ -222,7 +223,7 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
                                         .sh0 = rows.sh0,
                                         .shN = rows.shN};
     KILN_GO(write_sh(x, &planes, rows.first, err));
-    KILN_GO(write_rows(x, rows.chunk, &planes, err));
+    KILN_GO(write_packed_rows(x, rows.chunk, &planes, err));
 done:
     kiln_export_rows_release(&rows);
     return st;
@@ -272,7 +273,7 @@ static kiln_status write_shared(kiln_export_worker *x, uint64_t unit, kiln_error
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "packing", .ram = ram_of_chunk, .run = write_chunk},
+    {.what = "packing", .ram = ram_of_chunk, .run = write_compressed_ply_chunk},
     {.what = "packing groups of several chunks", .units = shared_units, .ram = ram_of_shared, .run = write_shared},
 };
 
@@ -280,7 +281,7 @@ const kiln_writer_functions kiln_writer_compressed_ply = {.place = KILN_PLACE_FI
                                                           .reader = "compressed-ply",
                                                           .scratch = true,
                                                           .counts = counts,
-                                                          .plan = plan,
-                                                          .begin = begin,
+                                                          .plan = plan_compressed_ply,
+                                                          .begin = begin_compressed_ply,
                                                           .rounds = rounds,
                                                           .n_rounds = 2};

@@ -32,14 +32,14 @@ typedef struct {
 } table;
 
 /* The planes that make the columns. */
-static unsigned planes_of(const kiln_export *e)
+static unsigned csv_planes(const kiln_export *e)
 {
     if (e->splats) return SPLAT_PLANES;
     const unsigned rgb = kiln_chunk_plane(kiln_export_sample(e), "rgb") ? KILN_ROWS_RGB : 0;
     return KILN_ROWS_MEANS | KILN_ROWS_SOURCE_ROW | rgb;
 }
 
-static void add(table *t, const char *name, kiln_csv_kind kind, const void *values)
+static void add_csv_column(table *t, const char *name, kiln_csv_kind kind, const void *values)
 {
     (void)snprintf(t->names[t->n], sizeof t->names[t->n], "%s", name);
     t->columns[t->n++] = (kiln_csv_column){.kind = kind, .values = values};
@@ -51,7 +51,7 @@ static void add_numbered(table *t, const char *name, uint32_t n, const float *va
     for (uint32_t i = 0; i < n; i++) {
         char numbered[24];
         (void)snprintf(numbered, sizeof numbered, "%s_%u", name, i);
-        add(t, numbered, KILN_CSV_FLOAT, values ? values + i * n_rows : NULL);
+        add_csv_column(t, numbered, KILN_CSV_FLOAT, values ? values + i * n_rows : NULL);
     }
 }
 
@@ -60,7 +60,8 @@ static void add_sh(table *t, uint32_t degree, const float *values, uint64_t n_ro
     for (uint32_t i = 0; i < kiln_sh_components(degree); i++) {
         char numbered[24];
         (void)snprintf(numbered, sizeof numbered, "f_rest_%u", i);
-        add(t, numbered, KILN_CSV_FLOAT, values ? values + (uint64_t)kiln_sh_component_of_rest(degree, i) * n_rows : NULL);
+        add_csv_column(t, numbered, KILN_CSV_FLOAT,
+                       values ? values + (uint64_t)kiln_sh_component_of_rest(degree, i) * n_rows : NULL);
     }
 }
 
@@ -68,7 +69,7 @@ static void add_splat(table *t, const kiln_export *e, const kiln_export_rows *r)
 {
     add_numbered(t, "rot", 4, r->quats, r->n);
     add_numbered(t, "scale", 3, r->log_scales, r->n);
-    add(t, "opacity", KILN_CSV_FLOAT, r->opacity_logits);
+    add_csv_column(t, "opacity", KILN_CSV_FLOAT, r->opacity_logits);
     add_numbered(t, "f_dc", 3, r->sh0, r->n);
     add_sh(t, e->sh_degree, r->shN, r->n);
 }
@@ -79,13 +80,13 @@ static void fill_table(table *t, const kiln_export *e, const kiln_export_rows *r
     static const char *const xyz[] = {"x", "y", "z"}, *const rgb[] = {"red", "green", "blue"};
     t->n = 0;
     for (uint64_t c = 0; c < 3; c++) {
-        add(t, xyz[c], KILN_CSV_PLACE, r->means ? r->means + c * r->n : NULL);
+        add_csv_column(t, xyz[c], KILN_CSV_PLACE, r->means ? r->means + c * r->n : NULL);
         t->columns[t->n - 1].origin = e->origin[c];
     }
     if (e->splats) add_splat(t, e, r);
-    for (uint64_t c = 0; c < 3 && planes_of(e) & KILN_ROWS_RGB; c++)
-        add(t, rgb[c], KILN_CSV_COLOUR, r->rgb ? r->rgb + c * r->n : NULL);
-    add(t, "source_row", KILN_CSV_WHOLE, r->source_row);
+    for (uint64_t c = 0; c < 3 && csv_planes(e) & KILN_ROWS_RGB; c++)
+        add_csv_column(t, rgb[c], KILN_CSV_COLOUR, r->rgb ? r->rgb + c * r->n : NULL);
+    add_csv_column(t, "source_row", KILN_CSV_WHOLE, r->source_row);
     t->columns[t->n - 1].first = r->chunk ? e->bakes[r->chunk->bake].source_first : 0;
 }
 
@@ -99,7 +100,7 @@ static uint64_t plan_at(const kiln_export *e, uint64_t i)
     return v;
 }
 
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_csv(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer header = {0};
@@ -125,7 +126,7 @@ static uint64_t end_of_text(const kiln_export_parent *p)
     return at;
 }
 
-static kiln_status take_size(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_text_size(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     uint64_t size;
     if (!result || bytes != sizeof size) return kiln_fail(err, KILN_E_BUG, "chunk %llu has no size", (unsigned long long)unit);
@@ -140,7 +141,7 @@ static kiln_status set_size(kiln_export_parent *p, kiln_error *err) { return kil
 
 static uint64_t ram_of_text(const kiln_export *e, uint64_t unit)
 {
-    return kiln_export_rows_ram(e, unit, planes_of(e)) + PIECE_BYTES + sizeof(table);
+    return kiln_export_rows_ram(e, unit, csv_planes(e)) + PIECE_BYTES + sizeof(table);
 }
 
 static uint64_t scratch_of(const kiln_export *e, uint64_t chunk) { return e->chunks[chunk].first * plan_at(e, 0); }
@@ -164,7 +165,7 @@ static kiln_status write_text(kiln_export_worker *x, uint64_t unit, kiln_error *
     kiln_export_rows rows;
     table *t = NULL;
     char *piece = NULL;
-    KILN_TRY(kiln_export_rows_read(x, unit, planes_of(x->e), &rows, err));
+    KILN_TRY(kiln_export_rows_read(x, unit, csv_planes(x->e), &rows, err));
     KILN_GO(KILN_ALLOC(&t, 1, "columns", err));
     KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE_BYTES, "text", err));
     fill_table(t, x->e, &rows);
@@ -206,9 +207,9 @@ static uint64_t copy_foresee(const kiln_export *e)
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "writing text", .ram = ram_of_text, .run = write_text, .gather = take_size, .end = set_size},
+    {.what = "writing text", .ram = ram_of_text, .run = write_text, .gather = take_text_size, .end = set_size},
     {.what = "putting text together", .ram = ram_of_copy, .run = copy_text, .foresee = copy_foresee},
 };
 
 const kiln_writer_functions kiln_writer_csv = {
-    .place = KILN_PLACE_FILE, .scratch = true, .plan = kiln_origin_note, .begin = begin, .rounds = rounds, .n_rounds = 2};
+    .place = KILN_PLACE_FILE, .scratch = true, .plan = kiln_origin_note, .begin = begin_csv, .rounds = rounds, .n_rounds = 2};

@@ -112,7 +112,7 @@ static kiln_status put_document(kiln_buffer *b, const kiln_glb_scene *s, kiln_er
 /* ---- the head --------------------------------------------------------------------------------------------------------------- */
 
 /* The text has less than TEXT_MAX bytes, so what is said to fit does. */
-static kiln_status check_size(const kiln_glb_scene *s, kiln_error *err)
+static kiln_status check_glb_size(const kiln_glb_scene *s, kiln_error *err)
 {
     const uint64_t row = kiln_glb_place(1, kiln_glb_attributes(s->sh_degree));
     const uint64_t most = (UINT32_MAX - TEXT_MAX) / row, plain = (UINT32_MAX - TEXT_MAX) / kiln_glb_place(1, KILN_GLB_SH + 1);
@@ -131,7 +131,7 @@ kiln_status kiln_glb_head(const kiln_glb_scene *s, kiln_buffer *head, kiln_error
     unsigned char front[KILN_GLB_HEADER + KILN_GLB_CHUNK], chunk[KILN_GLB_CHUNK];
     kiln_status st = KILN_OK;
     kiln_buffer text = {0};
-    KILN_TRY(check_size(s, err));
+    KILN_TRY(check_glb_size(s, err));
     const uint64_t bin = kiln_glb_place(s->n_rows, kiln_glb_attributes(s->sh_degree));
     KILN_GO(put_document(&text, s, err));
     while (text.size % 4) KILN_GO(kiln_buffer_put(&text, " ", 1, err));

@@ -26,7 +26,7 @@ void kiln_glb_tables_make(const int sign[3], kiln_glb_tables *t)
 }
 
 /* out[i][to] = sign * plane[i] for elements of `width` floats */
-static void place(const float *plane, float sign, uint64_t n, uint32_t width, uint32_t to, float *out)
+static void interleave_plane(const float *plane, float sign, uint64_t n, uint32_t width, uint32_t to, float *out)
 {
     for (uint64_t i = 0; i < n; i++) out[i * width + to] = sign * plane[i];
 }
@@ -35,14 +35,15 @@ static void place_vec3(const float *planes, uint64_t stride, const float sign[3]
 {
     for (uint64_t at = 0; at < n; at += TILE_ROWS)
         for (uint32_t c = 0; c < 3; c++)
-            place(planes + c * stride + at, sign[c], kiln_min_u64(TILE_ROWS, n - at), 3, c, out + 3 * at);
+            interleave_plane(planes + c * stride + at, sign[c], kiln_min_u64(TILE_ROWS, n - at), 3, c, out + 3 * at);
 }
 
 static void place_quats(const kiln_glb_tables *t, const kiln_glb_rows *r, float *out)
 {
     for (uint64_t at = 0; at < r->n; at += TILE_ROWS)
         for (uint32_t c = 0; c < 4; c++) /* w is the last one */
-            place(r->quats + c * r->n + at, t->quats[c], kiln_min_u64(TILE_ROWS, r->n - at), 4, (c + 3) % 4, out + 4 * at);
+            interleave_plane(r->quats + c * r->n + at, t->quats[c], kiln_min_u64(TILE_ROWS, r->n - at), 4, (c + 3) % 4,
+                             out + 4 * at);
 }
 
 static void place_colours(const kiln_glb_tables *t, const kiln_glb_rows *r, uint8_t *out)
@@ -74,7 +75,7 @@ void kiln_glb_encode(const kiln_glb_tables *t, const kiln_glb_rows *r, uint32_t 
         place_vec3(r->scales, r->n, plain, r->n, out);
         break;
     case KILN_GLB_OPACITY:
-        place(r->alphas, 1, r->n, 1, 0, out);
+        interleave_plane(r->alphas, 1, r->n, 1, 0, out);
         break;
     default:
         place_vec3(k ? r->shN + (uint64_t)3 * (k - 1) * r->n : r->sh0, r->n, (const float[3]){t->sh[k], t->sh[k], t->sh[k]}, r->n,

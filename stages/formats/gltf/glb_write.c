@@ -18,14 +18,14 @@ static const kiln_export_count counts[] = {{"opacity was clamped to 1e-38 .. 0.9
 
 static const int *signs_of(const kiln_export *e) { return e->frame == KILN_FRAME_AS_IS ? unchanged : from_rdf; }
 
-static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_GLB_SH_DEGREE_MAX); }
+static uint32_t glb_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_GLB_SH_DEGREE_MAX); }
 
 /* ---- parent ----------------------------------------------------------------------------------------------------------------- */
 
 static kiln_glb_scene scene_of(const kiln_export *e)
 {
     const int *sign = signs_of(e);
-    kiln_glb_scene s = {.n_rows = e->n_rows, .sh_degree = degree_of(e), .antialiased = kiln_export_scene(e)->antialiased};
+    kiln_glb_scene s = {.n_rows = e->n_rows, .sh_degree = glb_degree(e), .antialiased = kiln_export_scene(e)->antialiased};
     for (int c = 0; c < 3; c++) { /* + 0: no minus before a zero */
         s.least[c] = (sign[c] < 0 ? -e->survey.means[c].hi : e->survey.means[c].lo) + 0.0f;
         s.most[c] = (sign[c] < 0 ? -e->survey.means[c].lo : e->survey.means[c].hi) + 0.0f;
@@ -35,7 +35,7 @@ static kiln_glb_scene scene_of(const kiln_export *e)
 }
 
 /* The plan is the place of the first array. */
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_glb(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_glb_scene s = scene_of(p->e);
     kiln_buffer head = {0};
@@ -53,7 +53,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     return kiln_buffer_put(p->plan, &at, sizeof at, err);
 }
 
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_glb(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_glb_scene s = scene_of(p->e);
     kiln_buffer head = {0};
@@ -68,7 +68,7 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 
 enum { ELEMENT_MAX = 16 };
 
-static uint64_t ram(const kiln_export *e, uint64_t unit)
+static uint64_t glb_writer_ram(const kiln_export *e, uint64_t unit)
 {
     return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].chunk->count * ELEMENT_MAX + sizeof(kiln_glb_tables);
 }
@@ -96,7 +96,7 @@ static kiln_status write_arrays(kiln_export_worker *x, const kiln_export_rows *r
     if (x->e->plan_bytes != sizeof at) return kiln_fail(err, KILN_E_BUG, "a plan of %zu bytes", x->e->plan_bytes);
     memcpy(&at, x->e->plan, sizeof at);
     KILN_TRY(kiln_alloc_unset(&out, n, ELEMENT_MAX, "elements of an attribute", err));
-    for (uint32_t a = 0; a < kiln_glb_attributes(degree_of(x->e)) && st == KILN_OK; a++) {
+    for (uint32_t a = 0; a < kiln_glb_attributes(glb_degree(x->e)) && st == KILN_OK; a++) {
         const uint64_t size = kiln_glb_element_bytes(a);
         kiln_glb_encode(x->own, &r, a, out);
         st = kiln_export_write(x, out, n * size, at + kiln_glb_place(x->e->n_rows, a) + rows->first * size, err);
@@ -105,7 +105,7 @@ static kiln_status write_arrays(kiln_export_worker *x, const kiln_export_rows *r
     return st;
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_glb_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
     KILN_TRY(have_tables(x, err));
@@ -115,7 +115,12 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     return st;
 }
 
-static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
+static const kiln_export_round rounds[] = {{.what = "exporting", .ram = glb_writer_ram, .run = write_glb_chunk}};
 
-const kiln_writer_functions kiln_writer_glb = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1, .reader = "gltf"};
+const kiln_writer_functions kiln_writer_glb = {.place = KILN_PLACE_FILE,
+                                               .counts = counts,
+                                               .plan = plan_glb,
+                                               .begin = begin_glb,
+                                               .rounds = rounds,
+                                               .n_rounds = 1,
+                                               .reader = "gltf"};

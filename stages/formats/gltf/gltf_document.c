@@ -76,7 +76,7 @@ void kiln_gltf_document_release(kiln_gltf_document *d)
 
 /* ---- URIs -------------------------------------------------------------------------------------------------------- */
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 0x20;
@@ -88,7 +88,7 @@ static bool decode_percents(char *s)
 {
     char *to = s;
     for (; *s; s++, to++) {
-        const int high = *s == '%' ? hex(s[1]) : 0, low = *s == '%' && high >= 0 ? hex(s[2]) : 0;
+        const int high = *s == '%' ? hex_digit(s[1]) : 0, low = *s == '%' && high >= 0 ? hex_digit(s[2]) : 0;
         if (high < 0 || low < 0 || (*s == '%' && !high && !low)) return false;
         *to = *s;
         if (*s != '%') continue;
@@ -133,7 +133,7 @@ static kiln_status member_path(const kiln_gltf_document *d, const char *uri, cha
     return kiln_fail(err, KILN_E_INPUT, "'%s': its buffer '%s' %s; put it beside the file", d->name, path, why);
 }
 
-static kiln_status add_member(kiln_gltf_document *d, const char *path, const char *real, kiln_error *err)
+static kiln_status add_buffer_file(kiln_gltf_document *d, const char *path, const char *real, kiln_error *err)
 {
     char **name = &d->members[d->n_members], **file = &d->real_paths[d->n_members];
     if (d->n_members == KILN_GLTF_MEMBERS_MAX)
@@ -152,7 +152,7 @@ static kiln_status find_member(kiln_gltf_document *d, const char *uri, kiln_gltf
     KILN_TRY(member_path(d, uri, path, real, err));
     KILN_TRY(kiln_file_stat(real, &info, err));
     while (i < d->n_members && strcmp(d->members[i], path) != 0) i++;
-    if (i == d->n_members) KILN_TRY(add_member(d, path, real, err));
+    if (i == d->n_members) KILN_TRY(add_buffer_file(d, path, real, err));
     *b = (kiln_gltf_buffer){.origin = KILN_GLTF_MEMBER, .member = i, .range.bytes = info.size};
     return KILN_OK;
 }
@@ -247,7 +247,7 @@ static bool find_type(const json_t *o, kiln_gltf_accessor *a)
 }
 
 /* The last element ends inside the view. */
-static bool fits(const kiln_gltf_accessor *a)
+static bool accessor_fits(const kiln_gltf_accessor *a)
 {
     uint64_t end;
     return kiln_mul(a->count - 1, a->stride, &end) && kiln_add(end, a->element_bytes, &end) && kiln_add(end, a->offset, &end) &&
@@ -274,7 +274,7 @@ kiln_status kiln_gltf_accessor_find(kiln_gltf_document *d, const json_t *index, 
     if (out->stride < out->element_bytes)
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s has a byteStride of %u for elements of %u bytes", d->name, what, out->stride,
                          out->element_bytes);
-    if (!fits(out))
+    if (!accessor_fits(out))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the accessor of %s (%llu elements) lies outside its buffer view", d->name, what,
                          (unsigned long long)out->count);
     return KILN_OK;
@@ -287,7 +287,7 @@ typedef struct {
     uint64_t at;
 } sink;
 
-static kiln_status write_all(void *context, const unsigned char *data, size_t n, kiln_error *err)
+static kiln_status write_decoded(void *context, const unsigned char *data, size_t n, kiln_error *err)
 {
     sink *s = context;
     const int why = kiln_file_pwrite(s->fd, s->at, data, n, NULL);
@@ -307,7 +307,7 @@ static kiln_status copy_member(const kiln_gltf_document *d, const kiln_gltf_buff
     for (uint64_t done = 0; done < b->range.bytes;) {
         const size_t n = b->range.bytes - done < STEP ? (size_t)(b->range.bytes - done) : STEP;
         KILN_GO(kiln_file_read_at(fd, path, done, piece, n, err));
-        KILN_GO(write_all(s, piece, n, err));
+        KILN_GO(write_decoded(s, piece, n, err));
         done += n;
     }
 done:
@@ -323,7 +323,7 @@ kiln_status kiln_gltf_document_spool(const kiln_gltf_document *d, int to, kiln_e
         sink s = {.fd = to, .at = b->range.at};
         if (b->origin == KILN_GLTF_MEMBER) KILN_TRY(copy_member(d, b, &s, err));
         if (b->origin == KILN_GLTF_DATA_URI)
-            KILN_TRY(kiln_gltf_uri_decode(d->fd, d->name, &b->payload, b->range.bytes, write_all, &s, err));
+            KILN_TRY(kiln_gltf_uri_decode(d->fd, d->name, &b->payload, b->range.bytes, write_decoded, &s, err));
     }
     return KILN_OK;
 }
@@ -332,7 +332,7 @@ static kiln_status peek_uri(const kiln_gltf_document *d, const kiln_gltf_buffer 
 {
     sink s = {.fd = memfd_create("peek", MFD_CLOEXEC)};
     if (s.fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", d->name, strerror(errno));
-    const kiln_status st = kiln_gltf_uri_decode(d->fd, d->name, &b->payload, bytes, write_all, &s, err);
+    const kiln_status st = kiln_gltf_uri_decode(d->fd, d->name, &b->payload, bytes, write_decoded, &s, err);
     if (st == KILN_OK)
         *fd = s.fd;
     else

@@ -192,7 +192,7 @@ void kiln_gltf_file_release(kiln_gltf_file *f)
 /* ---- data URIs --------------------------------------------------------------------------------------------------- */
 
 /* 0 to 63; 64: no digit of base64 ('-' and '_' stand for '+' and '/' in addresses). */
-static unsigned digit(unsigned char c)
+static unsigned base64_digit(unsigned char c)
 {
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26u;
@@ -214,7 +214,7 @@ kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *ur
     if (before < sizeof base64 - 1 || memcmp(head + before - (sizeof base64 - 1), base64, sizeof base64 - 1) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the data URI at byte %llu is not base64", name, (unsigned long long)uri->at);
     for (size_t i = before; i < n; i++) /* its length would mean nothing */
-        if (digit((unsigned char)head[i]) == 64 && head[i] != '\\' && head[i] != '=')
+        if (base64_digit((unsigned char)head[i]) == 64 && head[i] != '\\' && head[i] != '=')
             return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64", name,
                              (unsigned long long)(uri->at + i));
     size_t escapes = 0; /* of the media type: "application\/octet-stream" */
@@ -238,7 +238,7 @@ typedef struct {
     unsigned char out[PIECE];
 } decoder;
 
-static kiln_status give(decoder *d, kiln_error *err)
+static kiln_status give_decoded(decoder *d, kiln_error *err)
 {
     KILN_TRY(d->take(d->context, d->out, d->n, err));
     d->left -= d->n;
@@ -250,7 +250,7 @@ static kiln_status give(decoder *d, kiln_error *err)
 static kiln_status decode_piece(decoder *d, const unsigned char *in, size_t n, uint64_t at, kiln_error *err)
 {
     for (size_t i = 0; i < n && d->n < d->left; i++) {
-        const unsigned v = digit(in[i]);
+        const unsigned v = base64_digit(in[i]);
         if (in[i] == '\\' || in[i] == '=') continue; /* JSON may write a slash as \/ */
         if (v == 64)
             return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64", d->name,
@@ -260,7 +260,7 @@ static kiln_status decode_piece(decoder *d, const unsigned char *in, size_t n, u
         if (d->n_bits < 8) continue;
         d->n_bits -= 8;
         d->out[d->n++] = (unsigned char)(d->bits >> d->n_bits);
-        if (d->n == sizeof d->out) KILN_TRY(give(d, err));
+        if (d->n == sizeof d->out) KILN_TRY(give_decoded(d, err));
     }
     return KILN_OK;
 }
@@ -280,7 +280,7 @@ kiln_status kiln_gltf_uri_decode(int fd, const char *name, const kiln_gltf_uri *
         KILN_GO(decode_piece(d, in, n, payload->at + done, err));
         done += n;
     }
-    if (d->n) KILN_GO(give(d, err));
+    if (d->n) KILN_GO(give_decoded(d, err));
     if (d->left)
         st = kiln_fail(err, KILN_E_INPUT, "'%s': a data URI is %llu bytes shorter than its buffer says", name,
                        (unsigned long long)d->left);

@@ -2,7 +2,7 @@
  *
  * A glTF has one accessor per attribute and coefficient, so a block comes of 21 places in the file. It is read in tiles of rows: of
  * each accessor one piece that stays in the L2 cache, taken apart into planes. Where attributes are interleaved, one piece holds
- * them all, and it is read once (fetch).
+ * them all, and it is read once (fetch_elements).
  *
  * What lies in data URIs, in files beside this one or in an SPZ is put into scratch first, once an import.
  */
@@ -50,7 +50,7 @@ static const int from_gltf[3] = {-1, -1, 1}; /* left, up, front to PLY's right, 
 
 /* ---- probe ------------------------------------------------------------------------------------------------------- */
 
-static bool holds(const char *text, const char *word) { return strstr(text, word) != NULL; }
+static bool contains_word(const char *text, const char *word) { return strstr(text, word) != NULL; }
 
 /* A .gltf is JSON, as many things are; its members may stand in any order. */
 static int probe_text(const char *text, const char *path)
@@ -58,15 +58,17 @@ static int probe_text(const char *text, const char *path)
     char plain[KILN_PATH_MAX];
     const char *at = text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     at += strspn(at, " \t\r\n");
-    if (*at != '{' || holds(at, "\"geometricError\"")) return 0; /* the latter: a tileset of 3D Tiles */
+    if (*at != '{' || contains_word(at, "\"geometricError\"")) return 0; /* the latter: a tileset of 3D Tiles */
     (void)snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
     if (strcasecmp(kiln_path_suffix(plain), "gltf") == 0) return 90;
-    if (holds(at, "\"" KILN_GLTF_EXTENSION)) return 80;
-    return (holds(at, "\"accessors\"") || holds(at, "\"extensionsUsed\"") || holds(at, "\"scenes\"")) && holds(at, "\"asset\"") ? 60
-                                                                                                                                : 0;
+    if (contains_word(at, "\"" KILN_GLTF_EXTENSION)) return 80;
+    return (contains_word(at, "\"accessors\"") || contains_word(at, "\"extensionsUsed\"") || contains_word(at, "\"scenes\"")) &&
+                   contains_word(at, "\"asset\"")
+               ? 60
+               : 0;
 }
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_gltf(const unsigned char *head, size_t len, const char *path)
 {
     char text[KILN_PROBE_BYTES + 1] = "";
     if (len >= 4 && kiln_get_u32(head) == KILN_GLB_MAGIC) return 100;
@@ -92,13 +94,13 @@ static void close_gltf(kiln_source *source)
     free(s);
 }
 
-static void note(kiln_source_info *info, const char *text)
+static void add_gltf_note(kiln_source_info *info, const char *text)
 {
     const size_t at = strlen(info->notes);
     (void)snprintf(info->notes + at, sizeof info->notes - at, "%s%s", at ? "; " : "", text);
 }
 
-static void describe(gltf_source *s)
+static void describe_gltf(gltf_source *s)
 {
     kiln_source_info *info = &s->info;
     const kiln_gltf_scene *scene = &s->scene;
@@ -115,10 +117,10 @@ static void describe(gltf_source *s)
     info->file_bytes = s->document.file.file_bytes;
     info->spool_bytes = scene->spool_bytes;
     for (uint32_t i = 0; i < scene->n_parts; i++) info->wide |= scene->parts[i].moves;
-    if (scene->n_drafts) note(info, "an early draft of KHR_gaussian_splatting: colour and opacity come from COLOR_0");
-    if (scene->n_linear) note(info, "its colours are linear (lin_rec709_display) and stay as they are");
-    if (scene->least_degree < scene->sh_degree) note(info, "primitives of a lower SH degree are filled up with zeros");
-    if (s->document.file.trailing_bytes) note(info, "bytes behind the end of the GLB are ignored");
+    if (scene->n_drafts) add_gltf_note(info, "an early draft of KHR_gaussian_splatting: colour and opacity come from COLOR_0");
+    if (scene->n_linear) add_gltf_note(info, "its colours are linear (lin_rec709_display) and stay as they are");
+    if (scene->least_degree < scene->sh_degree) add_gltf_note(info, "primitives of a lower SH degree are filled up with zeros");
+    if (s->document.file.trailing_bytes) add_gltf_note(info, "bytes behind the end of the GLB are ignored");
 }
 
 static kiln_status open_gltf(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
@@ -139,7 +141,7 @@ static kiln_status open_gltf(const kiln_source_at *at, kiln_source **out, kiln_s
     if (st != KILN_OK) goto done;
     KILN_GO(kiln_alloc_unset((void **)&s->piece, PIECE_ROOM, 1, "a piece of the file", err));
     KILN_GO(KILN_ALLOC_UNSET(&s->values, TILE_ROWS, "numbers of the file", err));
-    describe(s);
+    describe_gltf(s);
     kiln_gltf_document_forget(&s->document);
     *info = s->info;
     *out = (kiln_source *)s;
@@ -149,7 +151,7 @@ done:
     return st;
 }
 
-static kiln_status members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
+static kiln_status list_gltf_members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
 {
     const gltf_source *s = (const gltf_source *)source;
     char full[KILN_PATH_MAX];
@@ -161,7 +163,7 @@ static kiln_status members(kiln_source *source, kiln_member_fn *add, void *conte
     return KILN_OK;
 }
 
-static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_gltf(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     const gltf_source *s = (const gltf_source *)source;
     (void)threads;
@@ -179,8 +181,8 @@ static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_err
 
 /* *src: element `row` of an accessor; n elements follow. Where elements stand apart, others lie between them, so whole strides are
  * read, and the next accessor finds its own there. */
-static kiln_status fetch(gltf_source *s, const kiln_gltf_accessor *a, uint64_t row, uint64_t n, const unsigned char **src,
-                         kiln_error *err)
+static kiln_status fetch_elements(gltf_source *s, const kiln_gltf_accessor *a, uint64_t row, uint64_t n, const unsigned char **src,
+                                  kiln_error *err)
 {
     const uint64_t lead = a->stride > a->element_bytes ? a->offset % a->stride : 0, begin = a->offset - lead + row * a->stride;
     const uint64_t needed = lead + (n - 1) * a->stride + a->element_bytes;
@@ -201,7 +203,10 @@ typedef struct {
     uint64_t at, n;
 } target;
 
-static float *plane(const target *t, float *planes, uint32_t component) { return planes + component * t->rows->n + t->at; }
+static float *target_component(const target *t, float *planes, uint32_t component)
+{
+    return planes + component * t->rows->n + t->at;
+}
 
 typedef void convert(uint64_t n, const double *v, float *out);
 
@@ -210,24 +215,24 @@ static void to_sh0(uint64_t n, const double *v, float *out)
     for (uint64_t i = 0; i < n; i++) out[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
 }
 
-static void take(gltf_source *s, const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component, const target *t,
-                 float *planes, uint32_t to, convert *fn)
+static void take_component(gltf_source *s, const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component,
+                           const target *t, float *planes, uint32_t to, convert *fn)
 {
     kiln_gltf_gather_f64(a, src, component, t->n, s->values);
-    fn(t->n, s->values, plane(t, planes, to));
+    fn(t->n, s->values, target_component(t, planes, to));
 }
 
 static kiln_status take_geometry(gltf_source *s, const kiln_gltf_splats *p, uint64_t row, const target *t, kiln_error *err)
 {
     static const uint32_t wxyz[] = {3, 0, 1, 2};
     const unsigned char *src;
-    KILN_TRY(fetch(s, &p->position, row, t->n, &src, err));
+    KILN_TRY(fetch_elements(s, &p->position, row, t->n, &src, err));
     for (uint32_t c = 0; c < 3; c++) kiln_gltf_gather_f64(&p->position, src, c, t->n, t->rows->means + c * t->rows->n + t->at);
-    KILN_TRY(fetch(s, &p->rotation, row, t->n, &src, err));
-    for (uint32_t c = 0; c < 4; c++) kiln_gltf_gather_f32(&p->rotation, src, wxyz[c], t->n, plane(t, t->rows->quats, c));
-    KILN_TRY(fetch(s, &p->scale, row, t->n, &src, err));
+    KILN_TRY(fetch_elements(s, &p->rotation, row, t->n, &src, err));
+    for (uint32_t c = 0; c < 4; c++) kiln_gltf_gather_f32(&p->rotation, src, wxyz[c], t->n, target_component(t, t->rows->quats, c));
+    KILN_TRY(fetch_elements(s, &p->scale, row, t->n, &src, err));
     for (uint32_t c = 0; c < 3; c++) {
-        float *scales = plane(t, t->rows->log_scales, c);
+        float *scales = target_component(t, t->rows->log_scales, c);
         kiln_gltf_gather_f32(&p->scale, src, c, t->n, scales);
         kiln_log_scales(t->n, scales, scales);
     }
@@ -238,18 +243,18 @@ static kiln_status take_colour(gltf_source *s, const kiln_gltf_splats *p, uint64
 {
     const uint32_t n_sh = (p->sh_degree + 1) * (p->sh_degree + 1);
     const unsigned char *src;
-    KILN_TRY(fetch(s, &p->opacity, row, t->n, &src, err));
-    take(s, &p->opacity, src, p->opacity.components - 1, t, t->rows->opacity_logits, 0, kiln_alpha_logits);
-    for (uint32_t c = 0; c < 3 && p->is_draft; c++) take(s, &p->opacity, src, c, t, t->rows->sh0, c, to_sh0);
+    KILN_TRY(fetch_elements(s, &p->opacity, row, t->n, &src, err));
+    take_component(s, &p->opacity, src, p->opacity.components - 1, t, t->rows->opacity_logits, 0, kiln_alpha_logits);
+    for (uint32_t c = 0; c < 3 && p->is_draft; c++) take_component(s, &p->opacity, src, c, t, t->rows->sh0, c, to_sh0);
     for (uint32_t k = p->is_draft ? 1 : 0; k < n_sh; k++) {
         float *planes = k ? t->rows->shN + 3 * (k - 1) * t->rows->n : t->rows->sh0;
-        KILN_TRY(fetch(s, &p->sh[k], row, t->n, &src, err));
-        for (uint32_t c = 0; c < 3; c++) kiln_gltf_gather_f32(&p->sh[k], src, c, t->n, plane(t, planes, c));
+        KILN_TRY(fetch_elements(s, &p->sh[k], row, t->n, &src, err));
+        for (uint32_t c = 0; c < 3; c++) kiln_gltf_gather_f32(&p->sh[k], src, c, t->n, target_component(t, planes, c));
     }
     return KILN_OK;
 }
 
-static uint64_t widest(const kiln_gltf_splats *p)
+static uint64_t widest_stride(const kiln_gltf_splats *p)
 {
     uint32_t stride = p->position.stride;
     const kiln_gltf_accessor *const others[] = {&p->rotation, &p->scale, &p->opacity};
@@ -260,7 +265,7 @@ static uint64_t widest(const kiln_gltf_splats *p)
 
 static kiln_status take_accessors(gltf_source *s, const kiln_gltf_splats *p, uint64_t row, const target *all, kiln_error *err)
 {
-    const uint64_t step = kiln_min_u64(TILE_ROWS, PIECE_BYTES / widest(p));
+    const uint64_t step = kiln_min_u64(TILE_ROWS, PIECE_BYTES / widest_stride(p));
     s->held.bytes = 0;
     for (uint64_t i = 0; i < all->n; i += step) {
         const target t = {.rows = all->rows, .at = all->at + i, .n = kiln_min_u64(step, all->n - i)};
@@ -288,7 +293,7 @@ static kiln_status take_spz(gltf_source *s, uint32_t splats, uint64_t row, uint6
 static void fill_up(const gltf_source *s, uint32_t degree, const target *t)
 {
     for (uint32_t c = kiln_sh_components(degree); c < kiln_sh_components(s->info.sh_degree); c++)
-        memset(plane(t, t->rows->shN, c), 0, t->n * sizeof(float));
+        memset(target_component(t, t->rows->shN, c), 0, t->n * sizeof(float));
 }
 
 static kiln_status alloc_moved(gltf_source *s, kiln_error *err)
@@ -305,7 +310,7 @@ static kiln_status alloc_moved(gltf_source *s, kiln_error *err)
 
 static void copy_planes(const target *t, float *to, const float *from, uint32_t components)
 {
-    for (uint32_t c = 0; c < components; c++) memcpy(plane(t, to, c), from + c * t->n, t->n * sizeof *to);
+    for (uint32_t c = 0; c < components; c++) memcpy(target_component(t, to, c), from + c * t->n, t->n * sizeof *to);
 }
 
 /* Rows by themselves, moved, then put where they belong. */
@@ -347,8 +352,8 @@ static kiln_status read_part(gltf_source *s, const kiln_gltf_part *part, uint64_
     return KILN_OK;
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_gltf_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                  uint64_t *next_offset, kiln_error *err)
 {
     gltf_source *s = (gltf_source *)source;
     (void)offset;
@@ -367,7 +372,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
 }
 
 /* The lists at their longest, a piece, what is moved; the JSON is gone before rows are read. */
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t gltf_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t lists = KILN_GLTF_SPLATS_MAX * sizeof(kiln_gltf_splats) + KILN_GLTF_PARTS_MAX * sizeof(kiln_gltf_part);
     const uint64_t moved = MOVE_ROWS * (3 * sizeof(double) + (11 + (uint64_t)kiln_sh_components(info->sh_degree)) * sizeof(float));
@@ -382,11 +387,11 @@ const kiln_reader kiln_reader_gltf = {
     .summary = "glTF and GLB with KHR_gaussian_splatting, its early draft, and SPZ in it",
     .packed = KILN_PACKED_WHOLE,
     .has_options = true,
-    .ram = ram,
-    .probe = probe,
+    .ram = gltf_reader_ram,
+    .probe = probe_gltf,
     .open = open_gltf,
-    .members = members,
-    .spool = spool,
-    .read = read_rows,
+    .members = list_gltf_members,
+    .spool = spool_gltf,
+    .read = read_gltf_rows,
     .close = close_gltf,
 };

@@ -33,7 +33,7 @@ typedef struct {
 
 static const affine unmoved = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
 
-static affine product(const affine *a, const affine *b)
+static affine affine_product(const affine *a, const affine *b)
 {
     affine p;
     for (int i = 0; i < 3; i++) {
@@ -44,7 +44,7 @@ static affine product(const affine *a, const affine *b)
     return p;
 }
 
-static double determinant(const double m[9])
+static double transform_determinant(const double m[9])
 {
     return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
@@ -52,7 +52,7 @@ static double determinant(const double m[9])
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 /* key's array of n numbers; absent: v stays as it is. */
-static bool numbers(const json_t *node, const char *key, uint32_t n, double *v)
+static bool read_node_numbers(const json_t *node, const char *key, uint32_t n, double *v)
 {
     const json_t *a = json_object_get(node, key);
     return !a || kiln_json_vector(a, n, v);
@@ -61,7 +61,7 @@ static bool numbers(const json_t *node, const char *key, uint32_t n, double *v)
 static kiln_status read_matrix(const walker *w, const json_t *node, size_t index, affine *out, kiln_error *err)
 {
     double c[16]; /* column-major */
-    if (!numbers(node, "matrix", 16, c) || c[3] != 0 || c[7] != 0 || c[11] != 0 || c[15] != 1)
+    if (!read_node_numbers(node, "matrix", 16, c) || c[3] != 0 || c[7] != 0 || c[11] != 0 || c[15] != 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of node %zu is not 16 numbers with 0 0 0 1 as its last row",
                          w->d->name, index);
     for (int i = 0; i < 3; i++) {
@@ -77,8 +77,8 @@ static kiln_status read_transform(const walker *w, const json_t *node, size_t in
     kiln_similarity turn;
     *out = unmoved;
     if (json_object_get(node, "matrix")) return read_matrix(w, node, index, out, err);
-    if (!numbers(node, "translation", 3, t) || !numbers(node, "rotation", 4, q) || !numbers(node, "scale", 3, s) ||
-        !kiln_similarity_of_quat(t, (const double[4]){q[3], q[0], q[1], q[2]}, 1, &turn))
+    if (!read_node_numbers(node, "translation", 3, t) || !read_node_numbers(node, "rotation", 4, q) ||
+        !read_node_numbers(node, "scale", 3, s) || !kiln_similarity_of_quat(t, (const double[4]){q[3], q[0], q[1], q[2]}, 1, &turn))
         return kiln_fail(err, KILN_E_INPUT, "'%s': translation, rotation and scale of node %zu are not 3, 4 and 3 sound numbers",
                          w->d->name, index);
     for (int i = 0; i < 9; i++) out->m[i] = turn.r[i] * s[i % 3];
@@ -133,7 +133,7 @@ static kiln_status find_similarity(const walker *w, const affine *a, size_t node
 {
     const double tolerance = 1e-4; /* of a matrix of floats that was multiplied a few times */
     if (kiln_similarity_of_matrix(a->m, a->t, tolerance, out)) return KILN_OK;
-    const double volume = determinant(a->m);
+    const double volume = transform_determinant(a->m);
     return kiln_fail(err, KILN_E_INPUT, "'%s': node %zu %s; apply its transform in the program that made the file", w->d->name,
                      node,
                      volume < 0          ? "mirrors its splats, which is not read"
@@ -170,7 +170,7 @@ static size_t index_of(const json_t *v)
     return v && kiln_gltf_whole(v, 0, &i) ? (size_t)i : SIZE_MAX;
 }
 
-static kiln_status visit(walker *w, size_t node, const affine *parent, int depth, kiln_error *err)
+static kiln_status visit_node(walker *w, size_t node, const affine *parent, int depth, kiln_error *err)
 {
     const json_t *o = json_array_get(w->nodes, node), *children = json_object_get(o, "children"),
                  *shown = json_object_get(o, "mesh");
@@ -181,10 +181,10 @@ static kiln_status visit(walker *w, size_t node, const affine *parent, int depth
     if (depth == DEPTH_MAX) return kiln_fail(err, KILN_E_INPUT, "'%s': nodes are nested deeper than %d", w->d->name, DEPTH_MAX);
     w->is_met[node] = 1;
     KILN_TRY(read_transform(w, o, node, &local, err));
-    const affine here = product(parent, &local);
+    const affine here = affine_product(parent, &local);
     if (shown) KILN_TRY(add_parts(w, index_of(shown), &here, node, err));
     for (size_t i = 0; i < json_array_size(children); i++)
-        KILN_TRY(visit(w, index_of(json_array_get(children, i)), &here, depth + 1, err));
+        KILN_TRY(visit_node(w, index_of(json_array_get(children, i)), &here, depth + 1, err));
     return KILN_OK;
 }
 
@@ -203,21 +203,22 @@ static kiln_status visit_everything(walker *w, kiln_error *err)
         }
     }
     for (size_t i = 0; i < n; i++)
-        if (!is_child[i]) KILN_GO(visit(w, i, &unmoved, 0, err));
+        if (!is_child[i]) KILN_GO(visit_node(w, i, &unmoved, 0, err));
     for (size_t i = 0; n == 0 && i < n_meshes; i++) KILN_GO(add_parts(w, i, &unmoved, i, err));
 done:
     free(is_child);
     return st;
 }
 
-static kiln_status walk(walker *w, kiln_error *err)
+static kiln_status walk_scene(walker *w, kiln_error *err)
 {
     const json_t *root = w->d->file.json, *scenes = json_object_get(root, "scenes"), *index = json_object_get(root, "scene");
     const json_t *scene = index ? kiln_gltf_at(scenes, index) : json_array_get(scenes, 0);
     if (index && !scene) return kiln_fail(err, KILN_E_INPUT, "'%s': its default scene does not exist", w->d->name);
     if (!scene) return visit_everything(w, err);
     const json_t *roots = json_object_get(scene, "nodes");
-    for (size_t i = 0; i < json_array_size(roots); i++) KILN_TRY(visit(w, index_of(json_array_get(roots, i)), &unmoved, 0, err));
+    for (size_t i = 0; i < json_array_size(roots); i++)
+        KILN_TRY(visit_node(w, index_of(json_array_get(roots, i)), &unmoved, 0, err));
     return KILN_OK;
 }
 
@@ -241,7 +242,7 @@ kiln_status kiln_gltf_scene_find(kiln_gltf_document *d, kiln_gltf_scene *out, ki
     KILN_GO(KILN_ALLOC(&w.found, json_array_size(w.meshes), "meshes", err));
     KILN_GO(KILN_ALLOC(&w.is_met, json_array_size(w.nodes), "nodes", err));
     KILN_GO(KILN_ALLOC_UNSET(&out->parts, KILN_GLTF_PARTS_MAX, "parts of a scene", err));
-    KILN_GO(walk(&w, err));
+    KILN_GO(walk_scene(&w, err));
     out->has_none = out->n_parts == 0;
     if (out->has_none)
         st = kiln_fail(err, KILN_E_INPUT, "'%s' holds no Gaussian splats: its scene shows no primitive with " KILN_GLTF_EXTENSION,

@@ -21,7 +21,7 @@ typedef struct {
 } placed;
 
 /* Quoted as for a terminal: nothing reorders what is read. */
-static json_t *shown(const char *text)
+static json_t *quoted_json(const char *text)
 {
     char quoted[8 * KILN_CAMERA_NAME];
     kiln_quote(quoted, sizeof quoted, text);
@@ -68,10 +68,10 @@ static kiln_status sphere_of(const kiln_export *e, double centre[3], double *rad
 
 static json_t *camera_json(const kiln_camera *c)
 {
-    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", shown(c->name), "split", shown(c->split),
-                     "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx", kiln_json_real(c->fx), "fy",
-                     kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9),
-                     "t", kiln_json_reals(c->t, 3));
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", quoted_json(c->name), "split",
+                     quoted_json(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx",
+                     kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy", kiln_json_real(c->cy),
+                     "R", kiln_json_reals(c->r, 9), "t", kiln_json_reals(c->t, 3));
 }
 
 /* As the bake's pictures are drawn; before there are any, as the scene was trained. */
@@ -87,7 +87,7 @@ static json_t *scene_json(const kiln_export *e, uint64_t bytes, const placed *at
     const kiln_scene *s = kiln_export_scene(e);
     const char *name = s->name[0] ? s->name : kiln_path_base(e->bakes[0].path);
     return json_pack("{s:i, s:o, s:I, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "version", KILN_HTML_SCENE_VERSION, "name",
-                     shown(name), "rows", (json_int_t)e->n_rows, "sh_degree", (int)kiln_export_degree(e, 3), "antialiased",
+                     quoted_json(name), "rows", (json_int_t)e->n_rows, "sh_degree", (int)kiln_export_degree(e, 3), "antialiased",
                      (int)is_antialiased(e), "near", kiln_json_real(e->views->n_tables ? e->views->near_m : NEAR), "background",
                      kiln_json_reals(s->has_background ? s->background : black, 3), "up", kiln_json_reals(at->up, 3), "centre",
                      kiln_json_reals(at->centre, 3), "radius", kiln_json_real(at->radius), "bytes", (json_int_t)bytes);
@@ -103,7 +103,7 @@ typedef struct {
     uint64_t n;         /* cameras before it */
 } scene_text;
 
-static kiln_status put_text(const scene_text *t, const char *text, size_t bytes, kiln_error *err)
+static kiln_status put_scene_text(const scene_text *t, const char *text, size_t bytes, kiln_error *err)
 {
     return t->sink(t->context, text, bytes, err);
 }
@@ -114,9 +114,10 @@ static kiln_status put_escaped(const scene_text *t, const char *text, size_t byt
     for (size_t at = 0; at < bytes;) {
         size_t n = 0;
         while (at + n < bytes && !strchr("<>&", text[at + n])) n++;
-        KILN_TRY(put_text(t, text + at, n, err));
+        KILN_TRY(put_scene_text(t, text + at, n, err));
         at += n;
-        if (at < bytes) KILN_TRY(put_text(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)text[at++]), err));
+        if (at < bytes)
+            KILN_TRY(put_scene_text(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)text[at++]), err));
     }
     return KILN_OK;
 }
@@ -137,7 +138,7 @@ static kiln_status put_camera(void *context, const kiln_camera *c, kiln_error *e
     scene_text *t = context;
     *t->moved = *c;
     move_camera(t->e, t->moved);
-    if (t->n++) KILN_TRY(put_text(t, ",", 1, err));
+    if (t->n++) KILN_TRY(put_scene_text(t, ",", 1, err));
     return put_json(t, camera_json(t->moved), 0, err);
 }
 
@@ -166,7 +167,7 @@ static kiln_status add_pose(void *context, const kiln_camera *c, kiln_error *err
     return KILN_OK;
 }
 
-static kiln_status place(const kiln_export *e, kiln_camera *moved, placed *at, kiln_error *err)
+static kiln_status place_first_camera(const kiln_export *e, kiln_camera *moved, placed *at, kiln_error *err)
 {
     double focus[3];
     char axis[sizeof kiln_export_scene(e)->up_axis];
@@ -189,11 +190,11 @@ kiln_status kiln_html_scene_write(const kiln_export *e, uint64_t bytes, kiln_tex
     scene_text t = {.e = e, .sink = sink, .context = context};
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&t.moved, 1, "a camera", err));
-    KILN_GO(place(e, t.moved, &at, err));
+    KILN_GO(place_first_camera(e, t.moved, &at, err));
     KILN_GO(put_json(&t, scene_json(e, bytes, &at), strlen("}"), err));
-    KILN_GO(put_text(&t, ",\"cameras\":[", strlen(",\"cameras\":["), err));
+    KILN_GO(put_scene_text(&t, ",\"cameras\":[", strlen(",\"cameras\":["), err));
     KILN_GO(kiln_cameras_each(e->views->m, put_camera, &t, err));
-    KILN_GO(put_text(&t, "]}", strlen("]}"), err));
+    KILN_GO(put_scene_text(&t, "]}", strlen("]}"), err));
 done:
     free(t.moved);
     return st;

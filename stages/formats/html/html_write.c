@@ -51,7 +51,7 @@ static kiln_status key_viewer(kiln_hasher *h, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_html(kiln_export_parent *p, kiln_error *err)
 {
     const uint64_t bytes = kiln_sog_archive_bytes(p->e);
     if (bytes > ARCHIVE_MAX)
@@ -103,7 +103,7 @@ static void write_hash(kiln_html *h, const char *text, size_t size)
 }
 
 /* The library is WebAssembly and has workers of its own, made from blob: addresses. */
-static void write_head(kiln_html *h, const viewer *v, const char *name)
+static void write_page_head(kiln_html *h, const viewer *v, const char *name)
 {
     KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
     kiln_html_text(h, kiln_version);
@@ -134,7 +134,7 @@ static void write_tail(kiln_html *h, const viewer *v)
 
 /* ---- the pieces ------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t encoded(uint64_t bytes) { return (bytes + 2) / 3 * 4; }
+static uint64_t base64_bytes(uint64_t bytes) { return (bytes + 2) / 3 * 4; }
 
 /* fd: the temporary file, for reading. */
 static kiln_status move_piece(kiln_export_parent *p, int fd, uint64_t from, uint64_t to, unsigned char *piece, size_t bytes,
@@ -152,13 +152,13 @@ static kiln_status move_piece(kiln_export_parent *p, int fd, uint64_t from, uint
 /* Moves the archive of so many bytes from the file's beginning to `at`, and sets *end to what is behind it there. */
 static kiln_status move_archive(kiln_export_parent *p, uint64_t bytes, uint64_t at, uint64_t *end, kiln_error *err)
 {
-    const uint64_t n = (bytes + PIECE - 1) / PIECE, stride = encoded(PIECE) + AROUND;
+    const uint64_t n = (bytes + PIECE - 1) / PIECE, stride = base64_bytes(PIECE) + AROUND;
     unsigned char *piece = NULL;
     kiln_html h;
     kiln_status st = KILN_OK;
     int fd;
     KILN_TRY(kiln_file_open(p->e->temporary, &fd, err)); /* the parent's is for writing */
-    *end = at + encoded(bytes) + n * AROUND;
+    *end = at + base64_bytes(bytes) + n * AROUND;
     kiln_html_init(&h, err);
     KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE, "a piece of the scene", err));
     for (uint64_t i = n; i-- > 0;)
@@ -190,7 +190,7 @@ static kiln_status put_page(kiln_export_parent *p, kiln_html *h, uint64_t bytes,
     uint64_t end = 0, scene = 0;
     kiln_status st = KILN_OK;
     KILN_GO(read_viewer(&v, err));
-    write_head(h, &v, s->name[0] ? s->name : kiln_path_base(p->e->bakes[0].path));
+    write_page_head(h, &v, s->name[0] ? s->name : kiln_path_base(p->e->bakes[0].path));
     KILN_GO(kiln_html_status(h));
     KILN_GO(kiln_html_scene_write(p->e, bytes, kiln_text_count, &scene, err));
     const uint64_t head = h->out.size;
@@ -207,7 +207,7 @@ done:
     return st;
 }
 
-static kiln_status finish(kiln_export_parent *p, kiln_error *err)
+static kiln_status finish_html(kiln_export_parent *p, kiln_error *err)
 {
     struct stat archive;
     kiln_html h;
@@ -225,7 +225,7 @@ const kiln_writer_functions kiln_writer_html = {.place = KILN_PLACE_FILE,
                                                 .counts = kiln_sog_lost,
                                                 .foresee = kiln_sog_foresee,
                                                 .key = key_viewer,
-                                                .plan = plan,
+                                                .plan = plan_html,
                                                 .rounds = kiln_sog_rounds,
                                                 .n_rounds = KILN_SOG_ROUNDS,
-                                                .finish = finish};
+                                                .finish = finish_html};

@@ -1,5 +1,5 @@
-/* ksplat -- the layout of .ksplat of mkkellogg's viewer, version 0.1, for reader and writers. Little-endian (*
- * mkkellogg/GaussianSplats3D src/loaders/SplatBuffer.js).
+/* ksplat -- the layout of .ksplat of mkkellogg's viewer, version 0.1, for reader and writers. Little-endian
+ * (mkkellogg/GaussianSplats3D src/loaders/SplatBuffer.js).
  *
  * The header, 4096 bytes:
  *   0  u8 0, u8 1: version 0.1     4  u32 room for sections, u32 sections     12  u32 room for rows, u32 rows     20  u16 level

@@ -77,7 +77,7 @@ static uint64_t last_place(const kiln_ksplat_buckets *b, uint64_t row)
 }
 
 /* Stands at a bucket at or before the one that the row is in, at most `step` lengths before. */
-static void seek(kiln_ksplat_buckets *b, const kiln_ksplat_section *s, uint64_t row)
+static void seek_bucket(kiln_ksplat_buckets *b, const kiln_ksplat_section *s, uint64_t row)
 {
     if (row < full_rows(s)) {
         stand_at(b, s, row / s->bucket_rows, row / s->bucket_rows * s->bucket_rows);
@@ -121,7 +121,7 @@ static kiln_status have_bucket(kiln_ksplat_buckets *b, kiln_error *err)
 kiln_status kiln_ksplat_centres(kiln_ksplat_buckets *b, const kiln_ksplat_section *section, uint64_t row, uint64_t n,
                                 double *const centres[3], kiln_error *err)
 {
-    seek(b, section, row);
+    seek_bucket(b, section, row);
     for (uint64_t i = 0; i < n;) {
         KILN_TRY(have_bucket(b, err));
         const uint64_t at = b->bucket - b->window, end = b->bucket_row + b->lengths[at];

@@ -20,7 +20,7 @@ enum {
 
 /* Begins a section where the steps of one would differ by more than `tolerance`. Returns their number, above `most` if there are
  * more. */
-static uint32_t cut(kiln_ksplat_layout *l, const int8_t *steps, int tolerance, uint32_t most)
+static uint32_t cut_sections(kiln_ksplat_layout *l, const int8_t *steps, int tolerance, uint32_t most)
 {
     uint32_t n = 0;
     int lo = 0, hi = 0;
@@ -44,7 +44,7 @@ static void cut_by_steps(kiln_ksplat_layout *l, const int8_t *steps)
     const uint64_t share = l->n_buckets / 16;
     const uint32_t most = share < 8 ? 8 : share < KILN_KSPLAT_WRITTEN_SECTIONS ? (uint32_t)share : KILN_KSPLAT_WRITTEN_SECTIONS;
     for (int tolerance = 0;; tolerance++) {
-        l->n_sections = cut(l, steps, tolerance, most);
+        l->n_sections = cut_sections(l, steps, tolerance, most);
         if (l->n_sections <= most) return;
     }
 }

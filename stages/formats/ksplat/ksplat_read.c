@@ -39,7 +39,7 @@ static bool has_suffix(const char *path)
 }
 
 /* A version and a level are little of a mark, so the suffix does too, to say what is wrong with the content. */
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_ksplat(const unsigned char *head, size_t len, const char *path)
 {
     if (len == 0) return 0;
     return has_suffix(path) ? 60 : kiln_ksplat_begins(head, len) ? 50 : 0;
@@ -95,7 +95,7 @@ static void take_words(const unsigned char *at, uint64_t stride, uint64_t n, uin
     for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_u16(at + i * stride);
 }
 
-static void take_codes(const unsigned char *at, uint64_t stride, uint64_t n, const float table[256], float *out)
+static void take_ksplat_codes(const unsigned char *at, uint64_t stride, uint64_t n, const float table[256], float *out)
 {
     for (uint64_t i = 0; i < n; i++) out[i] = table[at[i * stride]];
 }
@@ -157,13 +157,13 @@ static void take_sh(ksplat_source *s, const piece *p, kiln_rows *rows)
         if (v >= n_sh)
             memset(out, 0, p->n * sizeof *out);
         else if (s->header.level == 2)
-            take_codes(s->piece + f.sh + v, p->section->row_bytes, p->n, s->sh_values, out);
+            take_ksplat_codes(s->piece + f.sh + v, p->section->row_bytes, p->n, s->sh_values, out);
         else
             take_real(s, p, f.sh + v * f.coefficient, out);
     }
 }
 
-static void take_piece(ksplat_source *s, const piece *p, kiln_rows *rows)
+static void take_ksplat_piece(ksplat_source *s, const piece *p, kiln_rows *rows)
 {
     const kiln_ksplat_record f = kiln_ksplat_record_of(s->header.level);
     const uint64_t stride = p->section->row_bytes;
@@ -172,15 +172,15 @@ static void take_piece(ksplat_source *s, const piece *p, kiln_rows *rows)
         float *scale = rows->log_scales + c * rows->n + p->at;
         take_real(s, p, f.scales + c * f.real, scale);
         kiln_log_scales(p->n, scale, scale);
-        take_codes(s->piece + f.colours + c, stride, p->n, s->colours, rows->sh0 + c * rows->n + p->at);
+        take_ksplat_codes(s->piece + f.colours + c, stride, p->n, s->colours, rows->sh0 + c * rows->n + p->at);
     }
     for (uint64_t c = 0; c < 4; c++) take_real(s, p, f.quats + c * f.real, rows->quats + c * rows->n + p->at);
-    take_codes(s->piece + f.alpha, stride, p->n, s->logits, rows->opacity_logits + p->at);
+    take_ksplat_codes(s->piece + f.alpha, stride, p->n, s->logits, rows->opacity_logits + p->at);
     take_sh(s, p, rows);
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_ksplat_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                    uint64_t *next_offset, kiln_error *err)
 {
     ksplat_source *s = (ksplat_source *)source;
     (void)offset;
@@ -195,13 +195,13 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
         if (s->header.level)
             KILN_TRY(kiln_ksplat_centres(&s->buckets, section, row, k,
                                          (double *const[3]){s->centres[0], s->centres[1], s->centres[2]}, err));
-        take_piece(s, &(piece){section, k, at}, rows);
+        take_ksplat_piece(s, &(piece){section, k, at}, rows);
         *next_offset = place + k * section->row_bytes;
     }
     return KILN_OK;
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_ksplat(kiln_source *source, kiln_source_info *info, kiln_error *err)
 {
     const ksplat_source *s = (const ksplat_source *)source;
     (void)err;
@@ -210,7 +210,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     return KILN_OK;
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t ksplat_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     (void)info, (void)pass;
     return sizeof(ksplat_source) + KILN_KSPLAT_SECTIONS_MAX * sizeof(kiln_ksplat_section) +
@@ -222,10 +222,10 @@ const kiln_reader kiln_reader_ksplat = {
     .suffixes = "ksplat",
     .summary = ".ksplat of mkkellogg's viewer: Gaussians, compression level 0 to 2, SH degree 0 to 3",
     .packed = KILN_PACKED_WHOLE,
-    .ram = ram,
-    .probe = probe,
+    .ram = ksplat_reader_ram,
+    .probe = probe_ksplat,
     .open = open_ksplat,
-    .read = read_rows,
-    .finish = finish,
+    .read = read_ksplat_rows,
+    .finish = finish_reading_ksplat,
     .close = close_ksplat,
 };

@@ -55,12 +55,12 @@ static plan_head head_of(const void *plan)
 static size_t box_at(uint64_t i) { return sizeof(plan_head) + i * sizeof(kiln_ksplat_box); }
 static size_t step_at(const kiln_export *e, uint64_t bucket) { return box_at(2 * (uint64_t)e->n_chunks) + bucket; }
 
-static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_KSPLAT_WRITTEN_DEGREE); }
+static uint32_t ksplat_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_KSPLAT_WRITTEN_DEGREE); }
 
 static void make_layout(const kiln_export *e, const void *plan, kiln_ksplat_layout *out)
 {
     const int8_t *steps = (const int8_t *)((const char *)plan + step_at(e, 0));
-    kiln_ksplat_layout_make(e->n_rows, head_of(plan).level, degree_of(e), steps, out);
+    kiln_ksplat_layout_make(e->n_rows, head_of(plan).level, ksplat_degree(e), steps, out);
 }
 
 static kiln_ksplat_sh_range range_of(const void *plan)
@@ -69,7 +69,7 @@ static kiln_ksplat_sh_range range_of(const void *plan)
     return h.sh_least <= h.sh_most ? kiln_ksplat_sh_range_of(h.sh_least, h.sh_most) : (kiln_ksplat_sh_range){0, 0};
 }
 
-static kiln_status make_plan(kiln_export_parent *p, uint32_t level, kiln_error *err)
+static kiln_status plan_ksplat(kiln_export_parent *p, uint32_t level, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const plan_head h = {.level = level, .sh_least = HUGE_VALF, .sh_most = -HUGE_VALF};
@@ -87,9 +87,9 @@ static kiln_status make_plan(kiln_export_parent *p, uint32_t level, kiln_error *
     return kiln_buffer_put(p->plan, NULL, step_at(e, kiln_ksplat_buckets_of(e->n_rows)) - sizeof h, err);
 }
 
-static kiln_status plan_level0(kiln_export_parent *p, kiln_error *err) { return make_plan(p, 0, err); }
-static kiln_status plan_level1(kiln_export_parent *p, kiln_error *err) { return make_plan(p, 1, err); }
-static kiln_status plan_level2(kiln_export_parent *p, kiln_error *err) { return make_plan(p, 2, err); }
+static kiln_status plan_level0(kiln_export_parent *p, kiln_error *err) { return plan_ksplat(p, 0, err); }
+static kiln_status plan_level1(kiln_export_parent *p, kiln_error *err) { return plan_ksplat(p, 1, err); }
+static kiln_status plan_level2(kiln_export_parent *p, kiln_error *err) { return plan_ksplat(p, 2, err); }
 
 /* Bucket of the first (i even) or last row of chunk i / 2, which has rows. */
 static uint64_t bucket_of_end(const kiln_export *e, uint64_t i)
@@ -110,7 +110,7 @@ static uint64_t measure_ram(const kiln_export *e, uint64_t unit)
     return kiln_export_rows_ram(e, unit, measured_planes(e)) + (1 << 16);
 }
 
-static kiln_ksplat_rows rows_of(const kiln_export *e, const kiln_export_rows *rows)
+static kiln_ksplat_rows ksplat_rows_of(const kiln_export *e, const kiln_export_rows *rows)
 {
     kiln_ksplat_rows r = {.n = rows->n, .first = rows->first, .means = rows->means, .shN = rows->shN};
     memcpy(r.origin, e->origin, sizeof r.origin);
@@ -146,7 +146,7 @@ static uint64_t buckets_of_rows(uint64_t first, uint64_t n) { return (first + n 
 
 static kiln_status measure_rows(kiln_export_worker *x, const kiln_export_rows *rows, kiln_error *err)
 {
-    const kiln_ksplat_rows r = rows_of(x->e, rows);
+    const kiln_ksplat_rows r = ksplat_rows_of(x->e, rows);
     const size_t bytes = sizeof(measured) + buckets_of_rows(r.first, r.n);
     unsigned char *result = NULL;
     KILN_TRY(KILN_ALLOC(&result, bytes, "steps of buckets", err));
@@ -154,7 +154,8 @@ static kiln_status measure_rows(kiln_export_worker *x, const kiln_export_rows *r
     m->sh_least = HUGE_VALF;
     m->sh_most = -HUGE_VALF;
     measure_buckets(&r, m, (int8_t *)(result + sizeof *m));
-    if (head_of(x->e->plan).level == 2 && x->e->sh_degree) kiln_ksplat_rows_range(&r, degree_of(x->e), &m->sh_least, &m->sh_most);
+    if (head_of(x->e->plan).level == 2 && x->e->sh_degree)
+        kiln_ksplat_rows_range(&r, ksplat_degree(x->e), &m->sh_least, &m->sh_most);
     const kiln_status st = kiln_export_result(x, result, bytes, err);
     free(result);
     return st;
@@ -171,7 +172,7 @@ static kiln_status measure_chunk(kiln_export_worker *x, uint64_t unit, kiln_erro
 
 /* ---- the first round: parent ------------------------------------------------------------------------------------------------ */
 
-static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_measures(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     const kiln_export_chunk *c = &p->e->chunks[unit];
     measured m;
@@ -231,7 +232,7 @@ typedef struct {
 
 static uint64_t write_ram(const kiln_export *e, uint64_t unit)
 {
-    const uint64_t rows = e->chunks[unit].chunk->count, row_bytes = kiln_ksplat_row_bytes(head_of(e->plan).level, degree_of(e));
+    const uint64_t rows = e->chunks[unit].chunk->count, row_bytes = kiln_ksplat_row_bytes(head_of(e->plan).level, ksplat_degree(e));
     return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + rows * 4 * sizeof(float) + FLUSH_ROWS * row_bytes +
            sizeof(writer_state) + (1 << 16);
 }
@@ -260,7 +261,7 @@ typedef struct {
     uint64_t first_bucket, n_centres;
 } pieces;
 
-static kiln_status flush(kiln_export_worker *x, pieces *p, kiln_error *err)
+static kiln_status flush_pieces(kiln_export_worker *x, pieces *p, kiln_error *err)
 {
     const kiln_ksplat_layout *l = &p->s->layout;
     if (p->n)
@@ -294,7 +295,7 @@ static kiln_status write_buckets(kiln_export_worker *x, pieces *p, kiln_error *e
         const uint32_t section = kiln_ksplat_bucket_section(l, row / BUCKET);
         float centre[3] = {0};
         n = rows_of_bucket(&p->rows, at);
-        if (row == (uint64_t)l->first[section] * BUCKET || p->n + n > FLUSH_ROWS) KILN_TRY(flush(x, p, err));
+        if (row == (uint64_t)l->first[section] * BUCKET || p->n + n > FLUSH_ROWS) KILN_TRY(flush_pieces(x, p, err));
         if (l->level) find_centre(x->e, p, at, n, centre);
         if (l->level && row % BUCKET == 0) { /* the chunk that has a bucket's first row writes its centre */
             if (p->n_centres == 0) p->first_bucket = row / BUCKET;
@@ -303,13 +304,13 @@ static kiln_status write_buckets(kiln_export_worker *x, pieces *p, kiln_error *e
         kiln_ksplat_encode(l, p->s->range, centre, &p->rows, at, n, p->records + p->n * l->row_bytes, x->counts);
         p->n += n;
     }
-    return flush(x, p, err);
+    return flush_pieces(x, p, err);
 }
 
-static kiln_status write_rows(kiln_export_worker *x, uint64_t unit, const kiln_export_rows *rows, kiln_error *err)
+static kiln_status write_ksplat_rows(kiln_export_worker *x, uint64_t unit, const kiln_export_rows *rows, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    pieces p = {.s = x->own, .rows = rows_of(x->e, rows), .unit = unit};
+    pieces p = {.s = x->own, .rows = ksplat_rows_of(x->e, rows), .unit = unit};
     const uint64_t n = rows->n;
     float *quats = NULL;
     KILN_GO(KILN_ALLOC_UNSET(&quats, 4 * n, "rotations", err));
@@ -327,19 +328,19 @@ done:
     return st;
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_ksplat_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
     KILN_TRY(have_state(x, err));
     KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
-    const kiln_status st = rows.n ? write_rows(x, unit, &rows, err) : KILN_OK;
+    const kiln_status st = rows.n ? write_ksplat_rows(x, unit, &rows, err) : KILN_OK;
     kiln_export_rows_release(&rows);
     return st;
 }
 
 /* ---- headers ---------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status finish(kiln_export_parent *p, kiln_error *err)
+static kiln_status finish_ksplat(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_ksplat_layout *l = NULL;
@@ -360,8 +361,8 @@ done:
 /* ---- formats ---------------------------------------------------------------------------------------------------------------- */
 
 static const kiln_export_round rounds[] = {
-    {.what = "measuring", .ram = measure_ram, .run = measure_chunk, .gather = gather, .end = join_buckets},
-    {.what = "exporting", .ram = write_ram, .run = write_chunk},
+    {.what = "measuring", .ram = measure_ram, .run = measure_chunk, .gather = gather_measures, .end = join_buckets},
+    {.what = "exporting", .ram = write_ram, .run = write_ksplat_chunk},
 };
 
 const kiln_writer_functions kiln_writer_ksplat = {.place = KILN_PLACE_FILE,
@@ -369,19 +370,19 @@ const kiln_writer_functions kiln_writer_ksplat = {.place = KILN_PLACE_FILE,
                                                   .plan = plan_level1,
                                                   .rounds = rounds,
                                                   .n_rounds = 2,
-                                                  .finish = finish,
+                                                  .finish = finish_ksplat,
                                                   .reader = "ksplat"};
 const kiln_writer_functions kiln_writer_ksplat0 = {.place = KILN_PLACE_FILE,
                                                    .counts = counts,
                                                    .plan = plan_level0,
                                                    .rounds = rounds + 1,
                                                    .n_rounds = 1,
-                                                   .finish = finish,
+                                                   .finish = finish_ksplat,
                                                    .reader = "ksplat"};
 const kiln_writer_functions kiln_writer_ksplat2 = {.place = KILN_PLACE_FILE,
                                                    .counts = counts,
                                                    .plan = plan_level2,
                                                    .rounds = rounds,
                                                    .n_rounds = 2,
-                                                   .finish = finish,
+                                                   .finish = finish_ksplat,
                                                    .reader = "ksplat"};

@@ -1,5 +1,5 @@
-/* lod -- the layout of lod-meta.json, streamed SOG of PlayCanvas, for reader and writer (* playcanvas/splat-transform,
- * src/lib/writers/write-lod.ts and readers/read-lod.ts):
+/* lod -- the layout of lod-meta.json, streamed SOG of PlayCanvas, for reader and writer
+ * (playcanvas/splat-transform, src/lib/writers/write-lod.ts and readers/read-lod.ts):
  *
  *   {"version": 1, "asset": {"generator": TEXT}, "count": rows of all levels, "counts": [of each], "lodLevels": L,
  *    "environment": NAME (may be absent: Gaussians that every level has), "filenames": [NAME, ...], "tree": node}

@@ -65,7 +65,7 @@ static void extent_of(const kiln_export_rows *rows, uint64_t i, float half[3])
                           fabs(r[3 * c + 2]) * (double)scales[2]);
 }
 
-static void begin(kiln_lod_tally *t)
+static void begin_tally(kiln_lod_tally *t)
 {
     *t = (kiln_lod_tally){0};
     for (int c = 0; c < 3; c++) {
@@ -76,7 +76,7 @@ static void begin(kiln_lod_tally *t)
 
 void kiln_lod_tally_rows(const kiln_export_rows *rows, const uint32_t *leaf, uint32_t first, uint32_t end, kiln_lod_tally *tallies)
 {
-    for (uint32_t k = 0; k < end - first; k++) begin(&tallies[k]);
+    for (uint32_t k = 0; k < end - first; k++) begin_tally(&tallies[k]);
     for (uint64_t i = 0; i < rows->n; i++) {
         kiln_lod_tally *t = &tallies[leaf ? leaf[i] - first : 0];
         float half[3];

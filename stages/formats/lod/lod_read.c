@@ -55,7 +55,7 @@ typedef struct {
     uint32_t rows_part;
 } lod_source;
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_lod(const unsigned char *head, size_t len, const char *path)
 {
     return kiln_sog_json_score(head, len, "\"" KILN_LOD_KEY_LEVELS "\"", "0123456789", path, KILN_LOD_META);
 }
@@ -110,7 +110,7 @@ static kiln_status look_at_levels(const lod_source *s, levels *out, kiln_error *
     return KILN_OK;
 }
 
-static void remark(kiln_source_info *info, const char *text)
+static void add_lod_remark(kiln_source_info *info, const char *text)
 {
     const size_t at = strlen(info->remarks);
     snprintf(info->remarks + at, sizeof info->remarks - at, "%s%s", at ? "; " : "", text);
@@ -128,7 +128,7 @@ static void note_level(lod_source *s, const levels *l)
                                    (unsigned long long)s->tree.counts[i]);
     snprintf(level, sizeof level, "of the levels of detail 0 (the finest) to %u, level %u is read, %llu Gaussians",
              s->tree.n_levels - 1, s->head.level, (unsigned long long)s->tree.counts[s->head.level]);
-    if (s->head.level && !at) remark(info, level);
+    if (s->head.level && !at) add_lod_remark(info, level);
     if (at) kiln_sog_note(info, "%s", level);
     if (at)
         kiln_sog_note(info, "the set is incomplete: without level %s, because %u file%s missing: %s", lost, l->n_missing,
@@ -194,7 +194,7 @@ static kiln_status add_run(lod_source *s, uint32_t p, uint64_t first, uint64_t n
 }
 
 /* The tree is read anew in each worker, before it is known to be the one that the spool was made of. */
-static kiln_status changed(const lod_source *s, kiln_error *err)
+static kiln_status fail_changed_lod(const lod_source *s, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read", s->name);
 }
@@ -207,11 +207,11 @@ static kiln_status list_runs(lod_source *s, kiln_error *err)
         const kiln_lod_range *r = &s->tree.ranges[i];
         if (!is_of_level(s, i)) continue;
         if (s->parts[p].file != s->tree.files[r->file]) p++;
-        if (p >= s->n_parts) return changed(s, err);
+        if (p >= s->n_parts) return fail_changed_lod(s, err);
         KILN_TRY(add_run(s, p, r->first, r->n, err));
     }
     if (s->head.has_environment) KILN_TRY(add_run(s, s->n_parts - 1, 0, s->parts[s->n_parts - 1].n, err));
-    if (s->n_runs == 0) return changed(s, err);
+    if (s->n_runs == 0) return fail_changed_lod(s, err);
     const run *last = &s->runs[s->n_runs - 1];
     s->head.info.n_rows = last->row + last->n;
     if (s->head.info.n_rows < UINT32_MAX) return KILN_OK;
@@ -230,7 +230,7 @@ static kiln_status open_set(const lod_source *s, uint32_t p, kiln_sog_set **out,
     return kiln_sog_set_open(real, path, out, err);
 }
 
-static void take_codes(lod_source *s, uint32_t p, const kiln_sog_codes *c)
+static void take_lod_codes(lod_source *s, uint32_t p, const kiln_sog_codes *c)
 {
     kiln_source_info *info = &s->head.info;
     s->parts[p].n = c->n;
@@ -249,11 +249,11 @@ static kiln_status look_at_parts(lod_source *s, kiln_error *err)
         kiln_sog_set *set;
         KILN_TRY(open_set(s, p, &set, err));
         const kiln_sog_codes *c = kiln_sog_set_codes(set);
-        take_codes(s, p, c);
+        take_lod_codes(s, p, c);
         same &= c->antialiased == s->head.info.antialiased;
         if (s->head.has_environment && p + 1 == s->n_parts) {
             snprintf(text, sizeof text, "its environment of %llu Gaussians is read with it", (unsigned long long)c->n);
-            remark(&s->head.info, text);
+            add_lod_remark(&s->head.info, text);
         }
         s->head.info.spool_ram = kiln_max_u64(s->head.info.spool_ram, kiln_sog_set_image_ram(set));
         kiln_sog_set_free(set);
@@ -323,7 +323,7 @@ done:
     return st;
 }
 
-static kiln_status members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
+static kiln_status list_lod_members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
 {
     const lod_source *s = (const lod_source *)source;
     char path[KILN_PATH_MAX];
@@ -355,7 +355,7 @@ static kiln_status spool_part(lod_source *s, uint32_t p, int fd, unsigned thread
     return st;
 }
 
-static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_lod(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     lod_source *s = (lod_source *)source;
     for (uint32_t p = 0; p < s->n_parts; p++) KILN_TRY(spool_part(s, p, fd, threads, err));
@@ -385,8 +385,8 @@ static uint32_t find_run(const lod_source *s, uint64_t row)
     return lo;
 }
 
-static kiln_status read_lod(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                            uint64_t *next_offset, kiln_error *err)
+static kiln_status read_lod_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                 uint64_t *next_offset, kiln_error *err)
 {
     lod_source *s = (lod_source *)source;
     (void)offset;
@@ -404,7 +404,7 @@ static kiln_status read_lod(kiln_source *source, uint64_t first, uint64_t n, uin
 }
 
 /* jansson's tree of a leaf takes about 18 times its text; beside it stands the text, and later our list of leaves. */
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t lod_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t tree = kiln_min_u64(24 * info->file_bytes, KILN_JSON_TREE_LIMIT);
     const uint64_t open = sizeof(lod_source) + tree + 2 * info->file_bytes;
@@ -418,11 +418,11 @@ const kiln_reader kiln_reader_lod = {
     .summary = "streamed SOG of PlayCanvas: lod-meta.json with the SOG scenes of its levels, one of which is read (--lod)",
     .packed = KILN_PACKED_NEVER,
     .has_options = true,
-    .ram = ram,
-    .probe = probe,
+    .ram = lod_reader_ram,
+    .probe = probe_lod,
     .open = open_lod,
-    .members = members,
-    .spool = spool,
-    .read = read_lod,
+    .members = list_lod_members,
+    .spool = spool_lod,
+    .read = read_lod_rows,
     .close = close_lod,
 };

@@ -46,7 +46,7 @@ void kiln_lod_set_name(const kiln_lod_file *f, const char *name, char out[64])
     (void)snprintf(out, 64, "%u_%u/%s", f->level, f->number, name);
 }
 
-static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
+static uint32_t lod_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ uint64_t kiln_lod_set_ram(const kiln_export *e, uint64_t n, uint64_t chunk_rows,
     kiln_sog_image_size(n, &width, &height);
     pictures = picture_ram(width, height);
     if (d) {
-        kiln_sog_palette_size((uint32_t)p, degree_of(e), &width, &height);
+        kiln_sog_palette_size((uint32_t)p, lod_degree(e), &width, &height);
         pictures = kiln_max_u64(pictures, picture_ram(width, height));
     }
     return books + codes + kiln_max_u64(read_ram + chunk_rows * (KILN_SOG_CODES + 2 * d + 12), palette + pictures) +
@@ -109,7 +109,7 @@ uint64_t kiln_lod_set_ram_thread(const kiln_export *e, uint64_t n)
 
 /* ---- codebooks -------------------------------------------------------------------------------------------------------------- */
 
-static void widen(const kiln_export_rows *rows, kiln_value_range means[3])
+static void widen_means(const kiln_export_rows *rows, kiln_value_range means[3])
 {
     for (uint64_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < rows->n; i++) {
@@ -140,7 +140,7 @@ static kiln_status make_books(set *s, kiln_error *err)
         kiln_export_rows rows;
         KILN_TRY(kiln_export_rows_read(s->x, s->members[i], VALUES, &rows, err));
         kiln_sog_count(&rows, s->d, &c);
-        widen(&rows, means);
+        widen_means(&rows, means);
         kiln_export_rows_release(&rows);
     }
     kiln_codebook_make(&c.books[KILN_SOG_SCALES_BOOK], KILN_CODEBOOK_RARE, s->book_work, s->k.text.log_scales);
@@ -232,7 +232,7 @@ static kiln_status make_codes(set *s, kiln_error *err)
 /* ---- the palette ------------------------------------------------------------------------------------------------------------ */
 
 /* A file has fewer rows than a sample may have, so all of them are one. */
-static kiln_status train(set *s, kiln_error *err)
+static kiln_status train_palette(set *s, kiln_error *err)
 {
     const uint32_t p = kiln_sog_entries(s->n, s->k.few);
     const kiln_palette_train_args args = {.n = kiln_min_u64(s->n, KILN_PALETTE_ROWS_MAX),
@@ -255,7 +255,7 @@ static kiln_status make_palette(set *s, kiln_error *err)
     const uint64_t p = kiln_min_u64(s->n, KILN_SOG_PALETTE_MAX);
     if (s->d == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC_UNSET(&s->centroids, p * s->d, "a palette", err));
-    KILN_TRY(train(s, err));
+    KILN_TRY(train_palette(s, err));
     const uint32_t n = s->k.text.palette;
     KILN_TRY(KILN_ALLOC_UNSET(&s->entries, (uint64_t)n * s->d, "a palette", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->index, kiln_palette_index_words(n, s->d), "the index of a palette", err));
@@ -277,7 +277,7 @@ static kiln_status make_palette(set *s, kiln_error *err)
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------ */
 
-static kiln_status put_file(const set *s, const char *name, const void *data, uint64_t bytes, kiln_error *err)
+static kiln_status put_lod_file(const set *s, const char *name, const void *data, uint64_t bytes, kiln_error *err)
 {
     char path[KILN_PATH_MAX], inside[64];
     int fd = -1;
@@ -311,20 +311,20 @@ static kiln_status put_picture(const set *s, uint32_t image, kiln_error *err)
     kiln_buffer webp = {0};
     kiln_status st = KILN_OK;
     if (image == KILN_SOG_PALETTE)
-        kiln_sog_palette_size(s->k.text.palette, degree_of(s->x->e), &width, &height);
+        kiln_sog_palette_size(s->k.text.palette, lod_degree(s->x->e), &width, &height);
     else
         kiln_sog_image_size(s->n, &width, &height);
     KILN_TRY(KILN_ALLOC_UNSET(&argb, width * height, "an image", err));
     const kiln_sog_picture *pic = &kiln_sog_pictures[image];
     for (uint64_t i = 0; i < width * height; i++) argb[i] = pic->n > 3 ? 0 : 0xff000000u;
     if (image == KILN_SOG_PALETTE)
-        kiln_sog_fill_palette(s->k.text.palette, degree_of(s->x->e), s->entries, argb);
+        kiln_sog_fill_palette(s->k.text.palette, lod_degree(s->x->e), s->entries, argb);
     else if (image == KILN_SOG_LABELS)
         fill_labels(s, argb);
     else
         kiln_sog_fill(pic->n, s->codes + pic->first * s->n, s->n, argb);
     KILN_GO(kiln_webp_encode(argb, width, height, &webp, err));
-    KILN_GO(put_file(s, pic->file, webp.data, webp.size, err));
+    KILN_GO(put_lod_file(s, pic->file, webp.data, webp.size, err));
 done:
     kiln_buffer_release(&webp);
     free(argb);
@@ -335,14 +335,14 @@ static kiln_status put_files(const set *s, kiln_error *err)
 {
     kiln_buffer text = {0};
     KILN_TRY(make_folder(s, err));
-    for (uint32_t i = 0; i < kiln_sog_n_pictures(degree_of(s->x->e)); i++) KILN_TRY(put_picture(s, i, err));
+    for (uint32_t i = 0; i < kiln_sog_n_pictures(lod_degree(s->x->e)); i++) KILN_TRY(put_picture(s, i, err));
     kiln_status st = kiln_sog_meta_put(&s->k.text, &text, err);
-    if (st == KILN_OK) st = put_file(s, KILN_SOG_META, text.data, text.size, err);
+    if (st == KILN_OK) st = put_lod_file(s, KILN_SOG_META, text.data, text.size, err);
     kiln_buffer_release(&text);
     return st;
 }
 
-static void release(set *s)
+static void release_lod_set(set *s)
 {
     free(s->books);
     free(s->book_work);
@@ -377,9 +377,9 @@ kiln_status kiln_lod_set_write(kiln_export_worker *x, uint64_t unit, kiln_error 
     s->members = KILN_LOD_AT(h, uint32_t, h->members) + s->file->first;
     s->n = s->file->rows;
     s->d = kiln_sog_d(x->e);
-    s->k.text = (kiln_sog_text){.n = s->n, .degree = degree_of(x->e), .antialiased = kiln_export_scene(x->e)->antialiased};
+    s->k.text = (kiln_sog_text){.n = s->n, .degree = lod_degree(x->e), .antialiased = kiln_export_scene(x->e)->antialiased};
     kiln_status st = kiln_export_is_2dgs(x->e, &s->k.text.is_2dgs, err);
     if (st == KILN_OK) st = make_set(s, err);
-    release(s);
+    release_lod_set(s);
     return st;
 }

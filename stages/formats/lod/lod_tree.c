@@ -140,7 +140,7 @@ static kiln_status check_counts(const taking *t, const json_t *json, kiln_error 
     return KILN_OK;
 }
 
-static kiln_status take(const taking *t, const json_t *json, kiln_error *err)
+static kiln_status take_lod_meta(const taking *t, const json_t *json, kiln_error *err)
 {
     uint64_t levels;
     const json_t *version = json_object_get(json, KILN_LOD_KEY_VERSION);
@@ -161,7 +161,7 @@ kiln_status kiln_lod_tree_read(const char *path, const char *name, kiln_lod_tree
     *out = (kiln_lod_tree){0};
     KILN_TRY(kiln_json_file_read(path, &json, err));
     const taking t = {.name = name, .tree = out};
-    const kiln_status st = take(&t, json, err);
+    const kiln_status st = take_lod_meta(&t, json, err);
     json_decref(json);
     return st;
 }

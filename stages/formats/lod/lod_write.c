@@ -44,7 +44,7 @@ static uint64_t rows_max(const kiln_export *e)
     return most;
 }
 
-static uint64_t foresee(const kiln_export *e)
+static uint64_t foresee_lod(const kiln_export *e)
 {
     kiln_buffer plan = {0};
     uint64_t ram = kiln_lod_set_ram(e, kiln_lod_file_rows_max(e), rows_max(e), read_max(e));
@@ -54,7 +54,7 @@ static uint64_t foresee(const kiln_export *e)
     return ram;
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_lod(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree > KILN_SOG_DEGREE_MAX)
         KILN_TRY(kiln_export_note(p, err, "SOG holds no spherical harmonics above degree 3"));
@@ -79,7 +79,7 @@ static uint64_t tally_ram(const kiln_export *e, uint32_t chunk)
 static uint64_t own_ram(const kiln_export *e, uint64_t unit) { return tally_ram(e, own_at(e, unit)); }
 static uint64_t inner_ram(const kiln_export *e, uint64_t unit) { return tally_ram(e, inner_at(e, unit)); }
 
-static kiln_status tally(kiln_export_worker *x, uint32_t chunk, bool divides, kiln_error *err)
+static kiln_status tally_leaves(kiln_export_worker *x, uint32_t chunk, bool divides, kiln_error *err)
 {
     const kiln_lod_head *h = head_of(x->e);
     kiln_export_rows rows;
@@ -104,11 +104,11 @@ done:
 
 static kiln_status tally_own(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    return tally(x, own_at(x->e, unit), false, err);
+    return tally_leaves(x, own_at(x->e, unit), false, err);
 }
 static kiln_status tally_inner(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    return tally(x, inner_at(x->e, unit), true, err);
+    return tally_leaves(x, inner_at(x->e, unit), true, err);
 }
 
 static void take_tally(kiln_lod_leaf *leaf, const kiln_lod_tally *t, bool finest)
@@ -122,7 +122,7 @@ static void take_tally(kiln_lod_leaf *leaf, const kiln_lod_tally *t, bool finest
     }
 }
 
-static kiln_status take(kiln_export_parent *p, uint32_t chunk, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_leaf_tallies(kiln_export_parent *p, uint32_t chunk, const void *result, size_t bytes, kiln_error *err)
 {
     void *data = p->plan->data;
     const kiln_lod_head *h = data;
@@ -140,17 +140,17 @@ static kiln_status take(kiln_export_parent *p, uint32_t chunk, const void *resul
 
 static kiln_status take_own(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    return take(p, own_at(p->e, unit), result, bytes, err);
+    return take_leaf_tallies(p, own_at(p->e, unit), result, bytes, err);
 }
 static kiln_status take_inner(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    return take(p, inner_at(p->e, unit), result, bytes, err);
+    return take_leaf_tallies(p, inner_at(p->e, unit), result, bytes, err);
 }
 
 /* ---- round 2: files --------------------------------------------------------------------------------------------------------- */
 
 /* None before there is a plan: a file is not known by then. */
-static uint64_t files(const kiln_export *e) { return e->plan ? head_of(e)->n_files : 0; }
+static uint64_t lod_file_units(const kiln_export *e) { return e->plan ? head_of(e)->n_files : 0; }
 static uint64_t file_rows(const kiln_export *e, uint64_t unit)
 {
     return KILN_LOD_AT(e->plan, kiln_lod_file, head_of(e)->files)[unit].rows;
@@ -176,7 +176,7 @@ static kiln_status end_own(kiln_export_parent *p, kiln_error *err)
     return h->n_inner ? KILN_OK : plan_files(p, err);
 }
 
-static kiln_status finish(kiln_export_parent *p, kiln_error *err)
+static kiln_status finish_lod(kiln_export_parent *p, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     kiln_buffer text = {0};
@@ -193,7 +193,7 @@ done:
 }
 
 /* "1_0/meta.json" and what it names. */
-static bool is_there(const char *target, const char *name)
+static bool lod_set_is_there(const char *target, const char *name)
 {
     char path[KILN_PATH_MAX];
     const char *why, *slash = name ? strchr(name, '/') : NULL;
@@ -202,7 +202,7 @@ static bool is_there(const char *target, const char *name)
     return kiln_sog_complete(path);
 }
 
-static bool complete(const char *target)
+static bool lod_is_complete(const char *target)
 {
     char path[KILN_PATH_MAX];
     unsigned char *text;
@@ -212,13 +212,14 @@ static bool complete(const char *target)
     if (kiln_file_read(path, META_MAX, &text, &size, NULL) != KILN_OK) return false;
     bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
     free(text);
-    json_array_foreach(json_object_get(meta, KILN_LOD_KEY_FILES), i, name) all = all && is_there(target, json_string_value(name));
+    json_array_foreach(json_object_get(meta, KILN_LOD_KEY_FILES), i, name) all =
+        all && lod_set_is_there(target, json_string_value(name));
     json_decref(meta);
     return all;
 }
 
 /* lod-meta.json, or LEVEL_NUMBER/ and a file of SOG. */
-static bool is_ours(const char *name)
+static bool is_lod_file(const char *name)
 {
     static const char digits[] = "0123456789";
     if (strcmp(name, KILN_LOD_META) == 0) return true;
@@ -235,17 +236,22 @@ static bool is_ours(const char *name)
 static const kiln_export_round rounds[] = {
     {.what = "leaf", .units = own_chunks, .ram = own_ram, .run = tally_own, .gather = take_own, .end = end_own},
     {.what = "inner node", .units = inner_chunks, .ram = inner_ram, .run = tally_inner, .gather = take_inner, .end = plan_files},
-    {.what = "file", .units = files, .ram = file_ram, .ram_thread = file_ram_thread, .run = kiln_lod_set_write, .computes = true},
+    {.what = "file",
+     .units = lod_file_units,
+     .ram = file_ram,
+     .ram_thread = file_ram_thread,
+     .run = kiln_lod_set_write,
+     .computes = true},
 };
 
 const kiln_writer_functions kiln_writer_lod = {.place = KILN_PLACE_FOLDER,
                                                .reader = "lod",
                                                .counts = counts,
-                                               .foresee = foresee,
-                                               .plan = plan,
+                                               .foresee = foresee_lod,
+                                               .plan = plan_lod,
                                                .rounds = rounds,
                                                .n_rounds = sizeof rounds / sizeof *rounds,
-                                               .finish = finish,
-                                               .is_ours = is_ours,
+                                               .finish = finish_lod,
+                                               .is_ours = is_lod_file,
                                                .last_file = KILN_LOD_META,
-                                               .complete = complete};
+                                               .complete = lod_is_complete};

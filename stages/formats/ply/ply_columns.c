@@ -65,7 +65,7 @@ typedef struct {
     uint32_t present[KILN_ROLE_FILTER + 1]; /* bits: components present */
 } census;
 
-static const char *plain(const char *name) { return strncmp(name, "scalar_", 7) == 0 ? name + 7 : name; }
+static const char *plain_name(const char *name) { return strncmp(name, "scalar_", 7) == 0 ? name + 7 : name; }
 
 /* N of "f_rest_N" without leading zeros, else -1 */
 static int rest_number(const char *name)
@@ -77,10 +77,10 @@ static int rest_number(const char *name)
     return strcmp(again, name) == 0 && v < KILN_PLY_COLUMNS_MAX ? (int)v : -1;
 }
 
-static bool lookup(const char *name, kiln_role *role, uint32_t *component)
+static bool lookup_role(const char *name, kiln_role *role, uint32_t *component)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, plain(name)) == 0) {
+        if (strcmp(known[i].name, plain_name(name)) == 0) {
             *role = known[i].role;
             *component = known[i].component;
             return true;
@@ -98,13 +98,13 @@ kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc
 {
     kiln_ply_use use = {.extra = -1};
     bool splats = kind == KILN_SCENE_SPLATS;
-    int rest = rest_number(plain(name));
+    int rest = rest_number(plain_name(name));
     if (rest >= 0 && splats && (uint32_t)rest < kiln_sh_components(sh_degree)) {
         use.role = KILN_ROLE_SHN;
         use.component = kiln_sh_component_of_rest(sh_degree, (uint32_t)rest);
         return use;
     }
-    if (!lookup(name, &use.role, &use.component)) return use;
+    if (!lookup_role(name, &use.role, &use.component)) return use;
     if (!splats && use.role != KILN_ROLE_MEAN && use.role != KILN_ROLE_RGB) use.role = KILN_ROLE_NONE;
     if (splats && use.role == KILN_ROLE_RGB && has_f_dc) use.role = KILN_ROLE_NONE;
     return use;
@@ -116,8 +116,8 @@ static census count_names(const kiln_ply_header *h)
     for (uint32_t i = 0; i < h->n_columns; i++) {
         kiln_role role;
         uint32_t component;
-        if (rest_number(plain(h->columns[i].name)) >= 0) c.n_rest++;
-        if (lookup(h->columns[i].name, &role, &component)) c.present[role] |= 1u << component;
+        if (rest_number(plain_name(h->columns[i].name)) >= 0) c.n_rest++;
+        if (lookup_role(h->columns[i].name, &role, &component)) c.present[role] |= 1u << component;
     }
     c.f_dc = c.present[KILN_ROLE_SH0] != 0;
     c.filter = c.present[KILN_ROLE_FILTER] != 0;
@@ -135,7 +135,7 @@ static kiln_status check_rest(const kiln_ply_header *h, const char *path, census
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path,
                          c->n_rest);
     for (uint32_t i = 0; i < h->n_columns; i++) {
-        int n = rest_number(plain(h->columns[i].name));
+        int n = rest_number(plain_name(h->columns[i].name));
         if (n >= 0 && (uint32_t)n < c->n_rest) there[n] = true;
     }
     for (uint32_t i = 0; i < c->n_rest; i++)
@@ -144,7 +144,7 @@ static kiln_status check_rest(const kiln_ply_header *h, const char *path, census
     return KILN_OK;
 }
 
-static kiln_status check_names(const kiln_ply_header *h, const char *path, census *c, kiln_error *err)
+static kiln_status check_column_names(const kiln_ply_header *h, const char *path, census *c, kiln_error *err)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *name = known[i].name;
@@ -194,7 +194,7 @@ static kiln_status check_moments(const kiln_ply_header *h, const char *path, con
     size_t used = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < h->n_columns; i++) {
-        if (!is_of_time(plain(h->columns[i].name))) continue;
+        if (!is_of_time(plain_name(h->columns[i].name))) continue;
         if (n++ < 3) used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", h->columns[i].name);
     }
     if (!n || !options) return KILN_OK;
@@ -213,7 +213,7 @@ static kiln_status check_moments(const kiln_ply_header *h, const char *path, con
 
 /* ---- comments: the last match wins, keywords in any case ---------------------------------------------------------------- */
 
-static const char *after(const char *comment, const char *keyword)
+static const char *after_keyword(const char *comment, const char *keyword)
 {
     size_t n = strlen(keyword);
     while (*comment == ' ' || *comment == '\t') comment++;
@@ -245,15 +245,15 @@ void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info)
     for (uint32_t i = 0; i < h->n_comments; i++, c += strlen(c) + 1) {
         const char *v;
         for (size_t w = 0; w < sizeof writers / sizeof *writers; w++)
-            if (after(c + 2, writers[w].in_comment)) snprintf(info->writer, sizeof info->writer, "%s", writers[w].writer);
+            if (after_keyword(c + 2, writers[w].in_comment)) snprintf(info->writer, sizeof info->writer, "%s", writers[w].writer);
         if (c[0] != 'c') continue;
-        if ((v = after(c + 2, "vertical axis"))) read_axis(v, info->up_axis);
-        if ((v = after(c + 2, "antialiased"))) info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
-        if ((v = after(c + 2, "postshot.anti_aliasing"))) {
+        if ((v = after_keyword(c + 2, "vertical axis"))) read_axis(v, info->up_axis);
+        if ((v = after_keyword(c + 2, "antialiased"))) info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
+        if ((v = after_keyword(c + 2, "postshot.anti_aliasing"))) {
             v += strspn(v, "= \t");
             info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
         }
-        if ((v = after(c + 2, "SplatRenderMode"))) {
+        if ((v = after_keyword(c + 2, "SplatRenderMode"))) {
             info->antialiased = strncasecmp(v, "mip", 3) == 0;
             if (strncasecmp(v, "2dgs", 4) == 0) info->dialect = KILN_DIALECT_2DGS;
         }
@@ -401,7 +401,7 @@ kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln
     KILN_TRY(check_dialect(h, path, err));
     census c = count_names(h);
     if (c.splats) KILN_TRY(check_moments(h, path, options, info, err));
-    KILN_TRY(check_names(h, path, &c, err));
+    KILN_TRY(check_column_names(h, path, &c, err));
     info->kind = c.splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS;
     info->n_rows = h->n_rows;
     info->sh_degree = c.sh_degree;

@@ -119,7 +119,7 @@ static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p, co
         encode_converted(f, c, (const float *)(const void *)plane, kept, order, n, dst);
 }
 
-static kiln_status need(const kiln_export_rows *rows, const char *name, kiln_error *err)
+static kiln_status need_plane(const kiln_export_rows *rows, const char *name, kiln_error *err)
 {
     if (!name[0] || kiln_export_rows_plane(rows, name)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", rows->chunk->chunk->name,
@@ -131,8 +131,8 @@ kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *row
                             unsigned char *out, kiln_error *err)
 {
     for (uint32_t c = 0; c < f->n_columns; c++) {
-        KILN_TRY(need(rows, f->columns[c].plane, err));
-        KILN_TRY(need(rows, f->columns[c].kept, err));
+        KILN_TRY(need_plane(rows, f->columns[c].plane, err));
+        KILN_TRY(need_plane(rows, f->columns[c].kept, err));
     }
     for (uint64_t at = 0; at < n; at += TILE_ROWS)
         for (uint32_t c = 0; c < f->n_columns; c++)

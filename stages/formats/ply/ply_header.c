@@ -61,7 +61,7 @@ const char *kiln_ply_type_name(kiln_type t)
 }
 
 /* A word for a message: printable, at most 40 bytes, so that a hostile header cannot write to the terminal. */
-static const char *quoted(word w, char out[44])
+static const char *quoted_word(word w, char out[44])
 {
     size_t n = w.n < 40 ? w.n : 40;
     for (size_t i = 0; i < n; i++) out[i] = (char)(isprint((unsigned char)w.s[i]) ? w.s[i] : '?');
@@ -69,10 +69,10 @@ static const char *quoted(word w, char out[44])
     return out;
 }
 
-static bool is(word w, const char *text) { return w.n == strlen(text) && memcmp(w.s, text, w.n) == 0; }
+static bool word_is(word w, const char *text) { return w.n == strlen(text) && memcmp(w.s, text, w.n) == 0; }
 
 /* Splits at blanks and tabs; words beyond max are counted only. */
-static unsigned split(word line, word *out, unsigned max)
+static unsigned split_words(word line, word *out, unsigned max)
 {
     unsigned n = 0;
     for (size_t i = 0; i < line.n;) {
@@ -101,12 +101,12 @@ static kiln_status bad_line(const parser *p, kiln_error *err, const char *fmt, .
 static kiln_status copy_name(const parser *p, word w, char out[64], kiln_error *err)
 {
     char q[44];
-    if (w.n >= 64) return BAD(p, "the name '%s' is longer than 63 bytes", quoted(w, q));
+    if (w.n >= 64) return BAD(p, "the name '%s' is longer than 63 bytes", quoted_word(w, q));
     memcpy(out, w.s, w.n);
     out[w.n] = '\0';
     for (size_t i = 0; i < w.n; i++)
-        if ((unsigned char)w.s[i] < 0x20 || w.s[i] == 0x7f) return BAD(p, "the name '%s' holds a control byte", quoted(w, q));
-    if (!kiln_utf8_valid((const unsigned char *)out, w.n)) return BAD(p, "the name '%s' is not UTF-8", quoted(w, q));
+        if ((unsigned char)w.s[i] < 0x20 || w.s[i] == 0x7f) return BAD(p, "the name '%s' holds a control byte", quoted_word(w, q));
+    if (!kiln_utf8_valid((const unsigned char *)out, w.n)) return BAD(p, "the name '%s' is not UTF-8", quoted_word(w, q));
     return KILN_OK;
 }
 
@@ -115,15 +115,15 @@ static kiln_status parse_format(parser *p, const word *w, unsigned n, kiln_error
     char q[44];
     if (p->has_format) return BAD(p, "a second format line");
     if (n != 3) return BAD(p, "a format line has the form 'format binary_little_endian 1.0'");
-    if (is(w[1], "ascii"))
+    if (word_is(w[1], "ascii"))
         p->h->format = KILN_PLY_ASCII;
-    else if (is(w[1], "binary_little_endian"))
+    else if (word_is(w[1], "binary_little_endian"))
         p->h->format = KILN_PLY_LITTLE;
-    else if (is(w[1], "binary_big_endian"))
+    else if (word_is(w[1], "binary_big_endian"))
         p->h->format = KILN_PLY_BIG;
     else
-        return BAD(p, "format '%s' is none of ascii, binary_little_endian, binary_big_endian", quoted(w[1], q));
-    if (!is(w[2], "1.0")) return BAD(p, "format version '%s'; only 1.0 exists", quoted(w[2], q));
+        return BAD(p, "format '%s' is none of ascii, binary_little_endian, binary_big_endian", quoted_word(w[1], q));
+    if (!word_is(w[2], "1.0")) return BAD(p, "format version '%s'; only 1.0 exists", quoted_word(w[2], q));
     p->has_format = true;
     return KILN_OK;
 }
@@ -132,11 +132,11 @@ static kiln_status parse_count(parser *p, word w, uint64_t *out, kiln_error *err
 {
     char q[44];
     uint64_t v = 0;
-    if (w.n && w.s[0] == '-') return BAD(p, "the count '%s' is negative", quoted(w, q));
+    if (w.n && w.s[0] == '-') return BAD(p, "the count '%s' is negative", quoted_word(w, q));
     for (size_t i = 0; i < w.n; i++) {
-        if (w.s[i] < '0' || w.s[i] > '9') return BAD(p, "the count '%s' is not a plain decimal number", quoted(w, q));
+        if (w.s[i] < '0' || w.s[i] > '9') return BAD(p, "the count '%s' is not a plain decimal number", quoted_word(w, q));
         if (!kiln_mul(v, 10, &v) || !kiln_add(v, (uint64_t)(w.s[i] - '0'), &v))
-            return BAD(p, "the count '%s' does not fit 64 bits", quoted(w, q));
+            return BAD(p, "the count '%s' does not fit 64 bits", quoted_word(w, q));
     }
     *out = v;
     return KILN_OK;
@@ -156,7 +156,7 @@ static kiln_status end_element(parser *p, kiln_error *err)
     }
     uint64_t *sum = p->has_vertex ? &p->bytes_after : &p->bytes_before;
     if (p->packed) {
-        p->packed->offset = *sum; /* check_size adds where that sum begins */
+        p->packed->offset = *sum; /* check_ply_size adds where that sum begins */
         p->packed->behind = p->has_vertex;
         p->packed->row_bytes = p->element_bytes;
     }
@@ -169,7 +169,7 @@ static kiln_status end_element(parser *p, kiln_error *err)
 /* The element of a compressed PLY that begins here, if it is one. */
 static void begin_packed(parser *p, word name)
 {
-    kiln_ply_element *e = is(name, "chunk") ? &p->h->chunk : is(name, "sh") ? &p->h->sh : NULL;
+    kiln_ply_element *e = word_is(name, "chunk") ? &p->h->chunk : word_is(name, "sh") ? &p->h->sh : NULL;
     p->packed = e;
     if (!e) return;
     e->unusable |= e->there;
@@ -187,10 +187,10 @@ static kiln_status parse_element(parser *p, const word *w, unsigned n, kiln_erro
     p->in_element = true;
     p->element_bytes = 0;
     p->element_props = 0;
-    bool vertex = is(w[1], "vertex");
+    bool vertex = word_is(w[1], "vertex");
     if (vertex && p->has_vertex) return BAD(p, "the element vertex occurs twice");
     begin_packed(p, w[1]);
-    if (is(w[1], "codebook_centers")) p->h->has_codebook = true;
+    if (word_is(w[1], "codebook_centers")) p->h->has_codebook = true;
     if (vertex) {
         p->has_vertex = true;
         p->h->n_rows = p->element_count;
@@ -242,14 +242,14 @@ static kiln_status parse_property(parser *p, const word *w, unsigned n, kiln_err
     char q[44], name[44];
     kiln_type type;
     if (!p->in_element) return BAD(p, "a property stands before any element");
-    if (n >= 2 && is(w[1], "list")) {
+    if (n >= 2 && word_is(w[1], "list")) {
         if (n != 5) return BAD(p, "a list has the form 'property list uchar int NAME'");
         return parse_list(p, err);
     }
     if (n != 3) return BAD(p, "a property has the form 'property float NAME'");
     snprintf(name, sizeof name, "%.*s", (int)(w[1].n < 43 ? w[1].n : 43), w[1].s);
     if (w[1].n > 40 || !kiln_ply_type_find(name, &type))
-        return BAD(p, "the type '%s' is unknown, so the size of a row is unknown", quoted(w[1], q));
+        return BAD(p, "the type '%s' is unknown, so the size of a row is unknown", quoted_word(w[1], q));
     if (p->in_vertex) KILN_TRY(add_column(p, w[2], type, err));
     if (p->packed) add_packed(p, w[2], type);
     p->element_bytes += kiln_type_size(type); /* a header of 1 MiB holds no more than 2^17 properties */
@@ -272,15 +272,15 @@ static kiln_status parse_line(parser *p, word line, bool *end, kiln_error *err)
 {
     word w[6];
     char q[44];
-    unsigned n = split(line, w, 6);
+    unsigned n = split_words(line, w, 6);
     size_t skip = n ? (size_t)(w[0].s - line.s) + w[0].n : 0;
     if (n == 0) return KILN_OK;
-    if (is(w[0], "comment")) return keep_comment(p, line, skip, 'c', err);
-    if (is(w[0], "obj_info")) return keep_comment(p, line, skip, 'o', err);
-    if (is(w[0], "format")) return parse_format(p, w, n, err);
-    if (is(w[0], "element")) return parse_element(p, w, n, err);
-    if (is(w[0], "property")) return parse_property(p, w, n, err);
-    if (!is(w[0], "end_header")) return BAD(p, "the keyword '%s' is unknown", quoted(w[0], q));
+    if (word_is(w[0], "comment")) return keep_comment(p, line, skip, 'c', err);
+    if (word_is(w[0], "obj_info")) return keep_comment(p, line, skip, 'o', err);
+    if (word_is(w[0], "format")) return parse_format(p, w, n, err);
+    if (word_is(w[0], "element")) return parse_element(p, w, n, err);
+    if (word_is(w[0], "property")) return parse_property(p, w, n, err);
+    if (!word_is(w[0], "end_header")) return BAD(p, "the keyword '%s' is unknown", quoted_word(w[0], q));
     *end = true;
     return end_element(p, err);
 }
@@ -296,8 +296,8 @@ static kiln_status parse_lines(parser *p, const char *text, size_t size, kiln_er
         if (lf && line.n && line.s[line.n - 1] == '\r') line.n--;
         if (memchr(line.s, '\r', line.n) && (lf || p->line == 1))
             return BAD(p, "a lone carriage return; header lines must end with LF or CR LF");
-        if (p->line == 1 &&
-            !(line.n >= 3 && memcmp(line.s, "ply", 3) == 0 && split(line, &(word){0}, 1) == 1 && (line.n == 3 || line.s[3] == ' ')))
+        if (p->line == 1 && !(line.n >= 3 && memcmp(line.s, "ply", 3) == 0 && split_words(line, &(word){0}, 1) == 1 &&
+                              (line.n == 3 || line.s[3] == ' ')))
             return kiln_fail(err, KILN_E_INPUT, "'%s' is not a PLY file: its first line is not \"ply\"", p->path);
         if (!lf)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has no end_header line within its first %zu bytes; is the download complete?",
@@ -309,7 +309,7 @@ static kiln_status parse_lines(parser *p, const char *text, size_t size, kiln_er
     return KILN_OK;
 }
 
-static kiln_status check_rows(const parser *p, kiln_error *err)
+static kiln_status check_vertex_element(const parser *p, kiln_error *err)
 {
     const kiln_ply_header *h = p->h;
     if (!p->has_format) return kiln_fail(err, KILN_E_INPUT, "'%s': its PLY header has no format line", p->path);
@@ -323,7 +323,7 @@ static kiln_status check_rows(const parser *p, kiln_error *err)
 }
 
 /* Compares what is declared with what is there. An ascii value takes at least two bytes, a digit and what ends it. */
-static kiln_status check_size(parser *p, kiln_error *err)
+static kiln_status check_ply_size(parser *p, kiln_error *err)
 {
     kiln_ply_header *h = p->h;
     uint64_t left = h->file_bytes - h->data_offset, rows = 0, need = 0;
@@ -362,8 +362,8 @@ kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out,
     KILN_GO(KILN_ALLOC(&text, size, "PLY header", err));
     KILN_GO(kiln_file_read_at(fd, path, 0, text, size, err));
     KILN_GO(parse_lines(&p, text, size, err));
-    KILN_GO(check_rows(&p, err));
-    KILN_GO(check_size(&p, err));
+    KILN_GO(check_vertex_element(&p, err));
+    KILN_GO(check_ply_size(&p, err));
 done:
     free(text);
     return st;
@@ -381,10 +381,10 @@ bool kiln_ply_is_compressed(const unsigned char *head, size_t len)
     while (text < end) {
         const char *lf = memchr(text, '\n', (size_t)(end - text));
         word w[3] = {{0}};
-        const unsigned n = split((word){text, (size_t)((lf ? lf : end) - text)}, w, 3);
-        if (n >= 1 && is(w[0], "end_header")) return false;
-        if (n >= 2 && is(w[0], "element") && is(w[1], "chunk")) return true;
-        if (n >= 3 && is(w[0], "property") && w[2].n > 7 && memcmp(w[2].s, "packed_", 7) == 0) return true;
+        const unsigned n = split_words((word){text, (size_t)((lf ? lf : end) - text)}, w, 3);
+        if (n >= 1 && word_is(w[0], "end_header")) return false;
+        if (n >= 2 && word_is(w[0], "element") && word_is(w[1], "chunk")) return true;
+        if (n >= 3 && word_is(w[0], "property") && w[2].n > 7 && memcmp(w[2].s, "packed_", 7) == 0) return true;
         text = lf ? lf + 1 : end;
     }
     return false;

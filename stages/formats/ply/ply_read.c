@@ -42,7 +42,7 @@ typedef struct {
     float *filter;  /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
 } ply_source;
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_ply(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
     if (!kiln_ply_begins(head, len) || kiln_ply_is_compressed(head, len)) return 0;
@@ -167,7 +167,7 @@ static void gather_raw(const unsigned char *rows, size_t stride, size_t size, ui
     }
 }
 
-static float *target(const ply_source *s, const kiln_rows *rows, const kiln_ply_use *u)
+static float *target_plane(const ply_source *s, const kiln_rows *rows, const kiln_ply_use *u)
 {
     float *base = NULL;
     switch (u->role) {
@@ -215,7 +215,7 @@ static void take_tile(const ply_source *s, unsigned char *tile, uint64_t at, uin
         const kiln_ply_property *p = &s->header.columns[i];
         const kiln_ply_use *u = &s->uses[i];
         size_t size = kiln_type_size(p->type);
-        float *dst = target(s, rows, u);
+        float *dst = target_plane(s, rows, u);
         if (s->header.format == KILN_PLY_BIG && size > 1) swap_column(tile + p->offset, n, stride, size);
         if (u->role == KILN_ROLE_MEAN) gather_f64(tile + p->offset, stride, p->type, n, rows->means + u->component * rows->n + at);
         if (dst) gather_f32(tile + p->offset, stride, p->type, n, dst + at);
@@ -224,7 +224,7 @@ static void take_tile(const ply_source *s, unsigned char *tile, uint64_t at, uin
     }
 }
 
-static void take_piece(const ply_source *s, uint64_t at, uint64_t n, kiln_rows *rows)
+static void take_ply_piece(const ply_source *s, uint64_t at, uint64_t n, kiln_rows *rows)
 {
     uint64_t step = TILE_BYTES / s->header.row_bytes + 1;
     for (uint64_t i = 0; i < n; i += step)
@@ -232,7 +232,7 @@ static void take_piece(const ply_source *s, uint64_t at, uint64_t n, kiln_rows *
 }
 
 /* What is activated already becomes what training has. */
-static kiln_status deactivate(kiln_rows *rows, kiln_error *err)
+static kiln_status deactivate_rows(kiln_rows *rows, kiln_error *err)
 {
     double *alphas = NULL;
     KILN_TRY(KILN_ALLOC(&alphas, rows->n, "opacities of a block", err));
@@ -254,8 +254,8 @@ static void complete_scales(const ply_source *s, kiln_rows *rows)
         for (uint64_t i = 0; i < n; i++) scales[2 * n + i] = FLAT_LOG_SCALE;
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_ply_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                 uint64_t *next_offset, kiln_error *err)
 {
     ply_source *s = (ply_source *)source;
     const kiln_ply_header *h = &s->header;
@@ -264,22 +264,22 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     for (uint64_t at = 0; at < n; at += s->piece_rows) {
         uint64_t k = n - at < s->piece_rows ? n - at : s->piece_rows;
         KILN_TRY(kiln_file_read_at(s->rows_fd, s->path, s->rows_at + (first + at) * h->row_bytes, s->piece, k * h->row_bytes, err));
-        take_piece(s, at, k, rows);
+        take_ply_piece(s, at, k, rows);
     }
-    if (s->activated) KILN_TRY(deactivate(rows, err));
+    if (s->activated) KILN_TRY(deactivate_rows(rows, err));
     complete_scales(s, rows);
     if (s->info.folded) kiln_mip_filter_fold(n, s->filter, rows->log_scales, rows->opacity_logits);
     *next_offset = s->rows_at + (first + n) * h->row_bytes;
     return KILN_OK;
 }
 
-static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_ply(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     const ply_source *s = (const ply_source *)source;
     return kiln_ply_ascii_spool(&s->header, s->fd, s->path, fd, threads, err);
 }
 
-static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_ply(kiln_source *source, kiln_source_info *info, kiln_error *err)
 {
     ply_source *s = (ply_source *)source;
     unsigned char follows = s->header.trailing_bytes != 0;
@@ -293,7 +293,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 }
 
 /* Columns of the header, a piece of rows, filter_3D; pieces of text. */
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t ply_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
     const uint64_t alphas = KILN_BLOCK_ROWS * sizeof(double);
@@ -307,11 +307,11 @@ const kiln_reader kiln_reader_ply = {
     .name = "ply",
     .suffixes = "ply",
     .summary = "PLY: Gaussians (INRIA, gsplat, nerfstudio, Brush, mip-splatting, 2DGS) and point clouds; ascii and binary",
-    .ram = ram,
-    .probe = probe,
+    .ram = ply_reader_ram,
+    .probe = probe_ply,
     .open = open_ply,
-    .spool = spool,
-    .read = read_rows,
-    .finish = finish,
+    .spool = spool_ply,
+    .read = read_ply_rows,
+    .finish = finish_reading_ply,
     .close = close_ply,
 };

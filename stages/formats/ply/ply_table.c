@@ -33,7 +33,7 @@ typedef struct {
     bool moved; /* coordinates are measured from an origin other than 0 */
 } planner;
 
-static kiln_status note(planner *p, const char *sentence, kiln_error *err)
+static kiln_status add_ply_note(planner *p, const char *sentence, kiln_error *err)
 {
     return p->notes ? kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", sentence) : KILN_OK;
 }
@@ -60,7 +60,7 @@ static kiln_status add_column(planner *p, const kiln_ply_column *c, kiln_error *
 }
 
 /* The kept raw copy of a column, where the layer has it. */
-static void find_kept(const planner *p, kiln_ply_column *c)
+static void find_kept_plane(const planner *p, kiln_ply_column *c)
 {
     snprintf(c->kept, sizeof c->kept, "extra/%s", c->name);
     const kiln_plane *plane = kiln_export_plane_of_all(p->e, c->kept);
@@ -85,7 +85,7 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     if (use.role == KILN_ROLE_FILTER && !from_source) return KILN_OK;
     const char *plane = use.role == KILN_ROLE_RGB && p->f->splats ? "sh0" : role_planes[use.role];
     snprintf(c.plane, sizeof c.plane, "%s", plane);
-    find_kept(p, &c);
+    find_kept_plane(p, &c);
     if (folds && !from_source) c.kept[0] = '\0';
     c.kept_always = folds && c.kept[0];
     if (use.role == KILN_ROLE_MEAN && p->moved)
@@ -112,7 +112,7 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
     if (plane && plane->type == type && plane->components == 1) return add_column(p, &c, err);
     snprintf(sentence, sizeof sentence, "column '%s' of the source is not in %s and left out", name,
              p->e->n_bakes > 1 ? "all bakes" : "this layer");
-    return note(p, sentence, err);
+    return add_ply_note(p, sentence, err);
 }
 
 /* ---- the source's own columns ---------------------------------------------------------------------------------------------- */
@@ -227,7 +227,8 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
         if (uses[i].role == KILN_ROLE_LOG_SCALE && kiln_ply_scales_of(uses, h.n_columns) == KILN_SCALES_ONE)
             KILN_GO(add_missing_scales(p, c->type, err));
     }
-    if (*used && info->folded && !is_source(p)) KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
+    if (*used && info->folded && !is_source(p))
+        KILN_GO(add_ply_note(p, "filter_3D is folded into scales and opacities and left out", err));
 done:
     free(info);
     free(uses);
@@ -341,7 +342,7 @@ static kiln_status add_inria_columns(planner *p, kiln_error *err)
     KILN_TRY(add_named(p, "opacity", err));
     KILN_TRY(add_numbered(p, "scale", 3, err));
     KILN_TRY(add_numbered(p, "rot", 4, err));
-    if (p->e->sh_degree > DEGREE) KILN_TRY(note(p, "spherical harmonics above degree 3 are left out", err));
+    if (p->e->sh_degree > DEGREE) KILN_TRY(add_ply_note(p, "spherical harmonics above degree 3 are left out", err));
     return tell_dropped(p, err);
 }
 

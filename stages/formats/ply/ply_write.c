@@ -17,7 +17,7 @@ typedef struct {
 } ply_state;
 
 /* Blocks are consecutive rows of the source. */
-static bool scatters(const kiln_export *e)
+static bool scatters_rows(const kiln_export *e)
 {
     bool spatial = false;
     for (uint32_t i = 0; i < e->n_bakes; i++)
@@ -27,7 +27,7 @@ static bool scatters(const kiln_export *e)
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_ply(kiln_export_parent *p, kiln_error *err)
 {
     kiln_ply_table table;
     kiln_status st = kiln_ply_table_plan(p->e, &table, p->notes, err);
@@ -37,7 +37,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     return st;
 }
 
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_ply(kiln_export_parent *p, kiln_error *err)
 {
     kiln_ply_table table;
     kiln_status st = kiln_ply_table_plan(p->e, &table, NULL, err);
@@ -49,7 +49,7 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 
 /* ---- worker ------------------------------------------------------------------------------------------------------------------ */
 
-static void close_state(void *own)
+static void close_ply_state(void *own)
 {
     ply_state *s = own;
     kiln_ply_table_release(&s->table);
@@ -63,36 +63,36 @@ static kiln_status state_of(kiln_export_worker *x, const ply_state **out, kiln_e
         KILN_TRY(KILN_ALLOC(&s, 1, "PLY writer", err));
         x->own = s;
         KILN_TRY(kiln_ply_table_plan(x->e, &s->table, NULL, err));
-        s->planes = kiln_ply_table_planes(&s->table) | (scatters(x->e) ? KILN_ROWS_SOURCE_ROW : 0u);
+        s->planes = kiln_ply_table_planes(&s->table) | (scatters_rows(x->e) ? KILN_ROWS_SOURCE_ROW : 0u);
     }
     *out = s;
     return KILN_OK;
 }
 
 /* All planes, because what a column is made of is known only in the worker; the rows of a step; their order. */
-static uint64_t ram(const kiln_export *e, uint64_t unit)
+static uint64_t ply_writer_ram(const kiln_export *e, uint64_t unit)
 {
     const kiln_row_scatter *s = e->plan;
     return kiln_export_rows_ram(e, unit, ~0u) + (uint64_t)STEP * s->row_bytes + e->chunks[unit].n * sizeof(uint32_t) +
            kiln_scatter_put_ram(e, unit);
 }
 
-static kiln_status write_rows(kiln_export_worker *x, const ply_state *s, const kiln_export_rows *rows, const uint32_t *order,
-                              unsigned char *step, kiln_error *err)
+static kiln_status write_ply_rows(kiln_export_worker *x, const ply_state *s, const kiln_export_rows *rows, const uint32_t *order,
+                                  unsigned char *step, kiln_error *err)
 {
     const uint64_t size = s->table.row_bytes;
     for (uint64_t at = 0; at < rows->n; at += STEP) {
         const uint64_t n = rows->n - at < STEP ? rows->n - at : STEP;
         KILN_TRY(kiln_ply_encode(&s->table, rows, order + at, n, step, err));
-        if (scatters(x->e))
+        if (scatters_rows(x->e))
             KILN_TRY(kiln_scatter_put(x, rows, at, n, step, err));
         else
             KILN_TRY(kiln_export_write(x, step, n * size, s->table.header.size + (rows->first + at) * size, err));
     }
-    return scatters(x->e) ? kiln_scatter_put_end(x, rows, order, err) : KILN_OK;
+    return scatters_rows(x->e) ? kiln_scatter_put_end(x, rows, order, err) : KILN_OK;
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_ply_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     const ply_state *s = NULL;
     kiln_export_rows rows = {0};
@@ -103,38 +103,42 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     KILN_GO(kiln_export_rows_read(x, unit, s->planes, &rows, err));
     KILN_GO(kiln_export_keep(x, KILN_KEPT_ORDER, rows.n * sizeof *order, "rows of a chunk", (void **)&order, err));
     KILN_GO(kiln_export_keep(x, KILN_KEPT_STEP, STEP * (uint64_t)s->table.row_bytes, "rows of a chunk", (void **)&step, err));
-    if (scatters(x->e))
+    if (scatters_rows(x->e))
         KILN_GO(kiln_scatter_order(x, &rows, order, err));
     else
         for (uint64_t i = 0; i < rows.n; i++) order[i] = (uint32_t)i;
-    KILN_GO(write_rows(x, s, &rows, order, step, err));
+    KILN_GO(write_ply_rows(x, s, &rows, order, step, err));
 done:
     kiln_export_rows_release(&rows);
     return st;
 }
 
-static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_ply_buckets(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    return scatters(p->e) ? kiln_scatter_gather(p, unit, result, bytes, err) : KILN_OK;
+    return scatters_rows(p->e) ? kiln_scatter_gather(p, unit, result, bytes, err) : KILN_OK;
 }
 
-static uint64_t buckets(const kiln_export *e) { return scatters(e) ? kiln_scatter_buckets(e) : 0; }
+static uint64_t ply_buckets(const kiln_export *e) { return scatters_rows(e) ? kiln_scatter_buckets(e) : 0; }
 
-static uint64_t foresee(const kiln_export *e) { return scatters(e) ? kiln_scatter_foresee(e) : 0; }
+static uint64_t foresee_ply_buckets(const kiln_export *e) { return scatters_rows(e) ? kiln_scatter_foresee(e) : 0; }
 
 static const kiln_export_round rounds[] = {
-    {.what = "exporting", .ram = ram, .run = write_chunk, .gather = gather},
-    {.what = "ordering", .units = buckets, .ram = kiln_scatter_bucket_ram, .run = kiln_scatter_bucket, .foresee = foresee},
+    {.what = "exporting", .ram = ply_writer_ram, .run = write_ply_chunk, .gather = gather_ply_buckets},
+    {.what = "ordering",
+     .units = ply_buckets,
+     .ram = kiln_scatter_bucket_ram,
+     .run = kiln_scatter_bucket,
+     .foresee = foresee_ply_buckets},
 };
 
 const kiln_writer_functions kiln_writer_ply = {
     .place = KILN_PLACE_FILE,
     .scratch = true,
     .keeps_order = true,
-    .plan = plan,
-    .begin = begin,
+    .plan = plan_ply,
+    .begin = begin_ply,
     .rounds = rounds,
     .n_rounds = 2,
-    .close = close_state,
+    .close = close_ply_state,
     .reader = "ply",
 };

@@ -52,7 +52,7 @@ static uint64_t packed_max(uint64_t plain) { return plain + plain / 512 + 256; }
 
 /* ---- planes ----------------------------------------------------------------------------------------------------------------- */
 
-static void gather(const property *p, uint64_t n, const unsigned char *records, uint64_t stride, unsigned char *out)
+static void gather_property(const property *p, uint64_t n, const unsigned char *records, uint64_t stride, unsigned char *out)
 {
     const uint64_t values = p->is->n, size = p->is->size;
     if (p->rows_together) {
@@ -66,7 +66,8 @@ static void gather(const property *p, uint64_t n, const unsigned char *records, 
                     records[i * stride + p->at + v * size + b];
 }
 
-static kiln_status pack(const unsigned char *plain, uint64_t bytes, unsigned char *out, uint64_t *packed, kiln_error *err)
+static kiln_status deflate_property(const unsigned char *plain, uint64_t bytes, unsigned char *out, uint64_t *packed,
+                                    kiln_error *err)
 {
     z_stream z = {0};
     if (deflateInit2(&z, LEVEL, Z_DEFLATED, KILN_RAD_DEFLATE, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -107,21 +108,21 @@ static kiln_status put_coding(const kiln_rad_coding *c, kiln_buffer *out, kiln_e
                               (double)c->sh_max[1], (double)c->sh_max[2]);
 }
 
-static kiln_status pad(kiln_buffer *out, kiln_error *err)
+static kiln_status pad_payload(kiln_buffer *out, kiln_error *err)
 {
     static const char zeros[KILN_RAD_ALIGN];
     return kiln_buffer_put(out, zeros, kiln_rad_padded(out->size) - out->size, err);
 }
 
 /* Magic, length, text; the next thing begins at a multiple of 8. */
-static kiln_status put_text(const char magic[5], const kiln_buffer *text, kiln_buffer *out, kiln_error *err)
+static kiln_status put_rad_text(const char magic[5], const kiln_buffer *text, kiln_buffer *out, kiln_error *err)
 {
     unsigned char head[KILN_RAD_TEXT_AT];
     memcpy(head, magic, 4);
     kiln_put_u32(head + 4, text->size);
     KILN_TRY(kiln_buffer_put(out, head, sizeof head, err));
     KILN_TRY(kiln_buffer_put(out, text->data, text->size, err));
-    return pad(out, err);
+    return pad_payload(out, err);
 }
 
 static kiln_status put_property(const property *p, uint64_t offset, uint64_t bytes, bool first, kiln_buffer *text, kiln_error *err)
@@ -141,8 +142,8 @@ typedef struct {
     unsigned char *plain, *packed;
 } parts;
 
-static kiln_status put_planes(const kiln_export *e, const kiln_rad_head *h, uint64_t n, const unsigned char *records, parts *k,
-                              kiln_error *err)
+static kiln_status put_property_planes(const kiln_export *e, const kiln_rad_head *h, uint64_t n, const unsigned char *records,
+                                       parts *k, kiln_error *err)
 {
     property list[KILN_RAD_PROPERTIES];
     const uint32_t properties = properties_of(e, h, list);
@@ -152,11 +153,11 @@ static kiln_status put_planes(const kiln_export *e, const kiln_rad_head *h, uint
     KILN_TRY(KILN_ALLOC_UNSET(&k->packed, packed_max(largest), "a plane", err));
     for (uint32_t i = 0; i < properties; i++) {
         uint64_t bytes = 0;
-        gather(&list[i], n, records, kiln_rad_record_bytes(e), k->plain);
-        KILN_TRY(pack(k->plain, plain_bytes(&list[i], n), k->packed, &bytes, err));
+        gather_property(&list[i], n, records, kiln_rad_record_bytes(e), k->plain);
+        KILN_TRY(deflate_property(k->plain, plain_bytes(&list[i], n), k->packed, &bytes, err));
         KILN_TRY(put_property(&list[i], k->payload.size, bytes, i == 0, &k->text, err));
         KILN_TRY(kiln_buffer_put(&k->payload, k->packed, bytes, err));
-        KILN_TRY(pad(&k->payload, err));
+        KILN_TRY(pad_payload(&k->payload, err));
     }
     return KILN_OK;
 }
@@ -176,7 +177,7 @@ static kiln_status put_chunk(const kiln_export *e, const kiln_rad_head *h, uint6
     KILN_GO(kiln_buffer_put(&text, k->text.data, k->text.size, err));
     KILN_GO(kiln_buffer_printf(&text, err, "]}"));
     if (text.size > TEXT_MAX) KILN_GO(kiln_fail(err, KILN_E_BUG, "the text of a chunk has %zu bytes", text.size));
-    KILN_GO(put_text(KILN_RAD_CHUNK_MARK, &text, out, err));
+    KILN_GO(put_rad_text(KILN_RAD_CHUNK_MARK, &text, out, err));
     KILN_GO(kiln_buffer_put(out, &payload, sizeof payload, err));
     KILN_GO(kiln_buffer_put(out, k->payload.data, payload, err));
 done:
@@ -188,7 +189,7 @@ kiln_status kiln_rad_chunk_put(const kiln_export *e, const kiln_rad_head *h, uin
                                const unsigned char *records, kiln_buffer *out, kiln_error *err)
 {
     parts k = {0};
-    kiln_status st = put_planes(e, h, n, records, &k, err);
+    kiln_status st = put_property_planes(e, h, n, records, &k, err);
     if (st == KILN_OK) st = put_chunk(e, h, base, n, &k, out, err);
     kiln_buffer_release(&k.text);
     kiln_buffer_release(&k.payload);
@@ -226,7 +227,7 @@ kiln_status kiln_rad_head_put(const kiln_export *e, const kiln_rad_head *h, cons
     KILN_GO(kiln_buffer_printf(&text, err, "],"));
     KILN_GO(put_coding(&h->coding, &text, err));
     KILN_GO(kiln_buffer_printf(&text, err, ",\"comment\":\"SplatKiln %s\"}", kiln_version));
-    KILN_GO(put_text(KILN_RAD_FILE, &text, out, err));
+    KILN_GO(put_rad_text(KILN_RAD_FILE, &text, out, err));
 done:
     kiln_buffer_release(&ranges);
     kiln_buffer_release(&text);

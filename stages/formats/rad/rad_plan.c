@@ -34,7 +34,7 @@ static kiln_status map_chunks(planning *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status add_member(planning *p, kiln_rad_segment *s, uint32_t chunk, kiln_error *err)
+static kiln_status add_segment_chunk(planning *p, kiln_rad_segment *s, uint32_t chunk, kiln_error *err)
 {
     s->n_chunks++;
     s->n += p->e->chunks[chunk].n;
@@ -56,11 +56,11 @@ static kiln_status add_segment(planning *p, uint32_t node, uint32_t level, kiln_
     const kiln_level_node *n = &t->nodes[node];
     kiln_rad_segment s = {.base = p->base, .parent = chunk_at(p, node, level), .first = p->n_members};
     if (level > n->first_level || n->chunk) {
-        KILN_TRY(add_member(p, &s, chunk_at(p, node, level - 1), err));
+        KILN_TRY(add_segment_chunk(p, &s, chunk_at(p, node, level - 1), err));
     } else {
         for (uint32_t i = 0; i < n->n_children; i++) {
             const uint32_t child = t->children[n->first_child + i];
-            KILN_TRY(add_member(p, &s, chunk_at(p, child, coarsest_of(&t->nodes[child])), err));
+            KILN_TRY(add_segment_chunk(p, &s, chunk_at(p, child, coarsest_of(&t->nodes[child])), err));
         }
     }
     return end_segment(p, &s, err);
@@ -99,7 +99,7 @@ static kiln_status plan_segments(planning *p, kiln_rad_head *h, kiln_error *err)
     plan_tops(h, p->e->chunks[chunk_at(p, root, coarsest)].n);
     p->base = kiln_rad_top_base(h, 0);
     kiln_rad_segment s = {.base = p->base, .parent = KILN_RAD_NO_CHUNK};
-    KILN_TRY(add_member(p, &s, chunk_at(p, root, coarsest), err));
+    KILN_TRY(add_segment_chunk(p, &s, chunk_at(p, root, coarsest), err));
     KILN_TRY(end_segment(p, &s, err));
     KILN_TRY(add_segments(p, err));
     h->rows = p->base;
@@ -143,15 +143,15 @@ kiln_status kiln_rad_plan_begin(const kiln_export *e, kiln_buffer *plan, kiln_er
 
 static const double RGB_LO = -1.5, RGB_HI = 2.5, SCALE_LO = -24, SCALE_HI = 16, SH_HI = 2;
 
-static void count(uint64_t *bins, double v, double lo, double hi)
+static void count_in_bin(uint64_t *bins, double v, double lo, double hi)
 {
     const double at = (v - lo) / (hi - lo) * KILN_RAD_BINS;
     bins[!(at > 0) ? 0 : at >= KILN_RAD_BINS ? KILN_RAD_BINS - 1 : (uint32_t)at]++;
 }
 
-void kiln_rad_count_rgb(kiln_rad_counts *c, double v) { count(c->rgb, v, RGB_LO, RGB_HI); }
-void kiln_rad_count_scale(kiln_rad_counts *c, double v) { count(c->scales, v, SCALE_LO, SCALE_HI); }
-void kiln_rad_count_sh(kiln_rad_counts *c, uint32_t degree, double v) { count(c->sh[degree - 1], fabs(v), 0, SH_HI); }
+void kiln_rad_count_rgb(kiln_rad_counts *c, double v) { count_in_bin(c->rgb, v, RGB_LO, RGB_HI); }
+void kiln_rad_count_scale(kiln_rad_counts *c, double v) { count_in_bin(c->scales, v, SCALE_LO, SCALE_HI); }
+void kiln_rad_count_sh(kiln_rad_counts *c, uint32_t degree, double v) { count_in_bin(c->sh[degree - 1], fabs(v), 0, SH_HI); }
 
 /* The number of the first bin with which more than `share` of all values are at or below it. */
 static uint32_t bin_of_share(const uint64_t *bins, double share)

@@ -91,7 +91,7 @@ typedef struct {
 } open_chunk;
 
 /* Inflates a property (KILN_RAD_...), which has exactly the bytes of its rows. */
-static kiln_status read_plane(const open_chunk *c, int which, unsigned char **out, double *limit, kiln_error *err)
+static kiln_status read_rad_property(const open_chunk *c, int which, unsigned char **out, double *limit, kiln_error *err)
 {
     const kiln_rad_property *of = kiln_rad_property_of(which);
     const char *name = of->name;
@@ -206,7 +206,7 @@ static kiln_status find_leaves(const open_chunk *c, kiln_rad_leaves *out, kiln_e
 {
     unsigned char *below = NULL;
     double none;
-    KILN_TRY(read_plane(c, KILN_RAD_BELOW, &below, &none, err));
+    KILN_TRY(read_rad_property(c, KILN_RAD_BELOW, &below, &none, err));
     for (uint64_t i = 0; i < c->n; i++)
         if (!below[2 * i] && !below[2 * i + 1]) out->place[out->n++] = (uint32_t)(out->first + i);
     free(below);
@@ -219,7 +219,7 @@ static kiln_status take_plane(const open_chunk *c, int which, kiln_rad_leaves *o
 {
     unsigned char *plane = NULL;
     double limit;
-    const kiln_status st = read_plane(c, which, &plane, &limit, err);
+    const kiln_status st = read_rad_property(c, which, &plane, &limit, err);
     if (st != KILN_OK)
         ;
     else if (which == KILN_RAD_CENTRE)

@@ -53,14 +53,14 @@ static uint32_t find_end(const work *w, uint32_t source)
     return found ? found->row : NONE;
 }
 
-static void assign(work *w, uint64_t i, uint32_t row)
+static void assign_parent(work *w, uint64_t i, uint32_t row)
 {
     w->parent[i] = row;
     w->lacks[row] -= w->fine->count[i];
     w->weight[row] -= (double)w->fine->weights[i];
 }
 
-static bool holds(const work *w, uint32_t row, uint64_t i)
+static bool range_holds(const work *w, uint32_t row, uint64_t i)
 {
     return w->coarse->first[row] <= w->fine->first[i] && w->fine->last[i] <= w->coarse->last[row];
 }
@@ -73,7 +73,7 @@ static void assign_ends(work *w, const uint32_t *ends, const uint32_t *of)
     for (uint64_t i = 0; i < w->fine->n; i++) {
         if (w->parent[i] != NONE) continue;
         const uint32_t row = find_end(w, of[i]);
-        if (row != NONE && holds(w, row, i)) assign(w, i, row);
+        if (row != NONE && range_holds(w, row, i)) assign_parent(w, i, row);
     }
 }
 
@@ -92,9 +92,13 @@ typedef bool fits_fn(const work *w, uint32_t row, uint64_t i);
 static bool fits_exactly(const work *w, uint32_t row, uint64_t i)
 {
     const double lacks = w->weight[row], has = (double)w->fine->weights[i];
-    return holds(w, row, i) && w->lacks[row] >= w->fine->count[i] && fabs(lacks - has) <= 1e-6 * (double)w->coarse->weights[row];
+    return range_holds(w, row, i) && w->lacks[row] >= w->fine->count[i] &&
+           fabs(lacks - has) <= 1e-6 * (double)w->coarse->weights[row];
 }
-static bool fits_count(const work *w, uint32_t row, uint64_t i) { return holds(w, row, i) && w->lacks[row] >= w->fine->count[i]; }
+static bool fits_count(const work *w, uint32_t row, uint64_t i)
+{
+    return range_holds(w, row, i) && w->lacks[row] >= w->fine->count[i];
+}
 static bool fits_anyhow(const work *w, uint32_t row, uint64_t i)
 {
     (void)w, (void)row, (void)i;
@@ -117,7 +121,7 @@ static bool is_farther(double x, float other, double best)
     return d * d > best;
 }
 
-static void look_at(const work *w, uint64_t at, uint64_t i, fits_fn *fits, double *best, uint32_t *found)
+static void compare_parent(const work *w, uint64_t at, uint64_t i, fits_fn *fits, double *best, uint32_t *found)
 {
     const uint32_t row = w->line[at].row;
     if (!fits(w, row, i)) return;
@@ -142,15 +146,16 @@ static uint64_t place_along(const along *line, uint64_t n, double x)
 }
 
 /* The nearest row that fits, from the row's own place along x outwards, of LOOKS to either side. */
-static uint32_t nearest(const work *w, uint64_t i, fits_fn *fits)
+static uint32_t nearest_parent(const work *w, uint64_t i, fits_fn *fits)
 {
     const double x = (double)w->fine->means[3 * i];
     const uint64_t from = place_along(w->line, w->n_line, x);
     const uint64_t end = w->n_line - from < LOOKS ? w->n_line : from + LOOKS, begin = from < LOOKS ? 0 : from - LOOKS;
     double best = INFINITY;
     uint32_t found = NONE;
-    for (uint64_t up = from; up < end && !is_farther(x, w->line[up].x, best); up++) look_at(w, up, i, fits, &best, &found);
-    for (uint64_t down = from; down-- > begin && !is_farther(x, w->line[down].x, best);) look_at(w, down, i, fits, &best, &found);
+    for (uint64_t up = from; up < end && !is_farther(x, w->line[up].x, best); up++) compare_parent(w, up, i, fits, &best, &found);
+    for (uint64_t down = from; down-- > begin && !is_farther(x, w->line[down].x, best);)
+        compare_parent(w, down, i, fits, &best, &found);
     return found;
 }
 
@@ -158,8 +163,8 @@ static void assign_nearest(work *w, fits_fn *fits)
 {
     for (uint64_t i = 0; i < w->fine->n; i++) {
         if (w->parent[i] != NONE) continue;
-        const uint32_t row = nearest(w, i, fits);
-        if (row != NONE) assign(w, i, row);
+        const uint32_t row = nearest_parent(w, i, fits);
+        if (row != NONE) assign_parent(w, i, row);
     }
 }
 
@@ -182,7 +187,7 @@ typedef struct {
     uint32_t n;
 } choice;
 
-static void offer(choice *c, uint32_t row, double distance)
+static void offer_parent(choice *c, uint32_t row, double distance)
 {
     uint32_t at = c->n;
     if (at == NEAR && !(distance < c->distance[--at])) return;
@@ -196,7 +201,7 @@ static void offer(choice *c, uint32_t row, double distance)
 }
 
 /* Do these members have just the count and the weight that the row lacks? */
-static bool completes(const work *w, uint32_t row, const uint32_t *members, uint32_t n)
+static bool completes_parent(const work *w, uint32_t row, const uint32_t *members, uint32_t n)
 {
     int64_t count = 0;
     double weight = 0;
@@ -212,18 +217,18 @@ static uint32_t find_members(const work *w, uint32_t row, const choice *c, uint3
 {
     for (uint32_t i = 0; i < c->n; i++) {
         members[0] = c->row[i];
-        if (completes(w, row, members, 1)) return 1;
+        if (completes_parent(w, row, members, 1)) return 1;
     }
     for (uint32_t i = 1; i < c->n; i++)
         for (uint32_t k = 0; k < i; k++) {
             members[0] = c->row[k], members[1] = c->row[i];
-            if (completes(w, row, members, 2)) return 2;
+            if (completes_parent(w, row, members, 2)) return 2;
         }
     for (uint32_t i = 2; i < c->n; i++)
         for (uint32_t k = 1; k < i; k++)
             for (uint32_t j = 0; j < k; j++) {
                 members[0] = c->row[j], members[1] = c->row[k], members[2] = c->row[i];
-                if (completes(w, row, members, 3)) return 3;
+                if (completes_parent(w, row, members, 3)) return 3;
             }
     return 0;
 }
@@ -237,11 +242,11 @@ static void find_near(const work *w, uint32_t row, uint64_t n_left, choice *c)
     c->n = 0;
     for (uint64_t k = from; k < end && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1])); k++) {
         const uint32_t one = w->left[k].row;
-        if (w->parent[one] == NONE && fits_count(w, row, one)) offer(c, one, distance_of(w, row, one));
+        if (w->parent[one] == NONE && fits_count(w, row, one)) offer_parent(c, one, distance_of(w, row, one));
     }
     for (uint64_t k = from; k-- > begin && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1]));) {
         const uint32_t one = w->left[k].row;
-        if (w->parent[one] == NONE && fits_count(w, row, one)) offer(c, one, distance_of(w, row, one));
+        if (w->parent[one] == NONE && fits_count(w, row, one)) offer_parent(c, one, distance_of(w, row, one));
     }
 }
 
@@ -257,11 +262,11 @@ static void assign_sets(work *w)
         if (w->lacks[row] <= 0) continue;
         find_near(w, row, n_left, &c);
         const uint32_t n = find_members(w, row, &c, members);
-        for (uint32_t i = 0; i < n; i++) assign(w, members[i], row);
+        for (uint32_t i = 0; i < n; i++) assign_parent(w, members[i], row);
     }
 }
 
-static void relate(work *w)
+static void find_parents(work *w)
 {
     for (uint64_t i = 0; i < w->fine->n; i++) w->parent[i] = NONE;
     for (uint64_t i = 0; i < w->coarse->n; i++) {
@@ -288,7 +293,7 @@ kiln_status kiln_rad_relate(const kiln_rad_level *fine, const kiln_rad_level *co
     KILN_GO(KILN_ALLOC_UNSET(&w.lacks, coarse->n, "merged rows", err));
     KILN_GO(KILN_ALLOC_UNSET(&w.weight, coarse->n, "merged rows", err));
     KILN_GO(KILN_ALLOC_UNSET(&w.left, fine->n, "rows of a level", err));
-    relate(&w);
+    find_parents(&w);
 done:
     free(w.left);
     free(w.ends);

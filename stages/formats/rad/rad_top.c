@@ -28,7 +28,7 @@ static void add_covariance(const kiln_rad_row *row, const double mean[3], double
         for (int j = i; j < 3; j++, at++) covar[at] += share * (own[at] + d[i] * d[j]);
 }
 
-static void merge(const kiln_rad_row *rows, uint64_t n, kiln_rad_row *out)
+static void merge_rad_rows(const kiln_rad_row *rows, uint64_t n, kiln_rad_row *out)
 {
     double weights[KILN_RAD_FAN], sum = 0, covar[6] = {0}, values[3], axes[9];
     *out = (kiln_rad_row){.opacity = 0};
@@ -54,7 +54,7 @@ static void put_size(const kiln_export *e, const kiln_rad_head *h, uint32_t t, c
     const uint64_t base = kiln_rad_top_base(h, t), first = kiln_rad_top_base(h, t - 1), bytes = kiln_rad_record_bytes(e);
     for (uint64_t i = 0; i < h->n_top[t]; i++) {
         const uint64_t at = i * KILN_RAD_FAN, n = kiln_min_u64(KILN_RAD_FAN, h->n_top[t - 1] - at);
-        merge(below + at, n, &here[i]);
+        merge_rad_rows(below + at, n, &here[i]);
         kiln_rad_put(&here[i], &h->coding, kiln_rad_degree(e), (uint32_t)n, (uint32_t)(first + at), records + (base + i) * bytes);
     }
 }

@@ -78,7 +78,7 @@ static uint64_t record_ram_of(const kiln_export *e, uint64_t n, uint64_t read_ra
 }
 static uint64_t pack_ram_of(const kiln_export *e, uint64_t n) { return n * kiln_rad_record_bytes(e) + kiln_rad_chunk_ram(e, n); }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_rad(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree > KILN_RAD_DEGREE_MAX)
         KILN_TRY(kiln_export_note(p, err, "RAD holds no spherical harmonics above degree 3"));
@@ -115,7 +115,7 @@ static void count_scales(const kiln_export_rows *rows, uint64_t i, kiln_rad_coun
     }
 }
 
-static void count_rows(const kiln_export *e, const kiln_export_rows *rows, kiln_rad_counts *c)
+static void count_rad_rows(const kiln_export *e, const kiln_export_rows *rows, kiln_rad_counts *c)
 {
     for (uint64_t i = 0; i < 3 * rows->n; i++) kiln_rad_count_rgb(c, 0.5 + KILN_SH_C0_F64 * (double)rows->sh0[i]);
     for (uint64_t i = 0; i < rows->n; i++) count_scales(rows, i, c);
@@ -130,7 +130,7 @@ static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     kiln_rad_counts *c = NULL;
     KILN_TRY(kiln_export_rows_read(x, unit, COUNTED, &rows, err));
     kiln_status st = KILN_ALLOC(&c, 1, "counts of values", err);
-    if (st == KILN_OK) count_rows(x->e, &rows, c);
+    if (st == KILN_OK) count_rad_rows(x->e, &rows, c);
     if (st == KILN_OK) st = kiln_export_scratch_write(x, c, sizeof *c, counts_at(x->e, unit), err);
     free(c);
     kiln_export_rows_release(&rows);
@@ -169,7 +169,7 @@ static kiln_status take_counts(kiln_export_parent *p, uint64_t unit, const void 
     return KILN_OK;
 }
 
-static kiln_status choose(kiln_export_parent *p, kiln_error *err)
+static kiln_status choose_rad_coding(kiln_export_parent *p, kiln_error *err)
 {
     kiln_rad_head *h = head_to_fill(p);
     (void)err;
@@ -179,7 +179,7 @@ static kiln_status choose(kiln_export_parent *p, kiln_error *err)
 
 /* ---- round 2: rows above ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t segments(const kiln_export *e) { return head_of(e)->n_segments; }
+static uint64_t segment_units(const kiln_export *e) { return head_of(e)->n_segments; }
 
 static uint64_t read_ram_of(const kiln_export *e, const kiln_rad_segment *s, unsigned planes)
 {
@@ -428,7 +428,7 @@ done:
     return st;
 }
 
-static kiln_status take_size(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_packed_size(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     if (bytes != sizeof(uint64_t)) return kiln_fail(err, KILN_E_BUG, "the size of a chunk as %zu bytes", bytes);
     memcpy(&KILN_RAD_AT(p->plan->data, uint64_t, head_to_fill(p)->sizes)[unit], result, bytes);
@@ -478,8 +478,8 @@ static kiln_status copy_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
     return st;
 }
 
-/* What each round takes, by the plan, which the lists of chunks decide. Where memory for it is gone, plan says so. */
-static uint64_t foresee(const kiln_export *e)
+/* What each round takes, by the plan, which the lists of chunks decide. Where memory for it is gone, plan_rad says so. */
+static uint64_t foresee_rad(const kiln_export *e)
 {
     kiln_buffer plan = {0};
     kiln_export with = *e;
@@ -487,7 +487,7 @@ static uint64_t foresee(const kiln_export *e)
     if (kiln_rad_plan_begin(e, &plan, NULL) == KILN_OK) {
         with.plan = plan.data;
         with.plan_bytes = plan.size;
-        for (uint64_t i = 0; i < segments(&with); i++) most = kiln_max_u64(most, relate_ram(&with, i));
+        for (uint64_t i = 0; i < segment_units(&with); i++) most = kiln_max_u64(most, relate_ram(&with, i));
         for (uint64_t i = 0; i < record_units(&with); i++) most = kiln_max_u64(most, record_ram(&with, i));
         for (uint64_t i = 0; i < file_chunks(&with); i++) most = kiln_max_u64(most, pack_ram(&with, i));
         most += kiln_export_shared_ram(e, plan.size);
@@ -503,17 +503,17 @@ static const kiln_export_round rounds[] = {
      .ram = sum_ram,
      .run = sum_counts,
      .gather = take_counts,
-     .end = choose},
-    {.what = "relating rows", .units = segments, .ram = relate_ram, .run = relate_segment},
+     .end = choose_rad_coding},
+    {.what = "relating rows", .units = segment_units, .ram = relate_ram, .run = relate_segment},
     {.what = "coding", .units = record_units, .ram = record_ram, .run = record_segment},
-    {.what = "packing", .units = file_chunks, .ram = pack_ram, .run = pack_chunk, .gather = take_size, .end = put_head},
+    {.what = "packing", .units = file_chunks, .ram = pack_ram, .run = pack_chunk, .gather = take_packed_size, .end = put_head},
     {.what = "writing", .units = file_chunks, .ram = size_of, .run = copy_chunk},
 };
 
 const kiln_writer_functions kiln_writer_rad = {.place = KILN_PLACE_FILE,
                                                .reader = KILN_READER_RAD,
                                                .scratch = true,
-                                               .foresee = foresee,
-                                               .plan = plan,
+                                               .foresee = foresee_rad,
+                                               .plan = plan_rad,
                                                .rounds = rounds,
                                                .n_rounds = sizeof rounds / sizeof *rounds};

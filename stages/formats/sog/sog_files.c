@@ -160,7 +160,7 @@ static kiln_status put_entry(void *to, const char *name, const void *data, uint6
     return kiln_zip_writer_add(to, name, data, bytes, err);
 }
 
-static kiln_status put_file(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
+static kiln_status put_sog_file(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
 {
     const kiln_export_worker *x = to;
     char path[KILN_PATH_MAX];
@@ -176,7 +176,7 @@ kiln_status kiln_sog_files_write(kiln_export_worker *x, uint64_t unit, kiln_erro
 {
     kiln_zip_writer z;
     (void)unit;
-    if (x->fd < 0) return put_files(x, put_file, x, err); /* a folder */
+    if (x->fd < 0) return put_files(x, put_sog_file, x, err); /* a folder */
     kiln_zip_writer_init(&z, x->fd, x->e->temporary);
     KILN_TRY(put_files(x, put_entry, &z, err));
     return kiln_zip_writer_end(&z, err);

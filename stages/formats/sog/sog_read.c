@@ -19,7 +19,7 @@ typedef struct {
     int fd;              /* of the spool */
 } sog_source;
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_sog(const unsigned char *head, size_t len, const char *path)
 {
     if (len >= 4 && memcmp(head, "PK", 2) == 0) return 60;
     if (len && strcasecmp(kiln_path_suffix(path), "sog") == 0) return 5; /* to be refused as what it is meant to be */
@@ -61,18 +61,18 @@ done:
     return st;
 }
 
-static kiln_status members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
+static kiln_status list_sog_members(kiln_source *source, kiln_member_fn *add, void *context, kiln_error *err)
 {
     return kiln_sog_set_members(((sog_source *)source)->set, add, context, err);
 }
 
-static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_sog(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     return kiln_sog_set_spool(((sog_source *)source)->set, fd, 0, threads, err);
 }
 
-static kiln_status read_sog(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                            uint64_t *next_offset, kiln_error *err)
+static kiln_status read_sog_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                 uint64_t *next_offset, kiln_error *err)
 {
     sog_source *s = (sog_source *)source;
     (void)offset;
@@ -81,7 +81,7 @@ static kiln_status read_sog(kiln_source *source, uint64_t first, uint64_t n, uin
     return kiln_sog_rows_read(s->rows, first, n, kiln_sog_rows_codes(s->rows)->degree, rows, 0, err);
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t sog_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t open = sizeof(sog_source) + kiln_sog_set_ram();
     if (pass == KILN_PASS_SPOOL_THREAD) return info->spool_ram;
@@ -93,11 +93,11 @@ const kiln_reader kiln_reader_sog = {
     .suffixes = "sog,json",
     .summary = "SOG 1 and 2 of PlayCanvas: meta.json with its WebP images, and .sog archives of them",
     .packed = KILN_PACKED_WHOLE,
-    .ram = ram,
-    .probe = probe,
+    .ram = sog_reader_ram,
+    .probe = probe_sog,
     .open = open_sog,
-    .members = members,
-    .spool = spool,
-    .read = read_sog,
+    .members = list_sog_members,
+    .spool = spool_sog,
+    .read = read_sog_rows,
     .close = close_sog,
 };

@@ -100,8 +100,8 @@ done:
 }
 
 /* Rows [first, first + n) of a plane into dst. */
-static kiln_status read_plane(const kiln_sog_rows *r, kiln_sog_image image, uint32_t row_bytes, uint64_t first, uint64_t n,
-                              unsigned char *dst, kiln_error *err)
+static kiln_status read_image_rows(const kiln_sog_rows *r, kiln_sog_image image, uint32_t row_bytes, uint64_t first, uint64_t n,
+                                   unsigned char *dst, kiln_error *err)
 {
     const uint64_t at = r->base + kiln_sog_plane(&r->codes, image, NULL);
     return kiln_file_read_at(r->fd, r->name, at + first * row_bytes, dst, n * row_bytes, err);
@@ -110,8 +110,8 @@ static kiln_status read_plane(const kiln_sog_rows *r, kiln_sog_image image, uint
 static kiln_status read_means(const kiln_sog_rows *r, uint64_t first, uint64_t n, double *out, uint64_t stride, kiln_error *err)
 {
     const unsigned char *low = r->tile, *high = r->tile + 3 * n;
-    KILN_TRY(read_plane(r, KILN_SOG_MEANS_L, 3, first, n, r->tile, err));
-    KILN_TRY(read_plane(r, KILN_SOG_MEANS_U, 3, first, n, r->tile + 3 * n, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_MEANS_L, 3, first, n, r->tile, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_MEANS_U, 3, first, n, r->tile + 3 * n, err));
     for (uint32_t a = 0; a < 3; a++)
         for (uint64_t i = 0; i < n; i++) {
             const double e = r->exp_high[a][high[3 * i + a]] * r->exp_low[a][low[3 * i + a]];
@@ -146,7 +146,7 @@ static void decode_quat(const kiln_sog_rows *r, const unsigned char code[4], flo
 
 static kiln_status read_colours(const kiln_sog_rows *r, uint64_t first, uint64_t n, kiln_rows *out, uint64_t at, kiln_error *err)
 {
-    KILN_TRY(read_plane(r, KILN_SOG_SH0, 4, first, n, r->tile, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_SH0, 4, first, n, r->tile, err));
     look_up(r->codes.sh0, r->tile, 4, n, out->sh0 + at, out->n);
     for (uint64_t i = 0; i < n; i++) out->opacity_logits[at + i] = r->codes.opacity_logits[r->tile[4 * i + 3]];
     return KILN_OK;
@@ -158,7 +158,7 @@ static kiln_status read_shN(const kiln_sog_rows *r, uint64_t first, uint64_t n, 
     const uint32_t m = kiln_sh_components(r->codes.degree), palette = r->codes.palette;
     uint16_t *labels = (uint16_t *)(void *)r->tile;
     unsigned char *unknown = r->tile + 2 * n;
-    KILN_TRY(read_plane(r, KILN_SOG_LABELS, 2, first, n, r->tile, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_LABELS, 2, first, n, r->tile, err));
     bool any = false;
     for (uint64_t i = 0; i < n; i++) {
         unknown[i] = labels[i] >= palette;
@@ -178,9 +178,9 @@ static kiln_status read_tile(const kiln_sog_rows *r, uint64_t first, uint64_t n,
                              kiln_error *err)
 {
     KILN_TRY(read_means(r, first, n, out->means + at, out->n, err));
-    KILN_TRY(read_plane(r, KILN_SOG_SCALES, 3, first, n, r->tile, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_SCALES, 3, first, n, r->tile, err));
     look_up(r->codes.log_scales, r->tile, 3, n, out->log_scales + at, out->n);
-    KILN_TRY(read_plane(r, KILN_SOG_QUATS, 4, first, n, r->tile, err));
+    KILN_TRY(read_image_rows(r, KILN_SOG_QUATS, 4, first, n, r->tile, err));
     for (uint64_t i = 0; i < n; i++) decode_quat(r, r->tile + 4 * i, out->quats + at + i, out->n);
     KILN_TRY(read_colours(r, first, n, out, at, err));
     if (r->codes.degree) KILN_TRY(read_shN(r, first, n, out->shN + at, out->n, err));

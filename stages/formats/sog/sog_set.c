@@ -94,7 +94,8 @@ static kiln_status find_image(const kiln_sog_set *s, const char *file, image *ou
 }
 
 /* The first `bytes` of an image. */
-static kiln_status read_image(const kiln_sog_set *s, const char *file, const image *m, void *dst, uint64_t bytes, kiln_error *err)
+static kiln_status read_sog_image(const kiln_sog_set *s, const char *file, const image *m, void *dst, uint64_t bytes,
+                                  kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     int fd;
@@ -167,7 +168,7 @@ static kiln_status look_at_image(kiln_sog_set *s, kiln_sog_image which, kiln_err
     image *m = &s->images[which];
     KILN_TRY(find_image(s, file, m, err));
     const size_t n = m->bytes < sizeof head ? (size_t)m->bytes : sizeof head;
-    KILN_TRY(read_image(s, file, m, head, n, err));
+    KILN_TRY(read_sog_image(s, file, m, head, n, err));
     const char *wrong = kiln_webp_size(head, n, m->bytes, &m->width, &m->height);
     if (wrong) return refuse_image(s, file, wrong, err);
     /* a pixel takes 60 bits at most (four prefix codes of 15), the codes themselves some more */
@@ -330,7 +331,7 @@ static kiln_status spool_image(kiln_sog_set *s, kiln_sog_image which, int fd, ui
     const image *m = &s->images[which];
     const char *file = s->meta.files[which];
     KILN_GO(KILN_ALLOC_UNSET(&data, m->bytes, "an image", err));
-    KILN_GO(read_image(s, file, m, data, m->bytes, err));
+    KILN_GO(read_sog_image(s, file, m, data, m->bytes, err));
     KILN_GO(KILN_ALLOC_UNSET(&rgba, 4 * (uint64_t)m->width * m->height, "pixels", err));
     const char *wrong = kiln_webp_decode(data, m->bytes, m->width, m->height, rgba);
     if (wrong) KILN_GO(refuse_image(s, file, wrong, err));

@@ -62,7 +62,7 @@ static kiln_status take_bounds(const kiln_export *e, kiln_sog_text *t, kiln_erro
     return KILN_OK;
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_sog(kiln_export_parent *p, kiln_error *err)
 {
     kiln_sog_plan k = {
         .text = {.n = p->e->n_rows, .degree = kiln_sog_degree(p->e), .antialiased = kiln_export_scene(p->e)->antialiased}};
@@ -89,7 +89,7 @@ kiln_status kiln_sog_plan_archive(kiln_export_parent *p, kiln_error *err)
                          "%llu Gaussians make a ZIP archive of about %llu MiB, and one that all readers take is below 4 GiB; write "
                          "--format sog-folder",
                          (unsigned long long)p->e->n_rows, (unsigned long long)(bytes >> 20));
-    return plan(p, err);
+    return plan_sog(p, err);
 }
 
 /* ---- rounds 0 and 1: codebooks ---------------------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static uint64_t books_ram(const kiln_export *e, uint64_t unit)
     return counts_bytes() + kiln_codebook_work_bytes() + sizeof(kiln_sog_plan) * 2;
 }
 
-static uint64_t books(const kiln_export *e) { return kiln_sog_d(e) ? KILN_SOG_BOOKS : KILN_SOG_SHN_BOOK; }
+static uint64_t book_units(const kiln_export *e) { return kiln_sog_d(e) ? KILN_SOG_BOOKS : KILN_SOG_SHN_BOOK; }
 
 /* One of the three; the others of its plan are as they were. */
 static kiln_status make_book(kiln_export_worker *x, uint64_t unit, kiln_error *err)
@@ -303,7 +303,7 @@ uint64_t kiln_sog_foresee(const kiln_export *e)
 
 const kiln_export_round kiln_sog_rounds[KILN_SOG_ROUNDS] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
-    {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
+    {.what = "codebooks", .units = book_units, .ram = books_ram, .run = make_book, .gather = take_book},
     {.what = "coding", .ram = code_ram, .run = code_chunk},
     {.what = "image beside",
      .units = images_beside,
@@ -349,7 +349,7 @@ const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER
                                                       .scratch = true,
                                                       .counts = kiln_sog_lost,
                                                       .foresee = kiln_sog_foresee,
-                                                      .plan = plan,
+                                                      .plan = plan_sog,
                                                       .rounds = kiln_sog_rounds,
                                                       .n_rounds = KILN_SOG_ROUNDS,
                                                       .is_ours = kiln_sog_is_ours,

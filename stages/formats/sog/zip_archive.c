@@ -156,7 +156,7 @@ static int by_place(const void *a, const void *b)
     return (x->header > y->header) - (x->header < y->header);
 }
 
-static int by_name(const void *a, const void *b)
+static int zip_entries_by_name(const void *a, const void *b)
 {
     return strcmp(((const kiln_zip_entry *)a)->name, ((const kiln_zip_entry *)b)->name);
 }
@@ -177,11 +177,11 @@ static kiln_status check_places(kiln_zip *z, uint64_t limit, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check_names(kiln_zip *z, kiln_error *err)
+static kiln_status check_entry_names(kiln_zip *z, kiln_error *err)
 {
-    if (z->n) qsort(z->entries, z->n, sizeof *z->entries, by_name);
+    if (z->n) qsort(z->entries, z->n, sizeof *z->entries, zip_entries_by_name);
     for (uint32_t i = 1; i < z->n; i++)
-        if (by_name(&z->entries[i - 1], &z->entries[i]) == 0)
+        if (zip_entries_by_name(&z->entries[i - 1], &z->entries[i]) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has the entry '%s' twice", z->path, z->entries[i].name);
     return KILN_OK;
 }
@@ -198,7 +198,7 @@ kiln_status kiln_zip_open(const char *path, const char *name, kiln_zip *out, kil
     KILN_TRY(find_directory(out, info.size, &d, err));
     KILN_TRY(take_directory(out, &d, err));
     KILN_TRY(check_places(out, d.at, err));
-    return check_names(out, err);
+    return check_entry_names(out, err);
 }
 
 const kiln_zip_entry *kiln_zip_find(const kiln_zip *z, const char *name)

@@ -12,7 +12,7 @@ enum { NEEDED = 10, MADE_BY = 3 << 8 | NEEDED }; /* 1.0; 3: Unix, whose attribut
 enum { FIRST_OF_1980 = 0 << 9 | 1 << 5 | 1 };
 static const uint32_t MODE = 0100644u << 16;
 
-static kiln_status append(kiln_zip_writer *z, const void *data, uint64_t bytes, kiln_error *err)
+static kiln_status append_zip_bytes(kiln_zip_writer *z, const void *data, uint64_t bytes, kiln_error *err)
 {
     KILN_TRY(kiln_file_write_at(z->fd, z->path, z->at, data, bytes, err));
     z->at += bytes;
@@ -47,14 +47,14 @@ static kiln_status begin_entry(kiln_zip_writer *z, const char *name, uint64_t by
     z->entries[z->n].header = (uint32_t)z->at;
     z->n++;
     (void)put_common(kiln_put_u32(local, KILN_ZIP_LOCAL), crc, (uint32_t)bytes, name);
-    KILN_TRY(append(z, local, sizeof local, err));
-    return append(z, name, length, err);
+    KILN_TRY(append_zip_bytes(z, local, sizeof local, err));
+    return append_zip_bytes(z, name, length, err);
 }
 
 kiln_status kiln_zip_writer_add(kiln_zip_writer *z, const char *name, const void *data, uint64_t bytes, kiln_error *err)
 {
     KILN_TRY(begin_entry(z, name, bytes, (uint32_t)crc32_z(0, data, bytes), err));
-    return append(z, data, bytes, err);
+    return append_zip_bytes(z, data, bytes, err);
 }
 
 kiln_status kiln_zip_writer_end(kiln_zip_writer *z, kiln_error *err)
@@ -67,12 +67,12 @@ kiln_status kiln_zip_writer_end(kiln_zip_writer *z, kiln_error *err)
             put_common(kiln_put_u16(kiln_put_u32(entry, KILN_ZIP_ENTRY), MADE_BY), z->entries[i].crc, z->entries[i].size, name);
         p = kiln_put_u16(kiln_put_u16(kiln_put_u16(p, 0), 0), 0);
         kiln_put_u32(kiln_put_u32(p, MODE), z->entries[i].header);
-        KILN_TRY(append(z, entry, sizeof entry, err));
-        KILN_TRY(append(z, name, strlen(name), err));
+        KILN_TRY(append_zip_bytes(z, entry, sizeof entry, err));
+        KILN_TRY(append_zip_bytes(z, name, strlen(name), err));
     }
     if (z->at + KILN_ZIP_END_BYTES >= UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' would reach 4 GiB; a ZIP archive that all readers take is smaller", z->path);
     unsigned char *p = kiln_put_u16(kiln_put_u16(kiln_put_u16(kiln_put_u16(kiln_put_u32(end, KILN_ZIP_END), 0), 0), z->n), z->n);
     kiln_put_u16(kiln_put_u32(kiln_put_u32(p, (uint32_t)(z->at - directory)), (uint32_t)directory), 0);
-    return append(z, end, sizeof end, err);
+    return append_zip_bytes(z, end, sizeof end, err);
 }

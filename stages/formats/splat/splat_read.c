@@ -29,7 +29,7 @@ typedef struct {
 } splat_source;
 
 /* A PLY under this name is claimed too, to be refused: what other programs make of such a file is noise. */
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_splat(const unsigned char *head, size_t len, const char *path)
 {
     char plain[KILN_PATH_MAX]; /* without the suffix of a packing */
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
@@ -59,7 +59,7 @@ static void close_splat(kiln_source *source)
     free(s);
 }
 
-static kiln_status check_size(const char *name, uint64_t size, kiln_error *err)
+static kiln_status check_splat_size(const char *name, uint64_t size, kiln_error *err)
 {
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", name);
     if (size % ROW_BYTES)
@@ -72,7 +72,7 @@ static kiln_status check_size(const char *name, uint64_t size, kiln_error *err)
 }
 
 /* Content that is not what the name says. */
-static kiln_status check_content(const splat_source *s, const char *packing, uint64_t size, kiln_error *err)
+static kiln_status check_splat_content(const splat_source *s, const char *packing, uint64_t size, kiln_error *err)
 {
     unsigned char head[4];
     if (packing && kiln_packing_stem(s->path) == strlen(s->path))
@@ -98,8 +98,8 @@ static kiln_status open_splat(const kiln_source_at *at, kiln_source **out, kiln_
     strcpy(s->path, at->name);
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     KILN_GO(kiln_file_stat(at->path, &file, err));
-    KILN_GO(check_content(s, at->packing, file.size, err));
-    KILN_GO(check_size(s->path, file.size, err));
+    KILN_GO(check_splat_content(s, at->packing, file.size, err));
+    KILN_GO(check_splat_size(s->path, file.size, err));
     kiln_code_logits(s->logits);
     kiln_code_colours(s->colours);
     for (int b = 0; b < 256; b++) s->units[b] = ((float)b - KILN_SPLAT_QUAT_STEPS) / KILN_SPLAT_QUAT_STEPS;
@@ -113,13 +113,13 @@ done:
     return st;
 }
 
-static void take_codes(const unsigned char *rows, uint64_t n, const float table[256], float *dst)
+static void take_splat_codes(const unsigned char *rows, uint64_t n, const float table[256], float *dst)
 {
     for (uint64_t i = 0; i < n; i++) dst[i] = table[rows[i * ROW_BYTES]];
 }
 
 /* Rows [at, at + n) of the block; column by column, a tight loop each. */
-static void take_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows *rows)
+static void take_splat_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows *rows)
 {
     const uint64_t stride = rows->n;
     const unsigned char *p = s->piece;
@@ -129,14 +129,14 @@ static void take_piece(const splat_source *s, uint64_t at, uint64_t n, kiln_rows
         for (uint64_t i = 0; i < n; i++) mean[i] = (double)kiln_get_f32(p + i * ROW_BYTES + c * 4);
         for (uint64_t i = 0; i < n; i++) scale[i] = kiln_get_f32(p + i * ROW_BYTES + KILN_SPLAT_SCALE_AT + c * 4);
         kiln_log_scales(n, scale, scale);
-        take_codes(p + KILN_SPLAT_COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
+        take_splat_codes(p + KILN_SPLAT_COLOUR_AT + c, n, s->colours, rows->sh0 + c * stride + at);
     }
-    for (uint64_t c = 0; c < 4; c++) take_codes(p + KILN_SPLAT_QUAT_AT + c, n, s->units, rows->quats + c * stride + at);
-    take_codes(p + KILN_SPLAT_ALPHA_AT, n, s->logits, rows->opacity_logits + at);
+    for (uint64_t c = 0; c < 4; c++) take_splat_codes(p + KILN_SPLAT_QUAT_AT + c, n, s->units, rows->quats + c * stride + at);
+    take_splat_codes(p + KILN_SPLAT_ALPHA_AT, n, s->logits, rows->opacity_logits + at);
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_splat_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                   uint64_t *next_offset, kiln_error *err)
 {
     splat_source *s = (splat_source *)source;
     (void)offset;
@@ -144,7 +144,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     for (uint64_t at = 0; at < n; at += PIECE_ROWS) {
         const uint64_t k = n - at < PIECE_ROWS ? n - at : PIECE_ROWS;
         KILN_TRY(kiln_file_read_at(s->fd, s->path, (first + at) * ROW_BYTES, s->piece, k * ROW_BYTES, err));
-        take_piece(s, at, k, rows);
+        take_splat_piece(s, at, k, rows);
     }
     *next_offset = (first + n) * ROW_BYTES;
     return KILN_OK;
@@ -157,9 +157,9 @@ const kiln_reader kiln_reader_splat = {
     .suffixes = "splat",
     .summary = ".splat of antimatter15's viewer: Gaussians without SH, 32 bytes each",
     .packed = KILN_PACKED_WHOLE,
-    .probe = probe,
+    .probe = probe_splat,
     .may_be = may_be_splat,
     .open = open_splat,
-    .read = read_rows,
+    .read = read_splat_rows,
     .close = close_splat,
 };

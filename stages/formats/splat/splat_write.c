@@ -20,19 +20,19 @@ static const kiln_export_count counts[] = {{"colour was clamped to 0 .. 1", "col
                                             "scales were too small or too large for a float and were clamped"},
                                            {NULL, NULL}};
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_splat(kiln_export_parent *p, kiln_error *err)
 {
     if (p->e->sh_degree) KILN_TRY(kiln_export_note(p, err, "a .splat holds no spherical harmonics above degree 0"));
     KILN_TRY(kiln_float_places_note(p, err));
     return kiln_row_sort_plan(p->plan, KILN_SPLAT_ROW_BYTES, err);
 }
 
-static kiln_status begin(kiln_export_parent *p, kiln_error *err)
+static kiln_status begin_splat(kiln_export_parent *p, kiln_error *err)
 {
     return kiln_export_resize(p, p->e->n_rows * KILN_SPLAT_ROW_BYTES, err);
 }
 
-static uint64_t ram(const kiln_export *e, uint64_t unit)
+static uint64_t splat_writer_ram(const kiln_export *e, uint64_t unit)
 {
     return kiln_export_rows_ram(e, unit, PLANES) + e->chunks[unit].n * (KILN_SPLAT_ROW_BYTES + sizeof(uint64_t)) +
            kiln_row_sort_put_ram(e, unit, KILN_SPLAT_ROW_BYTES);
@@ -47,7 +47,7 @@ static uint64_t importance_key(const unsigned char *row)
     return ~bits;
 }
 
-static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static kiln_status write_splat_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
     unsigned char *out = NULL;
@@ -77,15 +77,19 @@ done:
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "exporting", .ram = ram, .run = write_chunk, .gather = kiln_row_sort_gather, .end = kiln_row_sort_end},
+    {.what = "exporting",
+     .ram = splat_writer_ram,
+     .run = write_splat_chunk,
+     .gather = kiln_row_sort_gather,
+     .end = kiln_row_sort_end},
     KILN_ROW_SORT_ROUNDS,
 };
 
 const kiln_writer_functions kiln_writer_splat = {.place = KILN_PLACE_FILE,
                                                  .scratch = true,
                                                  .counts = counts,
-                                                 .plan = plan,
-                                                 .begin = begin,
+                                                 .plan = plan_splat,
+                                                 .begin = begin_splat,
                                                  .rounds = rounds,
                                                  .n_rounds = 3,
                                                  .reader = "splat"};

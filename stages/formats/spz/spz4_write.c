@@ -32,8 +32,8 @@ typedef struct {
     uint64_t bytes[KILN_SPZ_PLANES], place[KILN_SPZ_PLANES]; /* of the frames, in the file */
 } frames;
 
-static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
-static const frames *frames_of(const kiln_export *e) { return (const frames *)(const void *)(plan_of(e) + 1); }
+static const kiln_spz_plan *spz4_plan_of(const kiln_export *e) { return e->plan; }
+static const frames *frames_of(const kiln_export *e) { return (const frames *)(const void *)(spz4_plan_of(e) + 1); }
 
 static uint64_t stream_count(const kiln_export *e) { return (uint64_t)kiln_spz_n_streams(e->sh_degree); }
 /* The harmonics, most of the file, first. */
@@ -45,7 +45,7 @@ static uint64_t frame_scratch(const kiln_spz_plan *plan, int p)
     return plan->at[KILN_SPZ_PLANES] + 2 * plan->at[p] + (uint64_t)p * 65536;
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_spz4(kiln_export_parent *p, kiln_error *err)
 {
     KILN_TRY(kiln_spz_plan_make(p, err));
     return kiln_buffer_put(p->plan, NULL, sizeof(frames), err);
@@ -55,7 +55,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 
 static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_spz_plan *plan = plan_of(x->e);
+    const kiln_spz_plan *plan = spz4_plan_of(x->e);
     kiln_spz_chunk c;
     kiln_status st = kiln_spz_chunk_encode(x, plan, unit, &c, err);
     for (int p = 0; p < KILN_SPZ_PLANES && st == KILN_OK; p++)
@@ -64,7 +64,7 @@ static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
     return st;
 }
 
-static uint64_t code_ram(const kiln_export *e, uint64_t unit) { return kiln_spz_chunk_ram(e, plan_of(e), unit); }
+static uint64_t code_ram(const kiln_export *e, uint64_t unit) { return kiln_spz_chunk_ram(e, spz4_plan_of(e), unit); }
 
 /* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ typedef struct {
     uint64_t to, given;      /* where the frame goes, and its bytes so far */
 } packing;
 
-static bool set_up(ZSTD_CCtx *z, int plane, uint64_t plain, unsigned threads)
+static bool set_compression(ZSTD_CCtx *z, int plane, uint64_t plain, unsigned threads)
 {
     size_t bad = 0;
     const bool is_small = plain <= SMALL_PLANE;
@@ -129,14 +129,14 @@ static kiln_status pack_all(packing *p, kiln_error *err)
 
 static kiln_status pack_plane(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_spz_plan *plan = plan_of(x->e);
+    const kiln_spz_plan *plan = spz4_plan_of(x->e);
     const int plane = plane_of(x->e, unit);
     packing p = {.x = x, .from = plan->at[plane], .left = plan->at[plane + 1] - plan->at[plane], .to = frame_scratch(plan, plane)};
     kiln_status st = KILN_OK;
     KILN_GO(kiln_alloc_unset((void **)&p.in, BUFFER_BYTES, 1, "codes", err));
     KILN_GO(kiln_alloc_unset((void **)&p.out, BUFFER_BYTES, 1, "packed codes", err));
     p.zstd = ZSTD_createCCtx();
-    if (!p.zstd || !set_up(p.zstd, plane, p.left, kiln_worker_threads(x->w)))
+    if (!p.zstd || !set_compression(p.zstd, plane, p.left, kiln_worker_threads(x->w)))
         st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
     if (st == KILN_OK) KILN_GO(pack_all(&p, err));
     if (st == KILN_OK) st = kiln_export_result(x, &p.given, sizeof p.given, err);
@@ -160,7 +160,7 @@ static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
     return ZSTD_THREAD_RAM;
 }
 
-static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_frame_sizes(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     frames *f = (void *)(p->plan->data + sizeof(kiln_spz_plan));
     if (bytes != sizeof *f->bytes)
@@ -194,7 +194,7 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
 static kiln_status copy_frame(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     const int plane = plane_of(x->e, unit);
-    const uint64_t from = frame_scratch(plan_of(x->e), plane), bytes = frames_of(x->e)->bytes[plane];
+    const uint64_t from = frame_scratch(spz4_plan_of(x->e), plane), bytes = frames_of(x->e)->bytes[plane];
     unsigned char *buffer = NULL;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_alloc_unset((void **)&buffer, BUFFER_BYTES, 1, "packed codes", err));
@@ -222,7 +222,7 @@ static const kiln_export_round rounds[] = {
      .ram = pack_ram,
      .ram_thread = pack_thread_ram,
      .run = pack_plane,
-     .gather = gather,
+     .gather = gather_frame_sizes,
      .end = end_packing},
     {.what = "joining", .units = stream_count, .ram = copy_ram, .run = copy_frame},
 };
@@ -232,6 +232,6 @@ const kiln_writer_functions kiln_writer_spz4 = {.place = KILN_PLACE_FILE,
                                                 .relative = true,
                                                 .counts = kiln_spz_counts,
                                                 .reader = "spz",
-                                                .plan = plan,
+                                                .plan = plan_spz4,
                                                 .rounds = rounds,
                                                 .n_rounds = 4};

@@ -27,7 +27,7 @@ typedef struct {
     kiln_spz_decoder *decoder;
 } spz_source;
 
-static int probe(const unsigned char *head, size_t len, const char *path)
+static int probe_spz(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
     return len >= 4 && memcmp(head, KILN_SPZ_MAGIC, 4) == 0 ? 100 : 0;
@@ -104,7 +104,7 @@ static kiln_status open_streams(spz_source *s, const kiln_source_at *at, uint64_
     return kiln_spz_extensions_read(s->fd, s->name, KILN_SPZ_STREAMS_HEADER, s->streams.extensions_end, named, err);
 }
 
-static kiln_status read_header(spz_source *s, uint64_t size, kiln_error *err)
+static kiln_status read_spz_header(spz_source *s, uint64_t size, kiln_error *err)
 {
     unsigned char head[KILN_SPZ_HEADER];
     if (size < sizeof head)
@@ -127,7 +127,7 @@ static kiln_status open_spz(const kiln_source_at *at, kiln_source **out, kiln_so
     strcpy(s->name, at->name);
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     KILN_GO(kiln_file_stat(at->path, &file, err));
-    KILN_GO(read_header(s, file.size, err));
+    KILN_GO(read_spz_header(s, file.size, err));
     memset(info, 0, sizeof *info);
     s->in_streams = s->header.version == 4 && (!at->packing || s->header.n_streams);
     KILN_GO((s->in_streams ? open_streams : open_planes)(s, at, file.size, &named, info, err));
@@ -149,14 +149,14 @@ done:
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+static kiln_status spool_spz(kiln_source *source, int fd, unsigned threads, kiln_error *err)
 {
     const spz_source *s = (const spz_source *)source;
     return kiln_spz_streams_spool(&s->streams, &s->header, s->fd, s->name, fd, threads, err);
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                             uint64_t *next_offset, kiln_error *err)
+static kiln_status read_spz_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                                 uint64_t *next_offset, kiln_error *err)
 {
     spz_source *s = (spz_source *)source;
     (void)offset; /* planes: rows are found by their number */
@@ -167,7 +167,7 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     return KILN_OK;
 }
 
-static uint64_t ram(const kiln_source_info *info, kiln_read_pass pass)
+static uint64_t spz_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
     const uint64_t thread = pass == KILN_PASS_SPOOL || pass == KILN_PASS_SPOOL_THREAD ? kiln_spz_streams_ram(info->spool_ram) : 0;
     return pass == KILN_PASS_SPOOL_THREAD ? thread : thread + sizeof(spz_source) + kiln_spz_decoder_ram(info->sh_degree);
@@ -179,10 +179,10 @@ const kiln_reader kiln_reader_spz = {
     .summary = "SPZ versions 1 to 4 (Niantic; Scaniverse, Adobe, SuperSplat); see --frame",
     .packed = KILN_PACKED_HEAD,
     .has_options = true,
-    .ram = ram,
-    .probe = probe,
+    .ram = spz_reader_ram,
+    .probe = probe_spz,
     .open = open_spz,
-    .spool = spool,
-    .read = read_rows,
+    .spool = spool_spz,
+    .read = read_spz_rows,
     .close = close_spz,
 };

@@ -192,8 +192,8 @@ static void take_halves(const kiln_spz_decoder *d, uint64_t n, double *dst, uint
         }
 }
 
-static void take_codes(const unsigned char *piece, const float table[256], uint32_t components, uint64_t n, float *dst,
-                       uint64_t stride)
+static void take_spz_codes(const unsigned char *piece, const float table[256], uint32_t components, uint64_t n, float *dst,
+                           uint64_t stride)
 {
     for (uint32_t c = 0; c < components; c++)
         for (uint64_t i = 0; i < n; i++) dst[c * stride + i] = table[piece[components * i + c]];
@@ -259,19 +259,19 @@ static void take_plane(const kiln_spz_decoder *d, kiln_spz_plane plane, uint64_t
         (d->header.version == 1 ? take_halves : take_fixed)(d, n, rows->means + at, stride);
         break;
     case KILN_SPZ_ALPHAS:
-        take_codes(d->piece, d->logit, 1, n, rows->opacity_logits + at, stride);
+        take_spz_codes(d->piece, d->logit, 1, n, rows->opacity_logits + at, stride);
         break;
     case KILN_SPZ_COLOURS:
-        take_codes(d->piece, d->colour, 3, n, rows->sh0 + at, stride);
+        take_spz_codes(d->piece, d->colour, 3, n, rows->sh0 + at, stride);
         break;
     case KILN_SPZ_SCALES:
-        take_codes(d->piece, d->log_scale, 3, n, rows->log_scales + at, stride);
+        take_spz_codes(d->piece, d->log_scale, 3, n, rows->log_scales + at, stride);
         break;
     case KILN_SPZ_ROTATIONS:
         (d->header.version < 3 ? take_first_three : take_smallest_three)(d, n, rows->quats + at, stride);
         break;
     case KILN_SPZ_SH: /* coefficient-major with the colours inside, as rows->shN */
-        take_codes(d->piece, d->sh, d->header.stride[plane], n, rows->shN + at, stride);
+        take_spz_codes(d->piece, d->sh, d->header.stride[plane], n, rows->shN + at, stride);
         break;
     case KILN_SPZ_PLANES:
         break;

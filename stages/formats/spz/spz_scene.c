@@ -84,7 +84,7 @@ static bool is_of_spz(const kiln_export *e)
     return all;
 }
 
-static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
+static kiln_status note_spz_frame(kiln_export_parent *p, bool to_rub, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const double *origin = e->origin;
@@ -99,7 +99,7 @@ static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
     return kiln_export_remark(p, err, "the axes are those of PLY, as they stand (--frame as-is)");
 }
 
-static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err)
+static kiln_status plan_spz(kiln_export_parent *p, bool oldest, kiln_error *err)
 {
     const kiln_export *e = p->e;
     kiln_spz_plan plan;
@@ -121,12 +121,12 @@ static kiln_status make_plan(kiln_export_parent *p, bool oldest, kiln_error *err
     if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
     kiln_spz_strides(oldest ? KILN_SPZ_OLDEST : 3, plan.coding.sh_degree, plan.stride);
     for (int k = 0; k < KILN_SPZ_PLANES; k++) plan.at[k + 1] = plan.at[k] + e->n_rows * plan.stride[k];
-    KILN_TRY(tell(p, plan.coding.to_rub, err));
+    KILN_TRY(note_spz_frame(p, plan.coding.to_rub, err));
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
 
-kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) { return make_plan(p, false, err); }
-kiln_status kiln_spz_plan_oldest(kiln_export_parent *p, kiln_error *err) { return make_plan(p, true, err); }
+kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) { return plan_spz(p, false, err); }
+kiln_status kiln_spz_plan_oldest(kiln_export_parent *p, kiln_error *err) { return plan_spz(p, true, err); }
 
 /* ---- rows that are measured ------------------------------------------------------------------------------------------------- */
 
@@ -134,13 +134,16 @@ typedef struct {
     uint32_t needed, scales[KILN_SPZ_OCTAVES];
 } measured;
 
-static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
+static const kiln_spz_plan *scene_plan_of(const kiln_export *e) { return e->plan; }
 
-uint64_t kiln_spz_measure_units(const kiln_export *e) { return plan_of(e)->is_of_spz || plan_of(e)->is_small ? e->n_chunks : 0; }
+uint64_t kiln_spz_measure_units(const kiln_export *e)
+{
+    return scene_plan_of(e)->is_of_spz || scene_plan_of(e)->is_small ? e->n_chunks : 0;
+}
 
 static unsigned measured_planes(const kiln_export *e)
 {
-    return (plan_of(e)->is_of_spz ? KILN_ROWS_MEANS : 0u) | (plan_of(e)->is_small ? KILN_ROWS_LOG_SCALES : 0u);
+    return (scene_plan_of(e)->is_of_spz ? KILN_ROWS_MEANS : 0u) | (scene_plan_of(e)->is_small ? KILN_ROWS_LOG_SCALES : 0u);
 }
 
 uint64_t kiln_spz_measure_ram(const kiln_export *e, uint64_t unit)
@@ -162,8 +165,8 @@ kiln_status kiln_spz_measure(kiln_export_worker *x, uint64_t unit, kiln_error *e
     kiln_export_rows rows;
     measured m = {0};
     KILN_TRY(kiln_export_rows_read(x, unit, measured_planes(x->e), &rows, err));
-    if (plan_of(x->e)->is_of_spz) m.needed = kiln_spz_needed_fraction(rows.means, 3 * rows.n);
-    if (plan_of(x->e)->is_small) count_scales(rows.log_scales, 3 * rows.n, m.scales);
+    if (scene_plan_of(x->e)->is_of_spz) m.needed = kiln_spz_needed_fraction(rows.means, 3 * rows.n);
+    if (scene_plan_of(x->e)->is_small) count_scales(rows.log_scales, 3 * rows.n, m.scales);
     kiln_export_rows_release(&rows);
     return kiln_export_result(x, &m, sizeof m, err);
 }

@@ -27,15 +27,15 @@ typedef struct {
     packed_plane planes[KILN_SPZ_PLANES];
 } packed_chunk;
 
-static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
-static const packed_chunk *chunks_of(const kiln_export *e) { return (const packed_chunk *)(const void *)(plan_of(e) + 1); }
+static const kiln_spz_plan *spz_plan_of(const kiln_export *e) { return e->plan; }
+static const packed_chunk *chunks_of(const kiln_export *e) { return (const packed_chunk *)(const void *)(spz_plan_of(e) + 1); }
 
 /* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
 
 /* Scratch has holes: a chunk has room for planes that do not compress. */
 static uint64_t scratch_place(const kiln_export *e, uint64_t unit)
 {
-    const kiln_spz_plan *plan = plan_of(e);
+    const kiln_spz_plan *plan = spz_plan_of(e);
     uint64_t row = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) row += plan->stride[p];
     return e->chunks[unit].first * 2 * row + unit * 65536;
@@ -51,7 +51,7 @@ typedef struct {
 } piece;
 
 /* Pieces of all planes, in their order; out: where the first one goes. Returns how many. */
-static uint64_t cut(const kiln_spz_chunk *c, unsigned char *out, piece *pieces)
+static uint64_t cut_planes(const kiln_spz_chunk *c, unsigned char *out, piece *pieces)
 {
     uint64_t n = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++)
@@ -73,7 +73,7 @@ static void packing_size(const size_t bytes[KILN_SPZ_PLANES], uint64_t *pieces, 
 }
 
 /* Moves the pieces together and notes what each plane takes. */
-static uint64_t join(const kiln_spz_chunk *c, const piece *pieces, uint64_t n, unsigned char *out, packed_chunk *result)
+static uint64_t join_pieces(const kiln_spz_chunk *c, const piece *pieces, uint64_t n, unsigned char *out, packed_chunk *result)
 {
     uint64_t at = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -86,7 +86,7 @@ static uint64_t join(const kiln_spz_chunk *c, const piece *pieces, uint64_t n, u
     return at;
 }
 
-static kiln_status pack(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t unit, kiln_error *err)
+static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t unit, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const int threads = (int)kiln_worker_threads(x->w);
@@ -97,7 +97,7 @@ static kiln_status pack(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t
     packing_size(c->bytes, &n, &room);
     KILN_GO(KILN_ALLOC(&pieces, n, "pieces of a chunk", err));
     KILN_GO(kiln_alloc_unset((void **)&out, room, 1, "a packed chunk", err));
-    n = cut(c, out, pieces);
+    n = cut_planes(c, out, pieces);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (uint64_t i = 0; i < n; i++)
         pieces[i].done = kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
@@ -105,7 +105,7 @@ static kiln_status pack(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t
     for (uint64_t i = 0; i < n && st == KILN_OK; i++)
         if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
     if (st == KILN_OK) {
-        const uint64_t bytes = join(c, pieces, n, out, &result);
+        const uint64_t bytes = join_pieces(c, pieces, n, out, &result);
         KILN_GO(kiln_export_scratch_write(x, out, bytes, scratch_place(x->e, unit), err));
         KILN_GO(kiln_export_result(x, &result, sizeof result, err));
     }
@@ -118,8 +118,8 @@ done:
 static kiln_status pack_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_spz_chunk c;
-    kiln_status st = kiln_spz_chunk_encode(x, plan_of(x->e), unit, &c, err);
-    if (st == KILN_OK) st = pack(x, &c, unit, err);
+    kiln_status st = kiln_spz_chunk_encode(x, spz_plan_of(x->e), unit, &c, err);
+    if (st == KILN_OK) st = pack_spz_planes(x, &c, unit, err);
     kiln_spz_chunk_release(&c);
     return st;
 }
@@ -129,9 +129,9 @@ static uint64_t pack_ram(const kiln_export *e, uint64_t unit)
 {
     size_t bytes[KILN_SPZ_PLANES];
     uint64_t pieces, room;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes[p] = e->chunks[unit].n * plan_of(e)->stride[p];
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes[p] = e->chunks[unit].n * spz_plan_of(e)->stride[p];
     packing_size(bytes, &pieces, &room);
-    return kiln_spz_chunk_ram(e, plan_of(e), unit) + room + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
+    return kiln_spz_chunk_ram(e, spz_plan_of(e), unit) + room + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
            kiln_outputs_ram(sizeof(packed_chunk));
 }
 static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
@@ -141,7 +141,7 @@ static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
     return KILN_SPZ_DEFLATE_RAM;
 }
 
-static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_packed_chunk(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     if (bytes != sizeof(packed_chunk))
         return kiln_fail(err, KILN_E_BUG, "chunk %llu has a list of %zu bytes", (unsigned long long)unit, bytes);
@@ -210,7 +210,12 @@ static uint64_t copy_foresee(const kiln_export *e)
 
 static const kiln_export_round rounds[] = {
     KILN_SPZ_MEASURING,
-    {.what = "packing", .ram = pack_ram, .ram_thread = pack_thread_ram, .run = pack_chunk, .gather = gather, .end = end_packing},
+    {.what = "packing",
+     .ram = pack_ram,
+     .ram_thread = pack_thread_ram,
+     .run = pack_chunk,
+     .gather = gather_packed_chunk,
+     .end = end_packing},
     {.what = "joining", .ram = copy_ram, .run = copy_chunk, .foresee = copy_foresee},
 };
 

@@ -24,7 +24,7 @@ static void name_attribute(uint32_t a, char out[64])
     kiln_gltf_sh_name(KILN_GLTF_PREFIX, degree, k - degree * degree, out);
 }
 
-static uint32_t attributes(uint32_t sh_degree) { return FIXED + (sh_degree + 1) * (sh_degree + 1) - 1; }
+static uint32_t tile_attributes(uint32_t sh_degree) { return FIXED + (sh_degree + 1) * (sh_degree + 1) - 1; }
 
 static kiln_status put_accessor(const kiln_tile_scene *s, uint32_t a, kiln_buffer *b, kiln_error *err)
 {
@@ -41,7 +41,7 @@ static kiln_status put_accessor(const kiln_tile_scene *s, uint32_t a, kiln_buffe
 
 static kiln_status put_document(const kiln_tile_scene *s, uint64_t bytes, kiln_buffer *b, kiln_error *err)
 {
-    const uint32_t n = attributes(s->sh_degree);
+    const uint32_t n = tile_attributes(s->sh_degree);
     const double *t = s->translation;
     char name[64];
     KILN_TRY(kiln_buffer_printf(b, err,

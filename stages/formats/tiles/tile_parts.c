@@ -10,14 +10,14 @@ static const double most_reach = 8388600;
 
 bool kiln_tile_knows_core(const kiln_tile_core *core) { return core->half > 0 && core->half <= most_reach; }
 
-static double reach_of(const kiln_tile_core *core)
+static double core_reach(const kiln_tile_core *core)
 {
     return kiln_tile_knows_core(core) ? fmin(KILN_TILE_REACH * core->half, most_reach) : most_reach;
 }
 
 bool kiln_tile_may_have_parts(const kiln_tile_core *core, const float lo[3], const float hi[3])
 {
-    const double reach = reach_of(core);
+    const double reach = core_reach(core);
     bool may = false;
     for (int c = 0; c < 3; c++) {
         const double below = core->centre[c] - (double)lo[c], above = (double)hi[c] - core->centre[c];
@@ -28,7 +28,7 @@ bool kiln_tile_may_have_parts(const kiln_tile_core *core, const float lo[3], con
 
 static bool is_far(const kiln_tile_core *core, const float *means, uint64_t n, uint64_t i)
 {
-    const double reach = reach_of(core);
+    const double reach = core_reach(core);
     for (int c = 0; c < 3; c++)
         if (!(fabs((double)means[(uint64_t)c * n + i] - core->centre[c]) <= reach)) return true;
     return false;
@@ -143,7 +143,7 @@ uint32_t kiln_tile_parts(const kiln_tile_core *core, uint32_t level, const float
         if (far) work[n_far++] = (uint32_t)i;
     }
     if (level > 0 && knows) return 0;
-    const uint32_t n_pieces = cut_pieces(reach_of(core), means, n, work, n_far, work + n, pieces);
+    const uint32_t n_pieces = cut_pieces(core_reach(core), means, n, work, n_far, work + n, pieces);
     const uint32_t own = knows ? n_pieces : piece_of_most(means, n, work, pieces, n_pieces);
     const uint32_t n_parts = number_parts(means, n, work, pieces, n_pieces, own, part);
     if (level == 0) return n_parts;

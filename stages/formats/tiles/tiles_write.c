@@ -55,12 +55,12 @@ static const kiln_export_count counts[] = {
      "rows of coarser levels lie too far from the others for their tiles' codes, and were left out of these levels"},
     {NULL, NULL}};
 
-static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, DEGREE_MAX); }
+static uint32_t tiles_degree(const kiln_export *e) { return kiln_export_degree(e, DEGREE_MAX); }
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
 
 /* Names become those of files, and stand in JSON. A bake may be a stranger's. */
-static kiln_status check_names(const kiln_level_tree *t, kiln_error *err)
+static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
 {
     for (uint32_t i = 0; i < t->n_nodes; i++)
         if (!kiln_tile_can_name(t->nodes[i].name))
@@ -69,11 +69,11 @@ static kiln_status check_names(const kiln_level_tree *t, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+static kiln_status plan_tileset(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const double *at = e->origin;
-    KILN_TRY(check_names(e->tree, err));
+    KILN_TRY(check_node_names(e->tree, err));
     if (e->sh_degree > DEGREE_MAX)
         KILN_TRY(kiln_export_note(p, err, "its tiles hold spherical harmonics up to degree 3; those of degree 4 are left out"));
     if (at[0] != 0 || at[1] != 0 || at[2] != 0)
@@ -86,7 +86,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 }
 
 /* Tiles of all units, in their order, then parts. */
-static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_tiles(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     written_tile *tiles;
     const size_t own = sizeof *tiles;
@@ -105,7 +105,7 @@ static const written_tile *written_of(const kiln_export_parent *p, uint32_t *n_p
 }
 
 /* What became of rows that are far away, and what it costs to hold rows that are not quite as far. */
-static kiln_status tell(kiln_export_parent *p, kiln_error *err)
+static kiln_status note_far_rows(kiln_export_parent *p, kiln_error *err)
 {
     uint32_t n_parts, coarse = 0, least = KILN_SPZ_FRACTION;
     uint64_t far = 0;
@@ -219,7 +219,7 @@ done:
     return st;
 }
 
-static void place(const kiln_export *e, kiln_tileset *t)
+static void place_tileset(const kiln_export *e, kiln_tileset *t)
 {
     char text[64];
     double up[3];
@@ -239,7 +239,7 @@ static double extent_of(const kiln_export *e)
     return kiln_vec3_length(side) * (e->edits.moves ? e->edits.move.scale : 1);
 }
 
-static kiln_status finish(kiln_export_parent *p, kiln_error *err)
+static kiln_status finish_tileset(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
@@ -252,7 +252,7 @@ static kiln_status finish(kiln_export_parent *p, kiln_error *err)
     KILN_GO(KILN_ALLOC(&tiles, n, "tiles", err));
     KILN_GO(make_tiles(e, written, n_parts, tiles, err));
     kiln_tileset t = {.tiles = tiles, .n = n, .extent = extent_of(e)};
-    place(e, &t);
+    place_tileset(e, &t);
     KILN_GO(kiln_tileset_json(&t, &text, err));
     KILN_GO(kiln_path_join(path, sizeof path, e->temporary, KILN_TILESET_FILE, err));
     KILN_GO(kiln_file_write(path, text.data, text.size, err));
@@ -267,7 +267,7 @@ done:
 static uint64_t row_bytes(const kiln_export *e)
 {
     uint32_t stride[KILN_SPZ_PLANES];
-    kiln_spz_strides(3, degree_of(e), stride);
+    kiln_spz_strides(3, tiles_degree(e), stride);
     return kiln_spz_row_bytes(stride);
 }
 
@@ -297,7 +297,7 @@ static bool may_have_parts(const kiln_export *e, uint64_t unit)
 }
 
 /* Rows, codes, the SPZ, which a buffer takes twice while it grows, and the GLB; of a unit that may have parts, the rows of one. */
-static uint64_t ram(const kiln_export *e, uint64_t unit)
+static uint64_t tiles_writer_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t n = e->chunks[unit].n, codes = n * row_bytes(e);
     const uint64_t parts = may_have_parts(e, unit) ? n * (row_floats(e) * sizeof(float) + 1 + 2 * sizeof(uint32_t)) : 0;
@@ -306,7 +306,7 @@ static uint64_t ram(const kiln_export *e, uint64_t unit)
            kiln_outputs_ram((KILN_TILE_PARTS + 1) * sizeof(written_tile));
 }
 
-static void measure(const kiln_export_rows *r, box *b, double middle[3])
+static void measure_tile(const kiln_export_rows *r, box *b, double middle[3])
 {
     for (int c = 0; c < 3; c++) {
         double lo = INFINITY, hi = -INFINITY;
@@ -327,7 +327,7 @@ static void measure(const kiln_export_rows *r, box *b, double middle[3])
 }
 
 /* Positions from here on are relative to the middle. Returns the farthest coordinate. */
-static double centre(const kiln_export_rows *r, const double middle[3])
+static double centre_means(const kiln_export_rows *r, const double middle[3])
 {
     double farthest = 0;
     for (int c = 0; c < 3; c++)
@@ -340,10 +340,10 @@ static double centre(const kiln_export_rows *r, const double middle[3])
 }
 
 /* The glTF's axes are right, up, back: those of SPZ, into which the codes are turned. */
-static void describe(const kiln_export *e, const kiln_export_rows *r, const double middle[3], kiln_tile_scene *s)
+static void describe_tile(const kiln_export *e, const kiln_export_rows *r, const double middle[3], kiln_tile_scene *s)
 {
     static const float sign[3] = {1, -1, -1};
-    *s = (kiln_tile_scene){.n_rows = r->n, .sh_degree = degree_of(e), .antialiased = kiln_export_scene(e)->antialiased};
+    *s = (kiln_tile_scene){.n_rows = r->n, .sh_degree = tiles_degree(e), .antialiased = kiln_export_scene(e)->antialiased};
     for (int c = 0; c < 3; c++) {
         float lo = INFINITY, hi = -INFINITY;
         for (uint64_t i = 0; i < r->n; i++) {
@@ -368,12 +368,12 @@ static uint64_t small_rows(const kiln_export_rows *r, uint32_t fraction)
     return n;
 }
 
-static kiln_status pack(kiln_export_worker *x, const kiln_export_rows *r, double farthest, written_tile *out, kiln_buffer *spz,
-                        kiln_error *err)
+static kiln_status pack_tile(kiln_export_worker *x, const kiln_export_rows *r, double farthest, written_tile *out, kiln_buffer *spz,
+                             kiln_error *err)
 {
     const kiln_export *e = x->e;
     kiln_spz_coding coding = {
-        .sh_degree = degree_of(e), .first_bits = KILN_SPZ_FIRST_BITS, .other_bits = KILN_SPZ_OTHER_BITS, .to_rub = true};
+        .sh_degree = tiles_degree(e), .first_bits = KILN_SPZ_FIRST_BITS, .other_bits = KILN_SPZ_OTHER_BITS, .to_rub = true};
     uint32_t stride[KILN_SPZ_PLANES];
     unsigned char *planes[KILN_SPZ_PLANES], header[KILN_SPZ_HEADER];
     size_t bytes[KILN_SPZ_PLANES];
@@ -400,7 +400,7 @@ static kiln_status pack(kiln_export_worker *x, const kiln_export_rows *r, double
     return st;
 }
 
-static kiln_status put_file(const kiln_export_worker *x, const char *name, const kiln_buffer *b, kiln_error *err)
+static kiln_status put_tile_file(const kiln_export_worker *x, const char *name, const kiln_buffer *b, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     int fd = -1;
@@ -418,13 +418,13 @@ static kiln_status write_file(kiln_export_worker *x, const char *name, kiln_expo
     kiln_buffer spz = {0}, glb = {0};
     kiln_status st = KILN_OK;
     double middle[3];
-    measure(rows, &out->of, middle);
+    measure_tile(rows, &out->of, middle);
     out->rows = rows->n;
-    const double farthest = centre(rows, middle);
-    describe(x->e, rows, middle, &scene);
-    KILN_GO(pack(x, rows, farthest, out, &spz, err));
+    const double farthest = centre_means(rows, middle);
+    describe_tile(x->e, rows, middle, &scene);
+    KILN_GO(pack_tile(x, rows, farthest, out, &spz, err));
     KILN_GO(kiln_tile_glb(&scene, spz.data, spz.size, &glb, err));
-    KILN_GO(put_file(x, name, &glb, err));
+    KILN_GO(put_tile_file(x, name, &glb, err));
 done:
     kiln_buffer_release(&spz);
     kiln_buffer_release(&glb);
@@ -526,7 +526,7 @@ done:
 
 /* ---- what is there ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_ours(const char *name) { return strcmp(name, KILN_TILESET_FILE) == 0 || kiln_tile_uri_is_ours(name); }
+static bool is_tiles_file(const char *name) { return strcmp(name, KILN_TILESET_FILE) == 0 || kiln_tile_uri_is_ours(name); }
 
 static bool tiles_are_there(const char *folder, json_t *tile)
 {
@@ -545,7 +545,7 @@ static bool tiles_are_there(const char *folder, json_t *tile)
     return true;
 }
 
-static bool complete(const char *target)
+static bool tiles_are_complete(const char *target)
 {
     char path[KILN_PATH_MAX];
     unsigned char *text;
@@ -574,7 +574,7 @@ static kiln_status add_leaves(json_t *tile, kiln_buffer *names, kiln_error *err)
     return kiln_buffer_put(names, name, sizeof name, err);
 }
 
-static kiln_status leaves(const char *last_file, kiln_buffer *names, kiln_error *err)
+static kiln_status list_tile_leaves(const char *last_file, kiln_buffer *names, kiln_error *err)
 {
     unsigned char *text;
     size_t size;
@@ -588,18 +588,19 @@ static kiln_status leaves(const char *last_file, kiln_buffer *names, kiln_error 
     return st;
 }
 
-static const kiln_export_round rounds[] = {{.what = "tiles", .ram = ram, .run = write_tile, .gather = gather, .end = tell}};
+static const kiln_export_round rounds[] = {
+    {.what = "tiles", .ram = tiles_writer_ram, .run = write_tile, .gather = gather_tiles, .end = note_far_rows}};
 
 const kiln_writer_functions kiln_writer_tiles3d = {.place = KILN_PLACE_FOLDER,
                                                    .relative = true,
                                                    .reader = "gltf",
-                                                   .leaves = leaves,
+                                                   .leaves = list_tile_leaves,
                                                    .geo = true,
                                                    .counts = counts,
-                                                   .plan = plan,
+                                                   .plan = plan_tileset,
                                                    .rounds = rounds,
                                                    .n_rounds = 1,
-                                                   .finish = finish,
-                                                   .is_ours = is_ours,
+                                                   .finish = finish_tileset,
+                                                   .is_ours = is_tiles_file,
                                                    .last_file = KILN_TILESET_FILE,
-                                                   .complete = complete};
+                                                   .complete = tiles_are_complete};

@@ -101,7 +101,7 @@ typedef struct {
     kiln_rows_file *file;
 } member_context;
 
-static kiln_status add_member(void *context, const char *path, kiln_error *err)
+static kiln_status add_rows_member(void *context, const char *path, kiln_error *err)
 {
     const member_context *c = context;
     kiln_rows_file *f = c->file;
@@ -124,7 +124,7 @@ kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_
     free(info);
     if (st == KILN_OK) st = kiln_camera_set_add_source(&d->set, path, "rows", err);
     member_context c = {d, f};
-    return st == KILN_OK && f->reader->members ? kiln_source_members(path, &d->read, add_member, &c, err) : st;
+    return st == KILN_OK && f->reader->members ? kiln_source_members(path, &d->read, add_rows_member, &c, err) : st;
 }
 
 kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, kiln_error *err)

@@ -15,7 +15,7 @@
 enum { SIZE_LIMIT = 1 << 20 };
 
 /* What follows "key=" where key is a whole word; NULL when it is not there. */
-static const char *value_of(const char *text, const char *key)
+static const char *cfg_args_value(const char *text, const char *key)
 {
     const size_t n = strlen(key);
     for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
@@ -27,7 +27,7 @@ static const char *value_of(const char *text, const char *key)
 
 static bool read_bool(const char *text, const char *key, bool *out)
 {
-    const char *v = value_of(text, key);
+    const char *v = cfg_args_value(text, key);
     const bool yes = v && strncmp(v, "True", 4) == 0, no = v && strncmp(v, "False", 5) == 0;
     *out = yes;
     return yes || no;
@@ -36,7 +36,7 @@ static bool read_bool(const char *text, const char *key, bool *out)
 /* A quoted name without quotes or backslashes in it. */
 static bool read_name(const char *text, const char *key, char *out, size_t room)
 {
-    const char *v = value_of(text, key), *why;
+    const char *v = cfg_args_value(text, key), *why;
     if (!v || (*v != '\'' && *v != '"')) return false;
     const char *end = strchr(v + 1, *v);
     if (!end || (size_t)(end - v - 1) >= room) return false;
@@ -49,15 +49,15 @@ static bool read_name(const char *text, const char *key, char *out, size_t room)
 /* A quoted path as it stands. */
 static void read_path(const char *text, const char *key, char *out, size_t room)
 {
-    const char *v = value_of(text, key), *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
+    const char *v = cfg_args_value(text, key), *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
     out[0] = 0;
     if (end && (size_t)(end - v - 1) < room) snprintf(out, room, "%.*s", (int)(end - v - 1), v + 1);
 }
 
-static void interpret(kiln_dataset *d, const char *text)
+static void interpret_cfg_args(kiln_dataset *d, const char *text)
 {
     bool white, yes;
-    const char *degree = value_of(text, "sh_degree");
+    const char *degree = cfg_args_value(text, "sh_degree");
     const bool has_name = read_name(text, "images", d->set.images, sizeof d->set.images);
     d->set.has_eval = read_bool(text, "eval", &d->set.eval);
     read_path(text, "source_path", d->set.source_path, sizeof d->set.source_path);
@@ -81,7 +81,7 @@ static void interpret(kiln_dataset *d, const char *text)
 }
 
 /* What of it decides something here; the rest is kept in the scene's notes. */
-static kiln_status tell(kiln_dataset *d, const char *path, kiln_error *err)
+static kiln_status report_cfg_args(kiln_dataset *d, const char *path, kiln_error *err)
 {
     char what[200];
     const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
@@ -105,8 +105,8 @@ kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
     KILN_TRY(kiln_path_join(path, sizeof path, d->set.root, "cfg_args", err));
     if (!kiln_is_file(path)) return KILN_OK;
     KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
-    interpret(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
+    interpret_cfg_args(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
     free(text);
-    KILN_TRY(tell(d, path, err));
+    KILN_TRY(report_cfg_args(d, path, err));
     return kiln_camera_set_add_source(&d->set, path, "settings", err);
 }

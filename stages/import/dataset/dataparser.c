@@ -54,7 +54,7 @@ static const char *why_not(const kiln_dataset *d, bool forgone)
     return NULL;
 }
 
-static kiln_status parse(const char *path, motion *m, kiln_error *err)
+static kiln_status parse_dataparser(const char *path, motion *m, kiln_error *err)
 {
     json_t *json = NULL;
     KILN_TRY(kiln_json_file_read(path, &json, err));
@@ -71,7 +71,7 @@ static kiln_status parse(const char *path, motion *m, kiln_error *err)
 }
 
 /* inverse[9] of the 3 x 3 part of a[12], rows of 4; false when there is none. */
-static bool invert(const double a[12], double inverse[9])
+static bool invert_linear(const double a[12], double inverse[9])
 {
     double det = 0;
     for (int i = 0; i < 3; i++)
@@ -85,7 +85,7 @@ static bool invert(const double a[12], double inverse[9])
 }
 
 /* m->move of the file's numbers and what was applied to the world of the cameras. */
-static kiln_status compose(const kiln_dataset *d, const char *path, motion *m, kiln_error *err)
+static kiln_status compose_move(const kiln_dataset *d, const char *path, motion *m, kiln_error *err)
 {
     kiln_camera checked = {.name = "", .photo = "", .mask = ""};
     kiln_camera_file f = {0}; /* for the sentences of the check */
@@ -95,7 +95,7 @@ static kiln_status compose(const kiln_dataset *d, const char *path, motion *m, k
     kiln_similarity *const s = &m->move;
     static const double identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     if (!saved) a = identity;
-    if (!invert(a, inverse))
+    if (!invert_linear(a, inverse))
         return kiln_fail(err, KILN_E_INPUT, "'%s' cannot be used: applied_transform of the cameras has no inverse" FORGO, path);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
@@ -149,8 +149,8 @@ kiln_status kiln_dataparser_apply(kiln_dataset *d, bool forgone, kiln_error *err
     d->has_dataparser = true;
     const char *const why = why_not(d, forgone);
     if (why) return kiln_camera_set_add_finding(&d->set, path, "frame", false, "nerfstudio's frame of training", why, err);
-    KILN_TRY(parse(path, &m, err));
-    KILN_TRY(compose(d, path, &m, err));
+    KILN_TRY(parse_dataparser(path, &m, err));
+    KILN_TRY(compose_move(d, path, &m, err));
     for (uint32_t i = 0; i < d->set.n_cameras; i++) {
         kiln_similarity_pose(&m.move, d->set.cameras[i].r, d->set.cameras[i].t);
         for (int k = 0; k < 3; k++)

@@ -324,7 +324,7 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
     return tell_added(s, err);
 }
 
-static kiln_status add_member(void *context, const char *path, kiln_error *err)
+static kiln_status add_dataset_member(void *context, const char *path, kiln_error *err)
 {
     kiln_dataset *d = context;
     KILN_TRY(kiln_grow((void **)&d->members, d->n_members, sizeof *d->members, "files of a scene", err));
@@ -368,7 +368,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     out->set.is_folder = !is_file;
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader && out->reader->members)
-        st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
+        st = kiln_source_members(out->rows_path, &out->read, add_dataset_member, out, err);
     if (st == KILN_OK && out->set.photos[0] && out->set.photos_sought == 0 && !wishes->rows_alone)
         kiln_camera_set_note(&out->set, "--photos '%s' is not looked into: no camera names a photo", out->set.photos);
     free(s.files);

@@ -138,7 +138,7 @@ static kiln_status find_iteration(kiln_search *s, kiln_error *err)
     return KILN_OK;
 }
 
-static int by_path(const void *a, const void *b)
+static int candidates_by_path(const void *a, const void *b)
 {
     return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path);
 }
@@ -180,7 +180,7 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     closedir(d); /* opened for reading: nothing to lose */
     if (st == KILN_OK) st = kiln_search_drop_parts(s, first, err);
     if (st != KILN_OK) return st;
-    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
+    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
     if (s->parts && s->n_files > PARTS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->set.root,
                          s->n_files, PARTS_MAX);
@@ -199,7 +199,7 @@ static kiln_status look_below(kiln_search *s, kiln_error *err)
 {
     const uint32_t first = s->n_files;
     KILN_TRY(kiln_search_below(s, err));
-    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
+    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
     if (s->n_files - first > FILES_MAX) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX) s->n_files = first + FILES_MAX;
     KILN_TRY(look_at_files(s, first, err));

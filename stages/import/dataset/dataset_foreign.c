@@ -26,7 +26,7 @@ typedef struct {
     uint32_t n_names, n_opened; /* of all folders so far */
 } walk;
 
-static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+static int foreign_names_by_text(const void *a, const void *b) { return strcmp(a, b); }
 
 static kiln_status list_names(walk *w, const char *folder, names *out, kiln_error *err)
 {
@@ -41,11 +41,11 @@ static kiln_status list_names(walk *w, const char *folder, names *out, kiln_erro
         if (st == KILN_OK) snprintf(out->name[out->n++], sizeof *out->name, "%s", e->d_name);
     }
     closedir(d); /* opened for reading: nothing to lose */
-    if (out->n) qsort(out->name, out->n, sizeof *out->name, by_name);
+    if (out->n) qsort(out->name, out->n, sizeof *out->name, foreign_names_by_text);
     return st;
 }
 
-static const kiln_foreign *look_at(walk *w, const char *path)
+static const kiln_foreign *look_at_foreign(walk *w, const char *path)
 {
     if (!kiln_foreign_may_be(kiln_path_base(path)) || w->n_opened >= OPENED_MAX || !kiln_is_file(path)) return NULL;
     w->n_opened++;
@@ -59,7 +59,7 @@ static bool is_found(const kiln_dataset *d, const char *path)
     return false;
 }
 
-static kiln_status tell(kiln_dataset *d, const char *path, const kiln_foreign *f, kiln_error *err)
+static kiln_status report_foreign(kiln_dataset *d, const char *path, const kiln_foreign *f, kiln_error *err)
 {
     const bool cameras = kiln_foreign_role_of(f) == KILN_FOREIGN_CAMERAS;
     if (cameras && d->set.n_cameras == 0)
@@ -76,12 +76,12 @@ static kiln_status tell_own(walk *w, kiln_dataset *d, kiln_error *err)
     names list;
     uint32_t n = 0;
     const kiln_foreign *f = kiln_foreign_of_folder(d->set.root);
-    if (f) KILN_TRY(tell(d, d->set.root, f, err));
+    if (f) KILN_TRY(report_foreign(d, d->set.root, f, err));
     KILN_GO(list_names(w, d->set.root, &list, err));
     for (uint32_t i = 0; i < list.n && n < NAMED_MAX; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, d->set.root, list.name[i], err));
-        if (is_found(d, path) || !(f = look_at(w, path))) continue;
-        KILN_GO(tell(d, path, f, err));
+        if (is_found(d, path) || !(f = look_at_foreign(w, path))) continue;
+        KILN_GO(report_foreign(d, path, f, err));
         n++;
     }
 done:
@@ -100,7 +100,7 @@ static kiln_status refuse_first(walk *w, const char *folder, int depth, kiln_err
     KILN_GO(list_names(w, folder, &list, err));
     for (uint32_t i = 0; i < list.n; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, folder, list.name[i], err));
-        if ((f = look_at(w, path))) KILN_GO(kiln_foreign_refuse(path, f, err));
+        if ((f = look_at_foreign(w, path))) KILN_GO(kiln_foreign_refuse(path, f, err));
     }
     for (uint32_t i = 0; i < list.n && depth < DEPTH_MAX; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, folder, list.name[i], err));
@@ -130,7 +130,7 @@ static kiln_status find_whole(walk *w, const char *root, const char *suffix, cha
     KILN_GO(list_names(w, root, &list, err));
     for (uint32_t i = 0; i < list.n && !whole[0]; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, root, list.name[i], err));
-        if (kiln_foreign_holds_suffix(look_at(w, path), suffix)) memcpy(whole, path, sizeof path);
+        if (kiln_foreign_holds_suffix(look_at_foreign(w, path), suffix)) memcpy(whole, path, sizeof path);
     }
 done:
     free(list.name);

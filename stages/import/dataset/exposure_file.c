@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static kiln_status tell(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
+static kiln_status report_exposures(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
 {
     const kiln_exposure **of = NULL;
     char what[160];
@@ -28,7 +28,7 @@ static kiln_status tell(kiln_dataset *d, const char *path, const kiln_exposures 
                                        n ? "" : "no camera has the name of one of its images", err);
 }
 
-static bool beside(const char *cameras, char path[KILN_PATH_MAX])
+static bool exposure_file_beside(const char *cameras, char path[KILN_PATH_MAX])
 {
     char real[KILN_PATH_MAX];
     if (!cameras || !realpath(cameras, real)) return false;
@@ -43,10 +43,10 @@ kiln_status kiln_exposures_find(kiln_dataset *d, const char *cameras, kiln_error
     kiln_error why = {0};
     if (!d->reader || d->rows_kind != KILN_SCENE_SPLATS || d->set.n_cameras == 0) return KILN_OK;
     KILN_TRY(kiln_path_join(path, sizeof path, d->set.root, KILN_EXPOSURE_FILE, err));
-    if (!kiln_is_file(path) && !beside(cameras, path)) return KILN_OK;
+    if (!kiln_is_file(path) && !exposure_file_beside(cameras, path)) return KILN_OK;
     kiln_status st = kiln_exposures_read(path, &e, &why);
     if (st == KILN_OK) {
-        st = tell(d, path, &e, err);
+        st = report_exposures(d, path, &e, err);
         if (st == KILN_OK) st = kiln_camera_set_add_source(&d->set, path, KILN_EXPOSURE_ROLE, err);
     } else if (st == KILN_E_INPUT) {
         kiln_camera_set_note_meaning(&d->set, "exposures are not used: %s", why.msg);

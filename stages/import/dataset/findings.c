@@ -21,7 +21,7 @@ static void say_notes(const kiln_dataset *d)
 }
 
 /* A path inside the data set, relative to it: short enough for a line. */
-static const char *shown(const kiln_dataset *d, const char *path)
+static const char *path_below_root(const kiln_dataset *d, const char *path)
 {
     const size_t n = strlen(d->set.root);
     if (strncmp(path, d->set.root, n) != 0) return path;
@@ -116,9 +116,9 @@ static void say_unused(const kiln_dataset *d)
         has_list |= list && f->used;
         if (f->used) continue;
         if ((rows && n++ < NAMED) || (list && !has_list))
-            kiln_say("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
+            kiln_say("not used: %s (%s): %s", path_below_root(d, f->path), f->what, f->why_not);
         else
-            kiln_chat("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
+            kiln_chat("not used: %s (%s): %s", path_below_root(d, f->path), f->what, f->why_not);
     }
     if (n > NAMED) kiln_say("not used: %s (--list names them)", KILN_COUNT(n - NAMED, "more file"));
 }
@@ -128,7 +128,7 @@ void kiln_findings_say(const kiln_dataset *d)
     char line[LINE];
     for (uint32_t i = 0; i < d->set.n_findings; i++)
         if (d->set.findings[i].used)
-            kiln_say("%s: %s (%s)", d->set.findings[i].role, shown(d, d->set.findings[i].path), d->set.findings[i].what);
+            kiln_say("%s: %s (%s)", d->set.findings[i].role, path_below_root(d, d->set.findings[i].path), d->set.findings[i].what);
     say_unused(d);
     if (split_line(d, line)) kiln_say("split: %s", line);
     if (lens_line(d, line)) kiln_say("lens: %s", line);
@@ -143,9 +143,9 @@ static void print_list(const kiln_dataset *d)
     kiln_print("scene    %s", d->set.root);
     for (uint32_t i = 0; i < d->set.n_findings; i++) {
         const kiln_finding *f = &d->set.findings[i];
-        kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, shown(d, f->path), f->what, f->used ? "" : ": ",
-                   f->why_not);
-        if (f->notes[0]) kiln_print("%-8s %-8s %s: %s", "notes", f->role, shown(d, f->path), f->notes);
+        kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, path_below_root(d, f->path), f->what,
+                   f->used ? "" : ": ", f->why_not);
+        if (f->notes[0]) kiln_print("%-8s %-8s %s: %s", "notes", f->role, path_below_root(d, f->path), f->notes);
     }
     if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
     if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status look_at(kiln_source_file *f, kiln_error *err)
+static kiln_status stat_source(kiln_source_file *f, kiln_error *err)
 {
     kiln_file_info info;
     KILN_TRY(kiln_file_stat(f->path, &info, err));
@@ -19,7 +19,7 @@ static kiln_status look_at(kiln_source_file *f, kiln_error *err)
     return KILN_OK;
 }
 
-static int by_path(const void *a, const void *b)
+static int source_files_by_path(const void *a, const void *b)
 {
     return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
 }
@@ -36,9 +36,9 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
         kiln_source_file *f = &out->files[out->n++];
         f->path = d->rows_path;
         snprintf(f->role, sizeof f->role, "rows");
-        KILN_TRY(look_at(f, err));
+        KILN_TRY(stat_source(f, err));
     }
-    if (out->n) qsort(out->files, out->n, sizeof *out->files, by_path);
+    if (out->n) qsort(out->files, out->n, sizeof *out->files, source_files_by_path);
     for (uint32_t i = 0; i < out->n; i++) { /* a file that serves twice: its first role */
         const bool is_rows = strcmp(out->files[i].role, "rows") == 0;
         if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
@@ -58,7 +58,7 @@ void kiln_sources_release(kiln_sources *s)
 const kiln_source_file *kiln_sources_find(const kiln_sources *s, const char *path)
 {
     const kiln_source_file key = {.path = path};
-    return bsearch(&key, s->files, s->n, sizeof key, by_path);
+    return bsearch(&key, s->files, s->n, sizeof key, source_files_by_path);
 }
 
 static bool same_state(const kiln_source_file *a, const kiln_source_file *b)
@@ -70,7 +70,7 @@ static kiln_status reuse_hashes(kiln_sources *s, kiln_manifest *m, bool rehash, 
 {
     kiln_sources stored = {0};
     if (m) KILN_TRY(kiln_sources_get(m, &stored.files, &stored.n, err));
-    if (stored.n) qsort(stored.files, stored.n, sizeof *stored.files, by_path);
+    if (stored.n) qsort(stored.files, stored.n, sizeof *stored.files, source_files_by_path);
     for (uint32_t i = 0; i < s->n; i++) {
         const kiln_source_file *f = stored.n ? kiln_sources_find(&stored, s->files[i].path) : NULL;
         bool same = f && same_state(f, &s->files[i]);

@@ -71,7 +71,7 @@ static bool says_yes(const char *value)
 }
 
 /* *said: -1 the file is not there or says nothing of it, else whether it is on. */
-static kiln_status ask(kiln_dataset *d, const char *path, size_t mark, int *said, kiln_error *err)
+static kiln_status read_training_mark(kiln_dataset *d, const char *path, size_t mark, int *said, kiln_error *err)
 {
     unsigned char *text = NULL;
     size_t size = 0;
@@ -90,7 +90,7 @@ static kiln_status ask(kiln_dataset *d, const char *path, size_t mark, int *said
     return KILN_OK;
 }
 
-static kiln_status use(kiln_dataset *d, const char *path, size_t mark, bool on, kiln_error *err)
+static kiln_status use_training_mark(kiln_dataset *d, const char *path, size_t mark, bool on, kiln_error *err)
 {
     char what[160];
     snprintf(what, sizeof what, "%s%s", marks[mark].what, on ? "" : " is off");
@@ -106,9 +106,9 @@ static kiln_status ask_folder(kiln_dataset *d, const char *folder, bool *found, 
         int said;
         const int n = snprintf(path, sizeof path, "%s/%s", folder, marks[m].file);
         if (n < 0 || (size_t)n >= sizeof path) return KILN_OK;
-        KILN_TRY(ask(d, path, m, &said, err));
+        KILN_TRY(read_training_mark(d, path, m, &said, err));
         *found = said >= 0;
-        if (*found) KILN_TRY(use(d, path, m, said == 1, err));
+        if (*found) KILN_TRY(use_training_mark(d, path, m, said == 1, err));
     }
     return KILN_OK;
 }
@@ -131,7 +131,7 @@ static kiln_status ask_runs(kiln_dataset *d, const char *folder, int depth, runs
         const int n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         int said = -1;
         if (e->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path) continue;
-        if (depth == DEPTH && strcmp(e->d_name, marks[CONFIG].file) == 0) st = ask(d, path, CONFIG, &said, err);
+        if (depth == DEPTH && strcmp(e->d_name, marks[CONFIG].file) == 0) st = read_training_mark(d, path, CONFIG, &said, err);
         if (depth < DEPTH && kiln_may_look_into(path, NULL)) st = ask_runs(d, path, depth + 1, r, err);
         if (said < 0) continue;
         if (r->n++ == 0 || strcmp(path, r->first) < 0) snprintf(r->first, sizeof r->first, "%s", path);
@@ -148,7 +148,7 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
     KILN_TRY(kiln_path_join(outputs, sizeof outputs, d->set.root, "outputs", err));
     KILN_TRY(ask_runs(d, outputs, 0, &r, err));
     if (r.n == 0) return KILN_OK;
-    if (r.n_on == 0 || r.n_on == r.n) return use(d, r.first, r.mark, r.n_on > 0, err);
+    if (r.n_on == 0 || r.n_on == r.n) return use_training_mark(d, r.first, r.mark, r.n_on > 0, err);
     kiln_camera_set_note_meaning(
         &d->set,
         "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "

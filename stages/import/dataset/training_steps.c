@@ -42,7 +42,7 @@ static bool folder_step(const char *name, size_t n, uint64_t *step)
 }
 
 /* Appends what there is room for. */
-static void put(kiln_step *out, const char *text, size_t n)
+static void put_step_pattern(kiln_step *out, const char *text, size_t n)
 {
     const size_t used = strlen(out->pattern), room = sizeof out->pattern - used;
     (void)snprintf(out->pattern + used, room, "%.*s", (int)n, text);
@@ -52,10 +52,10 @@ static void put_folders(kiln_step *out, const char *path, size_t n)
 {
     for (size_t i = 0; i < n;) {
         size_t run = strspn(path + i, digits);
-        if (run > 0) put(out, "#", 1);
+        if (run > 0) put_step_pattern(out, "#", 1);
         if (run == 0) {
             run = strcspn(path + i, digits) < n - i ? strcspn(path + i, digits) : n - i;
-            put(out, path + i, run);
+            put_step_pattern(out, path + i, run);
         }
         i += run;
     }
@@ -72,12 +72,12 @@ void kiln_step_of(const char *path, kiln_step *out)
     out->has_step = find_run(name, n, &at, &length);
     if (out->has_step) {
         out->step = strtoull(name + at, NULL, 10);
-        put(out, name, at);
-        put(out, "#", 1);
-        put(out, name + at + length, strlen(name + at + length));
+        put_step_pattern(out, name, at);
+        put_step_pattern(out, "#", 1);
+        put_step_pattern(out, name + at + length, strlen(name + at + length));
         return;
     }
     while (above > 0 && path[above - 1] != '/') above--;
     if (folders) out->has_step = folder_step(path + above, folders - 1 - above, &out->step);
-    put(out, name, strlen(name));
+    put_step_pattern(out, name, strlen(name));
 }

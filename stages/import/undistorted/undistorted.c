@@ -48,7 +48,8 @@ static kiln_status make_folder(const char *in, const char *name, char out[KILN_P
 }
 
 /* ---- photos --------------------------------------------------------------------------------------------------------------- */
-static kiln_status fill(const kiln_camera *c, const char *images, uint32_t filter, kiln_undistorted_request *q, kiln_error *err)
+static kiln_status fill_undistorted_request(const kiln_camera *c, const char *images, uint32_t filter, kiln_undistorted_request *q,
+                                            kiln_error *err)
 {
     char name[KILN_CAMERA_NAME + 8];
     snprintf(name, sizeof name, "%s.png", c->name);
@@ -87,7 +88,7 @@ static kiln_status write_photos(kiln_run *r, const kiln_dataset *d, const char *
     KILN_GO(KILN_ALLOC(&units, d->set.n_cameras, "units", err));
     KILN_GO(KILN_ALLOC(&requests, d->set.n_cameras, "units", err));
     for (uint32_t i = 0; i < d->set.n_cameras; i++, n++) {
-        KILN_GO(fill(&d->set.cameras[i], images, filter, &requests[n], err));
+        KILN_GO(fill_undistorted_request(&d->set.cameras[i], images, filter, &requests[n], err));
         snprintf(units[n].name, sizeof units[n].name, "photo %.140s", d->set.cameras[i].name);
         units[n].payload = &requests[n];
         units[n].payload_bytes = sizeof requests[n];
@@ -105,7 +106,8 @@ done:
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------------ */
-static kiln_status write_all(kiln_run *r, const kiln_dataset *d, const char *temporary, uint32_t filter, kiln_error *err)
+static kiln_status write_undistorted_files(kiln_run *r, const kiln_dataset *d, const char *temporary, uint32_t filter,
+                                           kiln_error *err)
 {
     char images[KILN_PATH_MAX], sparse[KILN_PATH_MAX];
     KILN_TRY(make_folder("", temporary, images, err));
@@ -134,7 +136,7 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     KILN_TRY(kiln_make_parents(temporary, err));
     kiln_leftover_folders_drop(dir);
     kiln_lenses_warn(d);
-    kiln_status st = write_all(r, d, temporary, filter, err);
+    kiln_status st = write_undistorted_files(r, d, temporary, filter, err);
     if (st == KILN_OK && rename(temporary, dir) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, dir, strerror(errno));
     if (st == KILN_E_INTERRUPTED || st == KILN_E_TERMINATED) /* no unit of it is kept */

@@ -25,7 +25,7 @@ typedef struct {
     int failed; /* errno of the first write that failed */
 } file;
 
-static kiln_status begin(file *f, const char *folder, const char *name, kiln_error *err)
+static kiln_status begin_model_file(file *f, const char *folder, const char *name, kiln_error *err)
 {
     int fd;
     f->failed = 0;
@@ -38,15 +38,15 @@ static kiln_status begin(file *f, const char *folder, const char *name, kiln_err
     return kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", f->path);
 }
 
-static void put(file *f, const void *data, size_t bytes)
+static void put_model_bytes(file *f, const void *data, size_t bytes)
 {
     if (!f->failed && fwrite(data, 1, bytes, f->f) != bytes) f->failed = errno ? errno : EIO;
 }
 
 /* Numbers as they lie in memory (base/endian.h). */
-static void put_u64(file *f, uint64_t v) { put(f, &v, sizeof v); }
-static void put_u32(file *f, uint32_t v) { put(f, &v, sizeof v); }
-static void put_f64(file *f, double v) { put(f, &v, sizeof v); }
+static void put_u64(file *f, uint64_t v) { put_model_bytes(f, &v, sizeof v); }
+static void put_u32(file *f, uint32_t v) { put_model_bytes(f, &v, sizeof v); }
+static void put_f64(file *f, double v) { put_model_bytes(f, &v, sizeof v); }
 
 /* Writes a count over what stands at `at`, then goes on at the end. */
 static void put_count_at(file *f, off_t at, uint64_t n)
@@ -57,7 +57,7 @@ static void put_count_at(file *f, off_t at, uint64_t n)
 }
 
 /* Also after a failure `st`. */
-static kiln_status end(file *f, kiln_status st, kiln_error *err)
+static kiln_status end_model_file(file *f, kiln_status st, kiln_error *err)
 {
     if (!f->f) return st;
     if (!f->failed && (fflush(f->f) != 0 || fsync(fileno(f->f)) != 0)) f->failed = errno;
@@ -76,7 +76,7 @@ static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint
 {
     file f;
     uint32_t n = 0;
-    KILN_TRY(begin(&f, folder, "cameras.bin", err));
+    KILN_TRY(begin_model_file(&f, folder, "cameras.bin", err));
     put_u64(&f, 0);
     for (uint32_t i = 0; i < d->set.n_cameras; i++) {
         const kiln_camera *c = &d->set.cameras[i];
@@ -93,7 +93,7 @@ static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint
         put_f64(&f, c->cy);
     }
     put_count_at(&f, 0, n);
-    return end(&f, KILN_OK, err);
+    return end_model_file(&f, KILN_OK, err);
 }
 
 /* ---- images --------------------------------------------------------------------------------------------------------------- */
@@ -105,23 +105,23 @@ static void put_image(file *f, uint32_t id, const kiln_camera *c, uint32_t camer
     memcpy(pose.r, c->r, sizeof pose.r);
     kiln_similarity_quat(&pose, q);
     put_u32(f, id);
-    put(f, q, sizeof q);
-    put(f, c->t, sizeof c->t);
+    put_model_bytes(f, q, sizeof q);
+    put_model_bytes(f, c->t, sizeof c->t);
     put_u32(f, camera_id);
-    put(f, c->name, strlen(c->name));
-    put(f, ".png", sizeof ".png");
+    put_model_bytes(f, c->name, strlen(c->name));
+    put_model_bytes(f, ".png", sizeof ".png");
 }
 
 static kiln_status write_bare_images(const kiln_dataset *d, const char *folder, const uint32_t *ids, kiln_error *err)
 {
     file f;
-    KILN_TRY(begin(&f, folder, "images.bin", err));
+    KILN_TRY(begin_model_file(&f, folder, "images.bin", err));
     put_u64(&f, d->set.n_cameras);
     for (uint32_t i = 0; i < d->set.n_cameras; i++) {
         put_image(&f, i + 1, &d->set.cameras[i], ids[i]);
         put_u64(&f, 0);
     }
-    return end(&f, KILN_OK, err);
+    return end_model_file(&f, KILN_OK, err);
 }
 
 /* ---- images of a COLMAP model --------------------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ typedef struct {
     uint64_t n_images, n_keypoints;
 } images;
 
-static int by_name(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
+static int name_against_camera(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
 
 static void finish_image(images *s)
 {
@@ -150,7 +150,7 @@ static kiln_status begin_image(void *context, const char *name, uint32_t width, 
 {
     images *s = context;
     finish_image(s);
-    s->camera = bsearch(name, s->d->set.cameras, s->d->set.n_cameras, sizeof *s->camera, by_name);
+    s->camera = bsearch(name, s->d->set.cameras, s->d->set.n_cameras, sizeof *s->camera, name_against_camera);
     if (!s->camera) return kiln_fail(err, KILN_E_INPUT, "the model has an image '%.300s' that was not there before", name);
     s->scale_x = (double)s->camera->photo_width / width;
     s->scale_y = (double)s->camera->photo_height / height;
@@ -178,7 +178,7 @@ static kiln_status put_keypoint(void *context, double x, double y, uint64_t poin
         at[1] = c->fy * ray[1] + c->cy;
     }
     if (!shown) at[0] = at[1] = -1;
-    put(&s->f, at, sizeof at);
+    put_model_bytes(&s->f, at, sizeof at);
     put_u64(&s->f, point);
     s->n_keypoints++;
     return KILN_OK;
@@ -192,13 +192,13 @@ static kiln_status write_images(const kiln_dataset *d, const char *model, const 
     s->d = d;
     s->ids = ids;
     const kiln_colmap_visitor v = {.context = s, .every = true, .id = take_id, .image = begin_image, .keypoint = put_keypoint};
-    kiln_status st = begin(&s->f, folder, "images.bin", err);
+    kiln_status st = begin_model_file(&s->f, folder, "images.bin", err);
     if (st == KILN_OK) {
         put_u64(&s->f, 0);
         st = kiln_colmap_visit(model, suffix, &v, err);
         finish_image(s);
         put_count_at(&s->f, 0, s->n_images);
-        st = end(&s->f, st, err);
+        st = end_model_file(&s->f, st, err);
     }
     free(s);
     return st;
@@ -213,7 +213,7 @@ static kiln_status copy_points(int fd, const char *path, file *f, kiln_error *er
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", path, strerror(errno));
         if (n == 0) return KILN_OK;
-        put(f, block, (size_t)n);
+        put_model_bytes(f, block, (size_t)n);
     }
 }
 
@@ -228,10 +228,10 @@ static bool put_point(kiln_token_line words, file *f)
     for (int i = 0; i < 7; i++)
         if (!kiln_token_next(&words, &w, &n) || kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK) return false;
     put_u64(f, id);
-    put(f, v, 3 * sizeof *v);
+    put_model_bytes(f, v, 3 * sizeof *v);
     for (int i = 3; i < 6; i++) {
         const uint8_t colour = v[i] >= 0 && v[i] <= 255 ? (uint8_t)v[i] : 0;
-        put(f, &colour, 1);
+        put_model_bytes(f, &colour, 1);
     }
     put_f64(f, v[6]);
     const off_t count_at = ftello(f->f);
@@ -282,13 +282,13 @@ static kiln_status write_points(const char *model, const char *suffix, const cha
         KILN_TRY(kiln_path_join(path, sizeof path, model, name, err));
         if (kiln_is_file(path)) KILN_TRY(kiln_file_open(path, &fd, err));
     }
-    st = begin(&f, folder, "points3D.bin", err);
+    st = begin_model_file(&f, folder, "points3D.bin", err);
     if (st == KILN_OK) {
         if (fd < 0)
             put_u64(&f, 0);
         else
             st = strcmp(suffix, "bin") == 0 ? copy_points(fd, path, &f, err) : convert_points(fd, path, &f, err);
-        st = end(&f, st, err);
+        st = end_model_file(&f, st, err);
     }
     if (fd >= 0) close(fd);
     return st;
