@@ -32,7 +32,7 @@ void kiln_memory_use_large_pages(void *data, size_t bytes)
 }
 
 /* *rounded: what was allocated, a multiple of ALIGNMENT. */
-static kiln_status take(void **out, uint64_t count, size_t elem, const char *what, size_t *rounded, kiln_error *err)
+static kiln_status allocate_aligned(void **out, uint64_t count, size_t elem, const char *what, size_t *rounded, kiln_error *err)
 {
     uint64_t bytes;
     *out = NULL;
@@ -48,7 +48,7 @@ static kiln_status take(void **out, uint64_t count, size_t elem, const char *wha
 kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
 {
     size_t bytes = 0; /* gcc does not see that it is set where it is used */
-    KILN_TRY(take(out, count, elem, what, &bytes, err));
+    KILN_TRY(allocate_aligned(out, count, elem, what, &bytes, err));
     kiln_memory_populate(*out, bytes);
     memset(*out, 0, bytes);
     return KILN_OK;
@@ -57,7 +57,7 @@ kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what
 kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
 {
     size_t bytes;
-    return take(out, count, elem, what, &bytes, err);
+    return allocate_aligned(out, count, elem, what, &bytes, err);
 }
 
 kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err)

@@ -330,7 +330,7 @@ static kiln_status print_if_asked(reader *r, const kiln_opt *o, kiln_error *err)
 }
 
 /* value == NULL: it is the next element of argv, or, for a switch, "yes". */
-static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_error *err)
+static kiln_status take_option_value(reader *r, const kiln_opt *o, const char *value, kiln_error *err)
 {
     if (!value && o->kind == KILN_OPT_BOOL) value = "yes";
     if (!value && r->next < r->argc) value = r->argv[r->next++];
@@ -361,12 +361,12 @@ static kiln_status take_long(reader *r, const char *name, kiln_error *err)
     const char *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const kiln_opt *o = kiln_opt_find(r->cli, name, length);
-    if (o) return take(r, o, equals ? equals + 1 : NULL, err);
+    if (o) return take_option_value(r, o, equals ? equals + 1 : NULL, err);
     if (length > 3 && starts_with(name, length, "no-")) {
         o = kiln_opt_find(r->cli, name + 3, length - 3);
         const char *negative = negative_of(o);
         if (negative && equals) return kiln_fail(err, KILN_E_USAGE, "--%.*s takes no value", (int)length, name);
-        if (negative) return take(r, o, negative, err);
+        if (negative) return take_option_value(r, o, negative, err);
     }
     return fail_unknown(r->cli, name, length, err);
 }
@@ -377,8 +377,8 @@ static kiln_status take_letters(reader *r, const char *letters, kiln_error *err)
     for (const char *at = letters; *at && !r->parsed->done; at++) {
         const kiln_opt *o = find_letter(r->cli, *at);
         if (!o) return kiln_fail(err, KILN_E_USAGE, "unknown option '-%c', see '%s --help'", *at, r->cli->program);
-        if (o->kind != KILN_OPT_BOOL) return take(r, o, at[1] ? at + 1 : NULL, err);
-        KILN_TRY(take(r, o, NULL, err));
+        if (o->kind != KILN_OPT_BOOL) return take_option_value(r, o, at[1] ? at + 1 : NULL, err);
+        KILN_TRY(take_option_value(r, o, NULL, err));
     }
     return KILN_OK;
 }

@@ -35,7 +35,7 @@ static const char *arg_of(const kiln_opt *o)
 static bool default_yes(const kiln_opt *o) { return o->kind == KILN_OPT_BOOL && o->def && !strcmp(o->def, "yes"); }
 
 /* "neighbours averaged per point (1 to 32; default 3)" */
-static void describe(const kiln_opt *o, char *buf, size_t size)
+static void describe_option(const kiln_opt *o, char *buf, size_t size)
 {
     char bounds[256], notes[400];
     if (o->kind == KILN_OPT_ENUM)
@@ -56,7 +56,7 @@ static void help_row(FILE *out, const kiln_opt *o)
     if (o->letter) (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
     (void)snprintf(left, sizeof left, "%s %s--%s%s%s%s", o->flags & KILN_KEYED ? "*" : " ", letter, default_yes(o) ? "[no-]" : "",
                    o->name, arg ? " " : "", arg ? arg : "");
-    describe(o, text, sizeof text);
+    describe_option(o, text, sizeof text);
     if ((int)strlen(left) > HELP_COLUMN - 2)
         (void)fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
     else
@@ -139,7 +139,7 @@ static void man_row(FILE *out, const kiln_opt *o)
     if (o->letter) (void)fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
     roff_line(out, default_yes(o) ? "\\fB\\-\\-[no\\-]" : "\\fB\\-\\-", o->name, "\\fR");
     if (arg) roff_line(out, " \\fI", arg, "\\fR");
-    describe(o, text, sizeof text);
+    describe_option(o, text, sizeof text);
     roff_line(out, "\n", text, ".\n");
     if (o->flags & KILN_KEYED) (void)fputs("Stored in the manifest.\n", out);
 }

@@ -27,7 +27,7 @@ static bool is_plain(uint32_t c)
     return !((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069));
 }
 
-static uint32_t decode(const unsigned char *s, size_t n)
+static uint32_t decode_utf8(const unsigned char *s, size_t n)
 {
     static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t code = s[0] & lead_bits[n];
@@ -39,7 +39,7 @@ static piece next_piece(const unsigned char *s, size_t n)
 {
     const size_t length = kiln_utf8_sequence(s, n);
     if (!length) return (piece){.bytes = 1, .code = s[0]};
-    const uint32_t code = decode(s, length);
+    const uint32_t code = decode_utf8(s, length);
     return (piece){.bytes = length, .code = code, .is_utf8 = true, .plain = is_plain(code)};
 }
 

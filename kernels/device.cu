@@ -229,7 +229,7 @@ extern "C" void kiln_device_free(int device, void *p)
 }
 
 /* What a copy or a wait reports may be the failure of a kernel before it. */
-static kiln_status tell(const kiln_exec *x, cudaError_t e, const char *what, int line, kiln_error *err)
+static kiln_status tell_device_failure(const kiln_exec *x, cudaError_t e, const char *what, int line, kiln_error *err)
 {
     if (e == cudaSuccess) return KILN_OK;
     (void)kiln_cuda_fail(err, x->device, e, what, __FILE__, line);
@@ -243,8 +243,8 @@ extern "C" kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, 
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    return tell(x, cudaMemcpyAsync(device_to, host_from, bytes, cudaMemcpyHostToDevice, x->stream), "cudaMemcpyAsync", __LINE__,
-                err);
+    return tell_device_failure(x, cudaMemcpyAsync(device_to, host_from, bytes, cudaMemcpyHostToDevice, x->stream),
+                               "cudaMemcpyAsync", __LINE__, err);
 }
 
 extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
@@ -253,8 +253,8 @@ extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, c
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    return tell(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->stream), "cudaMemcpyAsync", __LINE__,
-                err);
+    return tell_device_failure(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->stream),
+                               "cudaMemcpyAsync", __LINE__, err);
 }
 
 extern "C" kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to,
@@ -265,7 +265,8 @@ extern "C" kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CU
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
     CUDA_TRY(cudaStreamWaitEvent(x->side, mark, 0));
-    return tell(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->side), "cudaMemcpyAsync", __LINE__, err);
+    return tell_device_failure(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->side), "cudaMemcpyAsync",
+                               __LINE__, err);
 }
 
 extern "C" kiln_status kiln_device_mark_new(int device, struct CUevent_st **out, kiln_error *err)
@@ -297,7 +298,7 @@ extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, uns
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    return tell(x, cudaMemsetAsync(device_to, byte, bytes, x->stream), "cudaMemsetAsync", __LINE__, err);
+    return tell_device_failure(x, cudaMemsetAsync(device_to, byte, bytes, x->stream), "cudaMemsetAsync", __LINE__, err);
 }
 
 extern "C" kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
@@ -306,7 +307,8 @@ extern "C" kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to
     if (width == 0 || height == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    return tell(x, cudaMemset2DAsync(device_to, pitch, byte, width, height, x->stream), "cudaMemset2DAsync", __LINE__, err);
+    return tell_device_failure(x, cudaMemset2DAsync(device_to, pitch, byte, width, height, x->stream), "cudaMemset2DAsync",
+                               __LINE__, err);
 }
 
 extern "C" bool kiln_device_pin(int device, void *p, size_t bytes)
@@ -327,8 +329,8 @@ extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    KILN_TRY(tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
-    return x->side ? tell(x, cudaStreamSynchronize(x->side), "cudaStreamSynchronize", __LINE__, err) : KILN_OK;
+    KILN_TRY(tell_device_failure(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
+    return x->side ? tell_device_failure(x, cudaStreamSynchronize(x->side), "cudaStreamSynchronize", __LINE__, err) : KILN_OK;
 }
 
 /* An error that stays is said again by every later call; one that does not stay, by what opens the device anew. */
@@ -347,6 +349,6 @@ extern "C" kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err)
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
     LAUNCH(write_astray, 1, 1, 0, reinterpret_cast<uint64_t *>(ASTRAY));
-    KILN_TRY(tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
+    KILN_TRY(tell_device_failure(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
     return kiln_fail(err, KILN_E_DEVICE, "CUDA device %d let a write to address %zu pass", x->device, size_t(ASTRAY));
 }

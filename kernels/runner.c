@@ -43,7 +43,7 @@ typedef struct {
 } layout;
 
 /* What is kept of these bytes; NULL: not all are. */
-static kept *find_kept(const kiln_runner *r, const void *host, uint64_t bytes)
+static kept *find_kept_bytes(const kiln_runner *r, const void *host, uint64_t bytes)
 {
     const uintptr_t from = (uintptr_t)host;
     for (kept *k = r->kept; k; k = k->next) {
@@ -62,7 +62,7 @@ static const void *array_of(const void *args, const kiln_op_array *a)
     return host;
 }
 
-static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
+static kiln_status lay_out_arrays(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
 {
     kiln_carve c = {base, 0};
     const size_t args_bytes = kiln_op_args_bytes(op);
@@ -72,7 +72,7 @@ static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args
     for (unsigned i = 0; i < l->n; i++) {
         const kiln_op_array *a = &l->arrays[i];
         const void *host = array_of(args, a);
-        l->kept[i] = find_kept(r, host, a->elements * a->elem);
+        l->kept[i] = find_kept_bytes(r, host, a->elements * a->elem);
         l->at[i] = l->kept[i] ? device_of(l->kept[i], host) : kiln_take(&c, a->elements, a->elem);
         if (base) memcpy(l->args + l->arrays[i].field, &l->at[i], sizeof l->at[i]);
     }
@@ -95,7 +95,7 @@ static void note_peak(kiln_runner *r)
     if (held > r->info.peak_bytes) r->info.peak_bytes = held;
 }
 
-static kiln_status grow(kiln_runner *r, uint64_t bytes, kiln_error *err)
+static kiln_status grow_runner_block(kiln_runner *r, uint64_t bytes, kiln_error *err)
 {
     if (bytes <= r->info.block_bytes) return KILN_OK;
     drop_block(r); /* first: both together might exceed the cap */
@@ -170,7 +170,7 @@ static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void
 static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
 {
     uint64_t violation = KILN_VIOLATION_NONE;
-    KILN_TRY(lay_out(r, op, args, r->block, l, err));
+    KILN_TRY(lay_out_arrays(r, op, args, r->block, l, err));
     kiln_status st = put_on_stream(r, op, args, l, &violation, err);
     const kiln_status waited =
         kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL); /* copies read and write the caller's memory */
@@ -206,11 +206,11 @@ static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, 
 static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, bool *fits, kiln_error *err)
 {
     layout l;
-    KILN_TRY(lay_out(r, op, args, NULL, &l, err));
+    KILN_TRY(lay_out_arrays(r, op, args, NULL, &l, err));
     if (l.bytes > kiln_runner_left(r) && r->spare) r->spare(r->spare_context, l.bytes);
     *fits = l.bytes <= kiln_runner_left(r);
     if (!*fits) return KILN_OK;
-    kiln_status st = grow(r, l.bytes, err);
+    kiln_status st = grow_runner_block(r, l.bytes, err);
     if (st == KILN_E_CAP) { /* others have taken memory since the cap was set */
         r->info.cap_bytes = r->taken_bytes + l.bytes - 1;
         *fits = false;
@@ -229,7 +229,7 @@ static kiln_status fetch_arrays(kiln_runner *r, kiln_op_id op, const void *args,
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
     const unsigned n = kiln_op_arrays(op, args, arrays);
     for (unsigned i = 0; i < n; i++) {
-        kept *k = find_kept(r, array_of(args, &arrays[i]), arrays[i].elements * arrays[i].elem);
+        kept *k = find_kept_bytes(r, array_of(args, &arrays[i]), arrays[i].elements * arrays[i].elem);
         if (!k) continue;
         KILN_TRY(kiln_runner_fetch(r, k->host, k->bytes, err));
         k->there = false;
@@ -254,7 +254,7 @@ kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, ui
     layout l;
     *bytes = 0;
     if (r->exec.device < 0) return KILN_OK;
-    KILN_TRY(lay_out(r, op, args, NULL, &l, err));
+    KILN_TRY(lay_out_arrays(r, op, args, NULL, &l, err));
     *bytes = l.bytes;
     return KILN_OK;
 }
@@ -338,7 +338,7 @@ kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool un
 
 kiln_status kiln_runner_fetch(kiln_runner *r, void *host, uint64_t bytes, kiln_error *err)
 {
-    const kept *k = find_kept(r, host, bytes);
+    const kept *k = find_kept_bytes(r, host, bytes);
     if (!k || !k->there) return KILN_OK;
     const kiln_status st = kiln_device_copy_out(&r->exec, host, device_of(k, host), bytes, err);
     const kiln_status waited = kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
@@ -362,7 +362,7 @@ kiln_status kiln_runner_fill(kiln_runner *r, void *host, size_t pitch, unsigned 
                              kiln_error *err)
 {
     if (height == 0) return KILN_OK;
-    kept *k = find_kept(r, host, (height - 1) * pitch + width);
+    kept *k = find_kept_bytes(r, host, (height - 1) * pitch + width);
     if (k && k->there) return kiln_device_fill_rows(&r->exec, device_of(k, host), pitch, byte, width, height, err);
     for (uint64_t i = 0; i < height; i++) memset((char *)host + i * pitch, byte, width);
     return KILN_OK;

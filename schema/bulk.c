@@ -29,7 +29,7 @@ struct kiln_bulk {
     int fd;                /* of the file, by which new pages are written; -1: none. Closed last (direct.h) */
 };
 
-static kiln_status set_up(kiln_manifest *s, kiln_error *err)
+static kiln_status set_up_bulk(kiln_manifest *s, kiln_error *err)
 {
     int64_t page = 0;
     const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
@@ -59,7 +59,7 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     strcpy(b->second->path, m->path);
     KILN_TRY(KILN_ALLOC(&b->second->file, strlen(m->file) + 1, "a path", err));
     strcpy(b->second->file, m->file);
-    KILN_TRY(set_up(b->second, err));
+    KILN_TRY(set_up_bulk(b->second, err));
     /* Opened by SQLite's name of the file, which has no links. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (b->fd < 0 || !give_file(m)) return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);

@@ -145,13 +145,13 @@ done:
     return st;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
+static int cameras_by_name(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
 
 static kiln_status read_mask(kiln_query *q, kiln_texts *texts, kiln_camera *cameras, uint32_t n, kiln_error *err)
 {
     char name[KILN_CAMERA_NAME];
     kiln_column_text(q, name, sizeof name);
-    kiln_camera *c = n ? bsearch(name, cameras, n, sizeof *cameras, by_name) : NULL; /* cameras: NULL if there are none */
+    kiln_camera *c = n ? bsearch(name, cameras, n, sizeof *cameras, cameras_by_name) : NULL; /* cameras: NULL if there are none */
     kiln_camera *const to = c && !c->mask[0] ? c : &(kiln_camera){0};
     to->mask = kiln_column_text_kept(q, PATH_BYTES, texts);
     to->mask_width = kiln_column_u32(q);
@@ -181,7 +181,7 @@ done:
 }
 
 /* A reader's in one transaction, so that masks are of these cameras. */
-static kiln_status read_all(kiln_manifest *m, kiln_texts *texts, kiln_camera **out, uint32_t *n, kiln_error *err)
+static kiln_status read_cameras_and_masks(kiln_manifest *m, kiln_texts *texts, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
     bool own = false;
     if (!m->writer) KILN_TRY(kiln_group_begin(m, &own, err));
@@ -196,7 +196,7 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
     *n = 0;
     static const size_t fields[] = {offsetof(kiln_camera, name), offsetof(kiln_camera, photo), offsetof(kiln_camera, mask)};
     kiln_texts texts = {0};
-    kiln_status st = read_all(m, &texts, out, n, err);
+    kiln_status st = read_cameras_and_masks(m, &texts, out, n, err);
     if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 3, err);
     kiln_texts_release(&texts);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "cameras", err); /* never NULL */

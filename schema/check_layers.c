@@ -39,7 +39,7 @@ static void check_largest(kiln_check *c, const kiln_plane_place *at, const char 
         PROBLEM(c, at, "it says that the largest of '%s' is %g, it is %g", plane, (double)said, (double)largest);
 }
 
-static void check_rows(kiln_check *c, const kiln_plane_place *at, const uint32_t *rows, uint64_t n)
+static void check_source_rows(kiln_check *c, const kiln_plane_place *at, const uint32_t *rows, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         if (rows[i] < at->source_rows) continue;
@@ -77,21 +77,21 @@ done:
     return st;
 }
 
-static kiln_status check_content(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
+static kiln_status check_plane_content(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
 {
     const char *name = at->plane->name;
     const uint64_t n = at->chunk->count;
     if (strcmp(name, "means") == 0) check_box(c, at, data, n);
     if (strcmp(name, "log_scales") == 0) check_largest(c, at, name, data, 3 * n, at->chunk->max_log_scale);
     if (strcmp(name, "opacity_logits") == 0) check_largest(c, at, name, data, n, at->chunk->max_opacity_logit);
-    if (strcmp(name, "source_row") == 0 || strcmp(name, "source_last") == 0) check_rows(c, at, data, n);
+    if (strcmp(name, "source_row") == 0 || strcmp(name, "source_last") == 0) check_source_rows(c, at, data, n);
     return strcmp(name, "source_last") == 0 ? check_ancestry(c, at, data, n, err) : KILN_OK;
 }
 
 kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
 {
     KILN_TRY(kiln_row_check_values(at->chunk, at->plane, data, err));
-    return check_content(c, at, data, err);
+    return check_plane_content(c, at, data, err);
 }
 
 /* Other columns may hold anything. A damaged plane was reported when the layer was read. */
@@ -107,7 +107,7 @@ static kiln_status check_plane(kiln_check *c, const kiln_plane_place *at, kiln_s
         return KILN_OK;
     KILN_TRY(kiln_scratch_want(s, p->data.raw_bytes, err));
     KILN_TRY(kiln_plane_read(c->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
-    return check_content(c, at, s->data, err);
+    return check_plane_content(c, at, s->data, err);
 }
 
 /* ---- layers that belong to another one ----------------------------------------------------------------------------- */

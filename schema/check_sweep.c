@@ -263,7 +263,7 @@ static void mark_blobs_sound(void *context, const kiln_array *a)
     }
 }
 
-static void finish(sweep *s, const task *t, bool sound)
+static void finish_task(sweep *s, const task *t, bool sound)
 {
     switch (t->kind) {
     case TASK_RULE:
@@ -335,7 +335,7 @@ static bool take_blob(sweep *s, task *out)
 }
 
 /* The longest first: SQLite's own check, which is rule 0, then tables. False: nothing is left for this thread. */
-static bool take(sweep *s, task *out)
+static bool take_task(sweep *s, task *out)
 {
     for (;;) {
         if (s->next_rule == 0 && take_rule(s, out)) return true;
@@ -360,13 +360,13 @@ static void *serve_sweep(void *context)
     sweep *s = w->sweep;
     task t;
     (void)pthread_mutex_lock(&s->lock); /* cannot fail: a plain lock, not held */
-    while (take(s, &t)) {
+    while (take_task(s, &t)) {
         s->running++;
         (void)pthread_mutex_unlock(&s->lock);
         const bool sound = do_task(w, &t);
         (void)pthread_mutex_lock(&s->lock);
         s->running--;
-        finish(s, &t, sound);
+        finish_task(s, &t, sound);
     }
     w->started = false;
     (void)pthread_cond_broadcast(&s->changed);

@@ -36,7 +36,7 @@ void kiln_claim_release(kiln_claim *c)
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
-static bool read_number(const char *text, uint64_t *out)
+static bool read_claim_number(const char *text, uint64_t *out)
 {
     char *end;
     if (!*text || strspn(text, "0123456789") != strlen(text)) return false;
@@ -80,7 +80,8 @@ static kiln_status add_due(kiln_claim *c, char *text, bool *sound, kiln_error *e
     *sound = false;
     if (!dash) return KILN_OK;
     *dash = '\0';
-    if (!read_number(text, &range.first) || !read_number(dash + 1, &range.last) || range.first > range.last) return KILN_OK;
+    if (!read_claim_number(text, &range.first) || !read_claim_number(dash + 1, &range.last) || range.first > range.last)
+        return KILN_OK;
     if (range.last >= c->n_units || (c->n_due && c->due[c->n_due - 1].last >= range.first)) return KILN_OK;
     KILN_TRY(more_rows((void **)&c->due, c->n_due, sizeof *c->due, err));
     c->due[c->n_due++] = range;
@@ -95,7 +96,7 @@ static kiln_status add_decision(kiln_claim *c, char *text, bool *sound, kiln_err
     *sound = false;
     if (!blank || c->n_decisions == KILN_DECISIONS_MAX) return KILN_OK;
     *blank = '\0';
-    if (!read_word(text, d.name, sizeof d.name) || !read_number(blank + 1, &d.value)) return KILN_OK;
+    if (!read_word(text, d.name, sizeof d.name) || !read_claim_number(blank + 1, &d.value)) return KILN_OK;
     KILN_TRY(more_rows((void **)&c->decisions, c->n_decisions, sizeof *c->decisions, err));
     c->decisions[c->n_decisions++] = d;
     *sound = true;
@@ -120,11 +121,11 @@ static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool 
     else if (!strcmp(word, "what"))
         *sound = read_word(value, c->what, sizeof c->what);
     else if (!strcmp(word, "units"))
-        *sound = c->n_due == 0 && read_number(value, &c->n_units); /* `due` was checked against it */
+        *sound = c->n_due == 0 && read_claim_number(value, &c->n_units); /* `due` was checked against it */
     else if (!strcmp(word, "pid"))
-        *sound = read_number(value, &n) && n <= INT32_MAX && (c->pid = (int64_t)n, true);
+        *sound = read_claim_number(value, &n) && n <= INT32_MAX && (c->pid = (int64_t)n, true);
     else if (!strcmp(word, "tasks"))
-        *sound = read_number(value, &n) && n > 0 && n <= KILN_TASKS_MAX && (c->tasks = (uint32_t)n, true);
+        *sound = read_claim_number(value, &n) && n > 0 && n <= KILN_TASKS_MAX && (c->tasks = (uint32_t)n, true);
     else
         *sound = false;
     return KILN_OK;
@@ -135,7 +136,7 @@ static bool is_complete(const kiln_claim *c)
     return *c->stage && *c->host && *c->start && *c->what && c->tasks && c->n_due && !kiln_hash_is_zero(c->plan);
 }
 
-static kiln_status parse(const char *path, char *text, size_t size, kiln_claim *c, kiln_error *err)
+static kiln_status parse_claim(const char *path, char *text, size_t size, kiln_claim *c, kiln_error *err)
 {
     bool sound = memchr(text, '\0', size) == NULL, ended = false;
     unsigned line = 1;
@@ -174,7 +175,7 @@ kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, 
     if (!S_ISREG(s.st_mode))
         return kiln_fail(err, KILN_E_INPUT, "'%s' is no regular file, as the claim of a plan is: remove it", path);
     KILN_TRY(kiln_file_read(path, BYTES_MAX, &text, &size, err));
-    const kiln_status st = parse(path, (char *)text, size, out, err);
+    const kiln_status st = parse_claim(path, (char *)text, size, out, err);
     free(text);
     if (st != KILN_OK) kiln_claim_release(out);
     return st;

@@ -71,7 +71,7 @@ typedef struct {
 } stream;
 
 /* What a failed blob has left in the context is dropped here, so a packer works on after any failure. */
-static kiln_status begin(kiln_packer *p, size_t raw_bytes, kiln_error *err)
+static kiln_status begin_frame(kiln_packer *p, size_t raw_bytes, kiln_error *err)
 {
     size_t z = ZSTD_CCtx_reset(p->ctx, ZSTD_reset_session_only);
     if (!ZSTD_isError(z)) z = ZSTD_CCtx_setPledgedSrcSize(p->ctx, raw_bytes); /* the frame tells its content size */
@@ -115,7 +115,7 @@ kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, 
     if (!elem_is_known(elem) || raw_bytes > KILN_BLOB_MAX || raw_bytes % elem != 0)
         return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu",
                          raw_bytes, elem, KILN_BLOB_MAX);
-    KILN_TRY(begin(p, raw_bytes, err));
+    KILN_TRY(begin_frame(p, raw_bytes, err));
     if (elem > 1)
         KILN_TRY(compress_planes(&c, raw, raw_bytes, elem, err));
     else
@@ -124,7 +124,7 @@ kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, 
     return KILN_OK;
 }
 
-static kiln_status append(void *context, const void *data, size_t bytes, kiln_error *err)
+static kiln_status append_to_buffer(void *context, const void *data, size_t bytes, kiln_error *err)
 {
     return kiln_buffer_put(context, data, bytes, err);
 }
@@ -134,7 +134,7 @@ kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kil
     kiln_buffer packed = {0};
     kiln_packer *p;
     KILN_TRY(kiln_packer_new(&p, err));
-    const kiln_status st = kiln_blob_stream(p, raw, raw_bytes, elem, append, &packed, out, err);
+    const kiln_status st = kiln_blob_stream(p, raw, raw_bytes, elem, append_to_buffer, &packed, out, err);
     kiln_packer_free(p);
     if (st != KILN_OK) {
         kiln_buffer_release(&packed);

@@ -18,8 +18,8 @@ static void put_hex(kiln_hasher *h, const void *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++) kiln_hasher_update(h, (const char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
 }
 
-static void put_text(kiln_hasher *h, const char *fmt, ...) KILN_PRINTF(2, 3);
-static void put_text(kiln_hasher *h, const char *fmt, ...)
+static void hash_text(kiln_hasher *h, const char *fmt, ...) KILN_PRINTF(2, 3);
+static void hash_text(kiln_hasher *h, const char *fmt, ...)
 {
     char line[128]; /* numbers and names of our own only */
     va_list ap;
@@ -33,23 +33,23 @@ static void put_text(kiln_hasher *h, const char *fmt, ...)
 static void put_plane_line(kiln_hasher *h, const kiln_chunk *c, const kiln_plane *p, const kiln_hash *segment)
 {
     put_hex(h, c->name, strlen(c->name));
-    put_text(h, " %" PRIu64 " ", c->count);
+    hash_text(h, " %" PRIu64 " ", c->count);
     if (p) {
         put_hex(h, p->name, strlen(p->name));
-        put_text(h, " %s %" PRIu32 " ", kiln_type_name(p->type), p->components);
+        hash_text(h, " %s %" PRIu32 " ", kiln_type_name(p->type), p->components);
     }
     if (segment) put_hex(h, segment->bytes, sizeof segment->bytes);
-    put_text(h, "\n");
+    hash_text(h, "\n");
 }
 
 /* What a layer of levels stands for. */
 static void put_origin_line(kiln_hasher *h, const kiln_layer *l)
 {
-    put_text(h, "of ");
+    hash_text(h, "of ");
     put_hex(h, l->origin.bytes, sizeof l->origin.bytes);
-    put_text(h, " ");
+    hash_text(h, " ");
     put_hex(h, l->origin_profile, strlen(l->origin_profile));
-    put_text(h, " %d %g\n", l->origin_antialiased, l->origin_near);
+    hash_text(h, " %d %g\n", l->origin_antialiased, l->origin_near);
 }
 
 static void put_hex_float(kiln_hasher *h, float v)
@@ -63,11 +63,11 @@ static void put_hex_float(kiln_hasher *h, float v)
 static void put_level_line(kiln_hasher *h, const kiln_chunk *c)
 {
     put_hex(h, c->name, strlen(c->name));
-    put_text(h, " in ");
+    hash_text(h, " in ");
     put_hex(h, c->parent, strlen(c->parent));
-    if (c->n_errors) put_text(h, " %" PRId32 " ", c->error_step);
+    if (c->n_errors) hash_text(h, " %" PRId32 " ", c->error_step);
     for (uint32_t i = 0; i < c->n_errors; i++) put_hex_float(h, c->errors[i]);
-    put_text(h, "\n");
+    hash_text(h, "\n");
 }
 
 kiln_hash kiln_layer_digest(const kiln_layer *l)
@@ -92,22 +92,22 @@ kiln_hash kiln_layer_digest(const kiln_layer *l)
 static void put_array_lines(kiln_hasher *h, const char *name, const kiln_array *a)
 {
     for (uint32_t i = 0; a->raw_bytes && i < a->n_segments; i++) {
-        put_text(h, "%s ", name);
+        hash_text(h, "%s ", name);
         put_hex(h, a->segments[i].bytes, sizeof a->segments[i].bytes);
-        put_text(h, "\n");
+        hash_text(h, "\n");
     }
 }
 
 kiln_hash kiln_tile_table_digest(const kiln_tile_table *t)
 {
     kiln_hasher *h = kiln_hasher_new();
-    put_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", t->width, t->height, t->visible, t->pairs);
+    hash_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", t->width, t->height, t->visible, t->pairs);
     put_array_lines(h, "chunks", &t->chunks);
     put_array_lines(h, "visible_row", &t->visible_row);
     put_array_lines(h, "visible_slot", &t->visible_slot);
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
-        put_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", b->row0, b->row1, b->pairs);
+        hash_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", b->row0, b->row1, b->pairs);
         put_array_lines(h, "rank_delta", &b->rank_delta);
         put_array_lines(h, "tile_bytes", &b->tile_bytes);
         put_array_lines(h, "tile_count", &b->tile_count);

@@ -84,7 +84,7 @@ typedef struct {
 static direct_file *of(sqlite3_file *f) { return (direct_file *)f; }
 
 /* ---- pages --------------------------------------------------------------------------------------------------------- */
-static kiln_wal_page *find_kept(direct_file *f, uint32_t page)
+static kiln_wal_page *find_kept_page(direct_file *f, uint32_t page)
 {
     for (uint32_t i = 0; i < f->n_kept; i++)
         if (f->kept[i].page == page) return &f->kept[i];
@@ -95,7 +95,7 @@ static kiln_wal_page *find_kept(direct_file *f, uint32_t page)
 static int read_page(direct_file *f, void *out, int n, uint32_t page, int offset)
 {
     int rc = SQLITE_OK;
-    const kiln_wal_page *kept = find_kept(f, page);
+    const kiln_wal_page *kept = find_kept_page(f, page);
     if (kept) return memcpy(out, kept->data + offset, (size_t)n), SQLITE_OK;
     const uint32_t frame = kiln_wal_find(&f->wal, page, &rc);
     if (rc != SQLITE_OK) return rc;
@@ -122,7 +122,7 @@ static int direct_read(sqlite3_file *file, void *out, int n, sqlite3_int64 at)
     if (!f->wal.locked)
         rc = f->file->pMethods->xRead(f->file, out, n, at); /* when it is opened: the head, for the size of pages */
     else if (offset + n > KILN_WAL_PAGE)
-        return SQLITE_IOERR_READ; /* pages of another size, which set_up of bulk.c refuses */
+        return SQLITE_IOERR_READ; /* pages of another size, which set_up_bulk refuses */
     else
         rc = read_page(f, out, n, (uint32_t)(at / KILN_WAL_PAGE) + 1, offset);
     if (rc == SQLITE_OK) show_header(f, out, n, at);
@@ -131,7 +131,7 @@ static int direct_read(sqlite3_file *file, void *out, int n, sqlite3_int64 at)
 
 static int keep(direct_file *f, uint32_t page, const void *data)
 {
-    kiln_wal_page *k = find_kept(f, page);
+    kiln_wal_page *k = find_kept_page(f, page);
     if (!k) {
         if (f->n_kept == KILN_DIRECT_KEPT_MOST) return f->state.too_many = true, SQLITE_FULL;
         k = &f->kept[f->n_kept];
@@ -216,7 +216,7 @@ static int cut_garbage(direct_file *f)
     return SQLITE_PROTOCOL;
 }
 
-static int begin(direct_file *f)
+static int begin_transaction(direct_file *f)
 {
     int rc = kiln_wal_lock(&f->wal);
     if (rc != SQLITE_OK) return rc;
@@ -248,7 +248,7 @@ static int commit(direct_file *f)
 {
     bool visible;
     if (f->n_kept == 0) return SQLITE_OK;
-    const kiln_wal_page *first = find_kept(f, 1);
+    const kiln_wal_page *first = find_kept_page(f, 1);
     const uint32_t n_pages = first ? kiln_get_u32_be(first->data + SIZE_AT) : 0;
     if (n_pages < f->end) return SQLITE_IOERR_WRITE;           /* SQLite counts each commit in page 1 */
     const int rc_sync = sync_new_pages(f, SQLITE_SYNC_NORMAL); /* has happened (direct_sync), unless SQLite's order changes */
@@ -283,7 +283,7 @@ static int direct_lock(sqlite3_file *file, int level)
         f->shared = true;
     }
     int rc = SQLITE_OK;
-    if (f->level == SQLITE_LOCK_NONE) rc = begin(f);
+    if (f->level == SQLITE_LOCK_NONE) rc = begin_transaction(f);
     if (rc == SQLITE_OK && f->level == SQLITE_LOCK_NONE) f->level = SQLITE_LOCK_SHARED;
     if (rc == SQLITE_OK && f->level < SQLITE_LOCK_RESERVED && level >= SQLITE_LOCK_RESERVED) rc = begin_to_write(f);
     if (rc == SQLITE_OK) f->level = level;

@@ -9,16 +9,16 @@
 #include <string.h>
 
 /* ---- sets of hashes --------------------------------------------------------------------------------------------------- */
-static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
+static int hashes_by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
 void kiln_gc_sort_hashes(kiln_buffer *hashes)
 {
-    if (hashes->size) qsort(hashes->data, hashes->size / sizeof(kiln_hash), sizeof(kiln_hash), by_bytes);
+    if (hashes->size) qsort(hashes->data, hashes->size / sizeof(kiln_hash), sizeof(kiln_hash), hashes_by_bytes);
 }
 
 bool kiln_gc_has_hash(const kiln_buffer *sorted, kiln_hash hash)
 {
-    return sorted->size && bsearch(hash.bytes, sorted->data, sorted->size / sizeof hash, sizeof hash, by_bytes);
+    return sorted->size && bsearch(hash.bytes, sorted->data, sorted->size / sizeof hash, sizeof hash, hashes_by_bytes);
 }
 
 static kiln_status add_hash(kiln_query *q, kiln_buffer *list, kiln_error *err)
@@ -114,18 +114,18 @@ done:
     return st;
 }
 
-static int by_id(const void *a, const void *b)
+static int blobs_by_id(const void *a, const void *b)
 {
     const int64_t x = ((const kiln_gc_blob *)a)->id, y = ((const kiln_gc_blob *)b)->id;
     return (x > y) - (x < y);
 }
 
 /* By id, which is the order in the file. */
-static kiln_status measure(kiln_gc *g, kiln_error *err)
+static kiln_status measure_blobs(kiln_gc *g, kiln_error *err)
 {
     kiln_query q;
     bool row;
-    if (g->n_blobs) qsort(g->blobs, g->n_blobs, sizeof *g->blobs, by_id);
+    if (g->n_blobs) qsort(g->blobs, g->n_blobs, sizeof *g->blobs, blobs_by_id);
     for (uint64_t i = 0; i < g->n_blobs; i++) {
         KILN_TRY(kiln_query_open(g->m, &q, "SELECT length(packed) FROM blob WHERE id = ?", err));
         kiln_bind_i64(&q, g->blobs[i].id);
@@ -151,5 +151,5 @@ done:
     kiln_buffer_release(&named);
     g->blobs = (kiln_gc_blob *)list.data;
     g->n_blobs = list.size / sizeof *g->blobs;
-    return st == KILN_OK ? measure(g, err) : st;
+    return st == KILN_OK ? measure_blobs(g, err) : st;
 }

@@ -14,7 +14,7 @@ enum { UNITS_OF_STEP = 4096, BLOBS_OF_STEP = 16384 }; /* each dirties all pages 
 #define BYTES_OF_STEP ((uint64_t)64 << 20)
 
 /* ---- the plan -------------------------------------------------------------------------------------------------------- */
-static kiln_status look(kiln_gc *g, kiln_error *err)
+static kiln_status find_unneeded(kiln_gc *g, kiln_error *err)
 {
     KILN_TRY(kiln_query_number(g->m, "PRAGMA data_version", &g->data_version, err));
     KILN_TRY(kiln_gc_find_rows(g, err));
@@ -22,7 +22,7 @@ static kiln_status look(kiln_gc *g, kiln_error *err)
     return kiln_gc_find_blobs(g, err);
 }
 
-static kiln_status plan(kiln_manifest *m, bool is_proof, kiln_gc **out, kiln_error *err)
+static kiln_status plan_gc(kiln_manifest *m, bool is_proof, kiln_gc **out, kiln_error *err)
 {
     kiln_gc *g = NULL;
     bool own;
@@ -32,7 +32,7 @@ static kiln_status plan(kiln_manifest *m, bool is_proof, kiln_gc **out, kiln_err
     g->m = m;
     g->is_proof = is_proof;
     KILN_GO(kiln_group_begin(m, &own, err)); /* one state */
-    KILN_GO(kiln_group_end(m, own, look(g, err), err));
+    KILN_GO(kiln_group_end(m, own, find_unneeded(g, err), err));
     *out = g;
     return KILN_OK;
 done:
@@ -40,7 +40,7 @@ done:
     return st;
 }
 
-kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) { return plan(m, false, out, err); }
+kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) { return plan_gc(m, false, out, err); }
 
 void kiln_gc_free(kiln_gc *g)
 {
@@ -79,7 +79,7 @@ uint64_t kiln_gc_bytes(const kiln_gc *g) { return g->bytes; }
 uint64_t kiln_gc_bytes_done(const kiln_gc *g) { return g->bytes_done; }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------- */
-static kiln_status drop(kiln_manifest *m, const char *sql, int64_t id, kiln_error *err)
+static kiln_status delete_row(kiln_manifest *m, const char *sql, int64_t id, kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(m, &q, sql, err));
@@ -90,14 +90,14 @@ static kiln_status drop(kiln_manifest *m, const char *sql, int64_t id, kiln_erro
 /* Whole: a layer that lacked chunks could become current again, as one of its digest "stays as it is". */
 static kiln_status drop_layer(kiln_gc *g, kiln_error *err)
 {
-    return drop(g->m, "DELETE FROM layer WHERE id = ?", g->layers[g->next_layer++].id, err);
+    return delete_row(g->m, "DELETE FROM layer WHERE id = ?", g->layers[g->next_layer++].id, err);
 }
 
 static kiln_status drop_units(kiln_gc *g, kiln_error *err)
 {
     for (int n = 0; n < UNITS_OF_STEP && g->next_unit < g->n_units; g->next_unit++) {
         if (g->units[g->next_unit].kept) continue;
-        KILN_TRY(drop(g->m, "DELETE FROM unit WHERE id = ?", g->units[g->next_unit].id, err));
+        KILN_TRY(delete_row(g->m, "DELETE FROM unit WHERE id = ?", g->units[g->next_unit].id, err));
         n++;
     }
     return KILN_OK;
@@ -109,7 +109,7 @@ static kiln_status drop_runs(kiln_gc *g, kiln_error *err)
     for (int n = 0; n < UNITS_OF_STEP && bytes < BYTES_OF_STEP && g->next_run < g->n_runs; g->next_run++) {
         if (g->runs[g->next_run].kept) continue;
         bytes += g->runs[g->next_run].bytes;
-        KILN_TRY(drop(g->m, "DELETE FROM run WHERE id = ?", g->runs[g->next_run].id, err));
+        KILN_TRY(delete_row(g->m, "DELETE FROM run WHERE id = ?", g->runs[g->next_run].id, err));
         n++;
     }
     return KILN_OK;
@@ -120,7 +120,7 @@ static kiln_status drop_blobs(kiln_gc *g, kiln_error *err)
     uint64_t bytes = 0;
     for (int n = 0; n < BLOBS_OF_STEP && bytes < BYTES_OF_STEP && g->next_blob < g->n_blobs; n++) {
         bytes += g->blobs[g->next_blob].bytes;
-        KILN_TRY(drop(g->m, "DELETE FROM blob WHERE id = ?", g->blobs[g->next_blob++].id, err));
+        KILN_TRY(delete_row(g->m, "DELETE FROM blob WHERE id = ?", g->blobs[g->next_blob++].id, err));
     }
     g->bytes_done += bytes;
     return KILN_OK;
@@ -165,7 +165,7 @@ static bool is_empty(const kiln_gc *g)
 static kiln_status prove(kiln_gc *g, kiln_error *err)
 {
     kiln_gc *again = NULL;
-    kiln_status st = plan(g->m, true, &again, err);
+    kiln_status st = plan_gc(g->m, true, &again, err);
     if (st == KILN_OK && g->keeps_runs) kiln_gc_keep_runs(again);
     if (st == KILN_OK && !is_empty(again))
         st = kiln_fail(err, KILN_E_BUG, "'%s' still holds what is not needed, after all of it was dropped", g->m->path);
@@ -175,7 +175,7 @@ static kiln_status prove(kiln_gc *g, kiln_error *err)
 
 /* SQLite's zeros over what is deleted would be as many bytes as that, through the WAL; vacuum, or what comes next, writes over it.
  */
-static kiln_status set_up(kiln_gc *g, drop_fn *fn, kiln_error *err)
+static kiln_status set_up_drop(kiln_gc *g, drop_fn *fn, kiln_error *err)
 {
     return kiln_sql(g->m,
                     fn == drop_blobs ? "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = OFF"
@@ -188,7 +188,7 @@ kiln_status kiln_gc_step(kiln_gc *g, bool *more, kiln_error *err)
     drop_fn *fn = next_drop(g);
     *more = false;
     if (!fn) return KILN_OK;
-    KILN_TRY(set_up(g, fn, err));
+    KILN_TRY(set_up_drop(g, fn, err));
     kiln_status st = kiln_manifest_begin(g->m, err);
     if (st == KILN_OK) st = kiln_group_end(g->m, true, drop_if_unchanged(g, fn, err), err);
     if (st == KILN_OK && !next_drop(g)) st = prove(g, err);

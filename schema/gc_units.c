@@ -42,11 +42,11 @@ static kiln_status find_stages(kiln_gc *g, kiln_error *err)
     return st;
 }
 
-static int by_name(const void *name, const void *stage) { return strcmp(name, ((const kiln_gc_stage *)stage)->name); }
+static int stages_by_name(const void *name, const void *stage) { return strcmp(name, ((const kiln_gc_stage *)stage)->name); }
 
 static int32_t stage_named(const kiln_gc *g, const char *name)
 {
-    const kiln_gc_stage *s = g->n_stages ? bsearch(name, g->stages, g->n_stages, sizeof *s, by_name) : NULL;
+    const kiln_gc_stage *s = g->n_stages ? bsearch(name, g->stages, g->n_stages, sizeof *s, stages_by_name) : NULL;
     return s ? (int32_t)(s - g->stages) : KILN_GC_NO_STAGE;
 }
 
@@ -130,7 +130,7 @@ static kiln_status find_used(kiln_gc *g, kiln_buffer *used, kiln_error *err)
 }
 
 /* ---- of a stage that did not remember its units --------------------------------------------------------------------- */
-static int by_id(const void *id, const void *unit)
+static int units_by_id(const void *id, const void *unit)
 {
     const int64_t a = *(const int64_t *)id, b = ((const kiln_gc_unit *)unit)->id;
     return (a > b) - (a < b);
@@ -149,7 +149,7 @@ static kiln_status find_newest(kiln_gc *g, const char *stage, kiln_error *err)
         if (!row) break;
         const int64_t id = kiln_column_i64(&q);
         KILN_GO(kiln_row_take(g->m, &q, kiln_query_check(&q, err), err));
-        kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, by_id) : NULL;
+        kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, units_by_id) : NULL;
         if (u) u->newest = true;
     }
 done:

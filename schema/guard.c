@@ -343,7 +343,7 @@ static bool is_statistics(const object *o)
     return false;
 }
 
-static bool is_wanted(const object *o, const wanted_object *w)
+static bool is_wanted_object(const object *o, const wanted_object *w)
 {
     if (strcmp(o->name, w->name) != 0 || strcmp(o->type, w->type) != 0 || strcmp(o->table, w->table) != 0) return false;
     if (!o->sql || !w->sql) return o->sql == w->sql;
@@ -354,7 +354,7 @@ static bool is_wanted(const object *o, const wanted_object *w)
 static bool find_wanted(wanted_list *list, const object *o)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (!list->objects[i].found && is_wanted(o, &list->objects[i])) {
+        if (!list->objects[i].found && is_wanted_object(o, &list->objects[i])) {
             list->objects[i].found = true;
             return true;
         }

@@ -34,7 +34,7 @@ kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i, kiln_error *er
     return kiln_query_run(&q, err);
 }
 
-static kiln_status read_image(kiln_query *q, kiln_image *i, kiln_error *err)
+static kiln_status read_image_row(kiln_query *q, kiln_image *i, kiln_error *err)
 {
     kiln_column_text(q, i->camera, sizeof i->camera);
     kiln_column_text(q, i->device_kind, sizeof i->device_kind);
@@ -78,7 +78,7 @@ static kiln_status read_images(kiln_manifest *m, kiln_image **images, uint32_t *
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         KILN_GO(kiln_row_room((void **)images, *n, sizeof **images, "images", err));
-        st = read_image(&q, &(*images)[*n], err);
+        st = read_image_row(&q, &(*images)[*n], err);
         if (st == KILN_OK) st = check_row(*images, *n, err);
         KILN_GO(kiln_row_take(m, &q, st, err));
     }
@@ -112,7 +112,7 @@ static kiln_status each_image(kiln_manifest *m, kiln_image two[2], kiln_image_fn
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         memset(i, 0, sizeof *i);
-        st = read_image(&q, i, err);
+        st = read_image_row(&q, i, err);
         if (st == KILN_OK) st = check_row(n ? two : i, n ? 1 : 0, err);
         KILN_GO(kiln_row_take(m, &q, st, err));
         KILN_GO(each(context, i, err));

@@ -9,7 +9,10 @@
 #include <string.h>
 
 /* ---- put --------------------------------------------------------------------------------------------------------- */
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
+static int planes_by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name);
+}
 
 /* Brings a layer into the order that its digest is defined over, and refuses what could not be read again: the outputs of units
  * that it is made of may have lain in a damaged manifest. */
@@ -17,7 +20,7 @@ static kiln_status normalise(kiln_layer *l, kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         kiln_chunk *c = &l->chunks[i];
-        if (c->n_planes) qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
+        if (c->n_planes) qsort(c->planes, c->n_planes, sizeof *c->planes, planes_by_name);
         KILN_TRY(kiln_row_check_chunk(l, c, err));
         KILN_TRY(kiln_row_check_errors(l, c, err));
         for (uint32_t p = 0; p < c->n_planes; p++) KILN_TRY(kiln_row_check_plane(l, c, &c->planes[p], err));

@@ -28,7 +28,7 @@ const char kiln_block_layer_names[] = ""
 #include "schema/layers.def"
     ;
 
-static kiln_layer_kind find(const char *name, size_t length)
+static kiln_layer_kind find_layer_kind(const char *name, size_t length)
 {
     int k = 0;
     for (; k < KILN_LAYER_KINDS; k++)
@@ -36,7 +36,7 @@ static kiln_layer_kind find(const char *name, size_t length)
     return (kiln_layer_kind)k;
 }
 
-kiln_layer_kind kiln_layer_kind_find(const char *name) { return find(name, strlen(name)); }
+kiln_layer_kind kiln_layer_kind_find(const char *name) { return find_layer_kind(name, strlen(name)); }
 
 kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i)
 {
@@ -45,7 +45,7 @@ kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i)
         name += strcspn(name, "|");
         if (*name) name++;
     }
-    return find(name, strcspn(name, "|"));
+    return find_layer_kind(name, strcspn(name, "|"));
 }
 
 bool kiln_layer_is_levels(const kiln_layer *l)

@@ -125,7 +125,7 @@ static kiln_status add_leaf(planner *p, uint32_t chunk, kiln_error *err)
     return put_entry(p, &e, err);
 }
 
-static void widen(float lo[3], float hi[3], const float other_lo[3], const float other_hi[3], bool is_first)
+static void widen_node_box(float lo[3], float hi[3], const float other_lo[3], const float other_hi[3], bool is_first)
 {
     for (int a = 0; a < 3; a++) {
         if (is_first || other_lo[a] < lo[a]) lo[a] = other_lo[a];
@@ -134,7 +134,7 @@ static void widen(float lo[3], float hi[3], const float other_lo[3], const float
 }
 
 /* Makes one node of n entries of a cell, at least two. part: number of the run; KILN_NO_NODE: the cell itself. */
-static kiln_status join(planner *p, const entry *e, size_t n, uint32_t part, entry *out, kiln_error *err)
+static kiln_status join_entries(planner *p, const entry *e, size_t n, uint32_t part, entry *out, kiln_error *err)
 {
     char suffix[16] = "";
     *out = e[0];
@@ -151,8 +151,8 @@ static kiln_status join(planner *p, const entry *e, size_t n, uint32_t part, ent
         from->parent = out->node;
         to->rows += from->rows;
         to->n_children++;
-        widen(to->box_min, to->box_max, from->box_min, from->box_max, i == 0);
-        widen(to->reach_min, to->reach_max, from->reach_min, from->reach_max, i == 0);
+        widen_node_box(to->box_min, to->box_max, from->box_min, from->box_max, i == 0);
+        widen_node_box(to->reach_min, to->reach_max, from->reach_min, from->reach_max, i == 0);
     }
     return KILN_OK;
 }
@@ -164,7 +164,7 @@ static kiln_status join_runs(planner *p, entry *e, size_t *n, uint32_t *part, ki
     for (size_t at = 0; at < *n; at += KILN_NODE_CHILDREN, runs++) {
         const size_t run = *n - at < KILN_NODE_CHILDREN ? *n - at : KILN_NODE_CHILDREN;
         entry joined = e[at];
-        if (run > 1) KILN_TRY(join(p, &e[at], run, (*part)++, &joined, err));
+        if (run > 1) KILN_TRY(join_entries(p, &e[at], run, (*part)++, &joined, err));
         e[runs] = joined;
     }
     *n = runs;
@@ -177,7 +177,7 @@ static kiln_status close_cell(planner *p, entry *e, size_t n, kiln_error *err)
     uint32_t part = 0;
     while (n > KILN_NODE_CHILDREN) KILN_TRY(join_runs(p, e, &n, &part, err));
     entry one = e[0];
-    if (n > 1) KILN_TRY(join(p, e, n, KILN_NO_NODE, &one, err));
+    if (n > 1) KILN_TRY(join_entries(p, e, n, KILN_NO_NODE, &one, err));
     if (one.length == 0) return KILN_OK; /* the root */
     to_cell_above(&one);
     return put_entry(p, &one, err);
@@ -230,10 +230,10 @@ static void list_kin(ordering *o)
 }
 
 /* As deep as paths are long and runs are joined: some 110 at most. */
-static void visit(ordering *o, uint32_t node)
+static void order_subtree(ordering *o, uint32_t node)
 {
     kiln_level_tree *const t = o->out;
-    for (uint32_t k = o->begin[node]; k < o->begin[node + 1]; k++) visit(o, o->kin[k].node);
+    for (uint32_t k = o->begin[node]; k < o->begin[node + 1]; k++) order_subtree(o, o->kin[k].node);
     const uint32_t number = t->n_nodes++;
     o->number[node] = number;
     kiln_level_node *const n = &t->nodes[number];
@@ -258,7 +258,7 @@ static kiln_status order_nodes(const planner *p, kiln_level_tree *out, kiln_erro
     KILN_GO(KILN_ALLOC(&o.begin, (uint64_t)p->n + 1, "nodes of levels", err));
     KILN_GO(KILN_ALLOC(&o.number, p->n, "nodes of levels", err));
     list_kin(&o);
-    if (p->n) visit(&o, p->n - 1);
+    if (p->n) order_subtree(&o, p->n - 1);
 done:
     free(o.kin);
     free(o.begin);
@@ -266,15 +266,15 @@ done:
     return st;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int node_names_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static kiln_status check_names(const kiln_level_tree *t, kiln_error *err)
+static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
 {
     const char **names;
     kiln_status st = KILN_OK;
     KILN_TRY(KILN_ALLOC(&names, t->n_nodes, "names of nodes", err));
     for (uint32_t i = 0; i < t->n_nodes; i++) names[i] = t->nodes[i].name;
-    if (t->n_nodes) qsort(names, t->n_nodes, sizeof *names, by_name);
+    if (t->n_nodes) qsort(names, t->n_nodes, sizeof *names, node_names_by_text);
     for (uint32_t i = 1; i < t->n_nodes && st == KILN_OK; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             st = kiln_fail(err, KILN_E_INPUT, "layer '%s': two nodes of levels have the name '%s'", t->baked->kind, names[i]);
@@ -300,7 +300,7 @@ kiln_status kiln_level_tree_plan(const kiln_layer *baked, kiln_level_tree *out, 
     p->baked = baked;
     KILN_GO(make_nodes(p, err));
     KILN_GO(order_nodes(p, out, err));
-    KILN_GO(check_names(out, err));
+    KILN_GO(check_node_names(out, err));
 done:
     for (size_t i = 0; i <= DEPTH_MAX; i++) free(p->depths[i].entries);
     free(p->nodes);

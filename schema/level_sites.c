@@ -17,8 +17,8 @@ static double weight_of(const float *weights, const float *visibility, uint64_t 
 }
 
 /* Of rows [begin, end): the sum of weight times distance from a place. */
-static double reach_of(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t begin, uint64_t end,
-                       const float at[3])
+static double sum_weighted_distances(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t begin,
+                                     uint64_t end, const float at[3])
 {
     double sum = 0;
     for (uint64_t i = begin; i < end; i++) {
@@ -53,7 +53,7 @@ void kiln_level_sites_make(const float *means, const float *weights, const float
         for (uint64_t a = 0; a < 3; a++) out->site[s].at[a] = means[a * n + middle];
         out->site[s].share = (float)(run / all);
         out->site[s].least = (float)sqrt(surface / 12.566370614359172);
-        out->site[s].reach = (float)(reach_of(means, weights, visibility, n, begin, end, out->site[s].at) / run);
+        out->site[s].reach = (float)(sum_weighted_distances(means, weights, visibility, n, begin, end, out->site[s].at) / run);
     }
 }
 
@@ -264,7 +264,7 @@ static void forget_sites(kiln_level_tree *t)
     t->n_eyes = 0;
 }
 
-static kiln_status read_all(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
+static kiln_status read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&t->sites, t->n_nodes, "the places of nodes", err));
     KILN_TRY(read_eyes(m, t, err));
@@ -281,7 +281,7 @@ static kiln_status read_all(kiln_manifest *m, kiln_level_tree *t, kiln_error *er
 
 kiln_status kiln_level_tree_read_sites(kiln_manifest *m, kiln_level_tree *t, kiln_error *err)
 {
-    const kiln_status st = read_all(m, t, err);
+    const kiln_status st = read_sites(m, t, err);
     if (st != KILN_OK) forget_sites(t);
     return st;
 }

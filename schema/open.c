@@ -38,7 +38,7 @@ static bool is_file(const char *path, const struct stat *f)
 }
 
 /* Folder of a path, as a file that can be compared. */
-static bool folder_of(const char *path, struct stat *f)
+static bool stat_folder(const char *path, struct stat *f)
 {
     char folder[KILN_PATH_MAX];
     const size_t n = (size_t)(kiln_path_base(path) - path);
@@ -52,7 +52,7 @@ static bool folder_of(const char *path, struct stat *f)
 static bool has_name(const char *path, const char *name)
 {
     struct stat f, s;
-    return strcmp(kiln_path_base(path), kiln_path_base(name)) == 0 && folder_of(path, &f) && folder_of(name, &s) &&
+    return strcmp(kiln_path_base(path), kiln_path_base(name)) == 0 && stat_folder(path, &f) && stat_folder(name, &s) &&
            f.st_dev == s.st_dev && f.st_ino == s.st_ino;
 }
 
@@ -77,7 +77,7 @@ bool kiln_manifest_owns(const char *manifest, const char *path)
 /* Reads the head of the file. *whole false: it is shorter. By SQLite's hands, which before the first statement open this file and
  * none beside it: closing a descriptor of ours would drop the locks that other connections of this process have on it (fcntl(2)),
  * and a writer that closes and finds no lock takes itself for the last one and writes over what they read. */
-static kiln_status read_head(const char *path, unsigned char head[HEADER_BYTES], bool *whole, kiln_error *err)
+static kiln_status read_file_head(const char *path, unsigned char head[HEADER_BYTES], bool *whole, kiln_error *err)
 {
     sqlite3 *db = NULL;
     sqlite3_file *file = NULL;
@@ -98,7 +98,7 @@ static kiln_status check_header(const char *path, kiln_error *err)
 {
     unsigned char head[HEADER_BYTES];
     bool whole;
-    KILN_TRY(read_head(path, head, &whole, err));
+    KILN_TRY(read_file_head(path, head, &whole, err));
     if (!whole || memcmp(head, "SQLite format 3", 16) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
                          path);
@@ -284,7 +284,7 @@ static kiln_status check_state(kiln_manifest *m, bool *empty, kiln_error *err)
     return st;
 }
 
-static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err)
+static kiln_status set_up_manifest(kiln_manifest *m, kiln_open_mode mode, kiln_error *err)
 {
     bool empty = true;
     KILN_TRY(connect(m, err));
@@ -452,7 +452,7 @@ kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_ope
         KILN_GO(kiln_refuse_log(path, err));
     }
     if (m->writer) KILN_GO(take_lock(m, mode, stage, &exists, err));
-    KILN_GO(set_up(m, mode, err));
+    KILN_GO(set_up_manifest(m, mode, err));
     *out = m;
     return KILN_OK;
 done:

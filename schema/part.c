@@ -94,7 +94,7 @@ static kiln_status sync_file(const char *path, kiln_error *err)
     return st;
 }
 
-static kiln_status place(const char *from, const kiln_part_info *info, const char *folder, uint32_t restarts, kiln_error *err)
+static kiln_status place_part(const char *from, const kiln_part_info *info, const char *folder, uint32_t restarts, kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX], to[KILN_PATH_MAX];
     KILN_TRY(kiln_part_name(info, name, err));
@@ -120,7 +120,7 @@ kiln_status kiln_part_finish(kiln_manifest *m, const char *folder, uint32_t rest
         return st;
     }
     kiln_manifest_close(m); /* every commit has written its pages to the file */
-    st = place(path, &info, folder, restarts, err);
+    st = place_part(path, &info, folder, restarts, err);
     (void)unlink(path); /* a copy is there, or the failure is told; after a rename there is none */
     free(path);
     return st;

@@ -341,7 +341,7 @@ typedef struct {
     uint64_t place;
 } numbered;
 
-static int by_id(const void *a, const void *b)
+static int numbered_by_id(const void *a, const void *b)
 {
     const int64_t x = ((const numbered *)a)->id, y = ((const numbered *)b)->id;
     return (x > y) - (x < y);
@@ -353,7 +353,7 @@ static kiln_status list_all(kiln_part_gathering *g, kiln_error *err)
     numbered *order = NULL;
     kiln_status st = KILN_ALLOC(&order, p->n, "units in order", err);
     for (uint64_t i = 0; st == KILN_OK && i < p->n; i++) order[i] = (numbered){p->ids[i], i};
-    if (st == KILN_OK) qsort(order, p->n, sizeof *order, by_id);
+    if (st == KILN_OK) qsort(order, p->n, sizeof *order, numbered_by_id);
     for (uint64_t i = 0; st == KILN_OK && i < p->n; i++) st = want_unit(g, order[i].place, err);
     free(order);
     return st;

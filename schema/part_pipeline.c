@@ -82,7 +82,7 @@ static void empty(kiln_part_batch *b)
     b->room = 0;
 }
 
-static void release(kiln_part_batch *b)
+static void release_batch(kiln_part_batch *b)
 {
     empty(b);
     free(b->data);
@@ -203,7 +203,7 @@ static kiln_status read_batch(pipeline *p, kiln_part_batch *b, kiln_error *err)
     return st;
 }
 
-static void read_one(pipeline *p)
+static void read_one_batch(pipeline *p)
 {
     kiln_error why = {0};
     kiln_part_batch *b = batch_of(p, p->n_read);
@@ -218,7 +218,7 @@ static void read_one(pipeline *p)
     (void)pthread_cond_broadcast(&p->changed);
 }
 
-static void check(pipeline *p, kiln_part_batch *b, uint32_t from, uint32_t end, scratch *s)
+static void check_batch_blobs(pipeline *p, kiln_part_batch *b, uint32_t from, uint32_t end, scratch *s)
 {
     kiln_error why = {0}, damage = {0};
     uint32_t first = end;
@@ -254,7 +254,7 @@ static bool check_some(pipeline *p)
         if (bytes > largest) largest = bytes;
     }
     scratch *s = take_scratch(p, largest);
-    if (s) check(p, b, b->next, end, s);
+    if (s) check_batch_blobs(p, b, b->next, end, s);
     return s != NULL;
 }
 
@@ -264,13 +264,13 @@ static bool read_next(pipeline *p)
     if (p->reading || p->ended || p->n_read - p->n_stored == KILN_PART_BATCHES) return false;
     for (uint64_t k = p->n_stored; k < p->n_read; k++) ahead += batch_of(p, k)->room;
     if (ahead > AHEAD_BYTES) return false; /* the caller waits for none: its group is full then */
-    read_one(p);
+    read_one_batch(p);
     return true;
 }
 
 static bool is_done(const pipeline *p) { return p->stop || (p->ended && p->n_stored == p->n_read); }
 
-static void *help(void *context)
+static void *help_pipeline(void *context)
 {
     pipeline *p = context;
     (void)pthread_mutex_lock(&p->lock);
@@ -319,7 +319,7 @@ static unsigned start_threads(pipeline *p, pthread_t *threads, unsigned n)
     unsigned started = 0;
     (void)sigfillset(&all);
     if (n == 0 || pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return 0;
-    while (started < n && pthread_create(&threads[started], NULL, help, p) == 0) started++;
+    while (started < n && pthread_create(&threads[started], NULL, help_pipeline, p) == 0) started++;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -328,7 +328,7 @@ void kiln_part_room_free(kiln_part_room *p)
 {
     if (!p) return;
     for (unsigned i = 0; i < THREADS_MOST; i++) drop_scratch(p, &p->scratches[i]);
-    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) release(&p->batches[i]);
+    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) release_batch(&p->batches[i]);
     free(p);
 }
 

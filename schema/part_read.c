@@ -167,7 +167,7 @@ static kiln_status check_seal(kiln_manifest *m, kiln_hash seal, kiln_error *err)
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
-static kiln_status grow(kiln_part *p, kiln_error *err)
+static kiln_status grow_keys(kiln_part *p, kiln_error *err)
 {
     enum { FIRST = 1024 };
     const uint64_t room = p->room ? 2 * p->room : FIRST;
@@ -182,7 +182,7 @@ static kiln_status grow(kiln_part *p, kiln_error *err)
 
 static kiln_status read_key(kiln_query *q, kiln_part *p, kiln_error *err)
 {
-    if (p->n == p->room) KILN_TRY(grow(p, err));
+    if (p->n == p->room) KILN_TRY(grow_keys(p, err));
     p->ids[p->n] = kiln_column_i64(q);
     p->keys[p->n] = kiln_column_hash(q);
     KILN_TRY(kiln_query_check(q, err));

@@ -13,7 +13,7 @@ enum {
 /* ---- quarantine -------------------------------------------------------------------------------------------------- */
 static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
-static kiln_status is_wanted(kiln_part_gathering *g, kiln_hash key, bool *wanted, kiln_error *err)
+static kiln_status is_wanted_key(kiln_part_gathering *g, kiln_hash key, bool *wanted, kiln_error *err)
 {
     *wanted = true;
     if (!g->wanted) return KILN_OK;
@@ -89,7 +89,7 @@ static kiln_status put_quarantine(kiln_part_gathering *g, const kiln_quarantine_
     KILN_TRY(kiln_group_begin(g->m, &own, err));
     for (uint32_t i = 0; i < n; i++) {
         bool wanted, outdated;
-        KILN_GO(is_wanted(g, rows[i].key, &wanted, err));
+        KILN_GO(is_wanted_key(g, rows[i].key, &wanted, err));
         if (!wanted) continue;
         KILN_GO(is_outdated(g->m, &rows[i], &outdated, err));
         if (outdated) continue;

@@ -24,7 +24,7 @@ static void host_word(char out[HOST_MAX])
     if (!*out) strcpy(out, "host");
 }
 
-static kiln_status write_all(const kiln_place_from *from, int fd, const char *path, kiln_error *err)
+static kiln_status write_copied_file(const kiln_place_from *from, int fd, const char *path, kiln_error *err)
 {
     unsigned char *data = NULL;
     kiln_status st = KILN_OK;
@@ -58,7 +58,7 @@ kiln_status kiln_place_copy(const kiln_place_from *from, const char *to, kiln_er
     int fd = -1;
     KILN_TRY(kiln_place_temporary(to, from->restarts, tmp, err));
     KILN_TRY(kiln_file_create(tmp, &fd, err));
-    kiln_status st = write_all(from, fd, tmp, err);
+    kiln_status st = write_copied_file(from, fd, tmp, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(to, errno, err);
     if (st == KILN_OK && rename(tmp, to) != 0) st = kiln_file_write_failed(to, errno, err);
     if (st != KILN_OK) (void)unlink(tmp); /* the first reason is the one to tell */
@@ -70,7 +70,7 @@ typedef struct {
     const char *path;
 } source_file;
 
-static kiln_status read_file(void *source, uint64_t at, void *dst, size_t bytes, kiln_error *err)
+static kiln_status read_source_file(void *source, uint64_t at, void *dst, size_t bytes, kiln_error *err)
 {
     const source_file *f = source;
     return kiln_file_read_at(f->fd, f->path, at, dst, bytes, err);
@@ -83,7 +83,7 @@ kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts,
     KILN_TRY(kiln_file_open(from, &f.fd, err));
     kiln_status st = KILN_OK;
     if (fstat(f.fd, &s) != 0) st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", from, strerror(errno));
-    const kiln_place_from all = {.read = read_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
+    const kiln_place_from all = {.read = read_source_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
     if (st == KILN_OK) st = kiln_place_copy(&all, to, err);
     (void)close(f.fd); /* was only read */
     return st;

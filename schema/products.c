@@ -41,7 +41,7 @@ bool kiln_product_path_is_safe(const char *path)
 }
 
 /* The first entry that is not before this path. */
-static uint32_t place_of(const kiln_product_list *list, const char *path)
+static uint32_t place_of_product(const kiln_product_list *list, const char *path)
 {
     uint32_t low = 0, high = list->n;
     while (low < high) {
@@ -56,11 +56,11 @@ static uint32_t place_of(const kiln_product_list *list, const char *path)
 
 kiln_product *kiln_product_list_find(const kiln_product_list *list, const char *path)
 {
-    const uint32_t at = place_of(list, path);
+    const uint32_t at = place_of_product(list, path);
     return at < list->n && strcmp(list->products[at].path, path) == 0 ? &list->products[at] : NULL;
 }
 
-static kiln_status make_room(kiln_product_list *list, kiln_error *err)
+static kiln_status make_product_room(kiln_product_list *list, kiln_error *err)
 {
     if (list->n < list->room) return KILN_OK;
     if (list->room > UINT32_MAX / 4) return kiln_fail(err, KILN_E_INPUT, "a bake has too many files");
@@ -74,12 +74,12 @@ static kiln_status make_room(kiln_product_list *list, kiln_error *err)
 
 kiln_status kiln_product_list_add(kiln_product_list *list, const char *path, const char *stage, kiln_product **out, kiln_error *err)
 {
-    const uint32_t at = place_of(list, path);
+    const uint32_t at = place_of_product(list, path);
     *out = kiln_product_list_find(list, path);
     if (*out) return KILN_OK;
     if (!kiln_product_path_is_safe(path))
         return kiln_fail(err, KILN_E_INPUT, "'%.300s' cannot be the name of a file of a bake", path);
-    KILN_TRY(make_room(list, err));
+    KILN_TRY(make_product_room(list, err));
     char *copy = strdup(path);
     if (!copy) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of the bake's files");
     kiln_product *const p = &list->products[at];
@@ -124,7 +124,7 @@ static char *next_field(char **at, char end)
     return field;
 }
 
-static bool read_number(const char *text, bool is_signed, int64_t *out)
+static bool read_product_number(const char *text, bool is_signed, int64_t *out)
 {
     char *end;
     const size_t digits = strspn(text + (is_signed && *text == '-'), "0123456789");
@@ -151,8 +151,9 @@ static bool read_line(char **at, kiln_product *p, char **path)
         if (!(field[i] = next_field(at, '\t'))) return false;
     *path = next_field(at, '\n');
     const char *const letter = strlen(field[0]) == 1 ? strchr(state_letters, field[0][0]) : NULL;
-    if (!*path || !letter || !is_stage_name(field[1]) || !read_number(field[2], false, &described) || described > 1) return false;
-    if (!read_number(field[3], false, &size) || !read_number(field[4], true, &p->mtime_ns)) return false;
+    if (!*path || !letter || !is_stage_name(field[1]) || !read_product_number(field[2], false, &described) || described > 1)
+        return false;
+    if (!read_product_number(field[3], false, &size) || !read_product_number(field[4], true, &p->mtime_ns)) return false;
     if (!kiln_hash_parse(field[5], &p->hash) || !kiln_hash_parse(field[6], &p->of)) return false;
     p->state = (kiln_product_state)(letter - state_letters);
     (void)snprintf(p->stage, sizeof p->stage, "%s", field[1]);
@@ -168,7 +169,7 @@ static kiln_status read_lines(char *text, kiln_product_list *list, kiln_error *e
     for (char *at = text + sizeof head - 1; *at;) {
         kiln_product p = {0};
         const char *const before = list->n ? list->products[list->n - 1].path : "";
-        KILN_TRY(make_room(list, err));
+        KILN_TRY(make_product_room(list, err));
         if (!read_line(&at, &p, &path) || strcmp(before, path) >= 0)
             return kiln_fail(err, KILN_E_INPUT, "the list of the bake's files has a wrong entry behind '%.300s'", before);
         if (!(p.path = strdup(path))) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of the bake's files");

@@ -22,7 +22,7 @@ static bool is_one_of(const char *word, const char *const *words, size_t n)
     return false;
 }
 
-static kiln_status check_size(const char *what, const char *name, uint32_t width, uint32_t height, kiln_error *err)
+static kiln_status check_picture_size(const char *what, const char *name, uint32_t width, uint32_t height, kiln_error *err)
 {
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_INPUT, "%s '%.300s' has no pixels: %" PRIu32 " x %" PRIu32, what, name, width, height);
@@ -67,7 +67,7 @@ kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err)
     const char *why;
     if (!kiln_name_is_safe(c->name, &why))
         return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' is refused: %s", c->name, why);
-    KILN_TRY(check_size("camera", c->name, c->width, c->height, err));
+    KILN_TRY(check_picture_size("camera", c->name, c->width, c->height, err));
     if (!all_finite(c->r, 9) || !all_finite(c->t, 3))
         return kiln_fail(err, KILN_E_INPUT, "the pose of camera '%.300s' is not finite", c->name);
     if (!is_rotation(c->r)) return kiln_fail(err, KILN_E_INPUT, "the matrix of camera '%.300s' is no rotation", c->name);
@@ -134,7 +134,7 @@ kiln_status kiln_row_check_image(const kiln_image *i, kiln_error *err)
     const char *why;
     if (!kiln_name_is_safe(i->camera, &why))
         return kiln_fail(err, KILN_E_INPUT, "a picture is of a camera whose name '%.300s' is refused: %s", i->camera, why);
-    KILN_TRY(check_size("the picture of camera", i->camera, i->width, i->height, err));
+    KILN_TRY(check_picture_size("the picture of camera", i->camera, i->width, i->height, err));
     if (!is_one_of(i->device_kind, devices, sizeof devices / sizeof *devices))
         return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is of an unknown kind of device: '%s'", i->camera,
                          i->device_kind);

@@ -205,15 +205,15 @@ static kiln_status check_alike(const kiln_layer *l, const kiln_chunk *model, con
     return kiln_fail(err, KILN_E_INPUT, "layer '%s': chunk '%s' has other planes than chunk '%s'", l->kind, c->name, model->name);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int chunk_names_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static kiln_status check_names(const kiln_layer *l, kiln_error *err)
+static kiln_status check_chunk_names(const kiln_layer *l, kiln_error *err)
 {
     const char **names;
     kiln_status st = KILN_OK;
     KILN_TRY(KILN_ALLOC(&names, l->n_chunks, "names of chunks", err));
     for (uint32_t i = 0; i < l->n_chunks; i++) names[i] = l->chunks[i].name;
-    if (l->n_chunks) qsort(names, l->n_chunks, sizeof *names, by_name);
+    if (l->n_chunks) qsort(names, l->n_chunks, sizeof *names, chunk_names_by_text);
     for (uint32_t i = 1; i < l->n_chunks && st == KILN_OK; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             st = kiln_fail(err, KILN_E_INPUT, "layer '%s' has two chunks '%s'", l->kind, names[i]);
@@ -258,7 +258,7 @@ kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s' says %" PRIu64 " rows, its chunks have %" PRIu64, l->kind, l->count, rows);
     if (rows > KILN_LAYER_COUNT_MAX)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu64 " rows, at most 2^32 - 2 can be numbered", l->kind, rows);
-    return check_names(l, err);
+    return check_chunk_names(l, err);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */

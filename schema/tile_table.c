@@ -236,7 +236,7 @@ static kiln_status read_table_row(kiln_query *q, int64_t *id, kiln_tile_table *t
     return kiln_query_check(q, err);
 }
 
-static kiln_status read_one(kiln_manifest *m, kiln_query *q, bool with_arrays, kiln_tile_table *t, kiln_error *err)
+static kiln_status read_one_table(kiln_manifest *m, kiln_query *q, bool with_arrays, kiln_tile_table *t, kiln_error *err)
 {
     int64_t id;
     KILN_TRY(kiln_row_take(m, q, read_table_row(q, &id, t, err), err));
@@ -271,7 +271,7 @@ static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kil
     KILN_GO(kiln_query_step(&q, &row, err));
     if (!row) goto done;
     KILN_GO(KILN_ALLOC(out, 1, "a tile table", err));
-    KILN_GO(read_one(m, &q, true, *out, err));
+    KILN_GO(read_one_table(m, &q, true, *out, err));
     if (compare_tables(*out, like) != 0)
         st = kiln_row_take(m, NULL,
                            kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is found where that of '%.300s' belongs",
@@ -315,7 +315,7 @@ static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_tab
         if (!row) break;
         KILN_GO(kiln_row_room((void **)tables, *n, sizeof **tables, "tile tables", err));
         kiln_tile_table *t = &(*tables)[(*n)++]; /* counted before: a half-read one is freed too */
-        KILN_GO(read_one(m, &q, with_arrays, t, err));
+        KILN_GO(read_one_table(m, &q, with_arrays, t, err));
         if (*n > 1 && compare_tables(t - 1, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,
@@ -367,7 +367,7 @@ static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_tabl
         kiln_tile_table *t = &two[1];
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_one(m, &q, with_arrays, t, err));
+        KILN_GO(read_one_table(m, &q, with_arrays, t, err));
         if (n && compare_tables(two, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,

@@ -124,7 +124,7 @@ static void seal(kiln_wal_header *h)
     add_to_sum(h->sum, h, offsetof(kiln_wal_header, sum));
 }
 
-static int read_header(kiln_wal *w)
+static int read_wal_header(kiln_wal *w)
 {
     kiln_wal_header second;
     uint32_t sum[2] = {0, 0};
@@ -194,29 +194,29 @@ int kiln_wal_read(kiln_wal *w, uint32_t frame, void *out, int n, int offset)
 }
 
 /* ---- locks --------------------------------------------------------------------------------------------------------- */
-static int take(const kiln_wal *w, int from, int n)
+static int take_wal_locks(const kiln_wal *w, int from, int n)
 {
     return w->db->pMethods->xShmLock(w->db, from, n, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
 }
 
-static void give(const kiln_wal *w, int from, int n)
+static void give_wal_locks(const kiln_wal *w, int from, int n)
 {
     (void)w->db->pMethods->xShmLock(w->db, from, n, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE); /* cannot fail in a way that helps */
 }
 
 int kiln_wal_lock(kiln_wal *w)
 {
-    int rc = take(w, LOCK_WRITE, 2);
+    int rc = take_wal_locks(w, LOCK_WRITE, 2);
     if (rc != SQLITE_OK) return rc;
     w->locked = true;
-    rc = read_header(w);
+    rc = read_wal_header(w);
     if (rc != SQLITE_OK) kiln_wal_unlock(w);
     return rc;
 }
 
 void kiln_wal_unlock(kiln_wal *w)
 {
-    if (w->locked) give(w, LOCK_WRITE, 2);
+    if (w->locked) give_wal_locks(w, LOCK_WRITE, 2);
     w->locked = false;
 }
 
@@ -228,9 +228,9 @@ bool kiln_wal_is_backfilled(const kiln_wal *w)
 
 int kiln_wal_has_no_readers(kiln_wal *w, bool *none)
 {
-    const int rc = take(w, LOCK_READ, N_READ);
+    const int rc = take_wal_locks(w, LOCK_READ, N_READ);
     *none = rc == SQLITE_OK;
-    if (*none) give(w, LOCK_READ, N_READ);
+    if (*none) give_wal_locks(w, LOCK_READ, N_READ);
     return rc == SQLITE_BUSY ? SQLITE_OK : rc;
 }
 
@@ -265,7 +265,7 @@ static int log_write_header(kiln_wal *w)
 static int restart(kiln_wal *w, bool *done)
 {
     *done = false;
-    int rc = take(w, LOCK_READ + 1, N_READ - 1);
+    int rc = take_wal_locks(w, LOCK_READ + 1, N_READ - 1);
     if (rc == SQLITE_BUSY) return SQLITE_OK;
     if (rc != SQLITE_OK) return rc;
     kiln_wal_header *h = &w->header;
@@ -281,7 +281,7 @@ static int restart(kiln_wal *w, bool *done)
     i->attempted = 0;
     i->marks[1] = 0;
     for (unsigned k = 2; k < N_READ; k++) i->marks[k] = NO_MARK;
-    give(w, LOCK_READ + 1, N_READ - 1);
+    give_wal_locks(w, LOCK_READ + 1, N_READ - 1);
     *done = true;
     rc = log_write_header(w);
     return rc == SQLITE_OK ? log_sync(w) : rc;

@@ -91,7 +91,7 @@ static void write_first(kiln_behind *b)
     (void)pthread_cond_signal(&b->written);
 }
 
-static void *write_all(void *behind)
+static void *write_full_blocks(void *behind)
 {
     kiln_behind *b = behind;
     (void)pthread_mutex_lock(&b->lock);
@@ -112,7 +112,7 @@ static bool start_thread(kiln_behind *b)
     (void)sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
     b->end = false;
-    const bool started = pthread_create(&b->thread, NULL, write_all, b) == 0;
+    const bool started = pthread_create(&b->thread, NULL, write_full_blocks, b) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }

@@ -98,7 +98,7 @@ static kiln_status check_kind(const kiln_manifest *m, const kiln_scene *scene, k
     return KILN_OK;
 }
 
-static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
+static kiln_status open_chunk_input(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
@@ -110,7 +110,7 @@ static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_hash input_key(kiln_run *r, const cutting *k)
+static kiln_hash key_chunk_input(kiln_run *r, const cutting *k)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "input", k->input->digest);
@@ -147,7 +147,7 @@ static kiln_status read_plan(kiln_run *r, cutting *k, kiln_error *err)
     return kiln_unit_refuse(r, &k->plan, check_plan(k, bytes, err), err);
 }
 
-static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
+static kiln_status plan_chunk_cells(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_chunk_unit *u = &k->plan_payload;
     uint64_t due;
@@ -341,7 +341,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
+static kiln_status report_chunks(kiln_run *r, const cutting *k, kiln_error *err)
 {
     uint64_t *sizes, n = k->n_chunks;
     uint64_t deepest = 0;
@@ -380,7 +380,7 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_chunk(kiln_run *r, kiln_error *err)
 {
     kiln_scene *scene;
     kiln_error none; /* a bake without a scene: import has not run */
@@ -393,26 +393,26 @@ static kiln_status check(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static kiln_status run_stage(kiln_run *r, cutting *k, kiln_error *err)
+static kiln_status bake_chunks(kiln_run *r, cutting *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(need_input(r, err));
-    KILN_TRY(open_input(r, k, err));
-    kiln_hash key = input_key(r, k);
+    KILN_TRY(open_chunk_input(r, k, err));
+    kiln_hash key = key_chunk_input(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     kiln_run_expect_work(r, kiln_work_chunk((double)k->input->count));
-    KILN_TRY(make_plan(r, k, err));
+    KILN_TRY(plan_chunk_cells(r, k, err));
     KILN_TRY(make_chunks(r, k, err));
-    KILN_TRY(report(r, k, err));
+    KILN_TRY(report_chunks(r, k, err));
     return kiln_run_commit(r, key, put_layer, k, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_chunk(kiln_run *r, kiln_error *err)
 {
     cutting *k;
     KILN_TRY(KILN_ALLOC(&k, 1, "the state of chunk", err));
-    kiln_status st = run_stage(r, k, err);
+    kiln_status st = bake_chunks(r, k, err);
     cutting_release(k);
     free(k);
     return st;
@@ -422,6 +422,6 @@ const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
                                              .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
-                                             .check = check,
-                                             .run = run,
+                                             .check = check_chunk,
+                                             .run = run_chunk,
                                              .unit = kiln_chunk_compute};

@@ -83,7 +83,7 @@ static double fallback_spacing(const kiln_scene *s)
 }
 
 /* ---- units -------------------------------------------------------------------------------------------------------------- */
-static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
+static kiln_status measure_spacing(kiln_run *r, measurement *k, kiln_error *err)
 {
     const double fallback = fallback_spacing(&k->scene);
     const kiln_spacing_options options_of = {
@@ -274,7 +274,7 @@ done:
 }
 
 /* ---- report ------------------------------------------------------------------------------------------------------------- */
-static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
+static kiln_status report_spacing(kiln_run *r, const measurement *k, kiln_error *err)
 {
     const kiln_spacing *m = &k->spacing;
     const double min = sqrt(m->min2), median = sqrt(m->median2), max = sqrt(m->max2);
@@ -327,13 +327,13 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 }
 
 /* What comes behind the spacing. */
-static void foresee(kiln_run *r, const measurement *k)
+static void foresee_colours(kiln_run *r, const measurement *k)
 {
     if (k->tracks.colmap) kiln_run_foresee_ram(r, colours_ram(r, k), 1);
     if (k->points) kiln_run_foresee_ram(r, initial_ram(kiln_layer_size_of(k->source).rows), k->source->n_chunks);
 }
 
-static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
+static kiln_status bake_spacing(kiln_run *r, measurement *k, kiln_error *err)
 {
     bool fresh;
     kiln_manifest *m = kiln_run_manifest(r);
@@ -354,21 +354,21 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
     kiln_hash key = kiln_key_end(h);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
-    foresee(r, k);
+    foresee_colours(r, k);
     if (!k->tracks.colmap) kiln_run_expect_work(r, kiln_work_knn((double)k->source->count));
-    KILN_TRY(measure(r, k, err));
+    KILN_TRY(measure_spacing(r, k, err));
     KILN_TRY(find_colours(r, k, err));
     if (k->points) KILN_TRY(make_gaussians(r, k, err));
-    KILN_TRY(report(r, k, err));
+    KILN_TRY(report_spacing(r, k, err));
     KILN_TRY(report_colours(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_knn(kiln_run *r, kiln_error *err)
 {
     measurement *k;
     KILN_TRY(KILN_ALLOC(&k, 1, "the state of knn", err));
-    kiln_status st = run_stage(r, k, err);
+    kiln_status st = bake_spacing(r, k, err);
     measurement_release(k);
     free(k);
     return st;
@@ -378,5 +378,5 @@ const kiln_stage_program kiln_stage_knn = {.name = "knn",
                                            .cli = &cli,
                                            .open = KILN_OPEN_WRITE,
                                            .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
-                                           .run = run,
+                                           .run = run_knn,
                                            .unit = kiln_knn_compute};

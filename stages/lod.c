@@ -82,7 +82,7 @@ static void making_release(making *k)
 }
 
 /* ---- input -------------------------------------------------------------------------------------------------------------- */
-static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
+static kiln_status open_lod_input(kiln_run *r, making *k, kiln_error *err)
 {
     const kiln_camera nowhere = {
         .name = "", .photo = "", .mask = "", .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
@@ -104,7 +104,7 @@ static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_hash input_key(kiln_run *r, const making *k)
+static kiln_hash key_lod_input(kiln_run *r, const making *k)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "baked", k->baked->digest);
@@ -120,7 +120,7 @@ static kiln_hash input_key(kiln_run *r, const making *k)
 /* ---- levels ------------------------------------------------------------------------------------------------------------- */
 /* Leaves, then the nodes above, height by height. Merging is a heap's work: nothing in it is for a GPU. A unit has one thread, or
  * several where a list has fewer units than there are threads. */
-static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
+static kiln_status merge_levels(kiln_run *r, making *k, kiln_error *err)
 {
     kiln_lod_plan *p = &k->plan;
     kiln_status st = KILN_OK;
@@ -199,7 +199,7 @@ static kiln_status report_refined(kiln_run *r, const making *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
+static kiln_status report_levels(kiln_run *r, const making *k, kiln_error *err)
 {
     level_sum sums[KILN_LEVELS_MAX];
     const uint32_t n = sum_levels(&k->plan, sums), nodes = k->plan.tree.n_nodes;
@@ -229,35 +229,35 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
+static kiln_status bake_levels(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
-    KILN_TRY(open_input(r, k, err));
+    KILN_TRY(open_lod_input(r, k, err));
     const kiln_lod_rule rule = {.levels = o.levels,
                                 .coarsest = o.coarsest,
                                 .weighted = k->n_views > 0 || k->prior.radius > 0,
                                 .prior = k->prior,
                                 .errors = &k->measuring};
-    const kiln_hash key = input_key(r, k);
+    const kiln_hash key = key_lod_input(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
-    if (kiln_run_is_once(r)) return report(r, k, err);
+    if (kiln_run_is_once(r)) return report_levels(r, k, err);
     kiln_lod_plan_foresee(r, &k->plan);
     KILN_TRY(kiln_lod_refine_prepare(r, &k->plan, &k->request, o.refine, err));
     KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
-    KILN_TRY(merge(r, k, err));
+    KILN_TRY(merge_levels(r, k, err));
     KILN_TRY(kiln_lod_refine(r, &k->plan, k->cameras, k->n_cameras, &k->request, k->scene.origin, err));
     KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
-    KILN_TRY(report(r, k, err));
+    KILN_TRY(report_levels(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_lod(kiln_run *r, kiln_error *err)
 {
     making *k;
     KILN_TRY(KILN_ALLOC(&k, 1, "the state of lod", err));
-    const kiln_status st = run_stage(r, k, err);
+    const kiln_status st = bake_levels(r, k, err);
     making_release(k);
     free(k);
     return st;
@@ -267,5 +267,5 @@ const kiln_stage_program kiln_stage_lod = {.name = "lod",
                                            .cli = &cli,
                                            .open = KILN_OPEN_WRITE,
                                            .flags = KILN_PROGRAM_ROUNDS | KILN_PROGRAM_UNDIVIDED,
-                                           .run = run,
+                                           .run = run_lod,
                                            .unit = kiln_lod_compute};

@@ -65,7 +65,7 @@ static const kiln_cli cli = {.program = "kiln-prune",
                              .checks = checks};
 
 /* ---- input ------------------------------------------------------------------------------------------------------------- */
-static kiln_status open_input(kiln_run *r, kiln_pruning *p, kiln_error *err)
+static kiln_status open_prune_input(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_run_need(r, "import", err));
@@ -108,7 +108,7 @@ static uint64_t kept_bytes(const kiln_layer *l)
     return bytes;
 }
 
-static void take_size(kiln_pruning *p)
+static void take_prune_size(kiln_pruning *p)
 {
     p->size = (kiln_prune_size){.rows = p->input->count, .blocks = kiln_layer_size_of(p->input)};
     p->cache = o.rules.merge ? p->size.blocks.all : kept_bytes(p->input);
@@ -155,7 +155,7 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     return kiln_run_need_ram(r, block, "a block", err);
 }
 
-static kiln_status input_key(kiln_run *r, kiln_pruning *p, kiln_hash *out, kiln_error *err)
+static kiln_status key_prune_input(kiln_run *r, kiln_pruning *p, kiln_hash *out, kiln_error *err)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "input", p->input->digest);
@@ -318,7 +318,7 @@ static kiln_status bound_views(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
+static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     const bool synthetic = p->n_cameras > 0 && p->cameras[0].synthetic;
     const kiln_prune_report what = {.given = &o.rules,
@@ -342,7 +342,7 @@ static kiln_status report(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
+static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
     kiln_hash key;
@@ -350,10 +350,10 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
     KILN_TRY(kiln_pruning_sizes(o.sizes, sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
-    KILN_TRY(open_input(r, p, err));
+    KILN_TRY(open_prune_input(r, p, err));
     KILN_TRY(bind_filters(p, err));
-    take_size(p);
-    KILN_TRY(input_key(r, p, &key, err));
+    take_prune_size(p);
+    KILN_TRY(key_prune_input(r, p, &key, err));
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     KILN_TRY(kiln_run_agree(r, "numbers", hash_of_numbers(), err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
@@ -365,7 +365,7 @@ static kiln_status run_stage(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(kiln_pruning_blocks(r, p, err));
     KILN_TRY(kiln_pruning_predict(r, p, err));
     KILN_TRY(look_at_other(r, p, err));
-    KILN_TRY(report(r, p, err));
+    KILN_TRY(report_pruning(r, p, err));
     return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);
 }
 
@@ -382,19 +382,19 @@ static kiln_status check_against(const kiln_run *r, kiln_error *err)
     return st;
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_prune(kiln_run *r, kiln_error *err)
 {
     kiln_filters filters;
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
     return check_against(r, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_prune(kiln_run *r, kiln_error *err)
 {
     kiln_pruning *p;
     KILN_TRY(KILN_ALLOC(&p, 1, "the state of prune", err));
     p->o = &o;
-    kiln_status st = run_stage(r, p, err);
+    kiln_status st = bake_pruned(r, p, err);
     kiln_pruning_release(p);
     free(p);
     return st;
@@ -404,6 +404,6 @@ const kiln_stage_program kiln_stage_prune = {.name = "prune",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
                                              .flags = KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
-                                             .check = check,
-                                             .run = run,
+                                             .check = check_prune,
+                                             .run = run_prune,
                                              .unit = kiln_prune_compute};

@@ -227,7 +227,7 @@ static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *er
     return kiln_run_need_parent(r, "the list of cameras", err);
 }
 
-static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
@@ -298,7 +298,7 @@ static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 
 static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
-    KILN_TRY(plan(r, s, err));
+    KILN_TRY(plan_render(r, s, err));
     kiln_hash key = {0};
     if (!kiln_run_is_once(r)) {
         bool fresh;
@@ -313,7 +313,7 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_render(kiln_run *r, kiln_error *err)
 {
     const char *named = kiln_run_named_kind(r);
     KILN_TRY(kiln_viewpoints_check(&o.where, err));
@@ -327,7 +327,7 @@ static kiln_status check(kiln_run *r, kiln_error *err)
     return o.where.interpolate ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_render(kiln_run *r, kiln_error *err)
 {
     kiln_render_plan *s;
     kiln_layer_kind kind;
@@ -356,7 +356,7 @@ const kiln_stage_program kiln_stage_render = {.name = "render",
                                               .cli = &cli,
                                               .open = KILN_OPEN_WRITE,
                                               .flags = KILN_PROGRAM_ROUNDS,
-                                              .check = check,
-                                              .run = run,
+                                              .check = check_render,
+                                              .run = run_render,
                                               .unit = kiln_render_compute,
                                               .early = read_early};

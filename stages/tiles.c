@@ -72,7 +72,7 @@ static kiln_status want_listed(kiln_tiles_bake *b, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status choose(kiln_tiles_bake *b, kiln_error *err)
+static kiln_status choose_tables(kiln_tiles_bake *b, kiln_error *err)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < b->n_jobs; i++) total += b->jobs[i].bytes;
@@ -161,7 +161,7 @@ static kiln_status put_tables(kiln_run *r, kiln_manifest *m, void *context, kiln
     return KILN_OK;
 }
 
-static kiln_hash input_key(kiln_run *r, const kiln_tiles_bake *b)
+static kiln_hash key_tiles_input(kiln_run *r, const kiln_tiles_bake *b)
 {
     kiln_hasher *h = kiln_run_key(r);
     for (uint32_t i = 0; i < b->n_jobs; i++) {
@@ -180,7 +180,7 @@ static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
     return rows / b->n_jobs;
 }
 
-static kiln_status check(kiln_run *r, kiln_error *err)
+static kiln_status check_tiles(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err));
     return is_word_of_tables(o.tables) ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--tables", o.tables, true, err);
@@ -191,7 +191,7 @@ static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     bool fresh;
     KILN_TRY(kiln_tiles_open(r, &o.request, o.level, o.camera, b, err));
     kiln_run_expect_work(r, kiln_work_tiles((double)rows_of_a_view(b), b->n_jobs));
-    kiln_hash key = input_key(r, b);
+    kiln_hash key = key_tiles_input(r, b);
     if (!kiln_run_is_once(r)) {
         KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
         if (fresh) KILN_TRY(kiln_tiles_are_counted(r, b, &fresh, err));
@@ -199,14 +199,14 @@ static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     }
     KILN_TRY(kiln_tiles_count(r, b, err));
     if (!kiln_run_is_once(r)) {
-        KILN_TRY(choose(b, err));
+        KILN_TRY(choose_tables(b, err));
         KILN_TRY(kiln_tiles_make(r, b, err));
     }
     KILN_TRY(kiln_tiles_report(r, b, kiln_profiles[o.request.profile].name, err));
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_tables, b, err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_tiles(kiln_run *r, kiln_error *err)
 {
     kiln_tiles_bake b = {0};
     KILN_TRY(kiln_run_need(r, "import", err));
@@ -240,7 +240,7 @@ const kiln_stage_program kiln_stage_tiles = {.name = "tiles",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
                                              .flags = KILN_PROGRAM_ROUNDS,
-                                             .check = check,
-                                             .run = run,
+                                             .check = check_tiles,
+                                             .run = run_tiles,
                                              .unit = kiln_tiles_compute,
                                              .outputs = outputs};

@@ -25,8 +25,8 @@ typedef struct {
 } job;
 
 /* Blends eight pixels and adds their shares; pixels that stop leave a sign in `stopped`. As in raster_cpu.c. */
-static inline void blend(kiln_blend_rule rule, const float *restrict alphas, float *restrict left_of, int32_t *restrict units,
-                         uint32_t *restrict stopped)
+static inline void blend_shares(kiln_blend_rule rule, const float *restrict alphas, float *restrict left_of,
+                                int32_t *restrict units, uint32_t *restrict stopped)
 {
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
@@ -47,7 +47,7 @@ static uint32_t draw_form(const kiln_group_form *f, kiln_blend_rule rule, kiln_g
     hits.n = 0;
     kiln_group_find(f, t, 0, &hits);
     kiln_group_alphas(rule.max_alpha, &hits);
-    for (uint32_t h = 0; h < hits.n; h++) blend(rule, hits.power[h], t->groups[hits.group[h]].t, units, stopped);
+    for (uint32_t h = 0; h < hits.n; h++) blend_shares(rule, hits.power[h], t->groups[hits.group[h]].t, units, stopped);
     for (int i = 0; i < KILN_LANES; i++) any |= stopped[i], sum += (uint32_t)units[i];
     if (any & 0x80000000u) kiln_group_end(t);
     return sum;
@@ -60,7 +60,7 @@ static float *left_of(kiln_group_tile *t, uint32_t px, uint32_t py)
 }
 
 /* The state of the first pixel of this row of the picture. */
-static kiln_raster_state *row_of(const kiln_blend_weights_args *a, uint32_t py)
+static kiln_raster_state *state_row(const kiln_blend_weights_args *a, uint32_t py)
 {
     return &a->state[(size_t)(py - a->row0 * KILN_TILE) * a->view->width];
 }
@@ -69,7 +69,7 @@ static void resume_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
 {
     for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = t->px0; px < t->px0 + KILN_TILE && px < a->view->width; px++) {
-            const float left = row_of(a, py)[px].left;
+            const float left = state_row(a, py)[px].left;
             *left_of(t, px, py) = kiln_state_stopped(left) ? left : kiln_state_left(left);
         }
     kiln_group_end(t);
@@ -79,7 +79,7 @@ static void leave_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
 {
     for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = t->px0; px < t->px0 + KILN_TILE && px < a->view->width; px++)
-            row_of(a, py)[px].left = *left_of(t, px, py); /* as kiln_state_of */
+            state_row(a, py)[px].left = *left_of(t, px, py); /* as kiln_state_of */
 }
 
 static void note_bad_rank(job *j, uint64_t pair)
@@ -88,7 +88,7 @@ static void note_bad_rank(job *j, uint64_t pair)
     if (pair < j->bad) j->bad = pair;
 }
 
-static void add(uint64_t *to, uint32_t units)
+static void add_weight_units(uint64_t *to, uint32_t units)
 {
 #pragma omp atomic
     *to += units;
@@ -110,7 +110,7 @@ static void draw_tile(job *j, uint64_t index)
         if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
         if (!kiln_group_form_of(s, (int32_t)px0, (int32_t)py0, &f)) continue;
         const uint32_t units = draw_form(&f, j->rule, &t);
-        if (units) add(&a->weights[a->ranks[i]], units);
+        if (units) add_weight_units(&a->weights[a->ranks[i]], units);
     }
     if (a->state) leave_tile(a, &t);
     while (i < end && a->ranks[i] < a->n) i++; /* what no pixel asked for */

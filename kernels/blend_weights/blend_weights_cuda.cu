@@ -36,7 +36,7 @@ __device__ entry entry_of(const record &r, uint32_t rank)
 }
 
 /* Blends one pixel and returns its share. */
-__device__ int32_t blend(const entry &e, const kiln_blend_rule &rule, float power, pixel *p)
+__device__ int32_t blend_share(const entry &e, const kiln_blend_rule &rule, float power, pixel *p)
 {
     const float alpha = kiln_alpha(e.opacity, power, rule.max_alpha), left = p->t * (1.0f - alpha), w = alpha * p->t;
     if (!kiln_alpha_shows(alpha)) return 0;
@@ -58,7 +58,7 @@ __device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend
         for (uint32_t k = 0; k < PIXELS; k++) {
             pixel *const p = &row->pixels[k];
             const float power = kiln_power_at(e.half_a, slope, base, e.x - p->x);
-            if (power >= e.power_min && power <= 0.0f) units += blend(e, rule, power, p);
+            if (power >= e.power_min && power <= 0.0f) units += blend_share(e, rule, power, p);
         }
         if (!__any_sync(ALL_LANES, units > 0)) continue;
 #pragma unroll

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static float reach_of(float log_scale, float opacity_logit)
+static float reach_gaussian(float log_scale, float opacity_logit)
 {
     const float peak = 255.0f * kiln_sigmoidf(opacity_logit);
     if (!(peak > 1.0f)) return 0.0f;
@@ -17,12 +17,12 @@ static float reach_of(float log_scale, float opacity_logit)
     return r < FLT_MAX ? r : FLT_MAX;
 }
 
-static float cut(float v) { return v < -FLT_MAX ? -FLT_MAX : v > FLT_MAX ? FLT_MAX : v; }
+static float clamp_to_finite(float v) { return v < -FLT_MAX ? -FLT_MAX : v > FLT_MAX ? FLT_MAX : v; }
 
-/* Returns at least reach_of any opacity, without an exponential: exp(x) = 2^(1.442695 x), the root is at most sqrt(2 ln 255) <
- * 2^1.736, and 2^k, which is convex, lies below its chords: those are what a float's bits say when k is their exponent and its
+/* Returns at least reach_gaussian any opacity, without an exponential: exp(x) = 2^(1.442695 x), the root is at most sqrt(2 ln 255)
+ * < 2^1.736, and 2^k, which is convex, lies below its chords: those are what a float's bits say when k is their exponent and its
  * fraction their mantissa. NAN if the scale is huge or no number. Most rows lie inside a box that others have made, whatever their
- * opacity is; without this, reach_of was a tenth of all that kiln-chunk computes. */
+ * opacity is; without this, reach_gaussian was a tenth of all that kiln-chunk computes. */
 static float reach_most(float log_scale)
 {
     const float k = log_scale * 1.4427f + 1.77f; /* 0.03 more than the root, for what is rounded on the way */
@@ -52,13 +52,13 @@ static void widen_box(kiln_bounds *b, const float mean[3])
 static void widen_reach(kiln_bounds *b, const float mean[3], float reach)
 {
     for (int a = 0; a < 3; a++) {
-        const float from = cut(mean[a] - reach), to = cut(mean[a] + reach);
+        const float from = clamp_to_finite(mean[a] - reach), to = clamp_to_finite(mean[a] + reach);
         if (from < b->reach_min[a]) b->reach_min[a] = from;
         if (to > b->reach_max[a]) b->reach_max[a] = to;
     }
 }
 
-static void begin(kiln_bounds *b)
+static void begin_bounds(kiln_bounds *b)
 {
     for (int a = 0; a < 3; a++) {
         b->box_min[a] = b->reach_min[a] = FLT_MAX;
@@ -67,8 +67,8 @@ static void begin(kiln_bounds *b)
     b->max_log_scale = b->max_opacity_logit = -FLT_MAX;
 }
 
-static void add_rows(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, uint64_t first,
-                     uint64_t end, kiln_bounds *b)
+static void bound_rows(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, uint64_t first,
+                       uint64_t end, kiln_bounds *b)
 {
     for (uint64_t i = first; i < end; i++) {
         const float mean[3] = {means[i], means[n + i], means[2 * n + i]};
@@ -77,11 +77,11 @@ static void add_rows(uint64_t n, const float *means, const float *log_scales, co
         if (longest > b->max_log_scale) b->max_log_scale = longest;
         if (opacity_logits[i] > b->max_opacity_logit) b->max_opacity_logit = opacity_logits[i];
         widen_box(b, mean);
-        if (!is_inside(b, mean, reach_most(longest))) widen_reach(b, mean, reach_of(longest, opacity_logits[i]));
+        if (!is_inside(b, mean, reach_most(longest))) widen_reach(b, mean, reach_gaussian(longest, opacity_logits[i]));
     }
 }
 
-/* By the comparisons of add_rows: of 0 and -0 the one that came first stays. */
+/* By the comparisons of bound_rows: of 0 and -0 the one that came first stays. */
 static void add_bounds(kiln_bounds *b, const kiln_bounds *more)
 {
     for (int a = 0; a < 3; a++) {
@@ -105,8 +105,8 @@ void kiln_chunk_bounds(unsigned threads, uint64_t n, const float *means, const f
     if (n == 0) return;
 #pragma omp parallel for num_threads(parts) if (parts > 1)
     for (unsigned p = 0; p < parts; p++) {
-        begin(&part[p]);
-        add_rows(n, means, log_scales, opacity_logits, n * p / parts, n * (p + 1) / parts, &part[p]);
+        begin_bounds(&part[p]);
+        bound_rows(n, means, log_scales, opacity_logits, n * p / parts, n * (p + 1) / parts, &part[p]);
     }
     *out = part[0];
     for (unsigned p = 1; p < parts; p++) add_bounds(out, &part[p]);

@@ -146,7 +146,7 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
     }
 }
 
-static kiln_status check(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_error *err)
+static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_error *err)
 {
     if (in->sh_degree > 4) return kiln_fail(err, KILN_E_INPUT, "coarsen: harmonics of degree %u, at most 4", in->sh_degree);
     if (in->n > max_rows) return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows, at most 2^32 - 2", (unsigned long long)in->n);
@@ -161,7 +161,7 @@ static uint32_t members_at(uint32_t level) { return level < 31 ? 2u << level : U
 kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
                          size_t work_bytes, unsigned threads, kiln_error *err)
 {
-    KILN_TRY(check(in, n_levels, counts, err));
+    KILN_TRY(check_coarsen_rows(in, n_levels, counts, err));
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, n_levels);
     if (work_bytes < bytes) return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes, was given %zu", bytes, work_bytes);
     const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();

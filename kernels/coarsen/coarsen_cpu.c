@@ -27,7 +27,7 @@ static inline double log_of(double x)
     return (double)e * 0.69314718055994531 + (double)kiln_logf((float)mantissa);
 }
 
-static inline double determinant(const double c[6])
+static inline double covar_determinant(const double c[6])
 {
     return c[0] * (c[3] * c[5] - c[4] * c[4]) - c[1] * (c[1] * c[5] - c[2] * c[4]) + c[2] * (c[1] * c[4] - c[2] * c[3]);
 }
@@ -54,7 +54,7 @@ static void derive(coarsen_node *g, bool antialiased)
     g->floor = floor_share * (g->covar[0] + g->covar[3] + g->covar[5]);
     const double c[6] = {g->covar[0] + g->floor, g->covar[1], g->covar[2],
                          g->covar[3] + g->floor, g->covar[4], g->covar[5] + g->floor};
-    const double det = determinant(c);
+    const double det = covar_determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
     g->closeness = closeness_of(g, antialiased);
     g->gate = g->prominence > 0 ? (double)g->prominence : gate_of(g->weight, antialiased);
@@ -110,7 +110,7 @@ static inline double apart_in_depth(const coarsen_node *a, const coarsen_node *b
 }
 
 /* The cost of merging i and j; `enough` or more where it is at least that. */
-static inline float cost_of(const coarsen_state *s, uint32_t i, uint32_t j, float enough)
+static inline float merge_cost(const coarsen_state *s, uint32_t i, uint32_t j, float enough)
 {
     const coarsen_node *a = &s->nodes[i], *b = &s->nodes[j];
     const double gate = a->gate < b->gate ? a->gate : b->gate, shape = distance_of(a, b);
@@ -129,7 +129,7 @@ static inline int before(const coarsen_state *s, uint32_t a, uint32_t b)
     return x < y || (x == y && a < b);
 }
 
-static inline void put(coarsen_state *s, uint32_t at, uint32_t slot)
+static inline void put_heap_slot(coarsen_state *s, uint32_t at, uint32_t slot)
 {
     s->heap[at] = slot;
     s->place[slot] = at;
@@ -138,8 +138,8 @@ static inline void put(coarsen_state *s, uint32_t at, uint32_t slot)
 static void rise(coarsen_state *s, uint32_t at)
 {
     const uint32_t slot = s->heap[at];
-    for (; at > 0 && before(s, slot, s->heap[(at - 1) / 2]); at = (at - 1) / 2) put(s, at, s->heap[(at - 1) / 2]);
-    put(s, at, slot);
+    for (; at > 0 && before(s, slot, s->heap[(at - 1) / 2]); at = (at - 1) / 2) put_heap_slot(s, at, s->heap[(at - 1) / 2]);
+    put_heap_slot(s, at, slot);
 }
 
 static void sink(coarsen_state *s, uint32_t at)
@@ -148,9 +148,9 @@ static void sink(coarsen_state *s, uint32_t at)
     for (uint64_t child; (child = 2 * (uint64_t)at + 1) < s->n_heap; at = (uint32_t)child) {
         if (child + 1 < s->n_heap && before(s, s->heap[child + 1], s->heap[child])) child++;
         if (!before(s, s->heap[child], slot)) break;
-        put(s, at, s->heap[child]);
+        put_heap_slot(s, at, s->heap[child]);
     }
-    put(s, at, slot);
+    put_heap_slot(s, at, slot);
 }
 
 static void take_out(coarsen_state *s, uint32_t slot)
@@ -160,7 +160,7 @@ static void take_out(coarsen_state *s, uint32_t slot)
     s->place[slot] = COARSEN_NONE;
     const uint32_t last = s->heap[--s->n_heap];
     if (last == slot) return;
-    put(s, at, last);
+    put_heap_slot(s, at, last);
     rise(s, at);
     sink(s, s->place[last]);
 }
@@ -172,7 +172,7 @@ static void place_again(coarsen_state *s, uint32_t slot)
         take_out(s, slot);
         return;
     }
-    if (s->place[slot] == COARSEN_NONE) put(s, s->n_heap++, slot);
+    if (s->place[slot] == COARSEN_NONE) put_heap_slot(s, s->n_heap++, slot);
     rise(s, s->place[slot]);
     sink(s, s->place[slot]);
 }
@@ -189,7 +189,7 @@ static uint32_t alive(coarsen_state *s, uint32_t slot)
 }
 
 /* The live slots that a list stands for, each once, without `self`. Returns how many; `to` may be the list itself. */
-static uint32_t gather(coarsen_state *s, uint32_t self, const uint32_t *list, uint32_t n, uint32_t *to, uint32_t have)
+static uint32_t gather_live_slots(coarsen_state *s, uint32_t self, const uint32_t *list, uint32_t n, uint32_t *to, uint32_t have)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t slot = alive(s, list[i]);
@@ -210,12 +210,12 @@ static inline void try_edge(coarsen_state *s, coarsen_edge *best, uint32_t slot,
 static void find_best(coarsen_state *s, uint32_t slot, uint64_t max_members)
 {
     uint32_t *list = s->near[slot];
-    const uint32_t n = gather(s, slot, list, s->n_near[slot], list, 0);
+    const uint32_t n = gather_live_slots(s, slot, list, s->n_near[slot], list, 0);
     coarsen_edge best = {FLT_MAX, COARSEN_NONE, 0};
     s->n_near[slot] = (uint8_t)n;
     for (uint32_t i = 0; i < n; i++)
         if ((uint64_t)s->nodes[slot].members + s->nodes[list[i]].members <= max_members)
-            try_edge(s, &best, slot, list[i], cost_of(s, slot, list[i], best.cost), max_members);
+            try_edge(s, &best, slot, list[i], merge_cost(s, slot, list[i], best.cost), max_members);
     s->edges[slot] = best;
 }
 
@@ -224,11 +224,11 @@ static void join_candidates(coarsen_state *s, uint32_t into, uint32_t from, uint
 {
     uint32_t both[2 * COARSEN_KEPT];
     float cost[2 * COARSEN_KEPT];
-    uint32_t n = gather(s, into, s->near[into], s->n_near[into], both, 0);
-    n = gather(s, into, s->near[from], s->n_near[from], both, n);
+    uint32_t n = gather_live_slots(s, into, s->near[into], s->n_near[into], both, 0);
+    n = gather_live_slots(s, into, s->near[from], s->n_near[from], both, n);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t slot = both[i];
-        const float c = cost_of(s, into, slot, FLT_MAX);
+        const float c = merge_cost(s, into, slot, FLT_MAX);
         uint32_t at = i;
         for (; at > 0 && (c < cost[at - 1] || (c == cost[at - 1] && slot < both[at - 1])); at--) {
             cost[at] = cost[at - 1];
@@ -277,7 +277,7 @@ static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool 
 }
 
 /* b goes into a. */
-static void merge(coarsen_state *s, uint32_t a, uint32_t b)
+static void merge_nodes(coarsen_state *s, uint32_t a, uint32_t b)
 {
     coarsen_node *x = &s->nodes[a], *y = &s->nodes[b];
     const double p = x->weight / (x->weight + y->weight), q = 1 - p;
@@ -308,7 +308,7 @@ static void start_heap(coarsen_state *s, uint64_t max_members)
     for (uint32_t slot = 0; slot < s->n; slot++) {
         s->place[slot] = COARSEN_NONE;
         if (s->into[slot] != slot) continue;
-        if (s->edges[slot].partner != COARSEN_NONE) put(s, s->n_heap++, slot);
+        if (s->edges[slot].partner != COARSEN_NONE) put_heap_slot(s, s->n_heap++, slot);
     }
     for (uint32_t i = s->n_heap / 2; i-- > 0;) sink(s, i);
 }
@@ -324,7 +324,7 @@ static void merge_best(coarsen_state *s, uint64_t target, uint64_t max_members)
             continue;
         }
         const uint32_t into = slot < other ? slot : other, from = slot < other ? other : slot;
-        merge(s, into, from);
+        merge_nodes(s, into, from);
         take_out(s, from);
         join_candidates(s, into, from, max_members);
         place_again(s, into);

@@ -48,7 +48,7 @@ static inline float gap(float lo, float hi, float x)
 }
 
 /* Looks into the children of a node, all but one. */
-static void visit(query *q, unsigned level, uint64_t node, unsigned without)
+static void visit_near_node(query *q, unsigned level, uint64_t node, unsigned without)
 {
     const knn_node *b = &q->tree->nodes[level][node];
     const uint64_t n_below = level ? q->tree->n_nodes[level - 1] : q->tree->n_leaves;
@@ -61,7 +61,7 @@ static void visit(query *q, unsigned level, uint64_t node, unsigned without)
         const uint64_t child = node * KNN_WIDE + i;
         if (i == without || child >= n_below || !(d[i] < q->d[COARSEN_NEAR - 1])) continue;
         if (level)
-            visit(q, level - 1, child, KNN_WIDE);
+            visit_near_node(q, level - 1, child, KNN_WIDE);
         else
             scan_leaf(q, child);
     }
@@ -74,7 +74,7 @@ static void search(query *q, uint64_t leaf)
     scan_leaf(q, leaf);
     uint64_t child = leaf;
     for (unsigned level = 0; level < q->tree->n_levels; level++) {
-        visit(q, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
+        visit_near_node(q, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
         child /= KNN_WIDE;
     }
 }

@@ -45,7 +45,7 @@ static void settle_run(const ties *t, uint64_t *words, uint64_t *spare, uint64_t
 
 /* Puts runs of equal depth into the order of their source rows. Afterwards only the lower halves of words, the positions, say
  * something. */
-static void settle(const ties *t, uint64_t *words, uint64_t n)
+static void settle_equal_depths(const ties *t, uint64_t *words, uint64_t n)
 {
     for (uint64_t first = 0, end; first < n; first = end) {
         const uint64_t depth = words[first] >> 32;
@@ -73,7 +73,7 @@ kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_arg
     for (uint64_t i = 0; i < a->n; i++) words[i] = kiln_depth_key(a->depths[i], (uint32_t)i);
     uint64_t *const sorted = kiln_sort_words(a->n, words, spare, 32, x->threads, sort_work);
     const ties t = {a->source_rows, sorted == words ? spare : words, x->threads, sort_work};
-    settle(&t, sorted, a->n);
+    settle_equal_depths(&t, sorted, a->n);
     for (uint64_t i = 0; i < a->n; i++) a->order[i] = (uint32_t)sorted[i];
     return KILN_OK;
 }

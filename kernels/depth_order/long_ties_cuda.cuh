@@ -86,7 +86,8 @@ __device__ bool comes_after(const uint32_t *source_rows, uint32_t p, uint32_t q)
 }
 
 /* Is any position not behind the one before it? */
-__device__ void look(const long_ties &t, const uint32_t *source_rows, const uint32_t *order, uint32_t first, const positions &own)
+__device__ void look_for_moves(const long_ties &t, const uint32_t *source_rows, const uint32_t *order, uint32_t first,
+                               const positions &own)
 {
     bool moves = false;
     for (uint64_t i = own.begin + threadIdx.x; i < own.end; i += LONG_BLOCK)
@@ -163,7 +164,7 @@ __device__ void do_step(const long_ties &t, unsigned step, uint32_t i, const uin
     const tie_piece p = t.piece[i];
     const positions own = positions_of(p, i);
     if (step == 0) {
-        look(t, source_rows, order, p.first, own);
+        look_for_moves(t, source_rows, order, p.first, own);
         return;
     }
     const unsigned pass = (step - 1) / 2;

@@ -71,7 +71,7 @@ bool kiln_cuts_asks_for(const kiln_cuts *c, uint64_t first, uint64_t last)
 }
 
 /* Appends a range. If one slab can hold both, it is joined to the last one. */
-static void append(kiln_cuts *c, kiln_cuts_range r)
+static void append_range(kiln_cuts *c, kiln_cuts_range r)
 {
     kiln_cuts_range *const last = c->n > 0 ? &c->ranges[c->n - 1] : NULL;
     if (r.count == 0) return;
@@ -86,7 +86,8 @@ static void append_parts(kiln_cuts *c, kiln_cuts_range r, uint32_t i)
 {
     const uint32_t shift = part_shift(c, &r);
     const uint64_t n = (uint64_t)1 << (r.bits - shift), *counts = &c->counts[(uint64_t)i << c->part_bits];
-    for (uint64_t p = 0; p < n; p++) append(c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
+    for (uint64_t p = 0; p < n; p++)
+        append_range(c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
 }
 
 /* Picks the open ranges that the next pass counts: the first OPEN_MOST. */
@@ -115,7 +116,7 @@ kiln_status kiln_cuts_settle(kiln_cuts *c, bool *more, kiln_error *err)
         if (next_open < c->n_open && c->open[next_open] == i)
             append_parts(c, before[i], next_open++);
         else
-            append(c, before[i]);
+            append_range(c, before[i]);
     }
     free(before);
     pick_open(c);

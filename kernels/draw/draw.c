@@ -34,7 +34,7 @@ static bool grow_one(void **array, uint64_t capacity, size_t elem)
     return true;
 }
 
-static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
+static kiln_status grow_gathered(gathered *g, uint64_t need, kiln_error *err)
 {
     const uint64_t capacity = need + need / 2;
     if (need <= g->capacity) return KILN_OK;
@@ -62,7 +62,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
     uint64_t visible = 0;
     KILN_TRY(s->chunk(s->context, i, &c, err));
     if (c.n == 0) return KILN_OK;
-    KILN_TRY(grow(g, g->n + c.n, err));
+    KILN_TRY(grow_gathered(g, g->n + c.n, err));
     const kiln_project_args a = {.n = c.n,
                                  .means = c.means,
                                  .log_scales = c.log_scales,
@@ -129,7 +129,7 @@ done:
 }
 
 /* kiln_draw_collect in host memory. */
-static kiln_status collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+static kiln_status collect_on_host(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
 {
     gathered g = {0};
     kiln_status st = KILN_OK;
@@ -149,7 +149,7 @@ kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
     bool done = false;
     memset(out, 0, sizeof *out);
     if (s->store && s->header) KILN_TRY(kiln_resident_collect(s, out, &done, err));
-    return done ? KILN_OK : collect(r, s, out, err);
+    return done ? KILN_OK : collect_on_host(r, s, out, err);
 }
 
 kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *capacity,
@@ -162,7 +162,7 @@ kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s,
         KILN_TRY(kiln_resident_collect(s, out, &done, err));
         if (!done) KILN_TRY(kiln_resident_slab_capacity(s, capacity, err));
     }
-    return done || *capacity > 0 ? KILN_OK : collect(r, s, out, err);
+    return done || *capacity > 0 ? KILN_OK : collect_on_host(r, s, out, err);
 }
 
 void kiln_drawing_release(kiln_drawing *d)

@@ -183,7 +183,8 @@ static kiln_status ask_for(const kiln_draw_gather *v, uint32_t i, kiln_draw_chun
                      host->sh0 ? " with colour" : "", (unsigned long long)l->n);
 }
 
-static kiln_status planes_of(const kiln_draw_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status find_or_load_planes(const kiln_draw_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out,
+                                       kiln_error *err)
 {
     const kiln_draw_chunk_header *l = &v->headers[i];
     kiln_draw_chunk host;
@@ -250,7 +251,7 @@ static kiln_status gather_chunks(const kiln_draw_gather *v, const kiln_gathered 
     }
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
         if (v->headers[i].hidden) continue;
-        KILN_TRY(planes_of(v, g, i, &c, err));
+        KILN_TRY(find_or_load_planes(v, g, i, &c, err));
         KILN_TRY(gather_from(v, g, &c, i, err));
     }
     return KILN_OK;

@@ -21,7 +21,7 @@ static void subset_release(subset *s)
 }
 
 /* Sets *need to the device memory of the operation (0 on the CPU) and *yes if the cap allows it. */
-static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
+static kiln_status op_fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
 {
     KILN_TRY(kiln_runner_need(r, op, args, need, err));
     *yes = *need <= kiln_runner_get_info(r).cap_bytes;
@@ -30,7 +30,8 @@ static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_
 
 enum { PIECE = 65536 }; /* Gaussians that a thread takes at a time */
 
-static void take_piece(const kiln_splat2d *splats, const uint32_t *mark, uint64_t first, uint64_t end, uint64_t at, subset *s)
+static void take_marked_splats(const kiln_splat2d *splats, const uint32_t *mark, uint64_t first, uint64_t end, uint64_t at,
+                               subset *s)
 {
     for (uint64_t i = first; i < end; i++) {
         if (!mark[i]) continue;
@@ -59,7 +60,7 @@ static kiln_status take_marked(kiln_runner *r, const kiln_splat2d *splats, const
     }
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (uint64_t p = 0; p < pieces; p++)
-        take_piece(splats, mark, p * PIECE, of < (p + 1) * PIECE ? of : (p + 1) * PIECE, starts[p], s);
+        take_marked_splats(splats, mark, p * PIECE, of < (p + 1) * PIECE ? of : (p + 1) * PIECE, starts[p], s);
     free(starts);
     return KILN_OK;
 }
@@ -70,7 +71,7 @@ kiln_status kiln_fit_count(kiln_runner *r, const kiln_tile_pairs_count_args *a, 
     enum { PART_MIN = 65536 };
     bool yes;
     uint64_t need;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_count, a, &need, &yes, err));
+    KILN_TRY(op_fits(r, KILN_OP_tile_pairs_count, a, &need, &yes, err));
     if (yes || a->n <= PART_MIN) return kiln_runner_run(r, KILN_OP_tile_pairs_count, a, err);
     kiln_tile_pairs_count_args part = *a;
     uint64_t *rows, n_rows = a->row1 - a->row0;
@@ -156,7 +157,7 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
     part.capacity = pairs;
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
     part.ranks = a->ranks + first;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, &part, &need, &yes, err));
+    KILN_TRY(op_fits(r, KILN_OP_tile_pairs_emit, &part, &need, &yes, err));
     if (yes || row1 - row0 <= 1) return emit_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;
     KILN_TRY(pairs_of_rows(r, a, row0, middle, &above, err));
@@ -173,7 +174,7 @@ static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool
     bool yes;
     uint64_t need;
     uint32_t *mark;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, a, &need, &yes, err));
+    KILN_TRY(op_fits(r, KILN_OP_tile_pairs_emit, a, &need, &yes, err));
     yes = yes && (all_show || !leaving_out_pays(need, a->view, a->row0, a->row1));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
@@ -238,7 +239,7 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
     part.rgba = a->rgba ? a->rgba + 4 * pixels : NULL;
     part.depth = a->depth ? a->depth + pixels : NULL;
     part.state = a->state ? a->state + pixels : NULL;
-    KILN_TRY(fits(r, KILN_OP_raster, &part, &need, &yes, err));
+    KILN_TRY(op_fits(r, KILN_OP_raster, &part, &need, &yes, err));
     if (!yes && a->fast && row1 - row0 <= 1) /* no CPU draws it */
         return kiln_fail(err, KILN_E_CAP,
                          "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken; "
@@ -259,7 +260,7 @@ kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_erro
     bool yes;
     uint64_t need;
     uint32_t *mark;
-    KILN_TRY(fits(r, KILN_OP_raster, a, &need, &yes, err));
+    KILN_TRY(op_fits(r, KILN_OP_raster, a, &need, &yes, err));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_raster, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
     const kiln_status st = raster_rows(r, a, a->row0, a->row1, 0, a->n_pairs, mark, err);

@@ -63,7 +63,7 @@ typedef struct {
     kiln_pass pass;
 } track;
 
-static kiln_status finish(track *t, kiln_error *err)
+static kiln_status finish_track(track *t, kiln_error *err)
 {
     kiln_draw_pass *const of = t->of;
     if (!of) return KILN_OK;
@@ -77,7 +77,7 @@ static kiln_status finish(track *t, kiln_error *err)
 static kiln_status finish_all(track tracks[KILN_STORE_LANES], kiln_status st, kiln_error *err)
 {
     for (int k = 0; k < KILN_STORE_LANES; k++) {
-        const kiln_status finished = finish(&tracks[k], st == KILN_OK ? err : NULL);
+        const kiln_status finished = finish_track(&tracks[k], st == KILN_OK ? err : NULL);
         if (st == KILN_OK) st = finished;
     }
     return st;
@@ -89,7 +89,7 @@ static kiln_status draw_alone(kiln_draw_pass *p, kiln_error *err)
 }
 
 /* Starts a picture in an idle lane. *fits is false if it could not. */
-static kiln_status start(track *t, uint32_t k, kiln_draw_pass *p, kiln_pass_company company, bool *fits, kiln_error *err)
+static kiln_status start_track(track *t, uint32_t k, kiln_draw_pass *p, kiln_pass_company company, bool *fits, kiln_error *err)
 {
     kiln_store_lane lane;
     t->pass.b.bytes = 0;
@@ -115,11 +115,11 @@ static kiln_status draw_all(track tracks[KILN_STORE_LANES], kiln_draw_pass *pass
     uint32_t lanes = KILN_STORE_LANES, next = 0;
     for (uint32_t i = 0; i < n; i++) {
         bool fits;
-        KILN_TRY(finish(&tracks[next], err));
-        KILN_TRY(start(&tracks[next], next, &passes[i], KILN_PASS_BESIDE, &fits, err));
+        KILN_TRY(finish_track(&tracks[next], err));
+        KILN_TRY(start_track(&tracks[next], next, &passes[i], KILN_PASS_BESIDE, &fits, err));
         if (!fits) {
             KILN_TRY(finish_all(tracks, KILN_OK, err));
-            KILN_TRY(start(&tracks[next], next, &passes[i], KILN_PASS_IDLE, &fits, err));
+            KILN_TRY(start_track(&tracks[next], next, &passes[i], KILN_PASS_IDLE, &fits, err));
         }
         if (!fits) {
             const bool was_large = tracks[next].pass.b.bytes > 0; /* known, and not there */

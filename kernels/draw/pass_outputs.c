@@ -24,7 +24,7 @@ static kiln_pixel_hashes_args hashes_of(const kiln_pass *p, const kiln_pass_bloc
     return (kiln_pixel_hashes_args){.pixels = kiln_raster_pixels(p->picture), .rgba = b->rgba, .hashes = b->hashes};
 }
 
-static kiln_png_rows_args rows_of(const kiln_pass *p, const kiln_pass_block *b)
+static kiln_png_rows_args png_rows_of(const kiln_pass *p, const kiln_pass_block *b)
 {
     kiln_png_rows_args a = *p->to->png;
     a.pixels = b->rgba;
@@ -60,7 +60,7 @@ kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pa
     }
     if (p->to->png) {
         b->rows = kiln_take(c, rows_bytes(p), 1);
-        const kiln_png_rows_args rows = rows_of(p, b);
+        const kiln_png_rows_args rows = png_rows_of(p, b);
         KILN_TRY(kiln_gather_add_work(&p->v, KILN_OP_png_rows, &rows, &b->g, err));
     }
     if (!p->to->bytes) return KILN_OK;
@@ -121,7 +121,7 @@ static kiln_status draw_part(const kiln_pass *p, const part *s, kiln_error *err)
     if (raster.depth) raster.depth += before;
     KILN_TRY(kiln_gather_launch(&p->v, &b->g, KILN_OP_raster, &raster, err));
     if (p->to->png) {
-        kiln_png_rows_args rows = rows_of(p, b);
+        kiln_png_rows_args rows = png_rows_of(p, b);
         rows.first = s->y0;
         rows.n = s->y1 - s->y0;
         rows.rows += s->y0 * kiln_png_row_bytes(&rows);

@@ -13,7 +13,7 @@ typedef struct {
     const void *const *planes;
 } plain_chunks;
 
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const plain_chunks *c = context;
     const void *const *p = c->planes + (size_t)index * KILN_PLAIN_PLANES;
@@ -32,8 +32,8 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-static kiln_status draw(const kiln_runner_options *options, const kiln_draw_scene *scene, const float *background, float *rgba,
-                        float *depth, kiln_error *err)
+static kiln_status draw_plain(const kiln_runner_options *options, const kiln_draw_scene *scene, const float *background,
+                              float *rgba, float *depth, kiln_error *err)
 {
     kiln_runner *runner = NULL;
     KILN_TRY(kiln_runner_new(options, &runner, err));
@@ -42,7 +42,7 @@ static kiln_status draw(const kiln_runner_options *options, const kiln_draw_scen
     return st;
 }
 
-static kiln_status check(const char *name, kiln_profile_id profile, uint32_t width, uint32_t height, kiln_error *err)
+static kiln_status check_plain_picture(const char *name, kiln_profile_id profile, uint32_t width, uint32_t height, kiln_error *err)
 {
     if (profile == KILN_PROFILE_COUNT)
         return kiln_fail(err, KILN_E_USAGE, "there is no profile '%.100s'; there are %s", name ? name : "", kiln_profile_names + 1);
@@ -62,7 +62,7 @@ int kiln_draw_plain(int device, unsigned threads, const char *profile, int antia
     const kiln_profile_id id = profile ? kiln_profile_find(profile) : KILN_PROFILE_COUNT;
     plain_chunks chunks = {sh_degree, rows, planes};
     kiln_view view;
-    kiln_status st = check(profile, id, width, height, &err);
+    kiln_status st = check_plain_picture(profile, id, width, height, &err);
     if (st == KILN_OK && !(pose && origin && intrinsics && background && rgba && (n_chunks == 0 || (rows && planes))))
         st = kiln_fail(&err, KILN_E_USAGE, "a pointer is NULL");
     if (st == KILN_OK) {
@@ -72,10 +72,10 @@ int kiln_draw_plain(int device, unsigned threads, const char *profile, int antia
                                        .antialiased = antialiased != 0,
                                        .sh_degree = sh_degree,
                                        .n_chunks = n_chunks,
-                                       .chunk = give_chunk,
+                                       .chunk = give_plain_chunk,
                                        .context = &chunks};
         kiln_view_init(&view, pose, pose + 9, origin, intrinsics, width, height, near_m > 0 ? near_m : p->near_m, p->far_m);
-        st = draw(&options, &scene, background, rgba, depth, &err);
+        st = draw_plain(&options, &scene, background, rgba, depth, &err);
     }
     if (message && message_bytes > 0) {
         const size_t n = strnlen(err.msg, message_bytes - 1);

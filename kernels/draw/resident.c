@@ -107,8 +107,8 @@ static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kil
     return *done ? kiln_store_reserve(d->store, &d->store->scratch, b->bytes, done, err) : KILN_OK;
 }
 
-static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
-                         const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
+static kiln_status count_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
+                                    const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
 {
     KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
     KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->violation, err));
@@ -129,7 +129,7 @@ kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_cou
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out_count(d, d->store->scratch.at, &on_device, &b, err));
-    return kiln_store_settle(&x, count(d, &x, a, &on_device, &b, err));
+    return kiln_store_settle(&x, count_band_pairs(d, &x, a, &on_device, &b, err));
 }
 
 static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b, kiln_error *err)
@@ -138,7 +138,8 @@ static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *
     return kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes, b->violation, err);
 }
 
-static kiln_status list(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b, kiln_error *err)
+static kiln_status list_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b,
+                                   kiln_error *err)
 {
     KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
     KILN_TRY(emit(d, a, b, err));
@@ -155,11 +156,11 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out_band(d, d->store->scratch.at, a, NULL, &b, err));
-    return kiln_store_settle(&x, list(d, &x, a, &b, err));
+    return kiln_store_settle(&x, list_band_pairs(d, &x, a, &b, err));
 }
 
 /* Blends lists that are on the device and copies the result to host memory; waits. */
-static kiln_status blend(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, band *b, kiln_error *err)
+static kiln_status blend_band(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, band *b, kiln_error *err)
 {
     const kiln_raster_args on_device = raster_of(d, a, b);
     const uint64_t pixels = kiln_raster_pixels(a);
@@ -171,8 +172,8 @@ static kiln_status blend(const kiln_drawing *d, const kiln_exec *x, const kiln_r
     return kiln_store_read_violation(x, b->violation, &b->left, err);
 }
 
-static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
-                        band *b, kiln_error *err)
+static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e,
+                                      const kiln_raster_args *a, band *b, kiln_error *err)
 {
     KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
     if (a->ranks) {
@@ -181,7 +182,7 @@ static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_ti
     } else {
         KILN_TRY(emit(d, e, b, err));
     }
-    return blend(d, x, a, b, err);
+    return blend_band(d, x, a, b, err);
 }
 
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
@@ -193,7 +194,7 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out_band(d, d->store->scratch.at, &e, a, &b, err));
-    return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
+    return kiln_store_settle(&x, draw_resident_band(d, &x, &e, a, &b, err));
 }
 
 /* ---- shares of a picture ------------------------------------------------------------------------------------------------- */

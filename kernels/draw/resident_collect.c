@@ -35,7 +35,7 @@ static kiln_depth_order_args order_of(uint64_t n, const block *b)
     return (kiln_depth_order_args){.n = n, .depths = b->g.depths, .source_rows = b->g.rows, .order = b->order};
 }
 
-static kiln_status lay_out(const kiln_draw_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
+static kiln_status lay_out_block(const kiln_draw_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (block){0};
@@ -57,7 +57,7 @@ static kiln_status lay_out(const kiln_draw_gather *v, char *at, uint64_t capacit
 kiln_status kiln_resident_bytes(const kiln_draw_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err)
 {
     block b;
-    KILN_TRY(lay_out(v, NULL, capacity, &b, err));
+    KILN_TRY(lay_out_block(v, NULL, capacity, &b, err));
     const uint64_t records = v->counts ? 0 : kiln_store_ordered_at(NULL, capacity).bytes;
     *bytes = b.bytes > SIZE_MAX - records ? SIZE_MAX : b.bytes + records;
     return KILN_OK;
@@ -95,7 +95,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
     const kiln_draw_gather *v = &c->v;
-    KILN_TRY(lay_out(v, v->store->scratch.at, c->capacity, &c->b, err));
+    KILN_TRY(lay_out_block(v, v->store->scratch.at, c->capacity, &c->b, err));
     KILN_TRY(kiln_gather_run(v, &c->b.g, err));
     KILN_TRY(kiln_gather_ask(v, &c->b.g, err));
     KILN_TRY(kiln_gather_read(v, &c->numbers, err));
@@ -123,13 +123,13 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
 }
 
 /* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
-static void refuse(const kiln_draw_gather *v)
+static void refuse_view(const kiln_draw_gather *v)
 {
     if (!v->scene->window) v->store->refused = v->rows;
 }
 
 /* Gathers all chunks if they fit; else *fits is false. */
-static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
+static kiln_status gather_all_chunks(collecting *c, bool *fits, kiln_error *err)
 {
     block b;
     kiln_draw_gather *v = &c->v;
@@ -139,14 +139,14 @@ static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
     c->capacity = v->largest.n;
     if (!v->whole) KILN_TRY(find_capacity(v, &c->capacity, err));
     if (c->capacity == 0 && v->rows > 0) return KILN_OK;
-    KILN_TRY(lay_out(v, NULL, c->capacity, &b, err));
+    KILN_TRY(lay_out_block(v, NULL, c->capacity, &b, err));
     kiln_store_trim_blocks(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
     KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, b.bytes, fits, err));
     if (v->whole && !v->store->whole.at) *fits = false; /* it was dropped for the block */
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(c, err));
     *fits = c->n <= c->capacity;
-    if (!*fits) refuse(v);
+    if (!*fits) refuse_view(v);
     return KILN_OK;
 }
 
@@ -158,14 +158,14 @@ static void note_sizes(const collecting *c)
     memcpy(last->scene, c->v.all.key, sizeof last->scene);
 }
 
-static kiln_status collect(collecting *c, kiln_drawing *out, bool *done, kiln_error *err)
+static kiln_status collect_resident(collecting *c, kiln_drawing *out, bool *done, kiln_error *err)
 {
     kiln_draw_store *store = c->v.store;
-    KILN_TRY(gather(c, done, err));
+    KILN_TRY(gather_all_chunks(c, done, err));
     if (!*done) return KILN_OK;
     KILN_TRY(kiln_store_reserve(store, &store->records, kiln_store_ordered_at(NULL, c->n).bytes, done, err));
     if (!*done) {
-        refuse(&c->v);
+        refuse_view(&c->v);
         return KILN_OK;
     }
     KILN_TRY(put_in_order(c, err));
@@ -182,7 +182,7 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
     *done = false;
     if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
     if (!s->window) s->store->picture++;
-    const kiln_status st = kiln_store_settle(&c.v.x, collect(&c, out, done, err));
+    const kiln_status st = kiln_store_settle(&c.v.x, collect_resident(&c, out, done, err));
     kiln_gather_close(&c.v);
     return st;
 }
@@ -218,11 +218,11 @@ kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capa
 /* ---- counting, without sorting ------------------------------------------------------------------------------------------ */
 static bool has_boxes(const kiln_draw_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
 
-static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)
+static kiln_status count_resident_pairs(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)
 {
     const kiln_draw_gather *v = &c->v;
     const kiln_gathered *g = &c->b.g;
-    KILN_TRY(gather(c, done, err));
+    KILN_TRY(gather_all_chunks(c, done, err));
     if (!*done) return KILN_OK;
     const kiln_tile_pairs_count_args a = count_of(v, c->n, &c->b);
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_tile_pairs_count, &a, err));
@@ -243,7 +243,7 @@ kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t
     if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
     s->store->picture++;
     KILN_TRY(KILN_ALLOC(&boxes, s->n_chunks, "pairs of chunks", err));
-    const kiln_status st = kiln_store_settle(&c.v.x, count(&c, t, boxes, done, err));
+    const kiln_status st = kiln_store_settle(&c.v.x, count_resident_pairs(&c, t, boxes, done, err));
     free(boxes);
     kiln_gather_close(&c.v);
     return st;

@@ -42,7 +42,7 @@ static kiln_tile_lists_args lists_of(const kiln_pass *p, const kiln_pass_block *
                                   .stats = b->g.list_stats};
 }
 
-static kiln_status lay_out(const kiln_pass *p, char *at, kiln_pass_block *b, kiln_error *err)
+static kiln_status lay_out_pass(const kiln_pass *p, char *at, kiln_pass_block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     const kiln_raster_args *a = p->picture;
@@ -71,7 +71,7 @@ static kiln_status ample_bytes(const kiln_pass *p, uint64_t *bytes, kiln_error *
     kiln_pass more = *p;
     more.visible += more.visible / 8;
     more.pairs += more.pairs / 8;
-    KILN_TRY(lay_out(&more, NULL, &b, err));
+    KILN_TRY(lay_out_pass(&more, NULL, &b, err));
     *bytes = b.bytes;
     return KILN_OK;
 }
@@ -112,11 +112,11 @@ kiln_status kiln_pass_start(kiln_pass *p, kiln_pass_company company, bool *fits,
 {
     *fits = find_bounds(p);
     if (!*fits) return KILN_OK;
-    KILN_TRY(lay_out(p, NULL, &p->b, err));
+    KILN_TRY(lay_out_pass(p, NULL, &p->b, err));
     KILN_TRY(reserve(p, company, fits, err));
     if (!*fits) return KILN_OK;
     p->v.work_bytes = p->b.g.work_bytes;
-    KILN_TRY(lay_out(p, p->lane.block->at, &p->b, err));
+    KILN_TRY(lay_out_pass(p, p->lane.block->at, &p->b, err));
     p->v.work_bytes = 0;
     return put_on_streams(p, err);
 }
@@ -136,7 +136,7 @@ kiln_status kiln_pass_end(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln
     return KILN_OK;
 }
 
-static kiln_status draw(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
+static kiln_status draw_single_pass(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     enum { TURNS = 2 };
     bool fits;
@@ -169,7 +169,7 @@ kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_ar
     if (!kiln_pass_may(s)) return KILN_OK;
     kiln_pass p = kiln_pass_of(s, a, to, kiln_lane_own(s->store));
     s->store->picture++;
-    const kiln_status st = kiln_store_settle(&p.v.x, draw(&p, stats, done, err));
+    const kiln_status st = kiln_store_settle(&p.v.x, draw_single_pass(&p, stats, done, err));
     kiln_gather_close(&p.v);
     return st;
 }

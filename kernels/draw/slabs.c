@@ -118,7 +118,7 @@ static bool is_in_slab(const drawing *v, uint32_t chunk)
     return v->chunks[chunk].first < v->window.visible.to && v->chunks[chunk].last >= v->window.visible.from;
 }
 
-static kiln_status give_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_slab_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
 {
     const drawing *v = context;
     *out = (kiln_draw_chunk){0};
@@ -170,7 +170,7 @@ static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats 
     v->window.visible.to = slab->to;
     v->window.most = slab->count;
     scene.window = &v->window;
-    scene.chunk = give_chunk;
+    scene.chunk = give_slab_chunk;
     scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));

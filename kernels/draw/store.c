@@ -63,7 +63,7 @@ static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
 }
 
 /* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one piece, stay. */
-static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
+static void evict_planes(kiln_draw_store *s, uint64_t bytes, bool keep)
 {
     if (kiln_runner_left(s->runner) < bytes) kiln_lanes_drop(s);
     for (kiln_store_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
@@ -120,7 +120,7 @@ static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *
     kiln_store_planes *p = NULL;
     const uint64_t with_block = bytes + kiln_runner_get_info(s->runner).block_bytes;
     *out = NULL;
-    make_room(s, with_block, true);
+    evict_planes(s, with_block, true);
     if (kiln_runner_left(s->runner) < with_block) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&p, 1, "planes on a device", err));
     KILN_GO(kiln_runner_take(s->runner, bytes, &p->at, err));
@@ -184,15 +184,15 @@ kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l,
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------------ */
-static void drop(kiln_draw_store *s, kiln_store_block *b)
+static void drop_store_block(kiln_draw_store *s, kiln_store_block *b)
 {
     kiln_runner_give(s->runner, b->at, b->bytes);
     *b = (kiln_store_block){NULL, 0};
 }
 
-void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b) { drop(s, b); }
+void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b) { drop_store_block(s, b); }
 
-void kiln_store_drop_records(kiln_draw_store *s) { drop(s, &s->records); }
+void kiln_store_drop_records(kiln_draw_store *s) { drop_store_block(s, &s->records); }
 
 uint64_t kiln_store_most(const kiln_draw_store *s)
 {
@@ -205,8 +205,8 @@ void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t
     const uint64_t records = s->records.bytes > records_bytes ? s->records.bytes : records_bytes;
     const uint64_t most = kiln_store_most(s);
     if (scratch <= most && records <= most - scratch) return;
-    drop(s, &s->scratch);
-    drop(s, &s->records);
+    drop_store_block(s, &s->scratch);
+    drop_store_block(s, &s->records);
 }
 
 kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits, kiln_error *err)
@@ -214,8 +214,8 @@ kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t
     void *at = NULL;
     *fits = true;
     if (b->at && b->bytes >= bytes) return KILN_OK;
-    drop(s, b);
-    make_room(s, bytes, false);
+    drop_store_block(s, b);
+    evict_planes(s, bytes, false);
     KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
     *fits = at != NULL;
     if (at) *b = (kiln_store_block){at, bytes};
@@ -236,10 +236,10 @@ kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
 
 void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes)
 {
-    make_room(s, bytes, false);
+    evict_planes(s, bytes, false);
     if (kiln_runner_left(s->runner) >= bytes) return;
-    drop(s, &s->scratch);
-    drop(s, &s->records);
+    drop_store_block(s, &s->scratch);
+    drop_store_block(s, &s->records);
 }
 
 /* ---- the violation word ---------------------------------------------------------------------------------------------------- */
@@ -266,9 +266,9 @@ kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st)
 static void spare(void *context, uint64_t bytes)
 {
     kiln_draw_store *s = context;
-    if (kiln_runner_left(s->runner) < bytes) drop(s, &s->scratch); /* it holds nothing that must be kept */
-    make_room(s, bytes, false);
-    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop(s, &s->records);
+    if (kiln_runner_left(s->runner) < bytes) drop_store_block(s, &s->scratch); /* it holds nothing that must be kept */
+    evict_planes(s, bytes, false);
+    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop_store_block(s, &s->records);
 }
 
 static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
@@ -309,8 +309,8 @@ void kiln_draw_store_free(kiln_draw_store *s)
     assert(s->planes_bytes == 0 && !s->newest);
     free(s->whole.starts);
     free(s->whole.loaded);
-    drop(s, &s->records);
-    drop(s, &s->scratch);
+    drop_store_block(s, &s->records);
+    drop_store_block(s, &s->scratch);
     for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
     kiln_lanes_free(s);
     free_landing(s);

@@ -57,7 +57,7 @@ static bool is_it(const kiln_store_whole *w, const kiln_draw_chunk_header *all, 
            (!all->colour || (w->header.colour && w->sh_degree == sh_degree));
 }
 
-static kiln_status make(kiln_draw_store *s, const kiln_draw_chunk_header *headers, uint32_t n_chunks, kiln_error *err)
+static kiln_status make_whole(kiln_draw_store *s, const kiln_draw_chunk_header *headers, uint32_t n_chunks, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     kiln_store_whole *w = &s->whole;
@@ -95,7 +95,7 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_heade
     w->sh_degree = sh_degree;
     w->refused = w->halves_refused = false;
     s->planes_bytes += bytes;
-    const kiln_status st = make(s, headers, n_chunks, err);
+    const kiln_status st = make_whole(s, headers, n_chunks, err);
     *there = st == KILN_OK;
     if (st != KILN_OK) kiln_store_whole_drop(s);
     return st;

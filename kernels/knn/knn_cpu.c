@@ -150,7 +150,7 @@ static inline uint32_t near_children(const query *q, const knn_node *node, float
 }
 
 /* All children of a node but `skip`. */
-static void visit(query *q, uint32_t k, unsigned level, uint64_t index, unsigned skip)
+static void visit_knn_node(query *q, uint32_t k, unsigned level, uint64_t index, unsigned skip)
 {
     const knn_node *node = &q->tree->nodes[level][index];
     float d[KNN_WIDE];
@@ -158,7 +158,7 @@ static void visit(query *q, uint32_t k, unsigned level, uint64_t index, unsigned
         const unsigned c = (unsigned)__builtin_ctz(left);
         if (d[c] >= q->worst) continue; /* nearer ones have been found meanwhile */
         if (level > 0)
-            visit(q, k, level - 1, index * KNN_WIDE + c, KNN_WIDE);
+            visit_knn_node(q, k, level - 1, index * KNN_WIDE + c, KNN_WIDE);
         else if (leaf_helps(q, k, node, c))
             scan_leaf(q, k, index * KNN_WIDE + c, 0);
     }
@@ -169,7 +169,7 @@ static inline void climb(query *q, uint32_t k, uint64_t leaf)
 {
     uint64_t child = leaf;
     for (unsigned level = 0; level < q->tree->n_levels && q->worst > 0.0f; level++) {
-        visit(q, k, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
+        visit_knn_node(q, k, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
         child /= KNN_WIDE;
     }
 }

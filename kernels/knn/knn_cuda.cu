@@ -22,7 +22,7 @@ struct workspace {
     size_t bytes;
 };
 
-void lay_out(void *work, uint64_t n, workspace *w)
+void lay_out_knn(void *work, uint64_t n, workspace *w)
 {
     kiln_carve c = {static_cast<char *>(work), 0}, places = c;
     *w = {};
@@ -66,7 +66,7 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
     const kiln::entry entry(x, "knn");
     CUDA_ENTER(entry.guard);
     workspace w = {};
-    lay_out(work, a->n, &w);
+    lay_out_knn(work, a->n, &w);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
@@ -87,7 +87,7 @@ extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_joi
     const kiln::entry entry(x, "knn_join");
     CUDA_ENTER(entry.guard);
     workspace w = {};
-    lay_out(work, a->n, &w);
+    lay_out_knn(work, a->n, &w);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;

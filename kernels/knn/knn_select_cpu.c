@@ -44,7 +44,7 @@ static void select_few(knn_record *r, uint32_t n, uint32_t k, int axis)
 }
 
 /* Moves what is below the pivot, and with `equal` what equals it, to the front; returns how many. */
-static inline uint64_t split(knn_record *r, uint64_t n, int axis, float pivot, int equal)
+static inline uint64_t split_at_pivot(knn_record *r, uint64_t n, int axis, float pivot, int equal)
 {
     uint64_t left = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -80,13 +80,13 @@ void KILN_CPU(knn_select)(knn_record *r, uint64_t n, uint64_t k, int axis)
     uint64_t seed = n;
     while (n > COUNTED) {
         const float pivot = choose_pivot(r, n, k, axis, &seed);
-        uint64_t left = split(r, n, axis, pivot, 0);
+        uint64_t left = split_at_pivot(r, n, axis, pivot, 0);
         if (k < left) {
             n = left;
             continue;
         }
         if (left == 0) { /* the pivot is the least: take all that are equal to it from the front */
-            left = split(r, n, axis, pivot, 1);
+            left = split_at_pivot(r, n, axis, pivot, 1);
             if (k <= left || left == 0) return;
         }
         r += left;

@@ -60,7 +60,7 @@ static const struct {
 };
 enum { RAD_TAN = 11 };
 
-static void put(kiln_lens *l, place where, double v)
+static void put_lens_value(kiln_lens *l, place where, double v)
 {
     if (where == F)
         l->fx = l->fy = v;
@@ -129,7 +129,7 @@ kiln_status kiln_lens_init(kiln_lens *out, int64_t model, const double *params, 
     out->height = height;
     out->projection = models[model].projection;
     out->after = model == RAD_TAN;
-    for (int i = 0; models[model].places[i]; i++) put(out, (place)models[model].places[i], params[i]);
+    for (int i = 0; models[model].places[i]; i++) put_lens_value(out, (place)models[model].places[i], params[i]);
     if (out->projection == KILN_LENS_FOV) set_fov(out);
     out->limit = find_limit(out);
     return KILN_OK;

@@ -133,7 +133,8 @@ __device__ const float *next_row(const float *p, unsigned pixels, unsigned bytes
 }
 
 /* The next rows, from y on, 0 outside the picture; ALL: none of them is. MASKED: 0 where the mask is, too. */
-template <bool MASKED, bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
+template <bool MASKED, bool ALL, int N>
+__device__ void read_sample_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     const int height = static_cast<int>(m.height);
 #pragma unroll
@@ -153,9 +154,9 @@ template <bool MASKED, bool ALL, int N> __device__ void read_rows(const kiln_met
 template <bool MASKED, int N> __device__ void read(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     if (y >= 0 && y + N <= static_cast<int>(m.height))
-        read_rows<MASKED, true>(m, c, y, to);
+        read_sample_rows<MASKED, true>(m, c, y, to);
     else
-        read_rows<MASKED, false>(m, c, y, to);
+        read_sample_rows<MASKED, false>(m, c, y, to);
 }
 
 /* Samples become the values of the window from `at` on. */
@@ -171,7 +172,7 @@ template <int N> __device__ void enter(samples<N> *in, window *w, int at)
 }
 
 /* Squared error and values of rows FROM to END of the samples. */
-template <int FROM, int END, int N> __device__ void add_rows(const samples<N> &in, sums *sum)
+template <int FROM, int END, int N> __device__ void add_sample_rows(const samples<N> &in, sums *sum)
 {
 #pragma unroll
     for (int r = FROM; r < END; r++) {
@@ -318,7 +319,7 @@ __device__ void do_stretch(const kiln_metrics_args &m, const stretch &p, block<S
         read<MASKED>(m, &c, p.y0 - RADIUS, &above);
         read<MASKED>(m, &c, p.y0 + RADIUS, &next);
         enter(&above, &w, RUN);
-        if (c.own) add_rows<RADIUS, KEPT>(above, sum);
+        if (c.own) add_sample_rows<RADIUS, KEPT>(above, sum);
     }
     for (int y = p.y0; y < p.y1; y += RUN, b->half ^= 1) {
         const bool more = y + RUN < p.y1;
@@ -330,8 +331,8 @@ __device__ void do_stretch(const kiln_metrics_args &m, const stretch &p, block<S
         enter(&next, &w, KEPT);
         filter_down(w, b->memory->rows[b->half]);
         step_barrier::arrival_token arrived = b->memory->barrier.arrive();
-        if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
-        if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
+        if (c.own) add_sample_rows<0, RUN - RADIUS>(next, sum);
+        if (c.own && more) add_sample_rows<RUN - RADIUS, RUN>(next, sum);
         if (more) read<MASKED>(m, &c, y + RUN + RADIUS, &next);
         b->memory->barrier.wait(static_cast<step_barrier::arrival_token &&>(arrived));
         add_map<STRIP, MASKED>(m, b->memory->rows[b->half], p.x0, y, sum);
@@ -364,7 +365,7 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
 /* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: at most 2^23 of
  * them, as there are at most 2^32 groups in all. */
-template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiprocessors)
+template <typename STRIP> plan plan_pieces(const kiln_metrics_args *a, int multiprocessors)
 {
     plan p;
     p.groups = (static_cast<int>(a->height) + RUN - 1) / RUN;
@@ -378,13 +379,13 @@ template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiproc
 }
 
 template <typename STRIP, bool MASKED>
-kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_metrics_pixels *counts, kiln_error *err)
+kiln_status run_metrics(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_metrics_pixels *counts, kiln_error *err)
 {
     int multiprocessors = 0;
     const int bytes = sizeof(block_memory<STRIP>);
     CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x->device));
     CUDA_TRY(cudaFuncSetAttribute((sum_pieces<STRIP, MASKED>), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    const plan p = plan_of<STRIP>(a, multiprocessors);
+    const plan p = plan_pieces<STRIP>(a, multiprocessors);
     const unsigned blocks = static_cast<unsigned>(p.pieces < BLOCKS_MOST ? p.pieces : BLOCKS_MOST);
     /* before the strips: the means, launched early, wait for these alone */
     if (MASKED) LAUNCH(count_pixels, COUNTERS, COUNTER_THREADS, 0, a->width, a->height, a->mask, counts);
@@ -396,7 +397,7 @@ kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, k
 template <typename STRIP>
 kiln_status run_strips(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_metrics_pixels *counts, kiln_error *err)
 {
-    return a->mask ? run<STRIP, true>(x, a, totals, counts, err) : run<STRIP, false>(x, a, totals, nullptr, err);
+    return a->mask ? run_metrics<STRIP, true>(x, a, totals, counts, err) : run_metrics<STRIP, false>(x, a, totals, nullptr, err);
 }
 
 } // namespace

@@ -35,7 +35,7 @@ __device__ total warp_sum(total t)
     return t;
 }
 
-__device__ kiln_fixed_total value_of(const total &t)
+__device__ kiln_fixed_total value_of_total(const total &t)
 {
     return static_cast<kiln_fixed_total>(static_cast<int64_t>(t.high)) * ((int64_t)1 << 32) + t.low;
 }
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(TOTALS *LANES) make_means(uint32_t width, uint
     for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES) add_total(&sum, totals[b * TOTALS + which]);
     sum = warp_sum(sum);
     if (threadIdx.x % LANES == 0)
-        means[which] = kiln_fixed_mean(value_of(sum), kiln_metrics_values(pixels_of(width, height, counts), which));
+        means[which] = kiln_fixed_mean(value_of_total(sum), kiln_metrics_values(pixels_of(width, height, counts), which));
     __syncthreads();
     if (threadIdx.x == 0) *out = kiln_metrics_of_means(means);
 }

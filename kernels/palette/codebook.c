@@ -74,7 +74,7 @@ static double value_at(uint32_t bin, double low)
     return bin < HALF ? -size : size;
 }
 
-static void remember(kiln_codebook_counts *c, uint32_t key)
+static void remember_key(kiln_codebook_counts *c, uint32_t key)
 {
     uint32_t i = c->n_values;
     if (i > KILN_CODEBOOK_VALUES) return;
@@ -96,7 +96,7 @@ void kiln_codebook_add(kiln_codebook_counts *c, const float *values, uint64_t n)
         c->count[bin]++;
         c->low[bin] += low;
         if (i > 0 && key == last) continue;
-        remember(c, key);
+        remember_key(c, key);
         last = key;
     }
     c->n += n;
@@ -106,7 +106,7 @@ void kiln_codebook_merge_values(kiln_codebook_counts *to, uint64_t n, uint32_t n
 {
     to->n += n;
     if (n_values > KILN_CODEBOOK_VALUES) to->n_values = KILN_CODEBOOK_VALUES + 1;
-    for (uint32_t i = 0; i < n_values && n_values <= KILN_CODEBOOK_VALUES; i++) remember(to, keys[i]);
+    for (uint32_t i = 0; i < n_values && n_values <= KILN_CODEBOOK_VALUES; i++) remember_key(to, keys[i]);
 }
 
 void kiln_codebook_merge(kiln_codebook_counts *to, const kiln_codebook_counts *from)

@@ -42,7 +42,7 @@ static kiln_status refuse_entries(const int16_t *centroids, uint32_t p, uint32_t
     return entry == p ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ENTRY, entry), err);
 }
 
-static kiln_status check_room(const char *op, size_t need, size_t given, kiln_error *err)
+static kiln_status check_palette_room(const char *op, size_t need, size_t given, kiln_error *err)
 {
     if (given >= need) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, need, given);
@@ -84,7 +84,7 @@ static training lay_training(const kiln_palette_train_args *a, unsigned threads,
     return t;
 }
 
-static const int16_t *row_of(const training *t, uint32_t row) { return t->a->rows + (uint64_t)row * t->a->d; }
+static const int16_t *training_row(const training *t, uint32_t row) { return t->a->rows + (uint64_t)row * t->a->d; }
 
 /* The first p different rows by hash become the entries: rows as if drawn at random, each value once. Returns how many there are of
  * those and of all that come behind, p + 1 at most. */
@@ -100,8 +100,9 @@ static uint64_t choose_entries(training *t)
     }
     kiln_sort_pairs(a->n, t->hashes, t->order, t->threads, t->sort_work);
     for (uint64_t i = 0; i < a->n && n <= a->p; i++) {
-        const int16_t *row = row_of(t, t->order[i]);
-        if (i > 0 && t->hashes[i] == t->hashes[i - 1] && kiln_palette_rows_equal(row, row_of(t, t->order[i - 1]), a->d)) continue;
+        const int16_t *row = training_row(t, t->order[i]);
+        if (i > 0 && t->hashes[i] == t->hashes[i - 1] && kiln_palette_rows_equal(row, training_row(t, t->order[i - 1]), a->d))
+            continue;
         if (n < a->p) memcpy(a->centroids + n * a->d, row, a->d * sizeof *row);
         n++;
     }
@@ -128,7 +129,7 @@ static void move_entry(training *t, uint32_t entry)
     uint64_t error = 0, far = 0;
     for (uint32_t i = begin; i < end; i++) {
         const uint32_t row = t->order[i];
-        const int16_t *v = row_of(t, row);
+        const int16_t *v = training_row(t, row);
         const uint64_t f = kiln_palette_far(t->distances[row], row);
         for (uint32_t k = 0; k < a->d; k++) sums[k] += v[k];
         error += t->distances[row];
@@ -154,7 +155,7 @@ static void fill_empty(training *t)
         if (t->starts[e] != t->starts[e + 1]) continue;
         const uint32_t from = t->worst[n_empty++];
         if (t->starts[from] == t->starts[from + 1]) continue; /* no others are left */
-        memcpy(a->centroids + (uint64_t)e * a->d, row_of(t, kiln_palette_far_row(t->far[from])), a->d * sizeof *a->centroids);
+        memcpy(a->centroids + (uint64_t)e * a->d, training_row(t, kiln_palette_far_row(t->far[from])), a->d * sizeof *a->centroids);
     }
 }
 
@@ -184,7 +185,7 @@ kiln_status KILN_CPU(palette_train)(const kiln_exec *x, const kiln_palette_train
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_room("palette_train", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_room("palette_train", c.used, *work_bytes, err));
     KILN_TRY(refuse_rows(a->rows, a->n, a->d, err));
     memset(a->centroids, 0, (uint64_t)a->p * a->d * sizeof *a->centroids);
     const uint64_t different = choose_entries(&t);
@@ -206,7 +207,7 @@ kiln_status KILN_CPU(palette_index)(const kiln_exec *x, const kiln_palette_index
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_room("palette_index", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_room("palette_index", c.used, *work_bytes, err));
     KILN_TRY(refuse_entries(a->centroids, a->p, a->d, err));
     KILN_CPU(palette_make_index)(&s, a->centroids, a->index);
     return KILN_OK;
@@ -235,7 +236,7 @@ kiln_status KILN_CPU(palette_assign)(const kiln_exec *x, const kiln_palette_assi
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_room("palette_assign", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_room("palette_assign", c.used, *work_bytes, err));
     KILN_TRY(refuse_rows(a->rows, a->n, a->d, err));
     KILN_TRY(refuse_entries(a->centroids, a->p, a->d, err));
     KILN_TRY(refuse_index(a, err));

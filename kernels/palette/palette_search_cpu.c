@@ -153,7 +153,7 @@ static inline int32_t least_of(const int32_t *v, uint32_t n)
     return least;
 }
 
-static inline uint32_t place_of(const int32_t *v, int32_t value)
+static inline uint32_t place_of_value(const int32_t *v, int32_t value)
 {
     uint32_t i = 0;
     while (v[i] != value) i++;
@@ -285,7 +285,7 @@ static inline void look_at_blocks(const palette_search *s, batch *b, uint32_t ce
             const int32_t least = least_of(b->scores[t], n_scores);
             if (least >= b->best[row]) continue;
             b->best[row] = least;
-            b->place[row] = first_block * PALETTE_BLOCK + place_of(b->scores[t], least);
+            b->place[row] = first_block * PALETTE_BLOCK + place_of_value(b->scores[t], least);
         }
     }
 }
@@ -346,7 +346,7 @@ static void cells_of_entries(const palette_search *s, const int16_t *centroids, 
             tile_of(b, NULL, i, count, tile);
             const uint32_t n_scores = score_cells(s, tile, b->scores);
             for (uint32_t t = 0; t < TILE && i + t < count; t++)
-                cells[first + i + t] = (uint16_t)place_of(b->scores[t], least_of(b->scores[t], n_scores));
+                cells[first + i + t] = (uint16_t)place_of_value(b->scores[t], least_of(b->scores[t], n_scores));
         }
     }
 }

@@ -55,7 +55,7 @@ __device__ inline int32_t norm_of(uint32_t word)
 }
 
 /* Low parts in the low two bytes, high parts above. */
-__device__ inline uint32_t cut(uint32_t word)
+__device__ inline uint32_t cut_word(uint32_t word)
 {
     const int32_t first = static_cast<int16_t>(word & 0xffff), second = static_cast<int16_t>(word >> 16);
     return static_cast<uint32_t>(first & 63) | static_cast<uint32_t>(second & 63) << 8 |
@@ -107,7 +107,7 @@ struct tile {
     uint16_t cells[ROWS][KILN_PALETTE_PROBES];
 };
 
-__device__ inline uint64_t key_of(int32_t score, uint32_t place)
+__device__ inline uint64_t key_of_score(int32_t score, uint32_t place)
 {
     return static_cast<uint64_t>(static_cast<uint32_t>(score) ^ 0x80000000u) << 32 | place;
 }
@@ -142,7 +142,7 @@ __device__ inline void load_tile(tile *t, const search &s, const int16_t *rows, 
 {
     for (uint32_t i = threadIdx.x; i < s.at.pairs * ROWS; i += BLOCK) {
         const uint32_t k = i / ROWS, r = i % ROWS;
-        t->cuts[k][r] = first + r < n ? cut(kiln_palette_pair(rows + (first + r) * s.d, s.d, k)) : 0;
+        t->cuts[k][r] = first + r < n ? cut_word(kiln_palette_pair(rows + (first + r) * s.d, s.d, k)) : 0;
     }
     if (threadIdx.x < ROWS) {
         int32_t norm = 0;
@@ -229,7 +229,7 @@ __device__ inline uint64_t nearest_entry(const tile *t, const search &s, uint32_
                 low = __dp2a_lo(word, cuts, low);
                 high = __dp2a_hi(word, cuts, high);
             }
-            const uint64_t key = key_of(s.entry_norms[place] - 2 * (low + 64 * high), place);
+            const uint64_t key = key_of_score(s.entry_norms[place] - 2 * (low + 64 * high), place);
             best = key < best ? key : best;
         }
     }
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(BLOCK)
         const uint32_t row = threadIdx.x / 32, lane = threadIdx.x % 32;
         uint64_t best = ~uint64_t(0);
         for (uint32_t c = lane; c < s.at.n_cells; c += 32) {
-            const uint64_t key = key_of(t.scores[row][c], c);
+            const uint64_t key = key_of_score(t.scores[row][c], c);
             best = key < best ? key : best;
         }
         const uint32_t cell = static_cast<uint32_t>(least_key(best));

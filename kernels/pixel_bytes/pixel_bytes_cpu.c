@@ -79,7 +79,7 @@ static void write_yuv420(const kiln_pixel_bytes_args *a, const kiln_yuv_matrix *
     }
 }
 
-static void write_rows(const kiln_pixel_bytes_args *a, const kiln_yuv_matrix *m, uint32_t row)
+static void write_pixel_rows(const kiln_pixel_bytes_args *a, const kiln_yuv_matrix *m, uint32_t row)
 {
     if (a->layout == KILN_PIXELS_RGBA)
         write_rgba(a, row);
@@ -101,6 +101,6 @@ kiln_status KILN_CPU(pixel_bytes)(const kiln_exec *x, const kiln_pixel_bytes_arg
     const kiln_yuv_matrix m = kiln_yuv_matrix_of(a->width, a->height);
     const uint32_t rows = a->layout == KILN_PIXELS_YUV420 ? (a->height + 1) / 2 : a->height;
 #pragma omp parallel for num_threads(x->threads) if (x->threads > 1)
-    for (uint32_t i = 0; i < rows; i++) write_rows(a, &m, i);
+    for (uint32_t i = 0; i < rows; i++) write_pixel_rows(a, &m, i);
     return KILN_OK;
 }

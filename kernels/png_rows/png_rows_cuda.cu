@@ -58,7 +58,7 @@ template <int CHANNELS, int CODE_BYTES> __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-template <int CHANNELS, int CODE_BYTES> kiln_status run(const kiln_exec *x, const kiln_png_rows_args *a, kiln_error *err)
+template <int CHANNELS, int CODE_BYTES> kiln_status run_png_rows(const kiln_exec *x, const kiln_png_rows_args *a, kiln_error *err)
 {
     const uint64_t pixels = uint64_t(a->n) * a->width;
     LAUNCH((filter_pixels<CHANNELS, CODE_BYTES>), kiln::blocks_for(pixels, BLOCK), BLOCK, 0, *a);
@@ -67,9 +67,9 @@ template <int CHANNELS, int CODE_BYTES> kiln_status run(const kiln_exec *x, cons
 
 template <int CODE_BYTES> kiln_status run_channels(const kiln_exec *x, const kiln_png_rows_args *a, kiln_error *err)
 {
-    if (a->channels == 1) return run<1, CODE_BYTES>(x, a, err);
-    if (a->channels == 3) return run<3, CODE_BYTES>(x, a, err);
-    return run<4, CODE_BYTES>(x, a, err);
+    if (a->channels == 1) return run_png_rows<1, CODE_BYTES>(x, a, err);
+    if (a->channels == 3) return run_png_rows<3, CODE_BYTES>(x, a, err);
+    return run_png_rows<4, CODE_BYTES>(x, a, err);
 }
 
 } // namespace

@@ -44,7 +44,7 @@ static double most_of_rows(const kiln_projection *l, int i, double a, double c, 
 }
 
 /* How far the profile's Gaussians of at most this scale and opacity reach; false where none of them is visible. */
-static bool reach_of(const kiln_projection *l, kiln_profile_id profile, double scale, double opacity, kiln_chunk_reach *r)
+static bool profile_reach(const kiln_projection *l, kiln_profile_id profile, double scale, double opacity, kiln_chunk_reach *r)
 {
     const bool visible = kiln_families[kiln_profiles[profile].family].reach(l, scale, opacity, r);
     for (int i = 0; i < 2; i++) r->reach[i] *= 1.0 + 1e-3;
@@ -72,7 +72,7 @@ bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool a
     kiln_chunk_reach r;
     const double opacity =
         (1.0 + slack) / (1.0 + kiln_exp_f64(-(double)b->max_opacity_logit)); /* the antialias factor is at most 1 */
-    if (!reach_of(&l, profile, kiln_exp_f64((double)b->max_log_scale), opacity, &r)) return false;
+    if (!profile_reach(&l, profile, kiln_exp_f64((double)b->max_log_scale), opacity, &r)) return false;
 
     /* inria divides by w + 1e-7, which pulls towards the centre of the image: not bounded this close to the camera. */
     if (l.z_min < 1e-3f) return true;

@@ -66,7 +66,7 @@ static void fetch_next(const float *plane, const block *k)
     for (uint32_t i = 0; i < k->rows_next; i += LINE) __builtin_prefetch(next + i);
 }
 
-static void gather(const float *plane, const block *k, float *restrict out)
+static void gather_block_plane(const float *plane, const block *k, float *restrict out)
 {
     fetch_next(plane, k);
     if (k->dense) {
@@ -80,11 +80,11 @@ static void gather(const float *plane, const block *k, float *restrict out)
 static void gather_raw(const kiln_project_args *a, block *k)
 {
     for (uint32_t c = 0; c < 3; c++) {
-        gather(a->means + c * a->n, k, k->mean[c]);
-        gather(a->log_scales + c * a->n, k, k->log_scale[c]);
+        gather_block_plane(a->means + c * a->n, k, k->mean[c]);
+        gather_block_plane(a->log_scales + c * a->n, k, k->log_scale[c]);
     }
-    for (uint32_t c = 0; c < 4; c++) gather(a->quats + c * a->n, k, k->quat[c]);
-    gather(a->opacity_logits, k, k->opacity_logit);
+    for (uint32_t c = 0; c < 4; c++) gather_block_plane(a->quats + c * a->n, k, k->quat[c]);
+    gather_block_plane(a->opacity_logits, k, k->opacity_logit);
 }
 
 /* Lines that are wanted later, asked for some at a time: a processor waits for the first ones once it has asked for some dozens,
@@ -245,7 +245,7 @@ static void add_plane(const float *plane, const uint32_t *restrict row, const fl
 }
 
 /* The same for n rows that lie one after the other. */
-static void add_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
+static void add_basis_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
@@ -295,7 +295,7 @@ static void add_dense(const kiln_project_args *a, block *k, uint32_t coefficient
     const float *plane = a->shN + c * a->n + k->first;
     uint32_t j = 1;
     for (; j + 3 <= coefficients; j += 3, plane += 9 * a->n) add_rows_of_three(plane, 3 * a->n, k->basis + j, k->n, k->rgb[c]);
-    for (; j < coefficients; j++, plane += 3 * a->n) add_rows(plane, k->basis[j], k->n, k->rgb[c]);
+    for (; j < coefficients; j++, plane += 3 * a->n) add_basis_rows(plane, k->basis[j], k->n, k->rgb[c]);
 }
 
 /* Colours all rows of the block where at least half of them are visible. */
@@ -306,7 +306,7 @@ static void choose_coloured(const kiln_project_args *a, block *k)
     if (!k->dense) return;
     k->n = k->rows;
     for (uint32_t i = 0; i < k->n; i++) k->row[i] = (uint32_t)k->first + i;
-    for (uint32_t c = 0; c < 3; c++) gather(a->means + c * a->n, k, k->mean[c]);
+    for (uint32_t c = 0; c < 3; c++) gather_block_plane(a->means + c * a->n, k, k->mean[c]);
 }
 
 /* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
@@ -317,7 +317,7 @@ static void colour(const kiln_project_args *a, const kiln_projection *l, block *
     choose_coloured(a, k);
     if (degree > 0) directions(l, degree, k);
     for (uint32_t c = 0; c < 3; c++) {
-        gather(a->sh0 + c * a->n, k, k->rgb[c]);
+        gather_block_plane(a->sh0 + c * a->n, k, k->rgb[c]);
         for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
     }
     for (uint32_t c = 0; k->dense && c < 3; c++) add_dense(a, k, coefficients, c);
@@ -351,7 +351,7 @@ typedef struct {
     uint64_t n, rows, most; /* pieces, rows of each; most: not below n, and never less for more rows, as work space must be */
 } pieces;
 
-static pieces cut(const kiln_exec *x, const kiln_project_args *a)
+static pieces cut_project_pieces(const kiln_exec *x, const kiln_project_args *a)
 {
     const uint64_t blocks = kiln_div_up(a->n, BLOCK), wanted = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
     const uint64_t most = kiln_min_u64(blocks, wanted);
@@ -394,7 +394,7 @@ kiln_project_fn KILN_CPU(project);
 /* kiln_project_cpu, kiln_project_cpu_avx2 */
 kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
-    const pieces p = cut(x, a);
+    const pieces p = cut_project_pieces(x, a);
     kiln_carve carve = {.base = work};
     uint64_t *counts = kiln_take(&carve, p.most, sizeof *counts);
     KILN_TRY(kiln_project_check(a, err));

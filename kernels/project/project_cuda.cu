@@ -337,7 +337,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-void lay_out(workspace *w, const kiln_project_args *a, void *work)
+void lay_out_projection(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->blocks = (a->n + BLOCK - 1) / BLOCK;
@@ -359,7 +359,8 @@ template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
     return a->box_pairs ? kernel_with<F, true>(a) : kernel_with<F, false>(a);
 }
 
-template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
+template <kiln_family F>
+kiln_status run_projection(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
     kiln_projection l;
     kiln_project_projection(&l, a->view, &a->cut, a->profile, a->antialiased);
@@ -378,7 +379,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
     CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_project_check(a, err));
     workspace w;
-    lay_out(&w, a, work);
+    lay_out_projection(&w, a, work);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
@@ -392,7 +393,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
     switch (kiln_profiles[a->profile].family) {
 #define FAMILY(id)         \
     case KILN_FAMILY_##id: \
-        return run<KILN_FAMILY_##id>(x, a, w, err);
+        return run_projection<KILN_FAMILY_##id>(x, a, w, err);
 #include "kernels/profiles/profiles.def"
     default:
         return kiln_fail(err, KILN_E_BUG, "project: profile %d is of no family", static_cast<int>(a->profile));

@@ -17,7 +17,7 @@ typedef struct {
     size_t bytes;
 } layout;
 
-static layout lay_out(uint64_t n, void *work)
+static layout lay_out_cells(uint64_t n, void *work)
 {
     kiln_carve c = {work, 0};
     layout l;
@@ -28,7 +28,7 @@ static layout lay_out(uint64_t n, void *work)
     return l;
 }
 
-size_t kiln_merge_find_bytes(uint64_t n) { return lay_out(n, NULL).bytes; }
+size_t kiln_merge_find_bytes(uint64_t n) { return lay_out_cells(n, NULL).bytes; }
 
 /* At least the distance, and no more cells than an axis can count. */
 static double cell_size(const kiln_merge_find_args *a, int axis)
@@ -45,7 +45,7 @@ static uint64_t cell_of(const kiln_merge_find_args *a, uint64_t row, int axis)
     return at >= AXIS_CELLS - 1 ? AXIS_CELLS - 1 : (uint64_t)at;
 }
 
-static uint64_t pack(const int64_t cell[3])
+static uint64_t pack_cell(const int64_t cell[3])
 {
     return (uint64_t)cell[2] << (2 * AXIS_BITS) | (uint64_t)cell[1] << AXIS_BITS | (uint64_t)cell[0];
 }
@@ -109,7 +109,7 @@ static void take_from_cell(const kiln_merge_find_args *a, const layout *l, const
 {
     for (int c = 0; c < 3; c++)
         if (cell[c] < 0 || cell[c] >= AXIS_CELLS) return;
-    const uint64_t key = pack(cell);
+    const uint64_t key = pack_cell(cell);
     for (uint64_t i = first_at_least(l->keys, a->n, key); i < a->n && l->keys[i] == key; i++) {
         const uint32_t other = l->rows[i];
         if (other <= row || a->into[other] != other || (a->skip && a->skip[other])) continue;
@@ -119,10 +119,10 @@ static void take_from_cell(const kiln_merge_find_args *a, const layout *l, const
 
 void kiln_merge_find(const kiln_merge_find_args *a, void *work)
 {
-    const layout l = lay_out(a->n, work);
+    const layout l = lay_out_cells(a->n, work);
     for (uint64_t i = 0; i < a->n; i++) {
         const int64_t cell[3] = {(int64_t)cell_of(a, i, 0), (int64_t)cell_of(a, i, 1), (int64_t)cell_of(a, i, 2)};
-        l.keys[i] = pack(cell);
+        l.keys[i] = pack_cell(cell);
         l.rows[i] = a->into[i] = (uint32_t)i;
     }
     kiln_sort_pairs(a->n, l.keys, l.rows, 1, l.sort_work);

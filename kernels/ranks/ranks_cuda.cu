@@ -9,7 +9,7 @@ namespace
 
 enum { BLOCK = 256 };
 
-__device__ void count(uint64_t *counts, uint32_t bin, unsigned lanes)
+__device__ void count_rank(uint64_t *counts, uint32_t bin, unsigned lanes)
 {
     const unsigned same = __match_any_sync(lanes, bin);
     const unsigned lane = threadIdx.x % warpSize;
@@ -21,9 +21,9 @@ __global__ void __launch_bounds__(BLOCK) count_keys(kiln_ranks_args a)
     for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count()) {
         const uint32_t key = kiln_rank_key(a.values[i]);
         if (a.pass == 0)
-            count(a.counts, key >> 16, __activemask());
+            count_rank(a.counts, key >> 16, __activemask());
         else if (key >> 16 == a.high)
-            count(a.counts, key & 0xffffu, __activemask());
+            count_rank(a.counts, key & 0xffffu, __activemask());
     }
 }
 

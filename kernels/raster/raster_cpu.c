@@ -58,9 +58,10 @@ typedef struct {
 /* Blends a Gaussian into group `at`. weight is alpha T where it is drawn, else 0 or -0; pixels that stop leave a sign in `stopped`.
  * An infinite colour must not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0
  * instead of 0 is the same. */
-static inline __attribute__((always_inline)) void blend(const float *restrict rgb, kiln_blend_rule rule, bool finite,
-                                                        const float *restrict alphas, float *restrict left_of, colours *restrict c,
-                                                        uint32_t at, float *restrict weight, uint32_t *restrict stopped)
+static inline __attribute__((always_inline)) void blend_group(const float *restrict rgb, kiln_blend_rule rule, bool finite,
+                                                              const float *restrict alphas, float *restrict left_of,
+                                                              colours *restrict c, uint32_t at, float *restrict weight,
+                                                              uint32_t *restrict stopped)
 {
     const float red_of = rgb[0], green_of = rgb[1], blue_of = rgb[2];
 #pragma omp simd
@@ -96,7 +97,7 @@ static inline __attribute__((always_inline)) void blend_hits(const batch *b, kil
     float weight[KILN_LANES];
     for (uint32_t h = 0; h < hits->n; h++) {
         const uint32_t at = hits->group[h], of = hits->of[h];
-        blend(b->rgb[of], rule, finite, hits->power[h], t->pixels.groups[at].t, &t->colours, at, weight, stopped);
+        blend_group(b->rgb[of], rule, finite, hits->power[h], t->pixels.groups[at].t, &t->colours, at, weight, stopped);
         if (with_depth) blend_depth(b->depth[of], weight, &t->colours, at);
     }
     hits->n = 0;
@@ -160,7 +161,7 @@ static void prepare_batch(batch *b, int32_t px0, int32_t py0)
 }
 
 /* The pixel of the picture, counted from the first one of the tile rows that are drawn. */
-static size_t place_of(const kiln_raster_args *a, uint32_t px, uint32_t py)
+static size_t place_of_pixel(const kiln_raster_args *a, uint32_t px, uint32_t py)
 {
     return (size_t)(py - kiln_raster_from(a) * KILN_TILE) * a->view->width + px;
 }
@@ -171,7 +172,7 @@ static void resume_tile(const kiln_raster_args *a, tile *t)
     const uint32_t px0 = t->pixels.px0, py0 = t->pixels.py0;
     for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
-            const kiln_raster_state *s = &a->state[place_of(a, px, py)];
+            const kiln_raster_state *s = &a->state[place_of_pixel(a, px, py)];
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
             colours *c = &t->colours;
             t->pixels.groups[group].t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
@@ -191,12 +192,12 @@ static void leave_tile(const kiln_raster_args *a, const tile *t)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
             const colours *c = &t->colours;
-            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = c->red[group][i],
-                                                                .green = c->green[group][i],
-                                                                .blue = c->blue[group][i],
-                                                                .left = t->pixels.groups[group].t[i], /* as kiln_state_of */
-                                                                .weight = c->weight[group][i],
-                                                                .depth = c->depth[group][i]};
+            a->state[place_of_pixel(a, px, py)] = (kiln_raster_state){.red = c->red[group][i],
+                                                                      .green = c->green[group][i],
+                                                                      .blue = c->blue[group][i],
+                                                                      .left = t->pixels.groups[group].t[i], /* as kiln_state_of */
+                                                                      .weight = c->weight[group][i],
+                                                                      .depth = c->depth[group][i]};
         }
 }
 
@@ -207,7 +208,7 @@ static void write_tile(const kiln_raster_args *a, const tile *t)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
             const colours *c = &t->colours;
-            const size_t at = place_of(a, px, py);
+            const size_t at = place_of_pixel(a, px, py);
             const float left = fabsf(t->pixels.groups[group].t[i]);
             a->rgba[4 * at] = c->red[group][i] + left * a->background[0];
             a->rgba[4 * at + 1] = c->green[group][i] + left * a->background[1];

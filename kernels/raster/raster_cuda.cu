@@ -62,7 +62,7 @@ template <bool DEPTH> __device__ float alpha_of(const entry &e, float power, flo
     return fminf(e.opacity * kiln_expf_normal_with(e.magic, fourth, power), max_alpha);
 }
 
-template <bool DEPTH> __device__ void blend(const entry &e, const kiln_blend_rule &rule, bool drawn, float power, pixel *p)
+template <bool DEPTH> __device__ void blend_pixel(const entry &e, const kiln_blend_rule &rule, bool drawn, float power, pixel *p)
 {
     const float alpha = alpha_of<DEPTH>(e, power, rule.max_alpha);
     const float left = p->t * (1.0f - alpha), w = alpha * p->t;
@@ -89,7 +89,7 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, con
         pixel *const p = &row->pixels[k];
         const float power = kiln_power_at(e.half_a, slope, base, e.x - p->x);
         const bool drawn = power >= e.power_min && (PROVEN || power <= 0.0f);
-        if (__any_sync(ALL_LANES, drawn)) blend<DEPTH>(e, rule, drawn, power, p);
+        if (__any_sync(ALL_LANES, drawn)) blend_pixel<DEPTH>(e, rule, drawn, power, p);
     }
 }
 
@@ -115,7 +115,7 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
     uint32_t rank = lane < q.length ? q.list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
-        const found f = find<load_record<VECTORS>>(
+        const found f = find_records<load_record<VECTORS>>(
             j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);

@@ -69,7 +69,7 @@ __device__ float exp2_approx(float v)
 }
 
 /* at: the log2 of alpha; reaches: it shows, where the pixel has not stopped. */
-template <bool DEPTH> __device__ void blend(const float rgb[3], float depth, bool reaches, float at, pixel *p)
+template <bool DEPTH> __device__ void blend_pixel_fast(const float rgb[3], float depth, bool reaches, float at, pixel *p)
 {
     const float w = exp2_approx(at) * p->t;
     if (!reaches || p->t < ENOUGH) return;
@@ -94,7 +94,7 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry *from, 
     for (uint32_t k = 0; k < PIXELS; k++) {
         pixel *const p = &row->pixels[k];
         const float at = fmaf(p->x, fmaf(p->x, first.w, slope), base);
-        blend<DEPTH>(rgb, depth, at >= LEAST && (PROVEN || at <= most), at, p);
+        blend_pixel_fast<DEPTH>(rgb, depth, at >= LEAST && (PROVEN || at <= most), at, p);
     }
 }
 
@@ -163,9 +163,10 @@ template <bool DEPTH, bool SLAB> __device__ void draw_quarter(const job &j, uint
     uint32_t rank = lane < q.length ? q.list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
-        const found f = find<load_any_record>(j, todo, rank, q, [&](const record &r, kiln_raster_reach reach, uint32_t place) {
-            write_entry(r, r.x - q.corner_x, r.y - q.corner_y, reach == KILN_REACH_SOME, &entries[place]);
-        });
+        const found f =
+            find_records<load_any_record>(j, todo, rank, q, [&](const record &r, kiln_raster_reach reach, uint32_t place) {
+                write_entry(r, r.x - q.corner_x, r.y - q.corner_y, reach == KILN_REACH_SOME, &entries[place]);
+            });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, row_v, &row);
         __syncwarp();

@@ -117,7 +117,7 @@ __device__ record load_any_record(const job &j, uint32_t rank)
 /* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has read; of each that may, it calls
  * write(record, reach, place), where the places count them in their order. All lanes must call. */
 template <record (*LOAD)(const job &, uint32_t), class WRITE>
-__device__ found find(const job &j, const rest &todo, uint32_t rank, const quarter &q, WRITE write)
+__device__ found find_records(const job &j, const rest &todo, uint32_t rank, const quarter &q, WRITE write)
 {
     const uint32_t lane = threadIdx.x % LANES;
     kiln_raster_reach reach = KILN_REACH_NONE;

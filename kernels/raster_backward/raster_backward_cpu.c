@@ -41,7 +41,7 @@ typedef struct {
     uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
 } job;
 
-static size_t place_of(const kiln_raster_backward_args *a, uint32_t px, uint32_t py)
+static size_t place_of_rgba(const kiln_raster_backward_args *a, uint32_t px, uint32_t py)
 {
     return 4 * ((size_t)(py - a->row0 * KILN_TILE) * a->view->width + px);
 }
@@ -70,7 +70,7 @@ static void start_tile(const kiln_raster_backward_args *a, tile *t, uint32_t px0
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             errors *e = &t->errors[kiln_group_at(px - px0, py - py0)];
             const uint32_t i = (px - px0) % KILN_LANES;
-            const size_t at = place_of(a, px, py);
+            const size_t at = place_of_rgba(a, px, py);
             const kiln_backward_pixel p = kiln_backward_start(a->rgba + at, a->target + at, a->background);
             for (int k = 0; k < 3; k++) e->residual[k][i] = p.residual[k];
             e->rest[i] = p.rest;
@@ -86,9 +86,10 @@ static inline double whole(float v)
 
 /* What the group's pixels do to the Gaussian, and it to them. `wanted`: it is not frozen; a constant, so that of those that are,
  * most often the most, no terms are made. Returns whether a pixel stopped. */
-static inline __attribute__((always_inline)) bool blend(entry *restrict e, kiln_blend_rule rule, kiln_group *restrict g,
-                                                        errors *restrict of, float dy, const float *restrict minus_x,
-                                                        const float *restrict power, bool wanted)
+static inline __attribute__((always_inline)) bool blend_group_backward(entry *restrict e, kiln_blend_rule rule,
+                                                                       kiln_group *restrict g, errors *restrict of, float dy,
+                                                                       const float *restrict minus_x, const float *restrict power,
+                                                                       bool wanted)
 {
     const float opacity = e->s->opacity, red = e->s->rgb[0], green = e->s->rgb[1], blue = e->s->rgb[2];
     float terms[KILN_BACKWARD_PLANES][KILN_LANES];
@@ -164,8 +165,8 @@ static void take_splat(const job *j, const kiln_splat2d *s, uint32_t px0, uint32
         kiln_group *g = &t->pixels.groups[at];
         if (!is_drawn(g, hits.power[i])) continue;
         const float dy = s->y + t->pixels.minus_y[at % KILN_TILE], *minus_x = t->pixels.minus_x[at / KILN_TILE];
-        stopped |= wanted ? blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], true)
-                          : blend(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], false);
+        stopped |= wanted ? blend_group_backward(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], true)
+                          : blend_group_backward(&e, j->rule, g, &t->errors[at], dy, minus_x, hits.power[i], false);
     }
     if (stopped) kiln_group_end(&t->pixels);
     if (wanted) add_sums(j, &e);

@@ -104,8 +104,8 @@ __device__ int64_t sum_warp(int64_t v)
 }
 
 /* One pixel, as the CPU sibling takes it. Returns whether the Gaussian is drawn, with its terms. */
-__device__ bool blend(const entry &e, const kiln_blend_rule &rule, float slope, float base, float dy, backward_pixel *p,
-                      float terms[KILN_BACKWARD_PLANES])
+__device__ bool blend_pixel_backward(const entry &e, const kiln_blend_rule &rule, float slope, float base, float dy,
+                                     backward_pixel *p, float terms[KILN_BACKWARD_PLANES])
 {
     const float dx = e.x - p->x, power = kiln_power_at(e.half_a, slope, base, dx);
     if (!(power >= e.power_min && power <= 0.0f && p->t > 0.0f)) return false;
@@ -148,7 +148,7 @@ __device__ void take_entry(const sweep &s, const entry &e, float centre_y, backw
 #pragma unroll
     for (uint32_t i = 0; i < PIXELS; i++) {
         float terms[KILN_BACKWARD_PLANES];
-        if (!blend(e, s.j.rule, slope, base, dy, &pixels[i], terms)) continue;
+        if (!blend_pixel_backward(e, s.j.rule, slope, base, dy, &pixels[i], terms)) continue;
         drawn = true;
 #pragma unroll
         for (int k = 0; k < KILN_BACKWARD_PLANES; k++) mine[k] += units(terms[k], factors[k]);

@@ -4,14 +4,14 @@
 
 kiln_sh_halves_fn KILN_CPU(sh_halves);
 
-static float value_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
+static float coefficient_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
 {
     return column < a->columns ? a->shN[column * a->rows + row] : 0.0f;
 }
 
 static uint32_t word_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
 {
-    return kiln_halves_of(value_of(a, row, column), value_of(a, row, column + 1));
+    return kiln_halves_of(coefficient_of(a, row, column), coefficient_of(a, row, column + 1));
 }
 
 /* kiln_sh_halves_cpu, kiln_sh_halves_cpu_avx2 */

@@ -78,7 +78,7 @@ bool kiln_similarity_of_quat(const double translate[3], const double wxyz[4], do
     return true;
 }
 
-static double determinant(const double m[9])
+static double determinant3(const double m[9])
 {
     return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
@@ -96,7 +96,7 @@ bool kiln_similarity_of_matrix(const double m[9], const double t[3], double tole
             const double dot = r[i] * r[j] + r[3 + i] * r[3 + j] + r[6 + i] * r[6 + j];
             if (!(fabs(dot - (i == j)) <= tolerance)) return false;
         }
-    if (!(determinant(r) > 0)) return false;
+    if (!(determinant3(r) > 0)) return false;
     /* The quaternion of a matrix that is nearly a rotation is of one that is. */
     kiln_similarity nearly = {.scale = 1};
     double q[4];
@@ -204,7 +204,7 @@ static double settled(double v)
 }
 
 /* (-1)^(i + j) and what is nearly whole made whole: only at the end, as the recurrence has neither. */
-static void finish(int l, double *m)
+static void finish_harmonics(int l, double *m)
 {
     for (int i = 0; i <= 2 * l; i++)
         for (int j = 0; j <= 2 * l; j++) {
@@ -224,7 +224,7 @@ void kiln_sh_turn_of(const double r[9], kiln_sh_turn *out)
         for (int i = -l; i <= l; i++)
             for (int j = -l; j <= l; j++) m[l][(2 * l + 1) * (i + l) + j + l] = entry(&of, i, j);
     }
-    for (int l = 1; l <= KILN_SH_DEGREE_MAX; l++) finish(l, m[l]);
+    for (int l = 1; l <= KILN_SH_DEGREE_MAX; l++) finish_harmonics(l, m[l]);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */

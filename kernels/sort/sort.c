@@ -26,7 +26,7 @@ static unsigned piece_count(uint64_t n, unsigned threads)
     return useful < pieces ? (unsigned)useful : pieces;
 }
 
-static layout lay_out(uint64_t n, unsigned threads, void *work)
+static layout lay_out_sort(uint64_t n, unsigned threads, void *work)
 {
     kiln_carve c = {work, 0};
     layout l;
@@ -43,7 +43,7 @@ kiln_status kiln_sort_check(const char *op, uint64_t n, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "%s: %" PRIu64 " rows; the most is 4294967294", op, n);
 }
 
-size_t kiln_sort_bytes(uint64_t n, unsigned threads) { return lay_out(n, threads, NULL).bytes; }
+size_t kiln_sort_bytes(uint64_t n, unsigned threads) { return lay_out_sort(n, threads, NULL).bytes; }
 
 static uint64_t differing_bits(uint64_t n, const uint64_t *keys)
 {
@@ -91,7 +91,7 @@ static void count_piece(const pass *p, unsigned piece)
 }
 
 /* counts become the first place of each (digit, piece) */
-static void place(const pass *p)
+static void place_digits(const pass *p)
 {
     uint64_t at = 0;
     for (size_t d = 0; d < (size_t)1 << p->bits; d++) {
@@ -124,7 +124,7 @@ static void run_pass(const pass *p)
     const int pieces = (int)p->pieces;
 #pragma omp parallel for num_threads(pieces) schedule(static, 1) if (pieces > 1)
     for (int t = 0; t < pieces; t++) count_piece(p, (unsigned)t);
-    place(p);
+    place_digits(p);
 #pragma omp parallel for num_threads(pieces) schedule(static, 1) if (pieces > 1)
     for (int t = 0; t < pieces; t++) scatter_piece(p, (unsigned)t);
 }
@@ -150,7 +150,7 @@ void kiln_sort_pairs(uint64_t n, uint64_t *keys, uint32_t *values, unsigned thre
         insertion_sort(n, keys, values);
         return;
     }
-    const layout l = lay_out(n, threads, work);
+    const layout l = lay_out_sort(n, threads, work);
     const uint64_t diff = differing_bits(n, keys);
     pass p = {.keys = keys,
               .values = values,

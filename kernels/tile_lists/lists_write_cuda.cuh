@@ -52,7 +52,7 @@ __device__ inline uint64_t look_far_back(const group_places &p, uint32_t group)
 }
 
 /* Writes tile_lists' stats; called by one thread of the last group. */
-__device__ inline void tell(uint64_t *stats, uint64_t found, uint64_t capacity, uint64_t visible)
+__device__ inline void write_list_stats(uint64_t *stats, uint64_t found, uint64_t capacity, uint64_t visible)
 {
     stats[0] = found <= capacity ? found : 0;
     stats[1] = found;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
                 if (threadIdx.x == 0) {
                     kiln::place_say(p.words, now.group, kiln::PLACE_SUM, end);
                     room.first = first;
-                    if (now.group == groups - 1) tell(stats, end, out.rule.capacity, *j.count.known);
+                    if (now.group == groups - 1) write_list_stats(stats, end, out.rule.capacity, *j.count.known);
                 }
             }
             __syncthreads();

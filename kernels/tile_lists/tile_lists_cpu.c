@@ -35,7 +35,7 @@ static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, uint64_
                                        .n_pairs = a->stats};
 }
 
-static kiln_status lay_out(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, workspace *w, kiln_error *err)
+static kiln_status lay_out_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, workspace *w, kiln_error *err)
 {
     kiln_carve c = {work, 0};
     size_t order_bytes = 0, pairs_bytes = 0;
@@ -51,7 +51,7 @@ static kiln_status lay_out(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     return KILN_OK;
 }
 
-static kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, workspace *w, kiln_error *err)
+static kiln_status list_tiles(const kiln_exec *x, const kiln_tile_lists_args *a, workspace *w, kiln_error *err)
 {
     const uint64_t n = *a->n_visible;
     const kiln_depth_order_args order = order_of(a, w, n);
@@ -65,14 +65,14 @@ kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args 
 {
     workspace w;
     KILN_TRY(kiln_tile_lists_check(a, err));
-    KILN_TRY(lay_out(x, a, work, &w, err));
+    KILN_TRY(lay_out_lists(x, a, work, &w, err));
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
     }
     if (*work_bytes < w.bytes) return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes, was given %zu", w.bytes, *work_bytes);
     a->stats[2] = *a->n_visible;
-    if (*a->n_visible <= a->n) return list(x, a, &w, err);
+    if (*a->n_visible <= a->n) return list_tiles(x, a, &w, err);
     memset(a->tile_counts, 0, (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);
     a->stats[0] = a->stats[1] = 0;
     return KILN_OK;

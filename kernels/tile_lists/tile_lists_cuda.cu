@@ -69,7 +69,7 @@ template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint
 
 /* First what is found lies where pairs lie between the passes of the sort; and the depth sort lies where pairs are written, as far
  * as ids have room for two of its arrays. */
-template <typename Tile> void lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
+template <typename Tile> void lay_out_tile_lists(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
 {
     const kiln::count_within count = {a->n, a->n_visible};
     kiln_carve c = {static_cast<char *>(work), 0};
@@ -106,10 +106,10 @@ template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspac
 }
 
 template <typename Tile>
-kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     workspace<Tile> w;
-    lay_out(&w, a, work);
+    lay_out_tile_lists(&w, a, work);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
@@ -133,6 +133,6 @@ extern "C" kiln_status kiln_tile_lists_cuda(const kiln_exec *x, const kiln_tile_
     const kiln::entry entry(x, "tile_lists");
     CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_tile_lists_check(a, err));
-    return have_words(tiles_of(a), a->n) ? list<uint16_t>(x, a, work, work_bytes, err)
-                                         : list<uint32_t>(x, a, work, work_bytes, err);
+    return have_words(tiles_of(a), a->n) ? run_tile_lists<uint16_t>(x, a, work, work_bytes, err)
+                                         : run_tile_lists<uint32_t>(x, a, work, work_bytes, err);
 }

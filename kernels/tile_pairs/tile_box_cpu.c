@@ -87,9 +87,9 @@ static inline __attribute__((always_inline)) void find_rows(const gaussians *res
 }
 
 /* Adds bit[i] to the answers of lane i. */
-static inline __attribute__((always_inline)) void ask(const gaussians *restrict g, const sides *restrict column,
-                                                      const sides *restrict row, const uint32_t *restrict bit,
-                                                      answers *restrict out)
+static inline __attribute__((always_inline)) void ask_lanes(const gaussians *restrict g, const sides *restrict column,
+                                                            const sides *restrict row, const uint32_t *restrict bit,
+                                                            answers *restrict out)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < LANES; i++) {
@@ -170,7 +170,7 @@ enum { WAYS = KILN_TILES_ODD + 1 };
 
 /* Puts side by side what has boxes of the same shape: the first `few` that are sorted, and one of them again as often as the last
  * vector may reach beyond. */
-static void gather(kiln_tile_batch *restrict k, uint32_t few)
+static void gather_few(kiln_tile_batch *restrict k, uint32_t few)
 {
     const uint32_t n = few > 0 ? few + LANES : 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -195,7 +195,8 @@ static void gather(kiln_tile_batch *restrict k, uint32_t few)
 }
 
 /* Settles what has stayed open of Gaussian i of few: tiles of its box, which is w wide. Returns those that are reached. */
-static uint32_t settle(const kiln_splat2d *splats, const kiln_view *v, const kiln_tile_batch *k, uint32_t at, uint32_t open)
+static uint32_t settle_open_tiles(const kiln_splat2d *splats, const kiln_view *v, const kiln_tile_batch *k, uint32_t at,
+                                  uint32_t open)
 {
     const uint32_t w = (uint32_t)k->w[at], column = (uint32_t)k->column[at], row = (uint32_t)k->row[at];
     uint32_t reached = 0;
@@ -232,14 +233,14 @@ static void ask_boxes(const kiln_splat2d *splats, const kiln_view *v, uint32_t f
             uint32_t bits[LANES];
 #pragma omp simd
             for (uint32_t j = 0; j < LANES; j++) bits[j] = bit;
-            ask(&g, &column[i], &row, bits, &found);
+            ask_lanes(&g, &column[i], &row, bits, &found);
         }
     }
     uint32_t open = 0;
 #pragma omp simd reduction(| : open)
     for (uint32_t i = 0; i < LANES; i++) open |= found.open[i];
     for (uint32_t i = 0; open && i < n; i++)
-        if (found.open[i]) found.reached[i] |= settle(splats, v, k, k->sorted[first + i], found.open[i]);
+        if (found.open[i]) found.reached[i] |= settle_open_tiles(splats, v, k, k->sorted[first + i], found.open[i]);
     for (uint32_t i = 0; i < n; i++) k->tiles[k->sorted[first + i]] = found.reached[i];
 }
 
@@ -275,7 +276,7 @@ void KILN_CPU(tile_box_find)(const kiln_splat2d *splats, const kiln_view *v, uin
     load(splats, k);
     find_boxes(v, row0, row1, k);
     sort_by_way(k, end);
-    gather(k, end[KILN_TILES_NONE - 1]);
+    gather_few(k, end[KILN_TILES_NONE - 1]);
     for (uint32_t way = 0, first = 0; way < KILN_TILES_NONE; first = end[way++])
         for (; first < end[way]; first += LANES) {
             const uint32_t left = end[way] - first;
@@ -314,7 +315,7 @@ static inline __attribute__((always_inline)) uint32_t ask_row(const gaussians *g
     answers found = {{0}, {0}};
     uint32_t bits[LANES], all = 0;
     for (uint32_t i = 0; i < LANES; i++) bits[i] = 1u << i;
-    ask(g, column, row, bits, &found);
+    ask_lanes(g, column, row, bits, &found);
 #pragma omp simd reduction(| : all)
     for (uint32_t i = 0; i < LANES; i++) all |= found.reached[i] | found.open[i] << LANES;
     return all;

@@ -39,7 +39,8 @@ find_work take_find(kiln_carve *c, const job &j, bool by_row)
     return w;
 }
 
-template <bool BY_ROW> kiln_status find(const kiln_exec *x, const job &j, const find_work &w, uint64_t *row_pairs, kiln_error *err)
+template <bool BY_ROW>
+kiln_status find_job_pairs(const kiln_exec *x, const job &j, const find_work &w, uint64_t *row_pairs, kiln_error *err)
 {
     CUDA_RUN(cudaMemsetAsync(w.counters, 0, w.counters_bytes, x->stream));
     return find_pairs<BY_ROW>(x, j, w.f, row_pairs, err);
@@ -81,7 +82,7 @@ kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, 
     const found &f = w.find.f;
     const capacity_rule rule = rule_of(a, w);
     const pairs_out<Tile> out = {w.sort.tiles(), w.sort.ids(), kiln_view_tiles_x(a->view), rule};
-    KILN_TRY(find<false>(x, w.j, w.find, nullptr, err));
+    KILN_TRY(find_job_pairs<false>(x, w.j, w.find, nullptr, err));
     LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, rule, a->n_pairs, x->violation);
     LAUNCH(write_masks<Tile>, kiln::blocks_for(a->n, GROUP, FIND_BLOCKS), GROUP, 0, w.j, f, out);
     LAUNCH_EARLY(write_rest<Tile>, FIND_BLOCKS, GROUP, w.j, f, out);
@@ -120,7 +121,7 @@ extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln
     }
     KILN_TRY(kiln::check_work("tile_pairs_count", c.used, *work_bytes, err));
     CUDA_RUN(cudaMemsetAsync(a->row_pairs, 0, (a->row1 - a->row0) * sizeof *a->row_pairs, x->stream));
-    return find<true>(x, j, w, a->row_pairs, err);
+    return find_job_pairs<true>(x, j, w, a->row_pairs, err);
 }
 
 extern "C" kiln_status kiln_tile_pairs_emit_cuda(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work,

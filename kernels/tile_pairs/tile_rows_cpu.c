@@ -19,7 +19,7 @@ static bool is_marked(const kiln_tile_set *t, int32_t column)
     return t->bits[i >> 6] >> (i & 63) & 1;
 }
 
-static void mark(kiln_tile_set *t, int32_t first, int32_t last)
+static void mark_tiles(kiln_tile_set *t, int32_t first, int32_t last)
 {
     int32_t i = first - t->first, j = last - t->first;
     uint64_t from = ~0ull << (i & 63), to = ~0ull >> (63 - (j & 63));
@@ -50,7 +50,7 @@ static void mark_by_pixels(const kiln_splat2d *s, kiln_tile_set *t, int32_t firs
                 px++;
                 continue;
             }
-            mark(t, column, column);
+            mark_tiles(t, column, column);
         }
         px = (column + 1) * KILN_TILE;
     }
@@ -89,7 +89,7 @@ static bool settle_tiles(const kiln_splat2d *s, const kiln_tile_row *at, kiln_ti
         const int32_t first = column * KILN_TILE;
         const int32_t last = first + KILN_TILE - 1 < at->px1 ? first + KILN_TILE - 1 : at->px1;
         if (kiln_nearest_reached(s, at, column))
-            mark(t, column, column);
+            mark_tiles(t, column, column);
         else
             all = all && kiln_tile_missed(&miss, x - (double)last, x - (double)first, dy0, dy1);
     }
@@ -103,7 +103,7 @@ static void mark_intervals(const kiln_splat2d *s, row_job *j, kiln_tile_set *t)
     find_spans(s, j);
     for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
-        if (r->sure_first <= r->sure_last) mark(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
+        if (r->sure_first <= r->sure_last) mark_tiles(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
     }
     for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];

@@ -30,7 +30,7 @@ typedef struct {
     unsigned first, last; /* children */
 } group;
 
-static kiln_status add(cutter *c, kiln_error *err, uint64_t begin, uint64_t end, uint32_t depth, kiln_cell_group **out)
+static kiln_status add_cell_group(cutter *c, kiln_error *err, uint64_t begin, uint64_t end, uint32_t depth, kiln_cell_group **out)
 {
     kiln_cell_list *l = c->out;
     if (l->n == l->room) {
@@ -59,7 +59,7 @@ static kiln_status close_group(cutter *c, group *g, uint32_t child_depth, kiln_e
     kiln_cell_group *out;
     char suffix[16];
     if (g->begin == g->end) return KILN_OK;
-    KILN_TRY(add(c, err, g->begin, g->end, child_depth, &out));
+    KILN_TRY(add_cell_group(c, err, g->begin, g->end, child_depth, &out));
     if (g->first == g->last)
         (void)snprintf(suffix, sizeof suffix, "/%u", g->first);
     else
@@ -77,7 +77,7 @@ static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const ch
         uint64_t stop = end - begin > c->max ? begin + c->max : end;
         kiln_cell_group *out;
         char suffix[32];
-        KILN_TRY(add(c, err, begin, stop, depth, &out));
+        KILN_TRY(add_cell_group(c, err, begin, stop, depth, &out));
         (void)snprintf(suffix, sizeof suffix, ".%llu", (unsigned long long)part);
         set_text(out->name, c->path, suffix);
         set_text(out->parent, parent, "");
@@ -89,7 +89,7 @@ static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const ch
 static bool in_window(const cutter *c, uint64_t begin, uint64_t end) { return begin >= c->window_begin && end <= c->window_end; }
 
 /* Moves the window to the cell, where it fits. */
-static kiln_status look_at(cutter *c, uint64_t begin, uint64_t end, kiln_error *err)
+static kiln_status read_cell_codes(cutter *c, uint64_t begin, uint64_t end, kiln_error *err)
 {
     if (in_window(c, begin, end) || end - begin > c->source->window) return KILN_OK;
     c->window_begin = c->window_end = 0;
@@ -124,7 +124,7 @@ static kiln_status end_of_child(const cutter *c, uint64_t begin, uint64_t end, u
     return KILN_OK;
 }
 
-static void join(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned child, bool *joined)
+static void join_group(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned child, bool *joined)
 {
     uint64_t have = g->end - g->begin, more = end - begin;
     *joined = have > 0 && have + more <= c->max && (have < c->min || more < c->min);
@@ -134,19 +134,19 @@ static void join(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned chi
 }
 
 /* Splits the cell at c->path, which has more than max rows and is not of the deepest level. */
-static kiln_status split(cutter *c, uint64_t begin, uint64_t end, uint32_t depth, kiln_error *err)
+static kiln_status split_cell(cutter *c, uint64_t begin, uint64_t end, uint32_t depth, kiln_error *err)
 {
     unsigned shift = 3 * (KILN_HILBERT_BITS - 1 - depth);
     size_t length = strlen(c->path);
     group g = {0};
-    KILN_TRY(look_at(c, begin, end, err));
+    KILN_TRY(read_cell_codes(c, begin, end, err));
     for (unsigned child = 0; child < 8; child++) {
         uint64_t stop;
         bool joined;
         KILN_TRY(end_of_child(c, begin, end, shift, child, &stop, err));
         if (stop == begin) continue;
         if (stop - begin <= c->max) {
-            join(c, &g, begin, stop, child, &joined);
+            join_group(c, &g, begin, stop, child, &joined);
             if (!joined) {
                 KILN_TRY(close_group(c, &g, depth + 1, err));
                 g = (group){.begin = begin, .end = stop, .first = child, .last = child};
@@ -159,7 +159,7 @@ static kiln_status split(cutter *c, uint64_t begin, uint64_t end, uint32_t depth
             if (depth + 1 == KILN_HILBERT_BITS)
                 KILN_TRY(cut_by_rank(c, begin, stop, parent, depth + 1, err));
             else
-                KILN_TRY(split(c, begin, stop, depth + 1, err));
+                KILN_TRY(split_cell(c, begin, stop, depth + 1, err));
             c->path[length] = '\0';
         }
         begin = stop;
@@ -167,14 +167,14 @@ static kiln_status split(cutter *c, uint64_t begin, uint64_t end, uint32_t depth
     return close_group(c, &g, depth + 1, err);
 }
 
-static kiln_status cut(cutter *c, uint64_t n, kiln_error *err)
+static kiln_status cut_cells(cutter *c, uint64_t n, kiln_error *err)
 {
     kiln_cell_group *root;
     *c->out = (kiln_cell_list){0};
     if (c->max == 0) return kiln_fail(err, KILN_E_BUG, "chunks of no rows were asked for");
     if (n == 0) return KILN_OK;
-    if (n > c->max) return split(c, 0, n, 0, err);
-    KILN_TRY(add(c, err, 0, n, 0, &root));
+    if (n > c->max) return split_cell(c, 0, n, 0, err);
+    KILN_TRY(add_cell_group(c, err, 0, n, 0, &root));
     set_text(root->name, "/", "");
     return KILN_OK;
 }
@@ -182,7 +182,7 @@ static kiln_status cut(cutter *c, uint64_t n, kiln_error *err)
 kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
 {
     cutter c = {.codes = codes, .window_end = n, .max = max, .min = min, .out = out};
-    return cut(&c, n, err);
+    return cut_cells(&c, n, err);
 }
 
 kiln_status kiln_cells_cut_from(const kiln_code_source *source, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
@@ -191,7 +191,7 @@ kiln_status kiln_cells_cut_from(const kiln_code_source *source, uint32_t max, ui
     const uint64_t window = source->window < source->n ? source->window : source->n;
     *out = (kiln_cell_list){0};
     KILN_TRY(KILN_ALLOC_UNSET(&c.buffer, window, "the codes of a cell", err));
-    const kiln_status st = cut(&c, source->n, err);
+    const kiln_status st = cut_cells(&c, source->n, err);
     free(c.buffer);
     return st;
 }

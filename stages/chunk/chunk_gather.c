@@ -43,7 +43,7 @@ uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint6
 }
 
 /* Makes a kept array at least so large; what it held is lost. */
-static kiln_status take(unsigned char **array, uint64_t *room, uint64_t bytes, kiln_error *err)
+static kiln_status take_kept_array(unsigned char **array, uint64_t *room, uint64_t bytes, kiln_error *err)
 {
     if (*array && *room >= bytes) return KILN_OK;
     free(*array);
@@ -63,7 +63,7 @@ static kiln_status fill_from_blocks(const gathering *g, const kiln_row_part *p, 
         const uint64_t bytes = block->count * p->plane->components * p->size;
         if (n == 0) continue;
         KILN_TRY(kiln_row_part_check(p, block, err));
-        KILN_TRY(take(&g->k->slices, &g->k->slices_bytes, bytes, err));
+        KILN_TRY(take_kept_array(&g->k->slices, &g->k->slices_bytes, bytes, err));
         KILN_TRY(kiln_plane_read(m, block, p->plane->name, g->k->slices, bytes, err));
         const kiln_row_copy copy = {.from = g->k->slices,
                                     .to = out,
@@ -131,7 +131,8 @@ static kiln_status gather_parts(const gathering *g, kiln_error *err)
 }
 
 /* The chunk is keyed by these rows, and the order's files may have been damaged since the plan read them. */
-static kiln_status check_rows(const kiln_chunk_kept *k, const kiln_chunk_unit *u, const uint32_t *rows, uint64_t n, kiln_error *err)
+static kiln_status check_chunk_rows(const kiln_chunk_kept *k, const kiln_chunk_unit *u, const uint32_t *rows, uint64_t n,
+                                    kiln_error *err)
 {
     uint32_t(*pairs)[2];
     KILN_TRY(KILN_ALLOC_UNSET(&pairs, n, "the rows of a chunk", err));
@@ -158,7 +159,7 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
     const uint64_t n = u->end - u->begin;
     KILN_TRY(KILN_ALLOC_UNSET(&rows, n, "the rows of a chunk", err));
     kiln_status st = kiln_spatial_rows(&k->order, u->begin, n, rows, err);
-    if (st == KILN_OK) st = check_rows(k, u, rows, n, err);
+    if (st == KILN_OK) st = check_chunk_rows(k, u, rows, n, err);
     if (st == KILN_OK && u->group_rows)
         st = kiln_row_list_make(rows, n, k->groups.starts, k->groups.n, &g->rows, err);
     else if (st == KILN_OK)
@@ -170,7 +171,7 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
 static kiln_status read_slices(gathering *g, const kiln_chunk_unit *u, kiln_error *err)
 {
     kiln_chunk_kept *k = g->k;
-    KILN_TRY(take(&k->slices, &k->slices_bytes, g->rows.n * k->parts.row_bytes, err));
+    KILN_TRY(take_kept_array(&k->slices, &k->slices_bytes, g->rows.n * k->parts.row_bytes, err));
     g->slices = k->slices;
     return kiln_group_slices(&k->store, u->index, &g->rows, k->slices, err);
 }
@@ -189,7 +190,7 @@ kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
     if (!u->group_rows) kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
     KILN_GO(kiln_chunk_blame_plan(u, list_rows(&g, u, err), err));
     if (u->group_rows) KILN_GO(kiln_chunk_blame_plan(u, read_slices(&g, u, err), err));
-    KILN_GO(take(&k->planes, &k->planes_bytes, planes_bytes(&k->parts, g.rows.n), err));
+    KILN_GO(take_kept_array(&k->planes, &k->planes_bytes, planes_bytes(&k->parts, g.rows.n), err));
     KILN_GO(gather_parts(&g, err));
 done:
     kiln_row_list_release(&g.rows);

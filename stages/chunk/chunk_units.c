@@ -210,7 +210,7 @@ static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
     return kiln_row_places_make(k->folder, k->layer->count, u->ram, kiln_worker_threads(w), err);
 }
 
-static kiln_status make_plan(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status run_plan_unit(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     return kiln_chunk_plan(w, k->layer, k->starts, &k->order, u, err);
 }
@@ -263,7 +263,7 @@ done:
 }
 
 /* What scatter units leave is not for chunks, which take that memory for themselves. */
-static kiln_status gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status run_gather_unit(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     if (k->room.items[0]) {
         kiln_scatter_room_release(&k->room);
@@ -286,7 +286,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_CHUNK_ORDER:
         return make_order(w, k, &u, err);
     case KILN_CHUNK_PLAN:
-        return make_plan(w, k, &u, err);
+        return run_plan_unit(w, k, &u, err);
     case KILN_CHUNK_CHECK:
         return check_group(k, &u, err);
     case KILN_CHUNK_SCATTER:
@@ -294,7 +294,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_CHUNK_SUMS:
         return sum_rows(w, k, &u, err);
     case KILN_CHUNK_GATHER:
-        return gather(w, k, &u, err);
+        return run_gather_unit(w, k, &u, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)u.unit);
 }

@@ -47,7 +47,7 @@ static kiln_status list_blocks(const kiln_chunk_spill *y, const kiln_hash *keys,
 }
 
 /* What units read: the groups, the blocks themselves where few are due, nothing where a plan stands that has stored all sums. */
-static kiln_status prepare(kiln_run *r, kiln_chunk_spill *y, const block_list *l, uint64_t n_chunks, kiln_error *err)
+static kiln_status prepare_spill(kiln_run *r, kiln_chunk_spill *y, const block_list *l, uint64_t n_chunks, kiln_error *err)
 {
     uint64_t due;
     KILN_TRY(kiln_chunk_due(r, l->units, l->n, &due, err));
@@ -99,7 +99,7 @@ kiln_status kiln_chunk_contents(kiln_run *r, kiln_chunk_spill *y, const kiln_has
 {
     block_list l = {0};
     kiln_status st = list_blocks(y, keys, &l, err);
-    if (st == KILN_OK) st = prepare(r, y, &l, n_chunks, err);
+    if (st == KILN_OK) st = prepare_spill(r, y, &l, n_chunks, err);
     if (st == KILN_OK) st = add_blocks(r, y, &l, n_chunks, content, err);
     block_list_release(&l);
     return st;

@@ -107,7 +107,7 @@ kiln_status kiln_group_keep_sound(const kiln_group_store *s, uint32_t group, boo
     return kiln_scratch_keep_sound(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), kept, err);
 }
 
-static bool is_wanted(const kiln_block_groups *g, const char *name)
+static bool is_wanted_group(const kiln_block_groups *g, const char *name)
 {
     char wanted[64];
     for (uint32_t i = 0; i < g->n; i++) {
@@ -123,7 +123,7 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
     DIR *d = opendir(folder);
     if (!d) return;
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0 || is_wanted(g, e->d_name)) continue;
+        if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0 || is_wanted_group(g, e->d_name)) continue;
         if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK && unlink(path) != 0)
             kiln_warn("scratch '%s' could not be removed: %s", path, strerror(errno));
     }
@@ -134,7 +134,7 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
 /* Where a group lies in shared memory. Groups that follow each other are in different files, because they are written at a time. */
 static const kiln_scratch_file *memory_of(const kiln_group_store *s, uint32_t group) { return &s->memory[group % s->n_memory]; }
 
-static uint64_t place_of(const kiln_group_store *s, uint32_t group)
+static uint64_t place_of_group(const kiln_group_store *s, uint32_t group)
 {
     return group * s->n_chunks * sizeof(kiln_slice) + s->groups->starts[group] * s->row_bytes +
            s->groups->items[group].first_block * kiln_block_sums_bytes(s->n_chunks);
@@ -147,7 +147,7 @@ kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_sc
     *at = 0;
     if (s->memory) { /* the descriptor stays the store's */
         *out = *memory_of(s, group);
-        *at = place_of(s, group);
+        *at = place_of_group(s, group);
         return KILN_OK;
     }
     kiln_group_name(g, name);
@@ -203,7 +203,7 @@ static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file
     return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
 }
 
-static kiln_status open_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f, kiln_error *err)
+static kiln_status open_group_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f, kiln_error *err)
 {
     const kiln_block_group *g = &s->groups->items[group];
     char name[64];
@@ -214,7 +214,7 @@ static kiln_status open_file(const kiln_group_store *s, uint32_t group, kiln_scr
 static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w, unsigned char *to, kiln_error *err)
 {
     kiln_scratch_file f;
-    KILN_TRY(open_file(s, w->group, &f, err));
+    KILN_TRY(open_group_file(s, w->group, &f, err));
     const kiln_status st = read_slice(s, &f, 0, w, to, err);
     kiln_scratch_drop(&f);
     return st;
@@ -230,7 +230,7 @@ kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const k
         unsigned char *to = out + first * s->row_bytes;
         if (w.n == 0) continue;
         if (s->memory)
-            KILN_TRY(read_slice(s, memory_of(s, i), place_of(s, i), &w, to, err));
+            KILN_TRY(read_slice(s, memory_of(s, i), place_of_group(s, i), &w, to, err));
         else
             KILN_TRY(read_from_file(s, &w, to, err));
     }
@@ -267,8 +267,8 @@ kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_
     const kiln_block_group *g = &s->groups->items[group];
     const uint64_t at =
         s->n_chunks * sizeof(kiln_slice) + g->n_rows * s->row_bytes + (block - g->first_block) * kiln_block_sums_bytes(s->n_chunks);
-    if (s->memory) return read_sums(s, memory_of(s, group), place_of(s, group) + at, group, sums, err);
-    KILN_TRY(open_file(s, group, &f, err));
+    if (s->memory) return read_sums(s, memory_of(s, group), place_of_group(s, group) + at, group, sums, err);
+    KILN_TRY(open_group_file(s, group, &f, err));
     const kiln_status st = read_sums(s, &f, at, group, sums, err);
     kiln_scratch_drop(&f);
     return st;

@@ -84,7 +84,7 @@ static kiln_status describe_chunks(plan *p, kiln_error *err)
     return st;
 }
 
-static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, kiln_error *err)
+static kiln_status fill_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, kiln_error *err)
 {
     kiln_spatial_file order = *p->order; /* the source takes no const context */
     const kiln_code_source codes = {.n = p->layer->count, .read = read_codes, .context = &order, .window = WINDOW};
@@ -100,7 +100,7 @@ kiln_status kiln_chunk_plan(kiln_worker *w, const kiln_layer *l, const uint64_t 
                             const kiln_chunk_unit *u, kiln_error *err)
 {
     plan p = {.layer = l, .starts = starts, .order = order, .threads = kiln_worker_threads(w)};
-    kiln_status st = make_plan(w, u, &p, err);
+    kiln_status st = fill_plan(w, u, &p, err);
     plan_release(&p);
     return st;
 }

@@ -41,7 +41,7 @@ typedef struct {
 } scatter;
 
 /* ---- what it needs ------------------------------------------------------------------------------------------------------ */
-static uint64_t largest_block(const kiln_layer *l)
+static uint64_t largest_scattered_block(const kiln_layer *l)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++)
@@ -51,7 +51,7 @@ static uint64_t largest_block(const kiln_layer *l)
 
 static uint64_t largest_plane(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows)
 {
-    const uint64_t most = largest_block(l);
+    const uint64_t most = largest_scattered_block(l);
     return (most < rows ? most : rows) * kiln_row_parts_largest(parts);
 }
 
@@ -107,7 +107,7 @@ void kiln_scatter_room_release(kiln_scatter_room *r)
 }
 
 /* Makes an array at least so large; what it held is lost. */
-static kiln_status take(const scatter *k, int array, uint64_t count, uint64_t elem, void *out, kiln_error *err)
+static kiln_status take_scatter_room(const scatter *k, int array, uint64_t count, uint64_t elem, void *out, kiln_error *err)
 {
     kiln_scatter_room *r = k->s->room;
     const uint64_t bytes = count * elem; /* counted by kiln_scatter_ram: far below 2^64 */
@@ -123,8 +123,8 @@ static kiln_status take(const scatter *k, int array, uint64_t count, uint64_t el
 
 /* ---- in ----------------------------------------------------------------------------------------------------------------- */
 /* Decodes a plane of a block, whose first row is the group's row `at`. */
-static kiln_status read_plane(const scatter *k, const kiln_row_part *p, const kiln_chunk *block, uint64_t at, unsigned reader,
-                              kiln_error *err)
+static kiln_status read_group_plane(const scatter *k, const kiln_row_part *p, const kiln_chunk *block, uint64_t at, unsigned reader,
+                                    kiln_error *err)
 {
     const uint64_t n = k->g->n_rows, bytes = block->count * p->plane->components * p->size;
     unsigned char *planes = k->planes + n * p->at, *own = reader ? k->blocks + (reader - 1) * k->block_bytes : k->out;
@@ -157,9 +157,10 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
     k->is_one = n_blocks == 1;
     k->block_bytes = largest_plane(l, parts, k->g->n_rows);
     k->out_rows = buffer_rows(k->g->n_rows);
-    KILN_TRY(take(k, PLANES, k->g->n_rows, parts->row_bytes, &k->planes, err));
-    KILN_TRY(take(k, OUT, buffer_bytes(l, parts, k->g->n_rows), 1, &k->out, err));
-    if (!k->is_one && k->s->n_readers > 1) KILN_TRY(take(k, BLOCKS, k->s->n_readers - 1, k->block_bytes, &k->blocks, err));
+    KILN_TRY(take_scatter_room(k, PLANES, k->g->n_rows, parts->row_bytes, &k->planes, err));
+    KILN_TRY(take_scatter_room(k, OUT, buffer_bytes(l, parts, k->g->n_rows), 1, &k->out, err));
+    if (!k->is_one && k->s->n_readers > 1)
+        KILN_TRY(take_scatter_room(k, BLOCKS, k->s->n_readers - 1, k->block_bytes, &k->blocks, err));
 #pragma omp parallel for num_threads(k->s->n_readers) schedule(dynamic) if (k->s->n_readers > 1)
     for (int64_t j = 0; j < n_jobs; j++) {
         const kiln_row_part *p = &parts->items[j / n_blocks];
@@ -167,7 +168,7 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
         const kiln_chunk *block = &p->layer->chunks[b];
         kiln_error why = {0};
         if (block->count == 0) continue;
-        const kiln_status one = read_plane(k, p, block, row_of_block(k, b), (unsigned)omp_get_thread_num(), &why);
+        const kiln_status one = read_group_plane(k, p, block, row_of_block(k, b), (unsigned)omp_get_thread_num(), &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_chunk_scatter)
         {
@@ -203,11 +204,11 @@ static kiln_status find_rows(scatter *k, kiln_error *err)
     const uint64_t n = k->g->n_rows;
     void *work;
     KILN_TRY(kiln_sort_check("a group of blocks", n, err));
-    KILN_TRY(take(k, LIST, n, sizeof *k->list, &k->list, err));
-    KILN_TRY(take(k, KEYS, n, sizeof *k->keys, &k->keys, err));
-    KILN_TRY(take(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
-    KILN_TRY(take(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
-    KILN_TRY(take(k, HEAD, s->store->n_chunks, sizeof *k->head, &k->head, err));
+    KILN_TRY(take_scatter_room(k, LIST, n, sizeof *k->list, &k->list, err));
+    KILN_TRY(take_scatter_room(k, KEYS, n, sizeof *k->keys, &k->keys, err));
+    KILN_TRY(take_scatter_room(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
+    KILN_TRY(take_scatter_room(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
+    KILN_TRY(take_scatter_room(k, HEAD, s->store->n_chunks, sizeof *k->head, &k->head, err));
     KILN_TRY(kiln_row_places_read(s->places, k->g->first_row, n, k->list, err));
     for (uint64_t i = 0; i < n; i++) {
         k->keys[i] = k->list[i];
@@ -249,7 +250,7 @@ static void describe_slice(const scatter *k, uint64_t begin, uint64_t i)
     if (n) k->head[i].hash = kiln_slice_hash(k->s->store, k->group, k->list + first, bytes, n);
 }
 
-static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, kiln_error *err)
+static kiln_status write_slice_rows(const scatter *k, uint64_t begin, uint64_t end, kiln_error *err)
 {
     const kiln_row_parts *parts = k->s->parts;
     const uint64_t head = k->s->store->n_chunks * sizeof *k->head, first = k->slices[begin], n = k->slices[end] - first;
@@ -285,7 +286,7 @@ static kiln_status write_sums(scatter *k, kiln_error *err)
     const kiln_group_store *store = k->s->store;
     const uint64_t bytes = kiln_block_sums_bytes(store->n_chunks);
     uint64_t at = k->file_at + store->n_chunks * sizeof *k->head + k->g->n_rows * k->s->parts->row_bytes;
-    KILN_TRY(take(k, SUMS, store->n_chunks + 1, sizeof *k->sums, &k->sums, err));
+    KILN_TRY(take_scatter_room(k, SUMS, store->n_chunks + 1, sizeof *k->sums, &k->sums, err));
     list_chunks(k);
     for (uint32_t b = k->g->first_block; b < k->g->end_block; b++, at += bytes) {
         sum_block(k, b, row_of_block(k, b), k->sums);
@@ -302,7 +303,7 @@ static kiln_status write_group(scatter *k, kiln_error *err)
     KILN_TRY(kiln_group_create(s->store, k->group, &k->file, &k->file_at, err));
     for (uint64_t begin = 0, end; begin < n_chunks; begin = end) {
         for (end = begin + 1; end < n_chunks && k->slices[end + 1] - k->slices[begin] <= k->out_rows;) end++;
-        KILN_TRY(write_rows(k, begin, end, err));
+        KILN_TRY(write_slice_rows(k, begin, end, err));
     }
     KILN_TRY(kiln_scratch_write(&k->file, k->file_at, k->head, n_chunks * sizeof *k->head, err));
     KILN_TRY(write_sums(k, err));

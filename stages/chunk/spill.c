@@ -27,7 +27,7 @@ static uint64_t likely_chunks(const kiln_chunk_spill *y) { return 4 * (y->layer-
 
 static uint64_t all_planes(const kiln_chunk_spill *y) { return y->layer->count * y->parts.row_bytes; }
 
-static uint64_t largest_block(const kiln_chunk_spill *y)
+static uint64_t largest_spilled_block(const kiln_chunk_spill *y)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = kiln_max_u64(rows, y->layer->chunks[i].count);
@@ -37,7 +37,7 @@ static uint64_t largest_block(const kiln_chunk_spill *y)
 /* Rows of the groups in memory. A block each, unless slices would be too short or too many. */
 static uint64_t rows_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
-    const uint64_t block = kiln_max_u64(largest_block(y), 1);
+    const uint64_t block = kiln_max_u64(largest_spilled_block(y), 1);
     return kiln_min_u64(kiln_max_u64(block, SLICE_ROWS * n_chunks), BLOCKS_MOST * block);
 }
 
@@ -50,9 +50,9 @@ static uint64_t bytes_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 }
 
 /* What a chunk that reads the blocks itself has of them in memory. */
-static uint64_t read_plane(const kiln_chunk_spill *y)
+static uint64_t read_plane_ram(const kiln_chunk_spill *y)
 {
-    const uint64_t largest = largest_block(y) * kiln_row_parts_largest(&y->parts);
+    const uint64_t largest = largest_spilled_block(y) * kiln_row_parts_largest(&y->parts);
     return largest + kiln_read_ram(largest);
 }
 
@@ -155,7 +155,7 @@ static uint64_t order_ram(const kiln_chunk_spill *y)
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = kiln_max_u64(block, y->layer->chunks[i].count);
     ram = kiln_max_u64(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
     return kiln_max_u64(
-        ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(read_plane(y), chunk_rows(y) * y->parts.row_bytes)));
+        ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(read_plane_ram(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err)
@@ -300,5 +300,5 @@ uint64_t kiln_chunk_spill_sums_ram(const kiln_chunk_spill *y, uint64_t rows, uin
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows)
 {
     const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
-    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : read_plane(y));
+    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : read_plane_ram(y));
 }

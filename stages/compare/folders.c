@@ -16,7 +16,7 @@ typedef struct {
     size_t n, room;
 } name_list;
 
-static void release(name_list *list)
+static void release_names(name_list *list)
 {
     for (size_t i = 0; i < list->n; i++) free(list->name[i]);
     free(list->name);
@@ -52,7 +52,7 @@ static bool is_picture(const char *path)
     return false;
 }
 
-static kiln_status add(name_list *list, const char *name, kiln_error *err)
+static kiln_status add_picture_name(name_list *list, const char *name, kiln_error *err)
 {
     if (list->n == list->room) {
         const size_t room = list->room ? 2 * list->room : 64;
@@ -75,7 +75,7 @@ static kiln_status walk(FTS *tree, const char *folder, name_list *out, kiln_erro
     while (errno = 0, (e = fts_read(tree))) {
         if (e->fts_info == FTS_ERR || e->fts_info == FTS_DNR || e->fts_info == FTS_NS)
             return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", e->fts_path, strerror(e->fts_errno));
-        if (e->fts_info == FTS_F && is_picture(e->fts_path)) KILN_TRY(add(out, e->fts_path + skip, err));
+        if (e->fts_info == FTS_F && is_picture(e->fts_path)) KILN_TRY(add_picture_name(out, e->fts_path + skip, err));
     }
     return errno ? kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno)) : KILN_OK;
 }
@@ -101,7 +101,7 @@ static size_t same_stem(const name_list *list, size_t from)
 }
 
 /* The names move from the lists into the pairs. */
-static void put(kiln_picture_pairs *out, char **a, char **b)
+static void put_pair(kiln_picture_pairs *out, char **a, char **b)
 {
     out->pair[out->n++] = (kiln_compare_pair){a ? *a : NULL, b ? *b : NULL};
     if (a) *a = NULL;
@@ -124,13 +124,13 @@ static void pair_group(char **a, size_t na, char **b, size_t nb, kiln_picture_pa
 {
     for (size_t i = 0; i < na; i++)
         for (size_t k = 0; a[i] && k < nb; k++)
-            if (b[k] && !strcmp(a[i], b[k])) put(out, &a[i], &b[k]);
+            if (b[k] && !strcmp(a[i], b[k])) put_pair(out, &a[i], &b[k]);
     char **last_a = only_left(a, na), **last_b = only_left(b, nb);
-    if (last_a && last_b) put(out, last_a, last_b);
+    if (last_a && last_b) put_pair(out, last_a, last_b);
     for (size_t i = 0; i < na; i++)
-        if (a[i]) put(out, &a[i], NULL);
+        if (a[i]) put_pair(out, &a[i], NULL);
     for (size_t k = 0; k < nb; k++)
-        if (b[k]) put(out, NULL, &b[k]);
+        if (b[k]) put_pair(out, NULL, &b[k]);
 }
 
 static void pair_all(const name_list *a, const name_list *b, kiln_picture_pairs *out)
@@ -154,8 +154,8 @@ kiln_status kiln_compare_folders(const char *a, const char *b, kiln_picture_pair
     KILN_GO(KILN_ALLOC(&out->pair, of_a.n + of_b.n, "the pairs of pictures", err));
     pair_all(&of_a, &of_b, out);
 done:
-    release(&of_a);
-    release(&of_b);
+    release_names(&of_a);
+    release_names(&of_b);
     return st;
 }
 

@@ -48,8 +48,8 @@ static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *e
 }
 
 /* The part of B that lies against the part of A: all of it, or the same part when B is as large as A. */
-static kiln_status place(const kiln_compare_rect *part, const char *path, const kiln_picture *a, const kiln_picture *b,
-                         kiln_compare_rect *in_b, kiln_error *err)
+static kiln_status place_rect_in_b(const kiln_compare_rect *part, const char *path, const kiln_picture *a, const kiln_picture *b,
+                                   kiln_compare_rect *in_b, kiln_error *err)
 {
     if ((uint64_t)part->x + part->width > a->width || (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
         return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie in A, which has %u x %u pixels", part->x,
@@ -90,8 +90,8 @@ static double alpha_mse(const view *a, const view *b, const kiln_compare_rect *p
     return sum / ((double)part->width * part->height);
 }
 
-static kiln_status measure(const view *a, const view *b, const kiln_compare_rect *part, unsigned threads, kiln_comparison *out,
-                           kiln_error *err)
+static kiln_status measure_likeness(const view *a, const view *b, const kiln_compare_rect *part, unsigned threads,
+                                    kiln_comparison *out, kiln_error *err)
 {
     const kiln_exec x = {.device = -1, .threads = threads};
     const kiln_metrics_args args = {.width = part->width,
@@ -131,9 +131,9 @@ kiln_status kiln_compare_pictures(const char *path_a, const char *path_b, const 
     KILN_GO(read_picture(path_a, &a, err));
     KILN_GO(read_picture(path_b, &b, err));
     part = rect ? *rect : (kiln_compare_rect){0, 0, a.width, a.height};
-    KILN_GO(place(&part, path_b, &a, &b, &in_b, err));
+    KILN_GO(place_rect_in_b(&part, path_b, &a, &b, &in_b, err));
     const view of_a = view_of(&a, &part), of_b = view_of(&b, &in_b);
-    KILN_GO(measure(&of_a, &of_b, &part, threads, out, err));
+    KILN_GO(measure_likeness(&of_a, &of_b, &part, threads, out, err));
 done:
     kiln_picture_release(&a);
     kiln_picture_release(&b);

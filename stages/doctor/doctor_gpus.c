@@ -121,7 +121,7 @@ static void judge_code(kiln_doctor *d, const kiln_devices_question *q, const kil
 }
 
 /* Of a GPU that is cut into instances once only. */
-static void judge(kiln_doctor *d, const kiln_devices_question *q)
+static void judge_gpus(kiln_doctor *d, const kiln_devices_question *q)
 {
     const kiln_gpu_list *gpus = q->gpus;
     for (uint32_t i = 0; i < gpus->n; i++) {
@@ -214,7 +214,7 @@ kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err)
     if (table && !d->quiet) kiln_gpu_table_print(table);
     kiln_doctor_set(d, "gpus", table);
     say_auto(d, &chosen);
-    judge(d, &q);
+    judge_gpus(d, &q);
     try_all(d, &q);
     return KILN_OK;
 }

@@ -25,7 +25,7 @@
 
 enum { SQLITE_MULTI_THREAD_LEAST = 1 }; /* sqlite3_threadsafe(): 0 has no mutexes at all */
 
-static void compare(kiln_doctor *d, const char *name, const char *loaded, const char *compiled)
+static void compare_library(kiln_doctor *d, const char *name, const char *loaded, const char *compiled)
 {
     if (strcmp(loaded, compiled) == 0) return;
     kiln_doctor_find(d, KILN_NOTE, KILN_OK,
@@ -64,9 +64,9 @@ void kiln_doctor_libraries(kiln_doctor *d)
                     json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "sqlite_threadsafe",
                               sqlite3_threadsafe(), "zstd", ZSTD_versionString(), "libpng", png, "libjpeg", JPEG_VERSION, "zlib",
                               zlibVersion(), "isal", ISAL, "xxhash", xxhash, "jansson", JANSSON_VERSION));
-    compare(d, "SQLite", sqlite3_libversion(), SQLITE_VERSION);
-    compare(d, "zstd", ZSTD_versionString(), ZSTD_VERSION_STRING);
-    compare(d, "libpng", png, PNG_LIBPNG_VER_STRING);
-    compare(d, "zlib", zlibVersion(), ZLIB_VERSION);
+    compare_library(d, "SQLite", sqlite3_libversion(), SQLITE_VERSION);
+    compare_library(d, "zstd", ZSTD_versionString(), ZSTD_VERSION_STRING);
+    compare_library(d, "libpng", png, PNG_LIBPNG_VER_STRING);
+    compare_library(d, "zlib", zlibVersion(), ZLIB_VERSION);
     check_sqlite(d);
 }

@@ -127,7 +127,7 @@ static void become_child(int fd, const kiln_device *device, pid_t parent)
 }
 
 /* Until end of file; false: it did not come in time. The first line stays. */
-static bool listen_to(int fd, unsigned timeout_ms, char *text, size_t size)
+static bool listen_to_probe(int fd, unsigned timeout_ms, char *text, size_t size)
 {
     char rest[256];
     size_t used = 0;
@@ -179,7 +179,7 @@ bool kiln_doctor_probe(const kiln_device *device, unsigned timeout_ms, char *tex
     const pid_t pid = fork();
     if (pid == 0) become_child(ends[1], device, parent);
     (void)close(ends[1]);
-    const bool heard = pid > 0 && listen_to(ends[0], timeout_ms, text, size);
+    const bool heard = pid > 0 && listen_to_probe(ends[0], timeout_ms, text, size);
     (void)close(ends[0]);
     if (pid < 0) {
         (void)snprintf(text, size, "no process can be started to try it: %s", strerror(errno));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fill(double out[3], double v)
+static void fill_background(double out[3], double v)
 {
     for (int c = 0; c < 3; c++) out[c] = v;
 }
@@ -21,14 +21,14 @@ static int three_numbers(const char *text, double out[3])
 
 kiln_status kiln_background_parse(const char *text, const kiln_scene *scene, double out[3], kiln_error *err)
 {
-    fill(out, 0);
+    fill_background(out, 0);
     if (strcmp(text, "scene") == 0) {
         if (scene && scene->has_background) memcpy(out, scene->background, 3 * sizeof *out);
         return KILN_OK;
     }
     if (strcmp(text, "black") == 0) return KILN_OK;
     if (strcmp(text, "white") == 0) {
-        fill(out, 1);
+        fill_background(out, 1);
         return KILN_OK;
     }
     if (!three_numbers(text, out))

@@ -286,7 +286,7 @@ void kiln_slerp(const double a[4], const double b[4], double share, double out[4
     memcpy(out, share < 1 ? low : high, sizeof low);
 }
 
-static void blend(const double a[3], double t_a, const double b[3], double t_b, double t, double out[3])
+static void blend_vectors(const double a[3], double t_a, const double b[3], double t_b, double t, double out[3])
 {
     for (int i = 0; i < 3; i++) out[i] = t_b > t_a ? ((t_b - t) * a[i] + (t - t_a) * b[i]) / (t_b - t_a) : b[i];
 }
@@ -302,9 +302,9 @@ void kiln_catmull_rom(const double p[4][3], double share, double out[3])
         return;
     }
     const double t = knots[1] + share * (knots[2] - knots[1]);
-    for (int i = 0; i < 3; i++) blend(p[i], knots[i], p[i + 1], knots[i + 1], t, a[i]);
-    for (int i = 0; i < 2; i++) blend(a[i], knots[i], a[i + 1], knots[i + 2], t, b[i]);
-    blend(b[0], knots[1], b[1], knots[2], t, out);
+    for (int i = 0; i < 3; i++) blend_vectors(p[i], knots[i], p[i + 1], knots[i + 1], t, a[i]);
+    for (int i = 0; i < 2; i++) blend_vectors(a[i], knots[i], a[i + 1], knots[i + 2], t, b[i]);
+    blend_vectors(b[0], knots[1], b[1], knots[2], t, out);
 }
 
 /* What the path is made of: one of these for each camera that it goes through. */
@@ -376,7 +376,7 @@ static double measure_segment(const track *t, uint32_t segment, bool constant_sp
 }
 
 /* Segments without length get that of the mean of the others; if there is no other, all take the same time. */
-static void measure(track *t, bool constant_speed)
+static void measure_track(track *t, bool constant_speed)
 {
     double sum = 0, before = 0;
     uint32_t moving = 0;
@@ -451,7 +451,7 @@ kiln_status kiln_camera_path_between(const kiln_camera *through, uint32_t n_thro
     KILN_GO(KILN_ALLOC(&t.stops, n_through, "cameras of a path", err));
     KILN_GO(KILN_ALLOC(&t.lengths, (uint64_t)(n_through - 1) * STEPS + 1, "the length of a path", err));
     set_stops(&t);
-    measure(&t, constant_speed);
+    measure_track(&t, constant_speed);
     for (uint32_t i = 0; i < n; i++) make_step(&t, i, n, &out[i]);
 done:
     free(t.lengths);

@@ -41,7 +41,7 @@ uint64_t kiln_canvas_bytes(uint64_t pixels) { return kiln_div_up(exact_bytes(pix
  * memory is short. */
 static uint64_t bytes_each(const kiln_canvases *c) { return c->most == 1 ? exact_bytes(c->pixels) : kiln_canvas_bytes(c->pixels); }
 
-static bool make(kiln_canvases *c, kiln_canvas *canvas)
+static bool make_canvas(kiln_canvases *c, kiln_canvas *canvas)
 {
     const uint64_t bytes = bytes_each(c);
     canvas->home = c;
@@ -58,7 +58,7 @@ static bool make(kiln_canvases *c, kiln_canvas *canvas)
 
 static void make_next(kiln_canvases *c)
 {
-    const bool made = make(c, &c->items[c->n]);
+    const bool made = make_canvas(c, &c->items[c->n]);
     (void)pthread_mutex_lock(&c->lock);
     if (made) c->n++;
     if (!made || c->n == c->most) c->stop = true;
@@ -74,7 +74,7 @@ static kiln_canvas *find_free(kiln_canvases *c)
 }
 
 /* Waits until all existing canvases are taken. Returns whether another one is to be made. */
-static bool is_wanted(kiln_canvases *c)
+static bool is_canvas_wanted(kiln_canvases *c)
 {
     (void)pthread_mutex_lock(&c->lock);
     while (!c->stop && find_free(c)) (void)pthread_cond_wait(&c->changed, &c->lock);
@@ -85,7 +85,7 @@ static bool is_wanted(kiln_canvases *c)
 
 static void *make_all(void *context)
 {
-    while (is_wanted(context)) make_next(context);
+    while (is_canvas_wanted(context)) make_next(context);
     return NULL;
 }
 

@@ -41,7 +41,7 @@ static kiln_status list_both(kiln_drawn *d, kiln_error *err)
 }
 
 /* d->layer and, where there are some, d->levels are read. */
-static kiln_status join(kiln_manifest *m, kiln_drawn *d, kiln_error *err)
+static kiln_status join_levels(kiln_manifest *m, kiln_drawn *d, kiln_error *err)
 {
     d->n_full = d->layer->n_chunks;
     d->chunks = d->layer;
@@ -88,7 +88,7 @@ kiln_status kiln_drawn_current(kiln_manifest *m, kiln_layer_kind kind, bool with
     *out = (kiln_drawn){0};
     KILN_TRY(kiln_layer_current(m, kind, &out->layer, err));
     if (with_levels) KILN_TRY(kiln_levels_get(m, out->layer, &out->levels, err));
-    return join(m, out, err);
+    return join_levels(m, out, err);
 }
 
 kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_drawn *out, kiln_error *err)
@@ -97,7 +97,7 @@ kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_d
     KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[name->kind].name, name->layer, &out->layer, err));
     if (!kiln_hash_is_zero(name->levels))
         KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, name->levels, &out->levels, err));
-    KILN_TRY(join(m, out, err));
+    KILN_TRY(join_levels(m, out, err));
     return name->narrow ? kiln_drawn_narrow(out, &name->wish, err) : KILN_OK;
 }
 

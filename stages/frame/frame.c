@@ -69,7 +69,7 @@ static void state_free(void *state)
 }
 
 /* Returns a hash of a chunk's planes, from the hashes of their segments. */
-static kiln_hash key_of(const kiln_chunk *c)
+static kiln_hash key_frame_chunk(const kiln_chunk *c)
 {
     static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
     kiln_hash planes[sizeof names / sizeof *names] = {0};
@@ -103,7 +103,7 @@ static kiln_status state_new(kiln_worker *w, const kiln_drawn_name *name, kiln_f
     s->layer = s->drawn.chunks;
     KILN_GO(KILN_ALLOC(&s->in_view, s->layer->n_chunks, "chunks of a view", err));
     KILN_GO(KILN_ALLOC(&s->keys, s->layer->n_chunks, "keys of chunks", err));
-    for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_of(&s->layer->chunks[i]);
+    for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_frame_chunk(&s->layer->chunks[i]);
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
     kiln_worker_set_state(w, s, state_free);
     *out = s;
@@ -208,7 +208,7 @@ void kiln_frame_set_wish(kiln_frame_state *s, const kiln_level_wish *wish)
 }
 
 /* Chooses the chunks of a view, unless they are those of the last one. */
-static kiln_status choose(kiln_frame_state *s, const kiln_view_request *request, kiln_error *err)
+static kiln_status choose_view_chunks(kiln_frame_state *s, const kiln_view_request *request, kiln_error *err)
 {
     if (s->has_view && memcmp(&s->view_of, request, sizeof *request) == 0) return KILN_OK;
     s->has_view = false;
@@ -223,7 +223,7 @@ static kiln_status choose(kiln_frame_state *s, const kiln_view_request *request,
 
 kiln_status kiln_frame_state_bound(kiln_frame_state *s, const kiln_view_request *request, kiln_draw_size *out, kiln_error *err)
 {
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     *out = kiln_frame_bound(request, s->layer, &s->view);
     return KILN_OK;
 }
@@ -255,7 +255,7 @@ typedef struct {
 
 static bool is_in_view(const void *state, uint32_t chunk) { return ((const kiln_frame_state *)state)->in_view[chunk]; }
 
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_frame_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
@@ -287,7 +287,7 @@ static kiln_draw_scene scene_of(reading *x)
                              .apart = x->s->drawn.levels && !x->s->drawn.narrow,
                              .sh_degree = x->s->layer->sh_degree,
                              .n_chunks = x->s->layer->n_chunks,
-                             .chunk = give_chunk,
+                             .chunk = give_frame_chunk,
                              .context = x,
                              .header = give_label,
                              .store = x->s->store,
@@ -295,12 +295,12 @@ static kiln_draw_scene scene_of(reading *x)
 }
 
 /* Makes a frame. room NULL: it fails if the frame does not fit; else as kiln_frame_make_or_room. */
-static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, uint64_t *room,
-                        kiln_error *err)
+static kiln_status make_or_keep_frame(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
+                                      uint64_t *room, kiln_error *err)
 {
     if (s->has_frame && s->has_colour == colour && memcmp(&s->request, request, sizeof *request) == 0) return KILN_OK;
     kiln_frame_forget(s);
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(room ? kiln_draw_collect_or_slabs(kiln_worker_runner(w), &scene, &s->frame, room, err)
@@ -315,7 +315,7 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view
                             kiln_error *err)
 {
     *out = &s->frame;
-    return make(w, s, request, colour, NULL, err);
+    return make_or_keep_frame(w, s, request, colour, NULL, err);
 }
 
 kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
@@ -323,14 +323,14 @@ kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const k
 {
     *out = &s->frame;
     *room = 0;
-    return make(w, s, request, colour, room, err);
+    return make_or_keep_frame(w, s, request, colour, room, err);
 }
 
 kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
                                    const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_frame_forget(s);
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
     return kiln_draw_single_pass(&scene, background, to, stats, done, err);
@@ -340,7 +340,7 @@ kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln
                                  float *rgba, float *depth, kiln_draw_stats *stats, bool *done, uint64_t *room, kiln_error *err)
 {
     kiln_frame_forget(s);
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err));
@@ -352,7 +352,7 @@ kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_vie
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_frame_forget(s);
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = true}, geometry = {.w = w, .s = s};
     kiln_draw_scene scene = scene_of(&x);
     scene.geometry_context = &geometry;
@@ -375,7 +375,7 @@ kiln_status kiln_frame_tally(kiln_worker *w, kiln_frame_state *s, const kiln_vie
                              kiln_error *err)
 {
     kiln_frame_forget(s); /* a counting pass has no memory for one */
-    KILN_TRY(choose(s, request, err));
+    KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s};
     const kiln_draw_scene scene = scene_of(&x);
     return kiln_draw_count_all(kiln_worker_runner(w), &scene, t, err);

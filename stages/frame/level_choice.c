@@ -219,7 +219,7 @@ static void heap_put(chooser *c, uint32_t node)
 static double total_of(const chooser *c) { return c->places[c->t->n_nodes - 1].cost; }
 
 /* Would the budget allow to end the node at the k-th of its levels? */
-static bool fits(const chooser *c, uint32_t node, uint32_t k)
+static bool fits_budget(const chooser *c, uint32_t node, uint32_t k)
 {
     const place *p = &c->places[node];
     return total_of(c) + (c->costs[p->costs + k] - p->cost) <= c->budget;
@@ -232,7 +232,7 @@ static void find_step(chooser *c, uint32_t node)
     place *p = &c->places[node];
     bool found = false;
     for (uint32_t k = 0; k < n->n_levels; k++) {
-        if (n->levels[k]->count >= p->rows || !fits(c, node, k)) continue;
+        if (n->levels[k]->count >= p->rows || !fits_budget(c, node, k)) continue;
         const double slope = (c->costs[p->costs + k] - p->cost) / (double)(p->rows - n->levels[k]->count);
         if (found && slope >= p->slope) continue;
         found = true;
@@ -288,7 +288,7 @@ static void take_step(chooser *c, uint32_t node)
     for (uint32_t up = node; up != KILN_NO_NODE; up = c->t->nodes[up].parent) find_step(c, up);
 }
 
-static void start(chooser *c)
+static void start_chooser(chooser *c)
 {
     for (uint32_t i = 0; i < c->t->n_nodes; i++) {
         const kiln_level_node *n = &c->t->nodes[i];
@@ -305,7 +305,7 @@ static void prune(chooser *c)
 {
     while (c->n_heap > 0) {
         const uint32_t node = c->heap[0];
-        if (fits(c, node, c->places[node].next - c->t->nodes[node].first_level))
+        if (fits_budget(c, node, c->places[node].next - c->t->nodes[node].first_level))
             take_step(c, node);
         else
             find_step(c, node); /* another of its levels may still fit */
@@ -318,7 +318,7 @@ static kiln_status choose_by_cost(const kiln_level_tree *t, double budget, const
     chooser c;
     const kiln_status st = chooser_init(&c, t, budget, s, err);
     if (st == KILN_OK && t->n_nodes > 0) {
-        start(&c);
+        start_chooser(&c);
         prune(&c);
         for (uint32_t i = 0; i < t->n_nodes; i++)
             if (c.places[i].state == ENDED) add_pick(t, i, c.places[i].level, out);

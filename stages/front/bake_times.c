@@ -45,7 +45,7 @@ static double whole_of(const json_t *counters)
 }
 
 /* Each stage has its own word for what it read. */
-static double rows_of(const json_t *counters)
+static double count_stage_rows(const json_t *counters)
 {
     static const char *const keys[] = {"rows_read", "rows", "gaussians"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -98,7 +98,7 @@ static double predicted_pairs(const json_t *prune, double views)
 }
 
 /* Of the stages that have run, the later ones know better. */
-static void take_size(kiln_bake_size *z, const char *stage, const json_t *counters)
+static void take_bake_size(kiln_bake_size *z, const char *stage, const json_t *counters)
 {
     const double dropped = number_of(counters, "rows_dropped"), kept = number_of(counters, "kept");
     if (!strcmp(stage, "import") && !isnan(number_of(counters, "rows_read")))
@@ -128,10 +128,10 @@ void kiln_bake_times_read(kiln_time_left *t)
         const double all = r.seconds * whole_of(r.counters);
         if (isfinite(all) && all >= 0) {
             g->stored_s = all;
-            g->rows = rows_of(r.counters);
+            g->rows = count_stage_rows(r.counters);
             g->views = views_of(r.counters);
         }
-        take_size(&t->size, g->name, r.counters);
+        take_bake_size(&t->size, g->name, r.counters);
         json_decref(r.counters);
     }
     kiln_manifest_close(m);
@@ -145,7 +145,7 @@ void kiln_bake_times_learn(kiln_time_left *t, size_t s, double took_s)
     const double all = took_s * whole_of(r.counters);
     if (r.start_ns >= t->bake_ns && isfinite(all)) t->stage[s].took_s = all;
     read_views(m, &t->size);
-    take_size(&t->size, t->stage[s].name, r.counters);
+    take_bake_size(&t->size, t->stage[s].name, r.counters);
     json_decref(r.counters);
     kiln_manifest_close(m);
 }

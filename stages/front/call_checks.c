@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Appends text as far as there is room. */
-static void append(char *out, size_t size, const char *text, size_t n)
+static void append_call_text(char *out, size_t size, const char *text, size_t n)
 {
     const size_t used = strlen(out);
     (void)snprintf(out + used, size - used, "%.*s", (int)n, text);
@@ -20,10 +20,10 @@ static void append(char *out, size_t size, const char *text, size_t n)
 /* "--near", or NEAR where the options came as variables of make. */
 static void append_option(char *out, size_t size, const char *name, bool from_make)
 {
-    if (!from_make) append(out, size, "--", 2);
+    if (!from_make) append_call_text(out, size, "--", 2);
     for (; *name; name++) {
         const char c = !from_make ? *name : *name == '-' ? '_' : (char)toupper((unsigned char)*name);
-        append(out, size, &c, 1);
+        append_call_text(out, size, &c, 1);
     }
 }
 
@@ -44,14 +44,14 @@ static void name_as_typed(const kiln_bake *b, size_t stage, kiln_error *err)
         const size_t n = strspn(dashes + 2, "abcdefghijklmnopqrstuvwxyz0123456789-");
         const bool begins_word = dashes == err->msg || !isalnum((unsigned char)dashes[-1]);
         const char *typed = begins_word ? typed_name(b, stage, dashes + 2, n) : NULL;
-        append(out, sizeof out, at, (size_t)(dashes - at));
+        append_call_text(out, sizeof out, at, (size_t)(dashes - at));
         if (typed)
             append_option(out, sizeof out, typed, b->cli->from_make);
         else
-            append(out, sizeof out, dashes, n + 2);
+            append_call_text(out, sizeof out, dashes, n + 2);
         at = dashes + n + 2;
     }
-    append(out, sizeof out, at, strlen(at));
+    append_call_text(out, sizeof out, at, strlen(at));
     (void)snprintf(err->msg, sizeof err->msg, "%s", out);
 }
 

@@ -54,7 +54,7 @@ static kiln_status choose_stages(kiln_bake *b, kiln_error *err)
 /* ---- stages that wait to be asked for (stages.def) ---------------------------------------------------------------- */
 
 /* The option of this stage's name; NULL: it has none. */
-static const kiln_opt *row_of(const kiln_bake *b, const char *name)
+static const kiln_opt *option_of_stage(const kiln_bake *b, const char *name)
 {
     for (const kiln_opt *row = b->own_rows; row->name; row++)
         if (row->kind == KILN_OPT_BOOL && !strcmp(row->name, name)) return row;
@@ -128,9 +128,9 @@ static kiln_status check_levels(const kiln_bake *b, kiln_error *err)
                      maker, b->asked->stages ? "name it in --stages" : "leave out --no-lod");
 }
 
-static bool is_wanted(const kiln_bake *b, const char *stage)
+static bool is_stage_wanted(const kiln_bake *b, const char *stage)
 {
-    const kiln_opt *row = row_of(b, stage);
+    const kiln_opt *row = option_of_stage(b, stage);
     if (row && kiln_opt_given(b->cli, row->name)) return *(const bool *)row->where;
     if (has_run(b->manifest, stage)) return true;
     char what[WHAT_MAX];
@@ -142,14 +142,14 @@ static bool is_wanted(const kiln_bake *b, const char *stage)
 static void choose_asked(kiln_bake *b)
 {
     for (size_t s = 0; !b->asked->stages && s < b->table->n_stages; s++)
-        if (!b->runs[s]) b->runs[s] = is_wanted(b, b->table->stage[s].stage);
+        if (!b->runs[s]) b->runs[s] = is_stage_wanted(b, b->table->stage[s].stage);
 }
 
 /* --lod beside --stages that leave the stage out would be dropped in silence. */
 static kiln_status check_asked(const kiln_bake *b, kiln_error *err)
 {
     for (size_t s = 0; b->asked->stages && s < b->table->n_stages; s++) {
-        const kiln_opt *row = row_of(b, b->table->stage[s].stage);
+        const kiln_opt *row = option_of_stage(b, b->table->stage[s].stage);
         if (row && !b->runs[s] && kiln_opt_given(b->cli, row->name) && *(const bool *)row->where)
             return kiln_fail(err, KILN_E_USAGE, "--%s asks for a stage that --stages leaves out", row->name);
     }
@@ -184,8 +184,8 @@ static kiln_status check_reach(const kiln_bake *b, kiln_error *err)
             if (row && !goes_to(row, b))
                 return kiln_fail(err, KILN_E_USAGE, "--%s is an option of %s, which does not run here%s%s", row->name,
                                  b->table->stage[s].stage,
-                                 !b->asked->stages && row_of(b, b->table->stage[s].stage) ? "; give --" : "",
-                                 !b->asked->stages && row_of(b, b->table->stage[s].stage) ? b->table->stage[s].stage : "");
+                                 !b->asked->stages && option_of_stage(b, b->table->stage[s].stage) ? "; give --" : "",
+                                 !b->asked->stages && option_of_stage(b, b->table->stage[s].stage) ? b->table->stage[s].stage : "");
         }
     return KILN_OK;
 }

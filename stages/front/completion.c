@@ -38,7 +38,7 @@ typedef struct {
 
 static const char *text_of(const json_t *row, const char *field) { return json_string_value(json_object_get(row, field)); }
 
-static kiln_opt_kind kind_of(const json_t *row)
+static kiln_opt_kind kind_of_offer(const json_t *row)
 {
     const char *word = text_of(row, "kind");
     return !word || !strcmp(word, "text") ? KILN_OPT_TEXT
@@ -71,14 +71,14 @@ static kiln_status add_program(command_list *list, const kiln_program_entry *e, 
                                      .range = text_of(row, "range"),
                                      .help = text_of(row, "help"),
                                      .letter = letter ? *letter : '\0',
-                                     .kind = kind_of(row),
+                                     .kind = kind_of_offer(row),
                                      .stored = json_is_true(json_object_get(row, "stored"))};
     }
     return KILN_OK;
 }
 
 /* passes: of an option's name, whether the command has it; NULL: it has all. */
-static void add_rows(command *c, const kiln_opt *rows, bool (*passes)(const char *name))
+static void add_offers(command *c, const kiln_opt *rows, bool (*passes)(const char *name))
 {
     for (; rows->name; rows++)
         if (!(rows->flags & KILN_HIDDEN) && (!passes || passes(rows->name)))
@@ -95,12 +95,12 @@ static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_e
     *c = (command){.name = row->name, .what = row->what, .positionals = row->positionals};
     if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
     KILN_TRY(KILN_ALLOC(&c->options, table->n + 16, "the options of a command", err));
-    if (is_slurm) add_rows(c, kiln_front_slurm_cli.options, NULL);
-    if (row->run == kiln_front_claim) add_rows(c, kiln_front_claim_cli.options, NULL);
-    if (row->run == kiln_front_claim) add_rows(c, kiln_print_options, NULL);
+    if (is_slurm) add_offers(c, kiln_front_slurm_cli.options, NULL);
+    if (row->run == kiln_front_claim) add_offers(c, kiln_front_claim_cli.options, NULL);
+    if (row->run == kiln_front_claim) add_offers(c, kiln_print_options, NULL);
     if (!is_pipeline && !is_slurm) return KILN_OK;
-    add_rows(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
-    add_rows(c, kiln_print_options, NULL);
+    add_offers(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
+    add_offers(c, kiln_print_options, NULL);
     return KILN_OK;
 }
 
@@ -115,7 +115,7 @@ static kiln_status list_commands(command_list *list, kiln_error *err)
 
 /* ---- what a word can be ------------------------------------------------------------------------------------------ */
 
-static const char *value_of(const offer *o)
+static const char *value_of_offer(const offer *o)
 {
     if (o->kind == KILN_OPT_ENUM && o->range) return o->range;
     if (o->kind == KILN_OPT_LIST && o->arg && !strcmp(o->arg, "FILE")) return "@path";
@@ -218,7 +218,7 @@ static void bash_table(const command *c, FILE *out)
     (void)fputs("'\n        options='", out);
     for (size_t i = 0; i < c->n; i++) {
         const offer *o = &c->options[i];
-        const char *value = o->kind == KILN_OPT_BOOL ? "" : value_of(o), *equals = *value ? "=" : "";
+        const char *value = o->kind == KILN_OPT_BOOL ? "" : value_of_offer(o), *equals = *value ? "=" : "";
         (void)fprintf(out, "%s--%s%s%s", i ? " " : "", o->name, equals, value);
         if (o->letter) (void)fprintf(out, " -%c%s%s", o->letter, equals, value);
         if (o->kind == KILN_OPT_BOOL && o->stored) (void)fprintf(out, " --no-%s", o->name);
@@ -284,7 +284,7 @@ static void zsh_option(const offer *o, FILE *out)
         (void)fprintf(out, " \\\n        '%s--%s%s[", o->kind == KILN_OPT_LIST ? "*" : "", o->name, has_value ? "=" : "");
     zsh_text(o->help, out);
     (void)fputc(']', out);
-    if (has_value) zsh_value(o->arg ? o->arg : "VALUE", value_of(o), out);
+    if (has_value) zsh_value(o->arg ? o->arg : "VALUE", value_of_offer(o), out);
     (void)fputc('\'', out);
     if (o->kind != KILN_OPT_BOOL || !o->stored) return;
     (void)fprintf(out, " \\\n        '--no-%s[not\\: ", o->name);
@@ -344,7 +344,7 @@ static void print_zsh(const command_list *list, FILE *out)
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static void release(command_list *list)
+static void release_commands(command_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         free(list->command[i].options);
@@ -373,6 +373,6 @@ kiln_status kiln_front_completion(int argc, char **argv, int *code, kiln_error *
     const kiln_status st = list_commands(&list, err);
     if (st == KILN_OK && bash) print_bash(&list, stdout);
     if (st == KILN_OK && !bash) print_zsh(&list, stdout);
-    release(&list);
+    release_commands(&list);
     return st;
 }

@@ -72,7 +72,7 @@ static void help_section(const char *title, int section, FILE *out)
     free(rows);
 }
 
-static void help(const kiln_cli *c, FILE *out)
+static void help_pipeline_command(const kiln_cli *c, FILE *out)
 {
     char title[80];
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
@@ -113,7 +113,7 @@ static kiln_status make_pipeline_cli(bool from_make, kiln_cli *out, kiln_pipelin
                       .tables_note = notes,
                       .options = t->rows,
                       .common = kiln_print_options,
-                      .help = help,
+                      .help = help_pipeline_command,
                       .from_make = from_make};
     return KILN_OK;
 }
@@ -300,7 +300,7 @@ done:
     return st == KILN_E_STALE ? KILN_OK : st;
 }
 
-static kiln_status run_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
+static kiln_status run_pipeline_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
 {
     const bool tells = b->level != KILN_LOG_QUIET;
     KILN_TRY(kiln_program_stopped(err));
@@ -315,7 +315,7 @@ static kiln_status run_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
 }
 
 /* The first stages bring what options name: cameras, chunks. */
-static kiln_status check_names(const kiln_bake *b, size_t s, kiln_error *err)
+static kiln_status check_stage_names(const kiln_bake *b, size_t s, kiln_error *err)
 {
     const kiln_status st = kiln_stage_names_check(b, table.stage[s].stage, err);
     kiln_log_init(KILN_PIPELINE, b->level);
@@ -328,8 +328,8 @@ static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
     for (size_t s = 0; s < table.n_stages; s++) {
         const kiln_stage_call *c = &b->call[s];
         if (!b->runs[s]) continue;
-        KILN_TRY(run_stage(b, s, code, err));
-        if (*code == 0) KILN_TRY(check_names(b, s, err));
+        KILN_TRY(run_pipeline_stage(b, s, code, err));
+        if (*code == 0) KILN_TRY(check_stage_names(b, s, err));
         if (*code == 0) continue;
         if (*code != kiln_exit_code(KILN_E_PARTIAL) || !c->allows_partial) return KILN_OK;
         const size_t at = strlen(b->partial);
@@ -491,7 +491,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     return KILN_OK;
 }
 
-static kiln_status run(const kiln_parsed *parsed, char *const *words, int *code, kiln_error *err)
+static kiln_status run_pipeline(const kiln_parsed *parsed, char *const *words, int *code, kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
     b.words = words;
@@ -509,7 +509,7 @@ static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *e
     KILN_TRY(make_pipeline_cli(from_make, &cli, &table, err));
     if (from_make) KILN_TRY(read_variables(&argc, argv, err));
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
-    return parsed.done ? KILN_OK : run(&parsed, argv + 1, code, err);
+    return parsed.done ? KILN_OK : run_pipeline(&parsed, argv + 1, code, err);
 }
 
 kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)

@@ -43,7 +43,7 @@ static int is_program(const struct dirent *e)
            strspn(e->d_name, letters) == n;
 }
 
-static void add(kiln_program_list *list, const char *name, bool is_stage)
+static void list_program(kiln_program_list *list, const char *name, bool is_stage)
 {
     if (list->n == KILN_PROGRAMS_MAX) return;
     kiln_program_entry *e = &list->entry[list->n++];
@@ -56,14 +56,14 @@ kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
     char folder[KILN_PATH_MAX], path[KILN_PATH_MAX];
     struct dirent **found = NULL;
     *out = (kiln_program_list){0};
-    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) add(out, s->name, true);
+    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) list_program(out, s->name, true);
     KILN_TRY(kiln_own_folder(folder, err));
     const int n = scandir(folder, &found, is_program, alphasort);
     if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno));
     for (int i = 0; i < n; i++) {
         const char *name = found[i]->d_name + strlen(PREFIX);
         const bool fits = kiln_path_join(path, sizeof path, folder, found[i]->d_name, NULL) == KILN_OK;
-        if (fits && !kiln_stage_find(name) && kiln_is_file(path) && access(path, X_OK) == 0) add(out, name, false);
+        if (fits && !kiln_stage_find(name) && kiln_is_file(path) && access(path, X_OK) == 0) list_program(out, name, false);
         free(found[i]);
     }
     free(found);
@@ -72,7 +72,7 @@ kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
 
 /* ---- which of them are in this program -------------------------------------------------------------------------------- */
 
-static bool read_head(const char *path, char head[HEAD])
+static bool read_program_head(const char *path, char head[HEAD])
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool whole = fd >= 0 && read(fd, head, HEAD) == HEAD;
@@ -88,7 +88,7 @@ static bool is_this_program(const char *path)
     char a[HEAD], b[HEAD];
     if (stat(SELF, &self) != 0 || stat(path, &other) != 0 || self.st_size != other.st_size) return false;
     if (self.st_dev == other.st_dev && self.st_ino == other.st_ino) return true;
-    return read_head(SELF, a) && read_head(path, b) && memcmp(a, b, HEAD) == 0;
+    return read_program_head(SELF, a) && read_program_head(path, b) && memcmp(a, b, HEAD) == 0;
 }
 
 const kiln_stage_program *kiln_program_own(const char *name)
@@ -128,7 +128,7 @@ static kiln_status start_words(char **argv, int stdout_fd, const sigset_t *mask,
     return KILN_OK;
 }
 
-static kiln_status start(const char *name, char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
+static kiln_status start_program(const char *name, char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     KILN_TRY(kiln_program_path(name, path, err));
@@ -169,7 +169,7 @@ static kiln_status read_answer(int fd, kiln_buffer *out, kiln_error *err)
     }
 }
 
-static kiln_status listen_to(const char *name, kiln_buffer *out, kiln_error *err)
+static kiln_status listen_to_program(const char *name, kiln_buffer *out, kiln_error *err)
 {
     char *argv[] = {NULL, (char[]){"--help-json"}, NULL};
     int ends[2];
@@ -177,7 +177,7 @@ static kiln_status listen_to(const char *name, kiln_buffer *out, kiln_error *err
     sigset_t mask;
     (void)sigprocmask(SIG_BLOCK, NULL, &mask);
     if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_IO, "cannot make a pipe: %s", strerror(errno));
-    kiln_status st = start(name, argv, ends[1], &mask, &pid, err);
+    kiln_status st = start_program(name, argv, ends[1], &mask, &pid, err);
     close(ends[1]);
     if (st == KILN_OK) {
         st = read_answer(ends[0], out, err);
@@ -209,7 +209,7 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
     const kiln_stage_program *own = kiln_program_own(name);
     kiln_buffer answer = {0};
     *out = NULL;
-    kiln_status st = own ? ask_own(own, &answer, err) : listen_to(name, &answer, err);
+    kiln_status st = own ? ask_own(own, &answer, err) : listen_to_program(name, &answer, err);
     if (st == KILN_OK) st = kiln_json_parse((const char *)answer.data, answer.size, 0, "a program's options", out, NULL, err);
     kiln_buffer_release(&answer);
     if (st == KILN_OK && !json_is_array(json_object_get(*out, "options"))) {
@@ -258,7 +258,7 @@ static kiln_status run_child(const char *name, const char **argv, int stdout_fd,
     sigaddset(&taken, SIGTERM);
     sigaddset(&taken, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &taken, &before);
-    const kiln_status st = name ? start(name, (char **)argv, stdout_fd, &before, &pid, err)
+    const kiln_status st = name ? start_program(name, (char **)argv, stdout_fd, &before, &pid, err)
                                 : start_words((char **)argv, stdout_fd, &before, &pid, err);
     if (st == KILN_OK) {
         const int status = wait_and_pass_on(pid, &taken);

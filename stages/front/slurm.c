@@ -70,7 +70,7 @@ static const char *const notes[] = {
     "~/.local/state/splatkiln/slurm ($XDG_STATE_HOME): nothing that lies in the folder of a scene or of a bake is run.",
     "Exit codes are those of the stages; 74 where Slurm refuses a job, 75 where jobs of this bake have not ended.", NULL};
 
-static void help(const kiln_cli *c, FILE *out)
+static void help_slurm(const kiln_cli *c, FILE *out)
 {
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
     kiln_cli_wrap(notes[0], 0, out);
@@ -89,7 +89,7 @@ const kiln_cli kiln_front_slurm_cli = {.program = "kiln slurm",
                                        .tables_note = notes,
                                        .options = rows,
                                        .common = kiln_print_options,
-                                       .help = help};
+                                       .help = help_slurm};
 
 /* The work is shared out already, and what is computed by force would be computed in each round. */
 static const char *const refused[] = {"force", "shard", "units", "print-commands"};
@@ -166,7 +166,7 @@ static kiln_status check_slurm_options(const kiln_cli *cli, kiln_error *err)
 static bool makes_demo(void) { return !o.status && !o.cancel; }
 
 static const kiln_bake_guest guest = {
-    .program = KILN_SLURM, .rows = rows, .help = help, .check = check_slurm_options, .makes_demo = makes_demo};
+    .program = KILN_SLURM, .rows = rows, .help = help_slurm, .check = check_slurm_options, .makes_demo = makes_demo};
 
 /* Where this process is, and the bake that its command line means. make: makes the folders that are missing. */
 static kiln_status open_slurm_bake(const kiln_bake_guest *g, int argc, char **argv, bool make, kiln_slurm_bake *b, bool *there,

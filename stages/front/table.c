@@ -32,7 +32,7 @@ static bool flag_of(const json_t *row, const char *field) { return json_is_true(
 /* What `kiln pipeline` does not have. */
 static bool is_left_out(const json_t *row) { return flag_of(row, "alone") || flag_of(row, "step"); }
 
-static kiln_opt_kind kind_of(const json_t *row)
+static kiln_opt_kind kind_of_option(const json_t *row)
 {
     static const struct {
         const char *word;
@@ -48,7 +48,7 @@ static kiln_opt_kind kind_of(const json_t *row)
 
 /* ---- which options are one -------------------------------------------------------------------------------------------------- */
 
-static const json_t *find(const json_t *options, const char *name)
+static const json_t *find_option_row(const json_t *options, const char *name)
 {
     const json_t *row;
     size_t i;
@@ -77,7 +77,7 @@ static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous
     unsigned n = 0;
     *ambiguous = false;
     for (size_t s = 0; s < m->table->n_stages; s++) {
-        const json_t *other = find(m->options[s], text_of(row, "name"));
+        const json_t *other = find_option_row(m->options[s], text_of(row, "name"));
         if (!other) continue;
         n++;
         if (!same_option(row, other) || flag_of(other, "named")) *ambiguous = true;
@@ -93,7 +93,7 @@ static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *w
     kiln_opt *o = &t->rows[t->n];
     t->section[t->n++] = section;
     *o = (kiln_opt){.name = name,
-                    .kind = kind_of(from),
+                    .kind = kind_of_option(from),
                     .where = where,
                     .arg = text_of(from, "arg"),
                     .def = text_of(from, "default"),
@@ -179,7 +179,7 @@ static kiln_status add_options(maker *m, size_t s, bool shared, kiln_error *err)
     json_array_foreach(m->options[s], i, row)
     {
         bool ambiguous;
-        if (is_left_out(row) || kind_of(row) == KILN_OPT_END) continue;
+        if (is_left_out(row) || kind_of_option(row) == KILN_OPT_END) continue;
         const bool several = count_holders(m, row, &ambiguous) > 1 && !ambiguous;
         if (several != shared) continue;
         const int section = several ? KILN_SECTION_SHARED : (int)s;
@@ -191,7 +191,7 @@ static kiln_status add_options(maker *m, size_t s, bool shared, kiln_error *err)
     return KILN_OK;
 }
 
-static size_t count_rows(const json_t *options)
+static size_t count_option_rows(const json_t *options)
 {
     const json_t *row;
     size_t i, n = 0;
@@ -199,12 +199,12 @@ static size_t count_rows(const json_t *options)
     return n;
 }
 
-static kiln_status make_room(maker *m, size_t own, kiln_error *err)
+static kiln_status make_table_room(maker *m, size_t own, kiln_error *err)
 {
     kiln_pipeline_table *t = m->table;
     size_t n = own + 1;
     for (size_t s = 0; s < t->n_stages; s++) {
-        n += 2 * count_rows(m->options[s]);
+        n += 2 * count_option_rows(m->options[s]);
         KILN_TRY(KILN_ALLOC(&t->stage[s].option, json_array_size(m->options[s]) + 1, "the options of a stage", err));
     }
     KILN_TRY(KILN_ALLOC(&t->rows, n, "the options of all stages", err));
@@ -234,7 +234,7 @@ kiln_status kiln_pipeline_table_make(const kiln_opt *own, kiln_pipeline_table *o
     *out = (kiln_pipeline_table){0};
     while (own[n_own].name) n_own++;
     KILN_TRY(ask_stages(&m, err));
-    KILN_TRY(make_room(&m, n_own, err));
+    KILN_TRY(make_table_room(&m, n_own, err));
     for (; out->n < n_own; out->n++) {
         out->rows[out->n] = own[out->n];
         out->section[out->n] = KILN_SECTION_OWN;
@@ -277,7 +277,7 @@ size_t kiln_pipeline_count(const kiln_cli *cli, const kiln_stage_options *s)
     return n;
 }
 
-static kiln_status append(char **argv, size_t *n, const char *name, const char *text, kiln_error *err)
+static kiln_status append_word(char **argv, size_t *n, const char *name, const char *text, kiln_error *err)
 {
     kiln_buffer word = {0};
     KILN_TRY(kiln_buffer_printf(&word, err, "--%s=%s", name, text));
@@ -290,8 +290,8 @@ static kiln_status append_list(const kiln_opt *o, const char *name, char **argv,
                                kiln_error *err)
 {
     const char *at = *(const char *const *)o->where;
-    if (!at) return append(argv, n, name, "", err);
-    while (kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX)) KILN_TRY(append(argv, n, name, text, err));
+    if (!at) return append_word(argv, n, name, "", err);
+    while (kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX)) KILN_TRY(append_word(argv, n, name, text, err));
     return KILN_OK;
 }
 
@@ -304,7 +304,7 @@ kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_option
         if (o->kind == KILN_OPT_LIST)
             KILN_TRY(append_list(o, s->option[i].name, argv, n, text, err));
         else
-            KILN_TRY(append(argv, n, s->option[i].name, kiln_opt_text(o, text, sizeof text), err));
+            KILN_TRY(append_word(argv, n, s->option[i].name, kiln_opt_text(o, text, sizeof text), err));
     }
     return KILN_OK;
 }

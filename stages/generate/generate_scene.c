@@ -13,7 +13,7 @@
 
 enum { BLOCK = 16384, ROW_FLOATS = 62 };
 
-static void row_of(const kg_splat *g, float v[ROW_FLOATS])
+static void fill_splat_row(const kg_splat *g, float v[ROW_FLOATS])
 {
     float *p = v;
     memcpy(p, g->pos, sizeof g->pos), p += 3;
@@ -87,7 +87,7 @@ kiln_status kiln_write_splats(kiln_generated *to, uint64_t n, kiln_splat_source 
         for (int64_t i = 0; i < count; i++) {
             kg_splat g;
             source(context, first + (uint64_t)i, &g);
-            row_of(&g, rows[i]);
+            fill_splat_row(&g, rows[i]);
         }
         if (fwrite(rows, sizeof *rows, (size_t)count, to->f) != (size_t)count)
             st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", to->path, strerror(errno));

@@ -33,7 +33,7 @@ static void planes_release(planes *p)
     free(p->means), free(p->log_scales), free(p->quats), free(p->opacity_logits), free(p->sh0), free(p->shN);
 }
 
-static kiln_status planes_of(const kg_splat *splats, uint64_t n, planes *p, kiln_error *err)
+static kiln_status fill_planes(const kg_splat *splats, uint64_t n, planes *p, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&p->means, 3 * n, "means", err));
     KILN_TRY(KILN_ALLOC(&p->log_scales, 3 * n, "scales", err));
@@ -64,7 +64,7 @@ static kiln_status project(const kiln_exec *x, const kg_splat *in, uint64_t n, c
     kiln_splat2d *found = NULL;
     float *depths = NULL;
     uint32_t *rows = NULL, *order = NULL;
-    KILN_GO(planes_of(in, n, &p, err));
+    KILN_GO(fill_planes(in, n, &p, err));
     KILN_GO(KILN_ALLOC(&found, n, "projected", err));
     kiln_project_args a = {.n = n,
                            .means = p.means,
@@ -93,8 +93,8 @@ done:
     return st;
 }
 
-static kiln_status draw(const kiln_exec *x, const kiln_view *view, const kiln_splat2d *splats, uint64_t n, float *rgba,
-                        kiln_error *err)
+static kiln_status draw_photograph(const kiln_exec *x, const kiln_view *view, const kiln_splat2d *splats, uint64_t n, float *rgba,
+                                   kiln_error *err)
 {
     kiln_status st;
     uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view), n_bands;
@@ -173,7 +173,7 @@ kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *ca
                    kiln_profiles[KILN_PROFILE_INRIA].far_m);
     KILN_GO(project(x, splats, n, &view, &visible, &n_visible, err));
     KILN_GO(KILN_ALLOC(&rgba, 4 * (uint64_t)view.width * view.height, "picture", err));
-    KILN_GO(draw(x, &view, visible, n_visible, rgba, err));
+    KILN_GO(draw_photograph(x, &view, visible, n_visible, rgba, err));
     KILN_GO(KILN_ALLOC(rgb, 3 * (uint64_t)width * height, "photo", err));
     average(rgba, width, height, *rgb);
 done:

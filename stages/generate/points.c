@@ -11,7 +11,7 @@
 
 enum { BLOCK = 1 << 18 };
 
-static kiln_status write_rows(FILE *f, const char *path, const kiln_generate_options *o, kiln_error *err)
+static kiln_status write_point_rows(FILE *f, const char *path, const kiln_generate_options *o, kiln_error *err)
 {
     float(*rows)[3];
     kiln_status st = KILN_OK;
@@ -35,5 +35,5 @@ kiln_status kiln_generate_points(const char *dir, const kiln_generate_options *o
     FILE *const f = to.f;
     fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n", (unsigned long long)o->gaussians);
     fprintf(f, "property float x\nproperty float y\nproperty float z\nend_header\n");
-    return kiln_generated_close(&to, write_rows(f, to.path, o, err), err);
+    return kiln_generated_close(&to, write_point_rows(f, to.path, o, err), err);
 }

@@ -73,7 +73,7 @@ void kiln_plot_add_values(kiln_plot *p, const char *name, double *values, uint64
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------- */
-static json_t *counts_json(const uint64_t *counts, int n)
+static json_t *plot_counts_json(const uint64_t *counts, int n)
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
@@ -88,7 +88,7 @@ static json_t *series_json(const kiln_plot_series *s, int n_bars)
 {
     return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "counted", (json_int_t)s->n, "of",
                      (json_int_t)s->of, "least", kiln_json_real(s->least), "median", kiln_json_real(s->median), "most",
-                     kiln_json_real(s->most), "counts", counts_json(s->bars, n_bars));
+                     kiln_json_real(s->most), "counts", plot_counts_json(s->bars, n_bars));
 }
 
 json_t *kiln_plot_json(const kiln_plot *p)

@@ -68,7 +68,7 @@ done:
     return st;
 }
 
-static int by_id(const void *a, const void *b)
+static int colourless_by_id(const void *a, const void *b)
 {
     const colourless *x = a, *y = b;
     return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->row > y->row) - (x->row < y->row);
@@ -258,7 +258,7 @@ static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const colourl
     return KILN_OK;
 }
 
-static kiln_status put_counters(kiln_worker *w, const walk *from, kiln_error *err)
+static kiln_status put_colour_counters(kiln_worker *w, const walk *from, kiln_error *err)
 {
     uint64_t coloured = 0;
     for (uint64_t i = 0; i < from->n_points; i++) coloured += from->points[i].n > 0;
@@ -289,12 +289,12 @@ static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l,
     k.points = (colourless *)(void *)points.data;
     k.n_points = points.size / sizeof *k.points;
     if (k.n_points && t->images_file) {
-        qsort(k.points, k.n_points, sizeof *k.points, by_id);
+        qsort(k.points, k.n_points, sizeof *k.points, colourless_by_id);
         KILN_GO(follow_tracks(&k, err));
         qsort(k.points, k.n_points, sizeof *k.points, by_row);
     }
     KILN_GO(put_blocks(w, l, k.points, k.n_points, err));
-    KILN_GO(put_counters(w, &k, err));
+    KILN_GO(put_colour_counters(w, &k, err));
 done:
     forget_photo(&k);
     kiln_buffer_release(&points);

@@ -30,7 +30,7 @@ static kiln_knn_args args_of(const device *d, uint64_t n, uint32_t k)
 }
 
 /* Lays out the block d->at; NULL: measures it. */
-static kiln_status lay_out(device *d, uint64_t n, uint32_t k, kiln_error *err)
+static kiln_status lay_out_device(device *d, uint64_t n, uint32_t k, kiln_error *err)
 {
     kiln_carve c = {d->at, 0};
     d->violation = kiln_take(&c, 1, sizeof *d->violation);
@@ -50,11 +50,11 @@ static kiln_status device_take(kiln_worker *w, uint64_t n, uint32_t k, device *d
     *d = (device){.runner = kiln_worker_runner(w)};
     d->x = kiln_runner_exec(d->runner);
     if (d->x.device < 0) return KILN_OK;
-    KILN_TRY(lay_out(d, n, k, err));
+    KILN_TRY(lay_out_device(d, n, k, err));
     if (d->bytes == SIZE_MAX) return KILN_OK;
     KILN_TRY(kiln_runner_take(d->runner, d->bytes, &at, err));
     d->at = at;
-    return at ? lay_out(d, n, k, err) : KILN_OK;
+    return at ? lay_out_device(d, n, k, err) : KILN_OK;
 }
 
 /* Gives everything back once the stream is idle. Returns st, or if that is no failure what waiting says. */
@@ -79,7 +79,7 @@ kiln_status kiln_knn_room(kiln_worker *w, const kiln_layer *l, const kiln_knn_un
 }
 
 /* ---- means -------------------------------------------------------------------------------------------------------------- */
-static uint64_t largest_block(const kiln_layer *l)
+static uint64_t largest_source_block(const kiln_layer *l)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++) rows = l->chunks[i].count > rows ? l->chunks[i].count : rows;
@@ -189,20 +189,20 @@ static kiln_status hand_in(kiln_worker *w, const device *d, const kiln_layer *l,
 /* A block larger than a piece is a piece of its own. */
 static uint64_t piece_rows(const kiln_layer *l)
 {
-    const uint64_t block = largest_block(l);
+    const uint64_t block = largest_source_block(l);
     return block > KILN_KNN_PIECE_ROWS ? block : KILN_KNN_PIECE_ROWS;
 }
 
 uint64_t kiln_knn_on_device_ram(const kiln_layer *l)
 {
-    const uint64_t block = 3 * sizeof(float) * largest_block(l), values = sizeof(float) * piece_rows(l);
+    const uint64_t block = 3 * sizeof(float) * largest_source_block(l), values = sizeof(float) * piece_rows(l);
     const uint64_t here = block + kiln_read_ram(block) > values ? block + kiln_read_ram(block) : values;
     return here + kiln_outputs_ram(l->count * sizeof(float)) + KILN_RANK_BINS * sizeof(uint64_t) + (4u << 20);
 }
 
-static kiln_status measure(kiln_worker *w, device *d, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+static kiln_status measure_on_device(kiln_worker *w, device *d, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
 {
-    KILN_TRY(KILN_ALLOC_UNSET(&d->block, 3 * largest_block(l), "the means of a block", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&d->block, 3 * largest_source_block(l), "the means of a block", err));
     KILN_TRY(fill_means(w, d, l, err));
     free(d->block);
     d->block = NULL;
@@ -217,5 +217,5 @@ kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *l, const kiln_k
     device d;
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
     if (!d.at) return kiln_fail(err, KILN_E_CAP, "the GPU has less memory left than when it was asked; run kiln-knn again");
-    return device_give(&d, measure(w, &d, l, u, err));
+    return device_give(&d, measure_on_device(w, &d, l, u, err));
 }

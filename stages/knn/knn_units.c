@@ -84,7 +84,7 @@ static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, const kil
     return kiln_hash_is_zero(u->colours) ? KILN_OK : put_colours(m, u->colours, c, rgb, err);
 }
 
-static kiln_status put_planes(kiln_worker *w, const kiln_initial_args *a, const float *means, kiln_error *err)
+static kiln_status put_initial_planes(kiln_worker *w, const kiln_initial_args *a, const float *means, kiln_error *err)
 {
     kiln_bounds bounds;
     kiln_chunk_bounds(kiln_worker_threads(w), a->n, means, a->log_scales, a->opacity_logits, &bounds);
@@ -127,7 +127,7 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_layer *l, const ki
             err, KILN_E_IO,
             "%llu stored spacings of block '%s' are not finite; get the manifest again, or import the scene into a new one",
             (unsigned long long)fallbacks, c->name));
-    KILN_GO(put_planes(w, &a, means, err));
+    KILN_GO(put_initial_planes(w, &a, means, err));
 done:
     free(spacing2);
     free(block);

@@ -35,7 +35,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t step_of(uint32_t page_rows) { return page_rows < READ_ROWS ? READ_ROWS - READ_ROWS % page_rows : page_rows; }
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
-static void fill(record *p, const float *xyz, const uint32_t *rows, uint64_t n)
+static void fill_page_record(record *p, const float *xyz, const uint32_t *rows, uint64_t n)
 {
     *p = (record){.box = kiln_knn_box_of(xyz, n), .sums = {sum_of(xyz, 3 * n * sizeof *xyz), sum_of(rows, n * sizeof *rows)}};
 }
@@ -55,7 +55,7 @@ static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_
         KILN_GO(kiln_spatial_means(places, first, n, xyz, err));
         KILN_GO(kiln_spatial_rows(places, first, n, rows, err));
         for (uint64_t p = 0, at = 0; p < n_pages; p++, at += page_rows)
-            fill(&records[p], xyz + 3 * at, rows + at, least(n - at, page_rows));
+            fill_page_record(&records[p], xyz + 3 * at, rows + at, least(n - at, page_rows));
         KILN_GO(kiln_scratch_write(out, first / page_rows * sizeof *records, records, n_pages * sizeof *records, err));
     }
 done:

@@ -51,7 +51,7 @@ void kiln_spacing_release(kiln_spacing *s)
     memset(s, 0, sizeof *s);
 }
 
-static kiln_status make_room(kiln_spacing *s, uint64_t n, kiln_error *err)
+static kiln_status make_unit_room(kiln_spacing *s, uint64_t n, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&s->units, n, "the units of the spacing", err));
     KILN_TRY(KILN_ALLOC(&s->payloads, n, "the units of the spacing", err));
@@ -85,7 +85,7 @@ static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_de
     json_t *c = NULL;
     json_int_t fallbacks = 0;
     const uint64_t start = kiln_now_ns();
-    KILN_TRY(make_room(s, 1, err));
+    KILN_TRY(make_unit_room(s, 1, err));
     KILN_TRY(KILN_ALLOC(&payload, 1, "the units of the spacing", err));
     s->payloads[0] = payload;
     *payload = *u;
@@ -402,7 +402,7 @@ static kiln_status list_groups(kiln_run *r, ranges *p, uint32_t high, kiln_error
     const kiln_layer *source = p->s->source;
     uint64_t rows, n = 0;
     for (uint32_t b = 0; b < source->n_chunks; n++) b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
-    KILN_TRY(make_room(p->s, n, err));
+    KILN_TRY(make_unit_room(p->s, n, err));
     n = 0;
     for (uint32_t b = 0, end; b < source->n_chunks; b = end, n++) {
         end = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
@@ -525,7 +525,8 @@ static kiln_status choose_for_all(kiln_run *r, kiln_hash key, ranges *p, uint64_
 }
 
 /* What a task's host has of memory and devices is not asked. */
-static kiln_status choose(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device, kiln_error *err)
+static kiln_status choose_ranges(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device,
+                                 kiln_error *err)
 {
     if (kiln_run_tasks(r) == 0) return choose_whole(r, key, p, rows, whole, on_device, err);
     if (kiln_run_scratch_use(r) == KILN_SCRATCH_PLAN) KILN_TRY(choose_for_all(r, key, p, rows, on_device, err));
@@ -566,7 +567,7 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     p->back_is_shared = kiln_knn_is_shared(source->count, rows, BACK_ROW_NS);
     kiln_run_foresee_ram(r, least_ram(source, rows, p), source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
     plan_partition(r, scene, p);
-    if (!whole && !rows) st = choose(r, key, p, &rows, &whole, &on_device, err);
+    if (!whole && !rows) st = choose_ranges(r, key, p, &rows, &whole, &on_device, err);
     if (st == KILN_OK) st = whole ? measure_whole(r, &u, on_device, key, out, err) : measure_ranges(r, rows, p, err);
     ranges_free(p);
     return st;

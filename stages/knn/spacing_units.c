@@ -35,7 +35,7 @@ kiln_knn_summary kiln_knn_finish(float *spacing2, uint64_t n, uint64_t n_all, co
     return s;
 }
 
-static kiln_status put_counters(kiln_worker *w, json_t *c, kiln_error *err)
+static kiln_status put_spacing_counters(kiln_worker *w, json_t *c, kiln_error *err)
 {
     if (!c) return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the spacing");
     const kiln_status st = kiln_worker_counters(w, c, err);
@@ -45,11 +45,11 @@ static kiln_status put_counters(kiln_worker *w, json_t *c, kiln_error *err)
 
 kiln_status kiln_knn_put_summary(kiln_worker *w, const kiln_knn_summary *s, float median2, kiln_error *err)
 {
-    return put_counters(w,
-                        json_pack("{s:o, s:o, s:o, s:I}", "min2", kiln_json_real((double)s->min2), "median2",
-                                  kiln_json_real((double)median2), "max2", kiln_json_real((double)s->max2), "fallbacks",
-                                  (json_int_t)s->fallbacks),
-                        err);
+    return put_spacing_counters(w,
+                                json_pack("{s:o, s:o, s:o, s:I}", "min2", kiln_json_real((double)s->min2), "median2",
+                                          kiln_json_real((double)median2), "max2", kiln_json_real((double)s->max2), "fallbacks",
+                                          (json_int_t)s->fallbacks),
+                                err);
 }
 
 /* ---- the whole layer ---------------------------------------------------------------------------------------------------- */
@@ -237,12 +237,12 @@ static kiln_status compute_range(kiln_worker *w, const kiln_layer *l, const kiln
 {
     KILN_TRY(answer_range(w, l, u, s, err));
     const kiln_knn_summary v = kiln_knn_finish(s->spacing2, s->n, l->count, u);
-    KILN_TRY(put_counters(w,
-                          json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "min2", kiln_json_real((double)v.min2), "max2",
-                                    kiln_json_real((double)v.max2), "fallbacks", (json_int_t)v.fallbacks, "batches",
-                                    (json_int_t)s->use.batches, "candidates", (json_int_t)s->use.candidates, "queries",
-                                    (json_int_t)s->use.queries),
-                          err));
+    KILN_TRY(put_spacing_counters(w,
+                                  json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "min2", kiln_json_real((double)v.min2), "max2",
+                                            kiln_json_real((double)v.max2), "fallbacks", (json_int_t)v.fallbacks, "batches",
+                                            (json_int_t)s->use.batches, "candidates", (json_int_t)s->use.candidates, "queries",
+                                            (json_int_t)s->use.queries),
+                                  err));
     KILN_TRY(put_ranks(w, s->spacing2, s->n, 0, 0, err));
     KILN_TRY(sort_by_row(w, s, err));
     return put_pieces(w, l, &u->ranges, s, err);
@@ -283,8 +283,8 @@ uint32_t kiln_knn_group_end(const kiln_layer *l, uint32_t first, uint64_t group_
 }
 
 /* What one range found for the group that begins with a block; *filled counts. */
-static kiln_status take_piece(kiln_manifest *m, kiln_hash range, uint32_t block, float *spacing2, uint64_t rows, uint64_t *filled,
-                              kiln_error *err)
+static kiln_status take_range_piece(kiln_manifest *m, kiln_hash range, uint32_t block, float *spacing2, uint64_t rows,
+                                    uint64_t *filled, kiln_error *err)
 {
     kiln_unit_result found = {0};
     char name[32];
@@ -320,7 +320,7 @@ kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *l, const kiln_knn_un
     const uint32_t end = kiln_knn_group_end(l, r->first_block, r->group_rows, &rows);
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&spacing2, rows, "the spacing of blocks", err));
-    for (uint64_t i = 0; i < r->range; i++) KILN_GO(take_piece(m, keys[i], r->first_block, spacing2, rows, &filled, err));
+    for (uint64_t i = 0; i < r->range; i++) KILN_GO(take_range_piece(m, keys[i], r->first_block, spacing2, rows, &filled, err));
     if (filled != rows)
         KILN_GO(kiln_fail(err, KILN_E_IO,
                           "ranges have %" PRIu64 " of %" PRIu64

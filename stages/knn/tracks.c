@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_path(const void *a, const void *b)
+static int sources_by_path(const void *a, const void *b)
 {
     return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
+static int track_cameras_by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
+}
 
 static const kiln_source_file *find_source(const kiln_tracks *t, const char *path)
 {
@@ -46,7 +49,7 @@ kiln_status kiln_tracks_get(kiln_manifest *m, const kiln_scene *s, kiln_tracks *
     if (slash) *slash = '\0';
     KILN_TRY(kiln_cameras_get(m, &t->cameras, &t->n_cameras, err));
     KILN_TRY(kiln_sources_get(m, &t->sources, &t->n_sources, err));
-    if (t->n_sources) qsort(t->sources, t->n_sources, sizeof *t->sources, by_path);
+    if (t->n_sources) qsort(t->sources, t->n_sources, sizeof *t->sources, sources_by_path);
     t->cameras_file = part_of_model(t, "cameras");
     t->images_file = part_of_model(t, "images");
     if (!t->cameras_file || !t->images_file) t->cameras_file = t->images_file = NULL;
@@ -78,7 +81,7 @@ void kiln_key_tracks(kiln_hasher *h, const kiln_tracks *t)
 const kiln_camera *kiln_tracks_camera(const kiln_tracks *t, const char *name)
 {
     const kiln_camera key = {.name = name};
-    return t->n_cameras ? bsearch(&key, t->cameras, t->n_cameras, sizeof key, by_name) : NULL;
+    return t->n_cameras ? bsearch(&key, t->cameras, t->n_cameras, sizeof key, track_cameras_by_name) : NULL;
 }
 
 kiln_status kiln_tracks_check(const kiln_tracks *t, const char *path, kiln_error *err)

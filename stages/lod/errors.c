@@ -263,8 +263,8 @@ static void easel_close(easel *e)
     free(e->level);
 }
 
-static kiln_status draw(const gauge *g, const easel *e, const kiln_view *view, const kiln_view_cut *cut,
-                        const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
+static kiln_status draw_sight(const gauge *g, const easel *e, const kiln_view *view, const kiln_view_cut *cut,
+                              const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
 {
     static const float black[3] = {0};
     kiln_coarsen_rows given = *rows;
@@ -346,9 +346,9 @@ static kiln_status measure_whole(const gauge *g, const easel *e, const aim *a, d
     static const kiln_view_cut uncut = {0};
     kiln_view view;
     view_at(g, a, footprint, a->border, KILN_LOD_WINDOW, &view);
-    KILN_TRY(draw(g, e, &view, &uncut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+    KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
     for (uint32_t k = 0; k < g->n_levels; k++) {
-        KILN_TRY(draw(g, e, &view, &uncut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
+        KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
         by[k] = difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
         if (map) difference_by_cells(e, a, view.width, view.height, footprint * footprint, map->cell[k]);
     }
@@ -367,9 +367,9 @@ static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, d
     for (uint32_t i = 0; i < n; i++) {
         kiln_view view = whole;
         const kiln_view_cut cut = kiln_view_cut_to(&view, parts[i].left, parts[i].top, parts[i].width, parts[i].height);
-        KILN_TRY(draw(g, e, &view, &cut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+        KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
         for (uint32_t k = 0; k < g->n_levels; k++) {
-            KILN_TRY(draw(g, e, &view, &cut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
+            KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
             fine[k] += parts[i].stands * difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
             same[k] += parts[i].stands * parts[i].coarse[k];
         }
@@ -577,8 +577,8 @@ static void add_children(const gauge *g, const kiln_lod_child_errors *children, 
     }
 }
 
-static kiln_status measure(gauge *g, const kiln_lod_child_errors *children, uint32_t n_children, unsigned threads,
-                           kiln_lod_errors *out, kiln_error *err)
+static kiln_status measure_errors(gauge *g, const kiln_lod_child_errors *children, uint32_t n_children, unsigned threads,
+                                  kiln_lod_errors *out, kiln_error *err)
 {
     aim aims[KILN_LOD_CANDIDATES];
     double below[KILN_LOD_STEPS] = {0}, by[SIGHTS][KILN_LEVELS_MAX];
@@ -615,7 +615,7 @@ kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_
         g.levels[k] = levels[k];
         g.dim_levels[k] = dimmed[k].rows;
     }
-    if (st == KILN_OK) st = measure(&g, children, n_children, threads, out, err);
+    if (st == KILN_OK) st = measure_errors(&g, children, n_children, threads, out, err);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) free(dimmed[k].store);
     return st;
 }

@@ -30,8 +30,8 @@ static kiln_status read_child(kiln_manifest *m, const kiln_lod_child *c, uint64_
     return st;
 }
 
-static kiln_status gather(kiln_manifest *m, const kiln_lod_unit *u, const kiln_lod_child *children, kiln_lod_node *n,
-                          kiln_error *err)
+static kiln_status gather_children(kiln_manifest *m, const kiln_lod_unit *u, const kiln_lod_child *children, kiln_lod_node *n,
+                                   kiln_error *err)
 {
     uint64_t first = 0;
     for (uint32_t i = 0; i < u->n_children; i++) {
@@ -51,7 +51,7 @@ kiln_status kiln_lod_inner_unit(kiln_worker *w, const kiln_lod_unit *u, const ki
     kiln_status st;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_GO(kiln_lod_node_open(u, &node, err));
-    KILN_GO(gather(m, u, children, &node, err));
+    KILN_GO(gather_children(m, u, children, &node, err));
     KILN_GO(kiln_lod_node_merge(w, &node, err));
 done:
     kiln_lod_node_release(&node);

@@ -54,7 +54,7 @@ static void survey_release(survey *s)
 }
 
 /* ---- what is stored --------------------------------------------------------------------------------------------------- */
-static void add_rows(survey *s, const kiln_layer *l)
+static void add_layer_rows(survey *s, const kiln_layer *l)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
@@ -155,7 +155,7 @@ static kiln_status read_cameras(kiln_manifest *m, survey *s, kiln_error *err)
 }
 
 /* The nearest, the median and the farthest. */
-static kiln_status choose_cameras(const survey *s, const kiln_scene *scene, uint32_t at[PLACES], kiln_error *err)
+static kiln_status choose_place_cameras(const survey *s, const kiln_scene *scene, uint32_t at[PLACES], kiln_error *err)
 {
     const uint32_t n = s->n_cameras;
     standing all[CAMERAS_MOST];
@@ -180,7 +180,7 @@ static kiln_status choose_figures(kiln_manifest *m, survey *s, kiln_error *err)
     if (s->n_cameras == 0 || s->tree.n_nodes == 0 || !has_errors(s)) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&scene, 1, "the scene", err));
     kiln_status st = kiln_scene_get(m, scene, err);
-    if (st == KILN_OK) st = choose_cameras(s, scene, at, err);
+    if (st == KILN_OK) st = choose_place_cameras(s, scene, at, err);
     for (uint32_t i = 0; i < FIGURES && st == KILN_OK; i++) {
         figure *f = &s->figures[i];
         st = look_through(s, scene, at[i % PLACES], sizes[i / PLACES], f, err);
@@ -226,7 +226,7 @@ static kiln_status add_scene(const survey *s, uint32_t level, json_t *row, kiln_
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
 /* Of chunks that are no longer drawn nothing is known: the row of level 0 is left out. */
-static kiln_status write_rows(const survey *s, json_t *list, kiln_error *err)
+static kiln_status write_level_rows(const survey *s, json_t *list, kiln_error *err)
 {
     for (uint32_t i = s->current ? 0 : 1; i < s->n; i++) {
         json_t *row = json_pack("{s:i, s:I, s:I, s:I}", "level", (int)i, "nodes", (json_int_t)s->nodes[i], "gaussians",
@@ -237,7 +237,7 @@ static kiln_status write_rows(const survey *s, json_t *list, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status write(const survey *s, json_t **out, kiln_error *err)
+static kiln_status write_levels_json(const survey *s, json_t **out, kiln_error *err)
 {
     json_t *rows = json_array(), *figures = json_array();
     for (uint32_t i = 0; i < s->n_figures; i++) {
@@ -250,15 +250,15 @@ static kiln_status write(const survey *s, json_t **out, kiln_error *err)
     *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o}", "current", s->current, "profile",
                      kiln_json_string(s->levels->origin_profile), "antialiased", s->levels->origin_antialiased, "near",
                      kiln_json_real(s->levels->origin_near), "figures", figures, "rows", rows);
-    if (*out) return write_rows(s, rows, err);
+    if (*out) return write_level_rows(s, rows, err);
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
 }
 
-static kiln_status look(kiln_manifest *m, survey *s, kiln_error *err)
+static kiln_status survey_levels(kiln_manifest *m, survey *s, kiln_error *err)
 {
     KILN_TRY(kiln_layer_get_digest(m, "baked", s->levels->origin, &s->baked, err));
-    add_rows(s, s->baked);
-    add_rows(s, s->levels);
+    add_layer_rows(s, s->baked);
+    add_layer_rows(s, s->levels);
     KILN_TRY(add_bytes(m, s, "baked", err));
     KILN_TRY(add_bytes(m, s, "levels", err));
     KILN_TRY(kiln_level_tree_make(s->baked, s->levels, &s->tree, err));
@@ -269,7 +269,7 @@ static kiln_status look(kiln_manifest *m, survey *s, kiln_error *err)
 /* Levels of chunks that are no longer drawn: the layer itself is what there is to tell of. */
 static kiln_status look_at_old(kiln_manifest *m, survey *s, kiln_error *err)
 {
-    add_rows(s, s->levels);
+    add_layer_rows(s, s->levels);
     return add_bytes(m, s, "levels", err);
 }
 
@@ -293,8 +293,8 @@ kiln_status kiln_levels_info(kiln_manifest *m, json_t **out, kiln_error *err)
         st = KILN_OK;
     } else {
         if (st == KILN_OK) st = is_current(m, s, err);
-        if (st == KILN_OK) st = s->current ? look(m, s, err) : look_at_old(m, s, err);
-        if (st == KILN_OK) st = write(s, out, err);
+        if (st == KILN_OK) st = s->current ? survey_levels(m, s, err) : look_at_old(m, s, err);
+        if (st == KILN_OK) st = write_levels_json(s, out, err);
     }
     survey_release(s);
     free(s);

@@ -138,8 +138,8 @@ static void spread(const void *from, uint64_t count, uint32_t components, void *
 }
 
 /* kiln_plane_read checks what planes.def knows: so the result is read as the chunk that the layer will have. */
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *c, const kiln_lod_plane *p, uint64_t first,
-                              kiln_coarsen_rows *rows, void *scratch, kiln_error *err)
+static kiln_status read_lod_plane(kiln_manifest *m, const kiln_chunk *c, const kiln_lod_plane *p, uint64_t first,
+                                  kiln_coarsen_rows *rows, void *scratch, kiln_error *err)
 {
     const uint32_t components = kiln_lod_components(p, rows->sh_degree, rows->visibility != NULL);
     if (components == 0) return KILN_OK;
@@ -196,7 +196,7 @@ kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *r
     kiln_status st;
     KILN_GO(chunk_of(result, level, rows->rows.sh_degree, rows->rows.visibility != NULL, &c, err));
     KILN_GO(kiln_alloc_unset(&scratch, count * most_components(&rows->rows), ELEMENT, "a plane of a level", err));
-    for (int p = 0; p < KILN_LOD_PLANES; p++) KILN_GO(read_plane(m, &c, &kiln_lod_planes[p], first, &rows->rows, scratch, err));
+    for (int p = 0; p < KILN_LOD_PLANES; p++) KILN_GO(read_lod_plane(m, &c, &kiln_lod_planes[p], first, &rows->rows, scratch, err));
 done:
     free(scratch);
     release_chunk(&c);

@@ -52,7 +52,7 @@ static kiln_status coarsen(kiln_lod_node *n, unsigned threads, kiln_error *err)
     return st;
 }
 
-static kiln_status measure(kiln_worker *w, const kiln_lod_node *n, unsigned threads, kiln_error *err)
+static kiln_status measure_node_errors(kiln_worker *w, const kiln_lod_node *n, unsigned threads, kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
     kiln_coarsen_rows levels[KILN_LEVELS_MAX];
@@ -77,7 +77,7 @@ kiln_status kiln_lod_node_merge(kiln_worker *w, kiln_lod_node *n, kiln_error *er
     const kiln_lod_unit *u = n->unit;
     const unsigned threads = threads_of(w, u);
     KILN_TRY(coarsen(n, threads, err));
-    KILN_TRY(measure(w, n, threads, err));
+    KILN_TRY(measure_node_errors(w, n, threads, err));
     for (uint32_t i = 0; i < u->n_levels; i++) KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
     return KILN_OK;
 }

@@ -152,8 +152,8 @@ static kiln_status find_difference(work *k, const sight *s, const kiln_refine_ro
 
 /* What a level is off by. before: of the merged level; as soon as the level cannot be better than that it is *lost, and the rest is
  * not measured. NULL: all of it is. */
-static kiln_status measure(work *k, const kiln_coarsen_rows *level, const kiln_refine_off_by *before, kiln_refine_off_by *off,
-                           bool *lost, kiln_error *err)
+static kiln_status measure_level(work *k, const kiln_coarsen_rows *level, const kiln_refine_off_by *before, kiln_refine_off_by *off,
+                                 bool *lost, kiln_error *err)
 {
     const kiln_coarsen_rows *const others[2] = {&k->around.rows, &k->others.rows};
     *off = (kiln_refine_off_by){.sum = {0}};
@@ -191,7 +191,7 @@ static double mean_error(const kiln_refine_off_by *off) { return off->n > 0 ? sq
 
 /* Levels that are nearly right make smaller steps: what a row is led by where it is seen once is noise, and as large as the step.
  */
-static float reach_of(uint32_t level, double error)
+static float step_reach(uint32_t level, double error)
 {
     const double by_level = FIRST_REACH / kiln_refine_size(level - 1), by_error = error / FULL_REACH_ERROR;
     return (float)kiln_clamp_f64(by_level > by_error ? by_level : by_error, 0, 1);
@@ -201,7 +201,7 @@ static kiln_status fit(work *k, uint32_t level, const kiln_refine_off_by *before
 {
     const kiln_refine_rows rows = {.own = &k->level.rows, .others = &k->around.rows};
     const double error = mean_error(before);
-    const float reach = reach_of(level, error);
+    const float reach = step_reach(level, error);
     float *logits = k->level.rows.opacity_logits;
     for (uint64_t i = 0; i < k->level.rows.n; i++) logits[i] = kiln_clamp_f32(logits[i], -LOGIT_FIRST, LOGIT_FIRST);
     KILN_TRY(keep_rows(k, &k->level, err));
@@ -263,7 +263,7 @@ static kiln_status go_back(work *k, const kiln_refine_off_by *before, bool *bett
         bool lost;
         set_between(&k->merged.rows, &k->led.rows, share, &k->level.rows);
         KILN_TRY(keep_rows(k, &k->level, err));
-        KILN_TRY(measure(k, &k->level.rows, before, &after, &lost, err));
+        KILN_TRY(measure_level(k, &k->level.rows, before, &after, &lost, err));
         drop_rows(k, &k->level);
         if (!lost && kiln_refine_is_better(&after, before) && after.sum[0] < least) {
             best = share;
@@ -285,7 +285,7 @@ static kiln_status refine_level(work *k, uint32_t level, bool *kept, kiln_error 
     KILN_TRY(keep_rows(k, &k->merged, err));
     KILN_TRY(keep_rows(k, &k->around, err));
     KILN_TRY(draw_targets(k, 1, level, err));
-    KILN_TRY(measure(k, &k->merged.rows, NULL, &before, &all, err));
+    KILN_TRY(measure_level(k, &k->merged.rows, NULL, &before, &all, err));
     KILN_TRY(fit(k, level, &before, err));
     KILN_TRY(go_back(k, &before, kept, err));
     drop_rows(k, &k->merged);
@@ -309,7 +309,7 @@ static kiln_status put_errors(work *k, kiln_error *err)
 }
 
 /* ---- the unit -------------------------------------------------------------------------------------------------------------- */
-static kiln_status put_counters(work *k, uint32_t kept, kiln_error *err)
+static kiln_status put_refine_counters(work *k, uint32_t kept, kiln_error *err)
 {
     json_t *c = json_pack("{s:i, s:i}", "levels", (int)k->u->n_levels, "kept", (int)kept);
     const kiln_status st = c ? kiln_worker_counters(k->w, c, err) : kiln_fail(err, KILN_E_NOMEM, "cannot write counters");
@@ -337,7 +337,7 @@ static kiln_status refine_chunk(work *k, kiln_error *err)
         n_kept += kept;
     }
     KILN_TRY(put_errors(k, err));
-    return put_counters(k, n_kept, err);
+    return put_refine_counters(k, n_kept, err);
 }
 
 kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t payload_bytes, kiln_error *err)

@@ -56,7 +56,8 @@ void kiln_refine_canvas_release(kiln_refine_canvas *c)
 }
 
 /* Adds what the view has of these rows behind the splats so far. */
-static kiln_status collect(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_coarsen_rows *r, kiln_error *err)
+static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_coarsen_rows *r,
+                                  kiln_error *err)
 {
     uint64_t visible = 0;
     if (r->n > c->room - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
@@ -84,16 +85,16 @@ static kiln_status collect(kiln_refine_canvas *c, const kiln_refine_window *view
 static kiln_status collect_all(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, kiln_error *err)
 {
     c->total = c->named = 0;
-    KILN_TRY(collect(c, view, rows->own, err));
+    KILN_TRY(collect_splats(c, view, rows->own, err));
     const uint64_t own = c->total;
-    if (rows->others && rows->others->n > 0) KILN_TRY(collect(c, view, rows->others, err));
+    if (rows->others && rows->others->n > 0) KILN_TRY(collect_splats(c, view, rows->others, err));
     return kiln_runner_fill(c->runner, &c->splats[own].row, sizeof *c->splats, 0xff, sizeof c->splats->row, c->total - own, err);
 }
 
 static uint32_t tile_rows(const kiln_view *v) { return kiln_view_tiles_y(v); }
 
 /* Lists the splats of each tile. A second turn has room for what the first one found. */
-static kiln_status list(kiln_refine_canvas *c, const kiln_view *view, bool *fits, kiln_error *err)
+static kiln_status list_splats(kiln_refine_canvas *c, const kiln_view *view, bool *fits, kiln_error *err)
 {
     for (int turn = 0; turn < 2; turn++) {
         uint64_t stats[3] = {0};
@@ -126,7 +127,7 @@ kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *vi
                              bool *fits, kiln_error *err)
 {
     KILN_TRY(collect_all(c, view, rows, err));
-    KILN_TRY(list(c, &view->view, fits, err));
+    KILN_TRY(list_splats(c, &view->view, fits, err));
     if (!*fits) return KILN_OK;
     const kiln_raster_args a = {.n = c->total,
                                 .splats = c->splats,

@@ -60,7 +60,7 @@ static void set_camera(const planning *k, const kiln_camera *c, kiln_refine_came
     to->height = c->height;
 }
 
-static void choose_cameras(const planning *k, const kiln_level_node *node, kiln_refine_unit *u)
+static void choose_node_cameras(const planning *k, const kiln_level_node *node, kiln_refine_unit *u)
 {
     uint32_t seeing = 0, met = 0;
     for (uint32_t i = 0; i < k->n_cameras; i++) seeing += may_see(k, &k->cameras[i], node);
@@ -123,7 +123,7 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
 
 /* ---- units ----------------------------------------------------------------------------------------------------------------- */
 /* The rows of the neighbourhood, whoever merged them, and all that says how they are fitted. */
-static kiln_hash key_of(const planning *k, const kiln_refine_unit *u)
+static kiln_hash key_refine_unit(const planning *k, const kiln_refine_unit *u)
 {
     kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
     KILN_KEY_LISTS(kiln_refine_unit, 9040); /* visibility is in the key of the chunk's merged levels */
@@ -195,8 +195,8 @@ static void finish_unit(const planning *k, uint32_t node, kiln_unit *unit)
     const kiln_lod_unit *merged = kiln_lod_payload(k->p, node);
     u->visibility = merged->visibility;
     for (uint32_t i = 0; i < u->n_chunks; i++) u->chunks[i].unit = k->p->units[k->p->unit_of[k->node_of[u->chunks[i].chunk]]].key;
-    choose_cameras(k, &k->p->tree.nodes[node], u);
-    unit->key = key_of(k, u);
+    choose_node_cameras(k, &k->p->tree.nodes[node], u);
+    unit->key = key_refine_unit(k, u);
 }
 
 /* Leaves that no camera sees stay as they are merged. */
@@ -233,7 +233,7 @@ static kiln_status find_nodes(planning *k, uint32_t **node_of, kiln_error *err)
 }
 
 /* Sums what the units say of themselves. */
-static kiln_status count(kiln_run *r, kiln_lod_plan *p, kiln_error *err)
+static kiln_status count_refined_levels(kiln_run *r, kiln_lod_plan *p, kiln_error *err)
 {
     for (uint32_t i = 0; i < p->n_refined; i++) {
         const kiln_unit *unit = &p->refined[i];
@@ -267,5 +267,5 @@ kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *ca
     kiln_run_serial(r, true);
     const kiln_status st = kiln_run_units(r, "refining", p->refined, p->n_refined, err);
     kiln_run_serial(r, false);
-    return st == KILN_OK ? count(r, p, err) : st;
+    return st == KILN_OK ? count_refined_levels(r, p, err) : st;
 }

@@ -99,8 +99,8 @@ static kiln_status read_level_to(const kiln_refine_reader *r, kiln_manifest *m, 
 }
 
 /* All chunks at a level. Of several failures, that of the first chunk is told. */
-static kiln_status read_all(const kiln_refine_reader *r, read_fn *read, uint32_t level, kiln_lod_rows *own, kiln_lod_rows *others,
-                            kiln_error *err)
+static kiln_status read_chunks_at_level(const kiln_refine_reader *r, read_fn *read, uint32_t level, kiln_lod_rows *own,
+                                        kiln_lod_rows *others, kiln_error *err)
 {
     const kiln_refine_unit *u = r->u;
     uint64_t first[1 + KILN_REFINE_NEIGHBOURS] = {0};
@@ -126,11 +126,11 @@ static kiln_status read_all(const kiln_refine_reader *r, read_fn *read, uint32_t
 
 kiln_status kiln_refine_read_full(const kiln_refine_reader *r, kiln_lod_rows *own, kiln_lod_rows *others, kiln_error *err)
 {
-    return read_all(r, read_full_to, 0, own, others, err);
+    return read_chunks_at_level(r, read_full_to, 0, own, others, err);
 }
 
 kiln_status kiln_refine_read_level(const kiln_refine_reader *r, uint32_t level, kiln_lod_rows *own, kiln_lod_rows *others,
                                    kiln_error *err)
 {
-    return read_all(r, read_level_to, level, own, others, err);
+    return read_chunks_at_level(r, read_level_to, level, own, others, err);
 }

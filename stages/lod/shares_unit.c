@@ -30,7 +30,7 @@ static bool is_in_view(const void *context, uint32_t chunk)
     return kiln_view_request_may_see(d->view, &d->state->baked->chunks[chunk]);
 }
 
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_baked_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const drawing *d = context;
     const kiln_chunk *c = &d->state->baked->chunks[index];
@@ -47,7 +47,7 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
 }
 
 /* Of all planes: the same store may draw with colours. */
-static kiln_hash key_of(const kiln_chunk *c)
+static kiln_hash key_baked_chunk(const kiln_chunk *c)
 {
     kiln_hasher *h = kiln_hasher_new();
     for (uint32_t i = 0; i < c->n_planes; i++) {
@@ -61,7 +61,7 @@ static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_he
 {
     const drawing *d = context;
     const kiln_chunk *c = &d->state->baked->chunks[index];
-    const kiln_hash key = key_of(c);
+    const kiln_hash key = key_baked_chunk(c);
     (void)err;
     *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !is_in_view(d, index)};
     memcpy(out->key, key.bytes, sizeof out->key);
@@ -95,13 +95,13 @@ static kiln_status make_sums(const drawing *d, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status draw(drawing *d, kiln_error *err)
+static kiln_status draw_shares(drawing *d, kiln_error *err)
 {
     const kiln_draw_scene scene = {.view = &d->view->view,
                                    .profile = d->view->profile,
                                    .antialiased = d->view->antialiased,
                                    .n_chunks = d->state->baked->n_chunks,
-                                   .chunk = give_chunk,
+                                   .chunk = give_baked_chunk,
                                    .header = give_header,
                                    .context = d,
                                    .store = d->state->store};
@@ -140,7 +140,7 @@ kiln_status kiln_shares_compute(kiln_worker *w, const kiln_shares_unit *u, kiln_
     KILN_TRY(make_sums(&d, err));
     for (uint32_t v = 0; v < u->n_views; v++) {
         d.view = &u->views[v];
-        KILN_TRY(draw(&d, err));
+        KILN_TRY(draw_shares(&d, err));
     }
     return put_shares(&d, err);
 }

@@ -81,7 +81,7 @@ typedef struct {
     uint64_t of[KILN_SHARES_VIEWS], all;
 } seen_rows;
 
-static seen_rows rows_of(const making *k, const kiln_shares_unit *u)
+static seen_rows count_seen_rows(const making *k, const kiln_shares_unit *u)
 {
     seen_rows rows = {.all = rows_seen(k, u->views, u->n_views)};
     for (uint32_t v = 0; v < u->n_views; v++) rows.of[v] = rows_seen(k, &u->views[v], 1);
@@ -186,7 +186,7 @@ static void plan_group(making *k, uint32_t g)
         pixels += (uint64_t)k->views[v].view.width * k->views[v].view.height;
         u->views[u->n_views++] = k->views[v];
     }
-    const seen_rows rows = rows_of(k, u);
+    const seen_rows rows = count_seen_rows(k, u);
     size_shares(k, &rows, u);
     k->shares[g] = (kiln_unit){.key = shares_key(k, u),
                                .payload = u,
@@ -222,7 +222,7 @@ static kiln_status draw_views(making *k, kiln_error *err)
 }
 
 /* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
-static int by_name(const void *a, const void *b)
+static int outputs_by_name(const void *a, const void *b)
 {
     const kiln_unit_output *x = a, *y = b;
     return strcmp(x->name, y->name);
@@ -245,7 +245,7 @@ static kiln_status hand_over(making *k, uint32_t g, kiln_error *err)
         kiln_hash *shares = (kiln_hash *)(payload_of(k, i) + 1);
         if (!may_see(k->of_shares[g].views, k->of_shares[g].n_views, c)) continue;
         memcpy(wanted.name, c->name, sizeof wanted.name);
-        const kiln_unit_output *found = bsearch(&wanted, result->outputs, result->n, sizeof *found, by_name);
+        const kiln_unit_output *found = bsearch(&wanted, result->outputs, result->n, sizeof *found, outputs_by_name);
         if (!found || found->segment != 0 || found->raw_bytes != c->count * sizeof(float))
             KILN_GO(kiln_fail(err, KILN_E_IO, "it has no shares of the %llu rows of chunk '%s'", (unsigned long long)c->count,
                               c->name));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Component after component, kept rows only; returns the bytes. */
-static size_t compact(const kiln_pruned_rows *r, const void *from, uint32_t components, uint32_t elem, void *to)
+static size_t compact_plane(const kiln_pruned_rows *r, const void *from, uint32_t components, uint32_t elem, void *to)
 {
     const unsigned char *src = from;
     unsigned char *dst = to;
@@ -41,8 +41,8 @@ static const float *replaced(const kiln_pruned_rows *r, const char *name)
 
 /* All rows of a plane as its source has it, into data. What a camera's unit reads again is kept. Colours and extra columns, two
  * thirds of a layer, no unit asks for twice where no rows are merged: they do not pass through the cache. */
-static kiln_status read_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane,
-                              void *data, uint64_t bytes, kiln_error *err)
+static kiln_status read_source_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane,
+                                     void *data, uint64_t bytes, kiln_error *err)
 {
     const void *from;
     kiln_manifest *m;
@@ -81,17 +81,17 @@ static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_pr
     if (from && count)
         memcpy(data, from, count * elem);
     else if (count)
-        KILN_GO(read_plane(w, in, q, plane, data, count * elem, err));
+        KILN_GO(read_source_plane(w, in, q, plane, data, count * elem, err));
     if (strcmp(plane->name, "sh0") == 0 || strcmp(plane->name, "shN") == 0) /* weighted means where rows were merged */
         KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, data, err));
-    KILN_GO(kiln_worker_put(w, plane->name, data, compact(r, data, plane->components, elem, data), elem, err));
+    KILN_GO(kiln_worker_put(w, plane->name, data, compact_plane(r, data, plane->components, elem, data), elem, err));
 done:
     free(data);
     return st;
 }
 
-static kiln_status put_planes(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
-                              kiln_error *err)
+static kiln_status put_kept_planes(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                                   kiln_error *err)
 {
     const kiln_chunk *c = &in->layer->chunks[q->head->block];
     for (uint32_t i = 0; i < c->n_planes; i++) KILN_TRY(put_plane(w, in, q, r, &c->planes[i], err));
@@ -104,9 +104,9 @@ static kiln_status put_planes(kiln_worker *w, kiln_prune_input *in, const kiln_p
 static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *err)
 {
     kiln_bounds b;
-    (void)compact(r, r->means, 3, sizeof *r->means, r->means); /* to the left within one array */
-    (void)compact(r, r->log_scales_after, 3, sizeof *r->log_scales_after, r->log_scales_after);
-    (void)compact(r, r->opacity_logits, 1, sizeof *r->opacity_logits, r->opacity_logits);
+    (void)compact_plane(r, r->means, 3, sizeof *r->means, r->means); /* to the left within one array */
+    (void)compact_plane(r, r->log_scales_after, 3, sizeof *r->log_scales_after, r->log_scales_after);
+    (void)compact_plane(r, r->opacity_logits, 1, sizeof *r->opacity_logits, r->opacity_logits);
     kiln_chunk_bounds(kiln_worker_threads(w), r->kept, r->means, r->log_scales_after, r->opacity_logits, &b);
     return kiln_worker_put(w, "bounds", &b, sizeof b, 4, err);
 }
@@ -164,7 +164,7 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
         return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
     KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
     KILN_GO(put_tally(w, in, q, &r, q->head->text_bytes > 0, err));
-    if (q->head->planes) KILN_GO(put_planes(w, in, q, &r, err));
+    if (q->head->planes) KILN_GO(put_kept_planes(w, in, q, &r, err));
     KILN_GO(put_bounds(w, &r, err)); /* of a dry run, too: its report has the largest scale */
 done:
     kiln_pruned_rows_release(&r);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_prune_one row_of(const kiln_pruned_rows *r, uint64_t i)
+static kiln_prune_one judged_row(const kiln_pruned_rows *r, uint64_t i)
 {
     kiln_prune_one one = {.opacity_logit = r->opacity_logits[i], .spacing2 = r->spacing2[i], .mark = r->mark[i]};
     for (uint64_t a = 0; a < 3; a++) {
@@ -23,7 +23,7 @@ static kiln_prune_one row_of(const kiln_pruned_rows *r, uint64_t i)
 static void mark_rows(const kiln_prune_unit *u, const kiln_pruned_rows *r, uint8_t *bits, uint64_t list_bytes, uint64_t *touched)
 {
     for (uint64_t i = 0; i < r->n; i++) {
-        kiln_prune_one one = row_of(r, i);
+        kiln_prune_one one = judged_row(r, i);
         const int drops = kiln_prune_row(&u->rules, &one);
         const bool is_touched = (drops >= 0 && u->auto_rules >> drops & 1) || (one.clamped & u->auto_rules) != 0;
         const uint8_t bit = (uint8_t)(1u << (i & 7));

@@ -17,7 +17,7 @@ typedef struct {
     char *store;
 } whole;
 
-static size_t lay_out(whole *a, uint64_t n, char *store)
+static size_t lay_out_whole(whole *a, uint64_t n, char *store)
 {
     kiln_carve c = {store, 0};
     a->means = kiln_take(&c, n, 3 * sizeof *a->means);
@@ -101,7 +101,7 @@ uint64_t kiln_prune_merges_ram(const kiln_prune_size *s)
 {
     whole a;
     const uint64_t list = s->rows * sizeof(kiln_merged_row), plane = 4 * s->blocks.rows * sizeof(float);
-    return lay_out(&a, s->rows, NULL) + list + kiln_outputs_ram(list) + s->blocks.planes + kiln_read_ram(plane);
+    return lay_out_whole(&a, s->rows, NULL) + list + kiln_outputs_ram(list) + s->blocks.planes + kiln_read_ram(plane);
 }
 
 kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
@@ -112,8 +112,8 @@ kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, 
     uint64_t first = 0;
     KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
     const uint64_t n = in->layer->count;
-    KILN_TRY(KILN_ALLOC(&a.store, lay_out(&a, n, NULL), "the layer's geometry", err));
-    (void)lay_out(&a, n, a.store);
+    KILN_TRY(KILN_ALLOC(&a.store, lay_out_whole(&a, n, NULL), "the layer's geometry", err));
+    (void)lay_out_whole(&a, n, a.store);
     for (uint32_t i = 0; i < in->layer->n_chunks; i++) {
         if (in->layer->chunks[i].count == 0) continue;
         KILN_GO(gather_block(w, in, q, i, first, &a, err));
@@ -147,8 +147,8 @@ static bool next_group(const kiln_prune_request *q, uint32_t block, uint64_t *i,
     return *i < n;
 }
 
-static kiln_status read_one(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g,
-                            kiln_error *err)
+static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g,
+                                 kiln_error *err)
 {
     const struct {
         const char *name;
@@ -177,8 +177,9 @@ static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const kiln_p
     *weights = NULL;
     KILN_GO(KILN_ALLOC(&g, n, "merged rows", err));
     KILN_GO(KILN_ALLOC(weights, n, "merged rows", err));
-    KILN_GO(read_one(w, in, q->merges[i].into_block, q->merges[i].into_row, &g[0], err));
-    for (uint32_t k = 1; k < n; k++) KILN_GO(read_one(w, in, q->merges[i + k - 1].block, q->merges[i + k - 1].row, &g[k], err));
+    KILN_GO(read_gaussian(w, in, q->merges[i].into_block, q->merges[i].into_row, &g[0], err));
+    for (uint32_t k = 1; k < n; k++)
+        KILN_GO(read_gaussian(w, in, q->merges[i + k - 1].block, q->merges[i + k - 1].row, &g[k], err));
     kiln_merge_moments(g, n, *weights, out);
 done:
     free(g);

@@ -42,7 +42,7 @@ static bool is_hidden(const looking *x, uint32_t block, version v)
            !kiln_view_request_may_see(&x->q->head->request, &x->in->layer->chunks[block]);
 }
 
-static uint64_t rows_of(const looking *x, uint32_t block, version v)
+static uint64_t rows_of_version(const looking *x, uint32_t block, version v)
 {
     if (v == SOURCE) return x->in->layer->chunks[block].count;
     if (pass_of(x, block, v) == KILN_PRUNE_NO_PASS) return 0;
@@ -62,7 +62,7 @@ static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_he
     const uint32_t n = x->in->layer->n_chunks, block = index % n;
     const version v = index / n;
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = rows_of(x, block, v), .hidden = is_hidden(x, block, v)};
+    *out = (kiln_draw_chunk_header){.n = rows_of_version(x, block, v), .hidden = is_hidden(x, block, v)};
     kiln_hash key = x->in->keys[block];
     for (int i = 0; i < (int)v; i++) key = kiln_hash_of(&key, sizeof key); /* the rules are the same as long as the worker lives */
     memcpy(out->key, key.bytes, sizeof out->key);
@@ -90,12 +90,12 @@ static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out,
 }
 
 /* The rules are applied again, here; what a block's unit has stored may be a stranger's. */
-static kiln_status check_rows(const looking *x, uint32_t block, version v, uint64_t n, kiln_error *err)
+static kiln_status check_version_rows(const looking *x, uint32_t block, version v, uint64_t n, kiln_error *err)
 {
-    if (n == rows_of(x, block, v)) return KILN_OK;
+    if (n == rows_of_version(x, block, v)) return KILN_OK;
     return kiln_fail(err, KILN_E_IO, "block '%s' %s %llu rows, its stored result says %llu; run kiln-prune with --force",
                      x->in->layer->chunks[block].name, v == AFTER ? "keeps" : "changes", (unsigned long long)n,
-                     (unsigned long long)rows_of(x, block, v));
+                     (unsigned long long)rows_of_version(x, block, v));
 }
 
 static kiln_status give_pruned(looking *x, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
@@ -104,7 +104,7 @@ static kiln_status give_pruned(looking *x, uint32_t block, kiln_draw_chunk *out,
     kiln_geometry kept;
     KILN_TRY(kiln_pruned_rows_make(x->w, x->in, x->q, block, &r, err));
     kiln_status st = KILN_OK;
-    KILN_GO(check_rows(x, block, AFTER, r.kept, err));
+    KILN_GO(check_version_rows(x, block, AFTER, r.kept, err));
     const kiln_geometry all = {r.n, r.means, r.log_scales_after, r.quats, r.opacity_logits};
     kiln_geometry_gather(&all, r.keep, x->made, &kept);
     give_geometry(x, &kept, out);
@@ -122,7 +122,7 @@ static kiln_status give_touched(looking *x, uint32_t block, kiln_draw_chunk *out
     kiln_status st = KILN_OK;
     KILN_GO(kiln_prune_geometry(x->w, x->in, block, &source, err));
     for (uint64_t i = 0; i < r.n; i++) n += r.mark[i] = kiln_pruned_rows_is_touched(&r, source.log_scales, i);
-    KILN_GO(check_rows(x, block, TOUCHED, n, err));
+    KILN_GO(check_version_rows(x, block, TOUCHED, n, err));
     kiln_geometry_gather(&source, r.mark, x->made, &touched);
     give_geometry(x, &touched, out);
 done:
@@ -130,7 +130,7 @@ done:
     return st;
 }
 
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_version_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     looking *x = context;
     const uint32_t n = x->in->layer->n_chunks, block = index % n;
@@ -152,7 +152,7 @@ kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const ki
                                    .antialiased = q->head->request.antialiased,
                                    .n_chunks = VERSIONS * in->layer->n_chunks,
                                    .apart = rules_change_a_block(&x),
-                                   .chunk = give_chunk,
+                                   .chunk = give_version_chunk,
                                    .header = give_header,
                                    .store = in->store,
                                    .context = &x};

@@ -101,7 +101,7 @@ done:
     return st;
 }
 
-static size_t lay_out(counting *c, char *store)
+static size_t lay_out_counting(counting *c, char *store)
 {
     kiln_carve at = {store, 0};
     c->count.splats = kiln_take(&at, c->in->largest, sizeof *c->count.splats);
@@ -154,8 +154,8 @@ static kiln_status count_row_by_row(counting *c, const kiln_prune_request *q, bo
 {
     for (uint32_t i = 0; i < c->in->layer->n_chunks; i++) {
         if (!is_row_by_row(c, q, i, gpu)) continue;
-        if (!c->store) KILN_TRY(KILN_ALLOC(&c->store, lay_out(c, NULL), "projected Gaussians", err));
-        (void)lay_out(c, c->store);
+        if (!c->store) KILN_TRY(KILN_ALLOC(&c->store, lay_out_counting(c, NULL), "projected Gaussians", err));
+        (void)lay_out_counting(c, c->store);
         KILN_TRY(count_block(c, q, i, err));
     }
     return KILN_OK;

@@ -55,7 +55,7 @@ static json_t *rules_json(const kiln_prune_report *r)
     return out;
 }
 
-static json_t *counts_json(const uint64_t *bins, int n)
+static json_t *bins_json(const uint64_t *bins, int n)
 {
     json_t *out = json_array();
     for (int i = 0; i < n; i++) (void)json_array_append_new(out, json_integer((json_int_t)bins[i]));
@@ -77,7 +77,7 @@ static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES], double larg
     for (int i = 0; i < KILN_TALLY_SCALES; i++) bins[i / JOIN] += scales[i];
     (void)json_object_set_new(out, "log_lo", kiln_json_real((double)KILN_TALLY_LO));
     (void)json_object_set_new(out, "log_hi", kiln_json_real((double)KILN_TALLY_HI));
-    (void)json_object_set_new(out, "histogram", counts_json(bins, N));
+    (void)json_object_set_new(out, "histogram", bins_json(bins, N));
     for (int i = 0; i < N_SHARES; i++)
         (void)json_object_set_new(out, share_words[i], kiln_json_real(scale_at(scales, largest, shares[i])));
     return out;
@@ -159,8 +159,8 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
                             kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
                             kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r), "scales", "before",
                             scales_json(t->scales[0], r->largest[0]), "after", scales_json(t->scales[1], r->largest[1]),
-                            "opacities", "before", counts_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
-                            counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
+                            "opacities", "before", bins_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
+                            bins_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
     if (!failed) failed = json_object_set_new(out, "touched", touched_json(r));

@@ -83,7 +83,7 @@ bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block)
     return !in->spacing || in->spacing_of[block] != KILN_PRUNE_NO_BLOCK;
 }
 
-static kiln_status open_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+static kiln_status open_unit_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
 {
     kiln_manifest *m;
     kiln_prune_input *in;
@@ -108,7 +108,7 @@ done:
 static kiln_status get_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
 {
     *out = kiln_worker_state(w);
-    return *out && kiln_hash_equal((*out)->layer->digest, u->layer) ? KILN_OK : open_input(w, u, out, err);
+    return *out && kiln_hash_equal((*out)->layer->digest, u->layer) ? KILN_OK : open_unit_input(w, u, out, err);
 }
 
 /* A worker alone may have more threads than the plan counted memory for. */
@@ -144,7 +144,7 @@ kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u,
 }
 
 /* Of the planes that a camera reads; kernels/draw knows blocks by it. */
-static kiln_hash key_of(const kiln_chunk *c)
+static kiln_hash key_prune_block(const kiln_chunk *c)
 {
     static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits"};
     kiln_hash planes[sizeof names / sizeof *names] = {0};
@@ -163,7 +163,7 @@ static kiln_status prepare_drawing(kiln_worker *w, kiln_prune_input *in, kiln_er
     if (gpu && !in->host) KILN_TRY(kiln_runner_new(&host, &in->host, err));
     if (in->keys) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&in->keys, in->layer->n_chunks, "keys of blocks", err));
-    for (uint32_t i = 0; i < in->layer->n_chunks; i++) in->keys[i] = key_of(&in->layer->chunks[i]);
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++) in->keys[i] = key_prune_block(&in->layer->chunks[i]);
     return KILN_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t lay_out(kiln_pruned_rows *r, char *store)
+static size_t lay_out_pruned_rows(kiln_pruned_rows *r, char *store)
 {
     kiln_carve c = {store, 0};
     const uint64_t n = r->n;
@@ -76,8 +76,8 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
     kiln_status st;
     memset(out, 0, sizeof *out);
     out->n = in->layer->chunks[block].count;
-    KILN_TRY(KILN_ALLOC(&out->store, lay_out(out, NULL), "the planes of a block", err));
-    (void)lay_out(out, out->store);
+    KILN_TRY(KILN_ALLOC(&out->store, lay_out_pruned_rows(out, NULL), "the planes of a block", err));
+    (void)lay_out_pruned_rows(out, out->store);
     if (out->n == 0) return KILN_OK;
     KILN_GO(copy_planes(w, in, block, out, err));
     KILN_GO(kiln_prune_merge_geometry(w, in, q, block, out, err));

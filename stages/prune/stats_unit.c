@@ -195,11 +195,11 @@ static uint64_t table_ram(const kiln_prune_size *s)
     return ELEMENTS * (uint64_t)KILN_RANK_BINS * sizeof(uint64_t) + s->blocks.rows * sizeof(float);
 }
 
-static uint64_t planes_of(uint64_t rows) { return 7 * rows * sizeof(float); }
+static uint64_t stats_planes_bytes(uint64_t rows) { return 7 * rows * sizeof(float); }
 
 uint64_t kiln_prune_stats_ram(const kiln_prune_size *s)
 {
-    return table_ram(s) + planes_of(s->blocks.rows) + s->blocks.rows * sizeof(float) +
+    return table_ram(s) + stats_planes_bytes(s->blocks.rows) + s->blocks.rows * sizeof(float) +
            kiln_read_ram(3 * s->blocks.rows * sizeof(float));
 }
 
@@ -208,7 +208,7 @@ uint64_t kiln_prune_stats_ram_thread(const kiln_prune_size *s) { return table_ra
 /* The planes of a batch stay while it is counted: they take no more than kiln_plane_cache_ahead decodes at a time. */
 static uint32_t batch_of(const counting *c, uint64_t budget)
 {
-    const uint64_t entry = 3 * UINT64_C(4096), most = budget / 3 / (planes_of(c->in->largest) + entry);
+    const uint64_t entry = 3 * UINT64_C(4096), most = budget / 3 / (stats_planes_bytes(c->in->largest) + entry);
     const uint32_t want = 4 * c->threads < BATCH_MOST ? 4 * c->threads : BATCH_MOST;
     return c->in->ahead.n < 2 || most < 2 ? 1 : most < want ? (uint32_t)most : want;
 }

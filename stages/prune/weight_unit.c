@@ -19,7 +19,7 @@ typedef struct {
     char *store;
 } weighing;
 
-static size_t lay_out(weighing *c, char *store)
+static size_t lay_out_weighing(weighing *c, char *store)
 {
     kiln_carve at = {store, 0};
     c->count.splats = kiln_take(&at, c->in->largest, sizeof *c->count.splats);
@@ -129,8 +129,8 @@ kiln_status kiln_prune_weight_unit(kiln_worker *w, const kiln_prune_request *q, 
     uint64_t budget;
     KILN_TRY(kiln_prune_input_get_ahead(w, q->head, &c.in, &budget, err));
     KILN_GO(check_marks(&c, err));
-    KILN_GO(KILN_ALLOC(&c.store, lay_out(&c, NULL), "projected Gaussians", err));
-    (void)lay_out(&c, c.store);
+    KILN_GO(KILN_ALLOC(&c.store, lay_out_weighing(&c, NULL), "projected Gaussians", err));
+    (void)lay_out_weighing(&c, c.store);
     KILN_GO(weigh(&c, &weight, err));
     KILN_GO(kiln_worker_put(w, "weight", &weight, sizeof weight, 8, err));
 done:

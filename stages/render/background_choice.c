@@ -99,7 +99,7 @@ static kiln_status find_stored(kiln_run *r, const looks *l, kiln_outside *views,
     return KILN_OK;
 }
 
-static kiln_status look(kiln_run *r, const looks *l, kiln_outside *views, kiln_error *err)
+static kiln_status look_at_photos(kiln_run *r, const looks *l, kiln_outside *views, kiln_error *err)
 {
     bool all;
     KILN_TRY(find_stored(r, l, views, &all, err));
@@ -128,7 +128,7 @@ static kiln_status are_white(kiln_run *r, kiln_render_plan *s, uint32_t most, bo
     KILN_GO(make_looks(r, s, most, &l, err));
     *n = l.n;
     KILN_GO(KILN_ALLOC(&views, l.n, "colours of photos", err));
-    if (l.n > 0) KILN_GO(look(r, &l, views, err));
+    if (l.n > 0) KILN_GO(look_at_photos(r, &l, views, err));
     if (l.n > 0 && kiln_outside_differs(views, l.n, s->background, colour)) {
         kiln_colour_text(colour, text);
         *white = strcmp(text, "white") == 0;

@@ -57,8 +57,8 @@ static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u,
 }
 
 /* As the photo was exposed. */
-static kiln_status compare(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const kiln_photo *photo, kiln_metrics *out,
-                           kiln_error *err)
+static kiln_status compare_exposed(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const kiln_photo *photo,
+                                   kiln_metrics *out, kiln_error *err)
 {
     const uint64_t pixels = (uint64_t)u->request.view.width * u->request.view.height;
     float *exposed = NULL;
@@ -90,7 +90,7 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     if (u->lens.width > 0) KILN_GO(kiln_photo_undistort(w, u, &photo, err));
     memcpy(damage, photo.damage, sizeof photo.damage);
     if (photo.damage[0]) goto done;
-    KILN_GO(compare(w, u, rgba, &photo, out, err));
+    KILN_GO(compare_exposed(w, u, rgba, &photo, out, err));
     if (!photo.cut_out && u->exposure == KILN_EXPOSURE_OFF)
         *outside = kiln_outside_look(rgba, photo.rgb.data, photo.mask, u->request.view.width, u->request.view.height);
 done:

@@ -28,7 +28,7 @@ static const struct {
              {"webm", "webm", false, false}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static int kind_of(const char *path)
+static int kind_of_video(const char *path)
 {
     int k = 0;
     while (k < N_KINDS && strcasecmp(kiln_path_suffix(path), kinds[k].suffix) != 0) k++;
@@ -37,7 +37,7 @@ static int kind_of(const char *path)
 
 kiln_status kiln_encoder_check(const char *path, kiln_error *err)
 {
-    if (kind_of(path) < N_KINDS) return KILN_OK;
+    if (kind_of_video(path) < N_KINDS) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "--video '%s': the name of a video ends in .mp4, .m4v, .mov, .mkv or .webm", path);
 }
 
@@ -182,7 +182,7 @@ kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width
     (void)snprintf(size, sizeof size, "%ux%u", width, height);
     (void)snprintf(fps, sizeof fps, "%u/%u", rate.num, rate.den);
     (void)snprintf(file, sizeof file, "file:%s", e->part);
-    (void)fill_arguments(kind_of(path), size, fps, file, arguments);
+    (void)fill_arguments(kind_of_video(path), size, fps, file, arguments);
     KILN_TRY(make_pipe(in, err));
     kiln_status st = make_pipe(says, err);
     const int failed = st == KILN_OK ? spawn((char *const *)arguments, (const int[3]){in[0], -1, says[1]}, &e->pid) : 0;
@@ -239,7 +239,7 @@ static int reap(kiln_encoder *e)
     return status;
 }
 
-static kiln_status judge(const kiln_encoder *e, int status, kiln_error *err)
+static kiln_status judge_exit(const kiln_encoder *e, int status, kiln_error *err)
 {
     const char *between = e->last[0] ? "; it says: " : "";
     if (WIFSIGNALED(status))
@@ -252,7 +252,7 @@ static kiln_status judge(const kiln_encoder *e, int status, kiln_error *err)
 kiln_status kiln_encoder_ended(kiln_encoder *e, kiln_error *err)
 {
     kiln_encoder_close(e);
-    return judge(e, reap(e), err);
+    return judge_exit(e, reap(e), err);
 }
 
 void kiln_encoder_close(kiln_encoder *e) { close_end(&e->in); }
@@ -269,7 +269,7 @@ bool kiln_encoder_is_done(kiln_encoder *e)
 kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, const kiln_product_seen *seen, kiln_error *err)
 {
     const int status = reap(e);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return judge(e, status, err);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return judge_exit(e, status, err);
     KILN_TRY(kiln_product_put(e->part, path, seen, err));
     e->part[0] = '\0';
     return KILN_OK;

@@ -27,7 +27,7 @@ static kiln_status read_notes(kiln_render_plan *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check_content(const kiln_source_file *f, kiln_error *err)
+static kiln_status check_unchanged_source(const kiln_source_file *f, kiln_error *err)
 {
     kiln_file_info now;
     kiln_hash hash;
@@ -43,7 +43,7 @@ kiln_status kiln_render_exposures_get(kiln_render_plan *s, kiln_error *err)
     KILN_TRY(read_notes(s, err));
     s->exposure_file = s->o->exposure == KILN_EXPOSURE_OFF ? NULL : source_of(s);
     if (!s->exposure_file) return KILN_OK;
-    kiln_status st = check_content(s->exposure_file, &why);
+    kiln_status st = check_unchanged_source(s->exposure_file, &why);
     if (st == KILN_OK) st = kiln_exposures_read(s->exposure_file->path, &s->exposures, &why);
     if (st == KILN_OK) return KILN_OK;
     if (st != KILN_E_INPUT && st != KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
@@ -99,7 +99,7 @@ void kiln_render_exposure_key(kiln_hasher *h, const kiln_render_plan *s, const k
     kiln_key_hash(h, "exposures", s->exposure_file->hash);
 }
 
-static kiln_status tell(json_t *out, const char *sentence, kiln_error *err)
+static kiln_status tell_exposure(json_t *out, const char *sentence, kiln_error *err)
 {
     kiln_say("%s", sentence);
     return kiln_meaning_put(out, err, "%s", sentence);
@@ -128,13 +128,13 @@ kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out,
                        " says that their photos were exposed (--no-exposure: as "
                        "they are; --exposure on: draw them so)",
                        n_measured, s->n_jobs);
-    if (sentence[0]) KILN_TRY(tell(out, sentence, err));
+    if (sentence[0]) KILN_TRY(tell_exposure(out, sentence, err));
     (void)snprintf(
         sentence, sizeof sentence,
         "%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
         "the left half was trained on",
         n_half, n_half == 1 ? " is" : "s are");
-    if (n_half > 0) KILN_TRY(tell(out, sentence, err));
+    if (n_half > 0) KILN_TRY(tell_exposure(out, sentence, err));
     if (n + n_half == 0) return KILN_OK;
     json_t *v =
         json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn", (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0),

@@ -18,7 +18,7 @@ static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, k
 }
 
 /* Reads the header first, because a photo of another size could need more memory than the unit has. */
-static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+static kiln_status check_photo_size(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
     kiln_picture head = {0};
@@ -45,8 +45,8 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
 
 /* Checks that a file is the one that import hashed, because its hash is in the unit's key. If it is not, the run ends: import
  * must run first. A file with another time or inode is hashed. */
-static kiln_status check_content(const char *path, const kiln_file_info *then, kiln_hash as_imported, kiln_photo *p,
-                                 kiln_error *err)
+static kiln_status check_photo_content(const char *path, const kiln_file_info *then, kiln_hash as_imported, kiln_photo *p,
+                                       kiln_error *err)
 {
     kiln_error why = {0};
     kiln_file_info now = {0};
@@ -72,7 +72,7 @@ static kiln_status read_mask(const kiln_render_unit *u, kiln_photo *p, kiln_erro
                        width, height, u->mask_width, u->mask_height);
     if (p->damage[0]) return KILN_OK;
     KILN_TRY(blame(p, kiln_mask_read(u->mask, kiln_render_photo_width(u), kiln_render_photo_height(u), &p->mask, &why), &why, err));
-    KILN_TRY(check_content(u->mask, &u->mask_file, u->mask_hash, p, err));
+    KILN_TRY(check_photo_content(u->mask, &u->mask_file, u->mask_hash, p, err));
     if (p->damage[0]) return KILN_OK;
     while (i < pixels && p->mask[i] == 0) i++;
     if (i == pixels)
@@ -105,7 +105,7 @@ static kiln_status compose(kiln_photo *p, const double background[3], kiln_error
 }
 
 /* Turned last, when it has three channels and takes least memory. */
-static kiln_status finish(kiln_photo *p, const kiln_render_unit *u, kiln_error *err)
+static kiln_status finish_photo(kiln_photo *p, const kiln_render_unit *u, kiln_error *err)
 {
     KILN_TRY(compose(p, u->background, err));
     return kiln_picture_turn_to(&p->rgb, kiln_render_photo_width(u), kiln_render_photo_height(u), err);
@@ -114,11 +114,11 @@ static kiln_status finish(kiln_photo *p, const kiln_render_unit *u, kiln_error *
 kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err)
 {
     *out = (kiln_photo){0};
-    KILN_TRY(check_size(u, out, err));
+    KILN_TRY(check_photo_size(u, out, err));
     KILN_TRY(read_mask(u, out, err)); /* first: it takes less memory beside a photo than a photo beside it */
     if (!out->damage[0]) KILN_TRY(read_pixels(u, out, err));
-    KILN_TRY(check_content(u->photo, &u->photo_file, u->photo_hash, out, err));
-    if (!out->damage[0]) return finish(out, u, err);
+    KILN_TRY(check_photo_content(u->photo, &u->photo_file, u->photo_hash, out, err));
+    if (!out->damage[0]) return finish_photo(out, u, err);
     kiln_photo_release(out);
     return KILN_OK;
 }

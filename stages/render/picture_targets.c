@@ -83,7 +83,8 @@ kiln_status kiln_picture_targets_begin(kiln_run *r, const kiln_render_plan *s, k
     return st;
 }
 
-static kiln_status put_file(kiln_product_list *list, const char *relative, const json_t *described, kiln_hash of, kiln_error *err)
+static kiln_status put_picture_file(kiln_product_list *list, const char *relative, const json_t *described, kiln_hash of,
+                                    kiln_error *err)
 {
     kiln_product *p;
     KILN_TRY(kiln_product_current(list, relative, stage, of, &p, err));
@@ -99,8 +100,9 @@ static kiln_status put_job(kiln_run *r, const kiln_render_job *j, const kiln_uni
     const kiln_render_made *made = kiln_render_made_of(j);
     if (!made->relative[0]) return KILN_OK;
     KILN_TRY(kiln_unit_counters(r, u, &counters, err));
-    kiln_status st = put_file(list, made->relative, json_object_get(counters, "picture"), of, err);
-    if (st == KILN_OK && relative_depth(made, depth)) st = put_file(list, depth, json_object_get(counters, "depth"), of, err);
+    kiln_status st = put_picture_file(list, made->relative, json_object_get(counters, "picture"), of, err);
+    if (st == KILN_OK && relative_depth(made, depth))
+        st = put_picture_file(list, depth, json_object_get(counters, "depth"), of, err);
     json_decref(counters);
     return st;
 }

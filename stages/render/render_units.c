@@ -43,8 +43,8 @@ static kiln_status write_full(const kiln_worker *w, const kiln_render_unit *u, c
 }
 
 /* Draws the exact picture, or that of the full scene, into memory of its own. */
-static kiln_status compare(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p, double *db,
-                           kiln_error *err)
+static kiln_status compare_with_exact(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
+                                      double *db, kiln_error *err)
 {
     kiln_status st;
     kiln_metrics result;
@@ -74,7 +74,8 @@ static void expose(const kiln_render_unit *u, kiln_unit_picture *p)
     kiln_exposure_apply(u->exposure_matrix, behind, 1, p->background, 3);
 }
 
-static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p, kiln_error *err)
+static kiln_status draw_unit_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
+                                     kiln_error *err)
 {
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
     if ((p->n_encoding > 0 || kiln_unit_picture_on_device(u)) && kiln_unit_picture_wanted(u, p) != KILN_WANTED_NOTHING)
@@ -83,14 +84,14 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
     KILN_TRY(kiln_unit_picture_draw(w, s, u, p, err));
     p->draw_s = seconds_since(start_ns);
     p->fast_db = p->full_db = NAN;
-    if (kiln_render_is_compared(u)) KILN_TRY(compare(w, s, u, p, u->against_full ? &p->full_db : &p->fast_db, err));
+    if (kiln_render_is_compared(u)) KILN_TRY(compare_with_exact(w, s, u, p, u->against_full ? &p->full_db : &p->fast_db, err));
     if (u->exposure == KILN_EXPOSURE_ON) expose(u, p);
     kiln_frame_forget(s);                    /* no other unit uses this camera */
     kiln_runner_trim(kiln_worker_runner(w)); /* frees lists before photos are read and files are written */
     return KILN_OK;
 }
 
-static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, kiln_unit_picture *p, kiln_error *err)
+static kiln_status measure_unit_picture(kiln_worker *w, const kiln_render_unit *u, kiln_unit_picture *p, kiln_error *err)
 {
     kiln_metrics m = {.psnr = NAN, .ssim_same = NAN};
     if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, &p->outside, p->damage, err));
@@ -175,14 +176,17 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
     return KILN_OK;
 }
 
-static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters"); }
+static kiln_status no_memory_for_counters(kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
+}
 
 static kiln_status describe_file(json_t *counters, const char *name, const char *path, kiln_error *err)
 {
     json_t *written = NULL;
     if (!path[0]) return KILN_OK;
     KILN_TRY(kiln_written_describe(path, &written, err));
-    return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory(err);
+    return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory_for_counters(err);
 }
 
 /* Adds a distance, unless it is NAN. Equal pictures are "inf", because JSON has no infinity. */
@@ -204,7 +208,7 @@ static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const kil
     if (p->damage[0] && u->mask[0]) failed |= json_object_set_new(c, "mask", kiln_photo_state(u->mask));
     if (p->depth_step > 0) failed |= json_object_set_new(c, "depth_step", kiln_json_real(p->depth_step));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
-    return failed ? no_memory(err) : KILN_OK;
+    return failed ? no_memory_for_counters(err) : KILN_OK;
 }
 
 static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const kiln_unit_picture *p, kiln_error *err)
@@ -218,9 +222,9 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const kiln
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
     json_t *c = json_pack("{s:I, s:I, s:b, s:o}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
                           (int)p->from_table, "draw_s", kiln_json_real(p->draw_s));
-    if (!c) return no_memory(err);
+    if (!c) return no_memory_for_counters(err);
     kiln_status st = KILN_OK;
-    if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory(err);
+    if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory_for_counters(err);
     if (st == KILN_OK) st = count_metrics(c, u, p, err);
     if (st == KILN_OK) st = describe_file(c, "picture", u->picture, err);
     if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
@@ -252,7 +256,7 @@ static kiln_status task_new(const void *payload, task **out, kiln_error *err)
     return st;
 }
 
-static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
+static kiln_status finish_render_unit(kiln_worker *w, void *context, kiln_error *err)
 {
     task *t = context;
     kiln_status st = write_files(w, &t->unit, &t->picture, err);
@@ -297,7 +301,7 @@ static uint64_t drawing_ram(const kiln_render_unit *u, uint32_t n_encoding)
 static void defer_encoding(kiln_worker *w, task *t)
 {
     const unsigned n = t->picture.n_encoding, threads = kiln_worker_threads(w);
-    kiln_worker_defer(w, KILN_RENDER_ANSWERS * n, (threads + n - 1) / n, finish, task_free, t);
+    kiln_worker_defer(w, KILN_RENDER_ANSWERS * n, (threads + n - 1) / n, finish_render_unit, task_free, t);
 }
 
 /* Where less than a hundredth of a photo is white, it is not white wherever nothing is drawn, or too little is empty to tell. */
@@ -324,7 +328,7 @@ static kiln_status hand_in_nothing(kiln_worker *w, kiln_error *err)
     static const unsigned char nothing = 0;
     json_t *c = json_object();
     kiln_status st = kiln_worker_put(w, "pixels", &nothing, sizeof nothing, 1, err);
-    if (st == KILN_OK) st = c ? kiln_worker_counters(w, c, err) : no_memory(err);
+    if (st == KILN_OK) st = c ? kiln_worker_counters(w, c, err) : no_memory_for_counters(err);
     json_decref(c);
     return st;
 }
@@ -352,14 +356,14 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
         st = hand_in_nothing(w, err);
         goto done;
     }
-    KILN_GO(draw(w, s, u, &t->picture, err));
-    KILN_GO(measure(w, u, &t->picture, err));
+    KILN_GO(draw_unit_picture(w, s, u, &t->picture, err));
+    KILN_GO(measure_unit_picture(w, u, &t->picture, err));
     crop(u, &t->picture);
     if (t->picture.n_encoding > 0) {
         defer_encoding(w, t);
         return KILN_OK;
     }
-    KILN_GO(finish(w, t, err));
+    KILN_GO(finish_render_unit(w, t, err));
 done:
     task_free(t);
     return st;

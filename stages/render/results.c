@@ -31,7 +31,7 @@ typedef struct {
     char damage[KILN_PHOTO_DAMAGE]; /* of its photo; "": none */
 } view_result;
 
-static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+static kiln_status no_memory_for_results(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
 
 static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, kiln_error *err)
 {
@@ -136,7 +136,7 @@ static kiln_status describe_against(const kiln_render_job *j, const view_result 
     const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
                        json_object_set_new(row, "full_db", db_json(v->full_db)) |
                        (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
-    return failed ? no_memory(err) : KILN_OK;
+    return failed ? no_memory_for_results(err) : KILN_OK;
 }
 
 static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
@@ -149,13 +149,16 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
                              "psnr", kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     const int failed = !head || json_object_update(row, head);
     json_decref(head);
-    if (failed) return no_memory(err);
-    if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
-    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory(err);
-    if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0) return no_memory(err);
-    if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
-    if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
-    if (j->detail.full > 0 && json_object_set_new(row, "detail", kiln_detail_json(&j->detail)) != 0) return no_memory(err);
+    if (failed) return no_memory_for_results(err);
+    if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0)
+        return no_memory_for_results(err);
+    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory_for_results(err);
+    if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0)
+        return no_memory_for_results(err);
+    if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory_for_results(err);
+    if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory_for_results(err);
+    if (j->detail.full > 0 && json_object_set_new(row, "detail", kiln_detail_json(&j->detail)) != 0)
+        return no_memory_for_results(err);
     return j->level ? describe_against(j, v, row, err) : KILN_OK;
 }
 
@@ -220,7 +223,7 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
 static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view_result *v, kiln_error *err)
 {
     json_t *row = json_object();
-    if (!row) return no_memory(err);
+    if (!row) return no_memory_for_results(err);
     const kiln_status st = describe_view(j, v, row, err);
     if (st == KILN_OK) return kiln_run_report_row(r, row, err);
     json_decref(row);
@@ -339,7 +342,7 @@ static kiln_status report_totals(const kiln_render_plan *s, const totals *t, jso
         failed = json_object_set_new(out, "fast",
                                      json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),
                                                "camera", t->least_camera));
-    return failed ? no_memory(err) : KILN_OK;
+    return failed ? no_memory_for_results(err) : KILN_OK;
 }
 
 /* Says it once for all cameras. */
@@ -352,7 +355,7 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
             "the background is white, as the photos are wherever nothing is drawn (--background says otherwise)";
         kiln_say("%s", chosen);
         KILN_TRY(kiln_meaning_put(out, err, "%s", chosen));
-        if (json_object_set_new(out, "background_chosen", json_string("white")) != 0) return no_memory(err);
+        if (json_object_set_new(out, "background_chosen", json_string("white")) != 0) return no_memory_for_results(err);
     }
     if (!kiln_outside_differs(outside, s->n_jobs, s->background, colour)) return KILN_OK;
     kiln_colour_text(colour, photos);
@@ -364,10 +367,10 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
         photos, drawn, photos);
     kiln_warn("%s", sentence);
     KILN_TRY(kiln_meaning_put(out, err, "%s", sentence));
-    return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory(err);
+    return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory_for_results(err);
 }
 
-static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
+static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
 {
     json_t *out = kiln_run_report(r);
     kiln_outside *outside = NULL;
@@ -419,14 +422,15 @@ static void print_totals(const kiln_render_plan *s, const totals *t)
 kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
 {
     totals t = {0};
-    KILN_TRY(collect(r, s, &t, err));
+    KILN_TRY(collect_results(r, s, &t, err));
     if (t.n_damaged > DAMAGED_NAMED)
         kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_in_slabs)
         kiln_say("the Gaussians of %u of %s did not fit into memory at once: drawn in slabs of depth, the same bits", t.n_in_slabs,
                  KILN_COUNT(t.n_drawn, "picture"));
-    if (is_untrained(s) && json_object_set_new(kiln_run_report(r), "untrained", json_true()) != 0) return no_memory(err);
+    if (is_untrained(s) && json_object_set_new(kiln_run_report(r), "untrained", json_true()) != 0)
+        return no_memory_for_results(err);
     if (kiln_run_prints(r)) print_totals(s, &t);
     if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;

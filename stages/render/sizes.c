@@ -55,7 +55,7 @@ static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size
 }
 
 /* By the upper bound, whether the camera is counted or not: hosts of different memory must come to the same list. */
-static uint64_t cost_of(const kiln_render_job *j, const kiln_draw_size *bound)
+static uint64_t cost_of_job(const kiln_render_job *j, const kiln_draw_size *bound)
 {
     return 4 * bound->visible + (uint64_t)j->camera->width * j->camera->height;
 }
@@ -237,7 +237,7 @@ void kiln_render_size_uncounted(kiln_run *r, kiln_render_job *j, kiln_unit *u)
         j->count_first = true;
     }
     u->ram = j->ram;
-    u->cost = cost_of(j, &size);
+    u->cost = cost_of_job(j, &size);
 }
 
 /* In a plan, which cameras are counted is decided by the memory of the plan's host, due or not: all hosts list the same. */
@@ -274,7 +274,7 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
         kiln_draw_size size = kiln_frame_bound(&j->request, s->layer, &j->chunks);
         size.in_parts = in_parts;
         set_size(s, i, &size);
-        s->units[i].cost = cost_of(j, &size);
+        s->units[i].cost = cost_of_job(j, &size);
         s->units[i].n_outputs = 1;
         if (s->units[i].ram > may) least = kiln_max_u64(least, kiln_render_least_ram(j, in_parts));
         if (shared && is_counted_by_plan(s, i, &size, planned)) {

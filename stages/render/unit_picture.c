@@ -10,7 +10,7 @@
 
 /* Checks that a band has no more pairs than the unit has memory for. A single tile row can exceed the size of a band, and the plan
  * cannot know this before pairs are counted. */
-static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
+static kiln_status check_band_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
 {
     char lists[32], more[32];
     const uint64_t may = kiln_worker_ram(w);
@@ -23,7 +23,7 @@ static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, u
 }
 
 /* Returns the arguments of raster for these tile rows, without lists. */
-static kiln_raster_args rows_of(const kiln_render_unit *u, const kiln_unit_picture *p, uint32_t row0, uint32_t row1)
+static kiln_raster_args raster_rows_of(const kiln_render_unit *u, const kiln_unit_picture *p, uint32_t row0, uint32_t row1)
 {
     const size_t at = (size_t)row0 * KILN_TILE * p->width;
     kiln_raster_args a = {.view = &u->request.view,
@@ -47,11 +47,11 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_fr
         if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
         if (l->starts[b + 1] - l->starts[b] > most_rows) most_rows = l->starts[b + 1] - l->starts[b];
     }
-    KILN_GO(check_room(w, u, most_pairs, err));
+    KILN_GO(check_band_room(w, u, most_pairs, err));
     KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
     for (uint32_t b = 0; b < l->n_bands; b++) {
-        kiln_raster_args a = rows_of(u, p, l->starts[b], l->starts[b + 1]);
+        kiln_raster_args a = raster_rows_of(u, p, l->starts[b], l->starts[b + 1]);
         a.n_pairs = l->pairs[b];
         KILN_GO(kiln_lists_draw(w, l, b, f, &a, counts, ranks, err));
     }

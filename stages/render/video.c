@@ -46,7 +46,7 @@ static kiln_status take_stdout(kiln_video *v, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status open_file(kiln_video *v, kiln_error *err)
+static kiln_status open_video_file(kiln_video *v, kiln_error *err)
 {
     KILN_TRY(kiln_make_parents(v->o.path, err));
     KILN_TRY(kiln_file_replaceable(v->o.path, err));
@@ -54,7 +54,7 @@ static kiln_status open_file(kiln_video *v, kiln_error *err)
     return kiln_temporary_create(v->o.path, v->encoder.part, &v->fd, err);
 }
 
-static kiln_status take(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err);
+static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err);
 
 kiln_status kiln_video_open(kiln_run *r, const kiln_video_options *o, uint32_t width, uint32_t height, uint64_t n, kiln_video *out,
                             kiln_error *err)
@@ -69,12 +69,12 @@ kiln_status kiln_video_open(kiln_run *r, const kiln_video_options *o, uint32_t w
         KILN_TRY(kiln_encoder_start(&out->encoder, o->path, width, height, o->rate, err));
         out->fd = out->encoder.in;
     } else {
-        KILN_TRY(is_stdout(out) ? take_stdout(out, err) : open_file(out, err));
+        KILN_TRY(is_stdout(out) ? take_stdout(out, err) : open_video_file(out, err));
     }
     char head[128];
     out->n = kiln_video_head(o->kind, width, height, o->rate, head);
     memcpy(out->piece, head, out->n);
-    out->taker.take = take;
+    out->taker.take = take_frames;
     out->taker.context = out;
     out->taker.fd = out->fd;
     return KILN_OK;
@@ -132,7 +132,7 @@ static kiln_status read_piece(kiln_video *v, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status take(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err)
+static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err)
 {
     kiln_video *v = context;
     kiln_encoder_listen(&v->encoder);

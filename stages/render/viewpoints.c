@@ -30,7 +30,7 @@ void kiln_viewpoints_release(kiln_viewpoints *v)
 typedef kiln_render_crop rectangle;
 
 /* Reads a whole number up to `most`; *text moves behind it. */
-static bool read_number(const char **text, uint32_t most, uint32_t *out)
+static bool read_whole_number(const char **text, uint32_t most, uint32_t *out)
 {
     char *end;
     if (**text < '0' || **text > '9') return false;
@@ -53,10 +53,10 @@ static bool read_char(const char **text, char c)
 static bool read_rectangle(const char *text, bool placed, rectangle *out)
 {
     *out = (rectangle){0};
-    const bool sized = read_number(&text, KILN_CAMERA_SIZE_MAX, &out->width) && read_char(&text, 'x') &&
-                       read_number(&text, KILN_CAMERA_SIZE_MAX, &out->height) && out->width > 0 && out->height > 0;
-    const bool at = !placed || (sized && read_char(&text, '+') && read_number(&text, KILN_CAMERA_SIZE_MAX, &out->x) &&
-                                read_char(&text, '+') && read_number(&text, KILN_CAMERA_SIZE_MAX, &out->y));
+    const bool sized = read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->width) && read_char(&text, 'x') &&
+                       read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->height) && out->width > 0 && out->height > 0;
+    const bool at = !placed || (sized && read_char(&text, '+') && read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->x) &&
+                                read_char(&text, '+') && read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->y));
     return sized && at && *text == '\0';
 }
 
@@ -87,7 +87,7 @@ static bool read_word(const char **text, const char *word)
 static bool read_orbit(const char *text, orbit_text *out)
 {
     *out = (orbit_text){.radius = NAN, .height = NAN, .centre = {NAN, NAN, NAN}};
-    bool good = read_number(&text, PICTURES_MOST, &out->n) && out->n > 0;
+    bool good = read_whole_number(&text, PICTURES_MOST, &out->n) && out->n > 0;
     while (good && read_char(&text, ',')) {
         if (read_word(&text, "radius="))
             good = isnan(out->radius) && read_real(&text, &out->radius) && out->radius > 0;
@@ -185,7 +185,10 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
 }
 
 /* ---- cameras of the file or the bake ------------------------------------------------------------------------------------ */
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
+static int viewpoints_by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
+}
 
 /* As import would have, by the options that it stored. */
 static kiln_status set_pinholes(kiln_manifest *m, kiln_camera_set *set, kiln_error *err)
@@ -213,7 +216,8 @@ static kiln_status move_cameras(const kiln_scene *scene, kiln_camera_set *set, k
     return KILN_OK;
 }
 
-static kiln_status read_file(kiln_manifest *m, const char *path, const kiln_scene *scene, kiln_viewpoints *v, kiln_error *err)
+static kiln_status read_camera_file(kiln_manifest *m, const char *path, const kiln_scene *scene, kiln_viewpoints *v,
+                                    kiln_error *err)
 {
     KILN_TRY(kiln_cameras_read(path, NULL, &v->file, err));
     KILN_TRY(set_pinholes(m, &v->file, err));
@@ -221,7 +225,7 @@ static kiln_status read_file(kiln_manifest *m, const char *path, const kiln_scen
     KILN_TRY(KILN_ALLOC(&v->cameras, v->file.n_cameras, "cameras", err));
     if (v->file.n_cameras) memcpy(v->cameras, v->file.cameras, v->file.n_cameras * sizeof *v->cameras);
     v->n = v->file.n_cameras;
-    if (v->n) qsort(v->cameras, v->n, sizeof *v->cameras, by_name);
+    if (v->n) qsort(v->cameras, v->n, sizeof *v->cameras, viewpoints_by_name);
     return KILN_OK;
 }
 
@@ -234,7 +238,7 @@ static int digits_of(uint32_t n)
 }
 
 /* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. They are v's in any case. */
-static kiln_status take(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what, kiln_error *err)
+static kiln_status take_cameras(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what, kiln_error *err)
 {
     const int digits = digits_of(n);
     free(v->cameras);
@@ -324,7 +328,7 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
     if (st == KILN_OK) st = KILN_ALLOC(&cameras, said.n, "cameras", err);
     if (st == KILN_OK) {
         for (uint32_t i = 0; i < said.n; i++) kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
-        st = take(v, cameras, said.n, "orbit", err);
+        st = take_cameras(v, cameras, said.n, "orbit", err);
     }
     if (st == KILN_OK) {
         kiln_say("the orbit: radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g, up is %.3g %.3g %.3g", shape.radius, shape.height,
@@ -340,7 +344,7 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
 static int by_number(const void *a, const void *b)
 {
     const int order = strverscmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
-    return order ? order : by_name(a, b);
+    return order ? order : viewpoints_by_name(a, b);
 }
 
 void kiln_viewpoints_order(kiln_viewpoints *v)
@@ -356,7 +360,7 @@ static uint32_t count_names(const char *text)
 }
 
 /* Chooses the cameras that --through names, into new memory. */
-static kiln_status choose(const kiln_viewpoints *v, const char *text, kiln_camera **out, uint32_t *n, kiln_error *err)
+static kiln_status choose_through(const kiln_viewpoints *v, const char *text, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
     char name[KILN_CAMERA_NAME];
     uint32_t at;
@@ -382,7 +386,7 @@ static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v
     kiln_status st = KILN_OK;
     kiln_camera *through = NULL, *cameras = NULL;
     uint32_t n;
-    KILN_GO(choose(v, o->through, &through, &n, err));
+    KILN_GO(choose_through(v, o->through, &through, &n, err));
     if (n < 2) {
         st = kiln_fail(err, KILN_E_USAGE, "--interpolate makes a path through cameras, of which there must be at least 2, not %u",
                        n);
@@ -390,7 +394,7 @@ static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v
     }
     KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));
     KILN_GO(kiln_camera_path_between(through, n, o->constant_speed, o->interpolate, cameras, err));
-    st = take(v, cameras, o->interpolate, "path", err);
+    st = take_cameras(v, cameras, o->interpolate, "path", err);
     cameras = NULL;
 done:
     free(cameras);
@@ -434,7 +438,7 @@ kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *
 {
     out->own = !o->cameras;
     if (o->cameras)
-        KILN_TRY(read_file(m, o->cameras, scene, out, err));
+        KILN_TRY(read_camera_file(m, o->cameras, scene, out, err));
     else
         KILN_TRY(kiln_cameras_get(m, &out->cameras, &out->n, err));
     if (o->orbit) KILN_TRY(make_orbit(o->orbit, scene, layer, out, err));

@@ -36,7 +36,7 @@ static kiln_status keep_copy(const unsigned char *data, uint64_t bytes, int *fd,
     return kiln_file_write_at(*fd, "a file in memory", 0, data, bytes, err);
 }
 
-static kiln_status decode(int fd, kiln_picture *out, const char **why, kiln_error *err)
+static kiln_status decode_foreign_picture(int fd, kiln_picture *out, const char **why, kiln_error *err)
 {
     char path[64];
     uint32_t width, height;
@@ -69,7 +69,7 @@ static kiln_status read_plain(const char *path, const kiln_source_file *as, kiln
     *why = "The file has changed since it was imported.";
     if (as && (size != as->size || !kiln_hash_equal(kiln_hash_of(data, size), as->hash))) goto done;
     KILN_GO(keep_copy(data, size, &copy, err));
-    st = decode(copy, out, why, err);
+    st = decode_foreign_picture(copy, out, why, err);
 done:
     if (copy >= 0) (void)close(copy);
     free(data);

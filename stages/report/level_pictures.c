@@ -54,7 +54,7 @@ static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint
 
 /* ---- which cameras ---------------------------------------------------------------------------------------------------------- */
 /* What errors foretell of a view, in pixels. */
-static double cost_of(const drawer *d, const kiln_level_cut *cut, const kiln_view_request *request)
+static double cost_of_cut(const drawer *d, const kiln_level_cut *cut, const kiln_view_request *request)
 {
     double cost = 0;
     for (uint32_t i = 0; i < cut->n; i++) {
@@ -70,7 +70,7 @@ typedef struct {
     double cost; /* a pixel */
 } candidate;
 
-static int worst_first(const void *a, const void *b)
+static int costliest_view_first(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
     if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
@@ -91,7 +91,8 @@ static uint32_t list_candidates(const kiln_bake_views *v, candidate out[CANDIDAT
 }
 
 /* Fills the cameras, the worst and one in the middle, and returns how many. By a level in the middle. */
-static kiln_status choose(const drawer *d, uint32_t levels, const kiln_bake_camera *out[2], uint32_t *n_out, kiln_error *err)
+static kiln_status choose_level_cameras(const drawer *d, uint32_t levels, const kiln_bake_camera *out[2], uint32_t *n_out,
+                                        kiln_error *err)
 {
     candidate of[CANDIDATES];
     kiln_level_cut cut = {0};
@@ -103,12 +104,12 @@ static kiln_status choose(const drawer *d, uint32_t levels, const kiln_bake_came
     kiln_status st = kiln_level_choose(&d->drawn.tree, &(kiln_level_wish){.form = KILN_LEVEL_AT, .level = level}, NULL, &cut, err);
     for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
         st = view_at(d, of[i].camera, level, seen, &request, err);
-        if (st == KILN_OK) of[i].cost = cost_of(d, &cut, &request) / ((double)seen->width * seen->height);
+        if (st == KILN_OK) of[i].cost = cost_of_cut(d, &cut, &request) / ((double)seen->width * seen->height);
     }
     kiln_level_cut_release(&cut);
     free(seen);
     if (st != KILN_OK || n == 0) return st;
-    qsort(of, n, sizeof *of, worst_first);
+    qsort(of, n, sizeof *of, costliest_view_first);
     out[0] = of[0].camera;
     out[1] = of[n / 2].camera;
     return KILN_OK;
@@ -116,7 +117,7 @@ static kiln_status choose(const drawer *d, uint32_t levels, const kiln_bake_came
 
 /* ---- a picture ----------------------------------------------------------------------------------------------------------------
  */
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_level_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const drawer *d = context;
     *out = (kiln_draw_chunk){.n = 0};
@@ -124,7 +125,8 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return kiln_chunk_to_draw(d->planes, d->bake->m, &d->drawn.chunks->chunks[index], d->drawn.chunks->sh_degree, true, out, err);
 }
 
-static kiln_status draw(drawer *d, const kiln_view_request *request, const kiln_view_chunks *chunks, float *rgba, kiln_error *err)
+static kiln_status draw_level(drawer *d, const kiln_view_request *request, const kiln_view_chunks *chunks, float *rgba,
+                              kiln_error *err)
 {
     const float over[3] = {(float)d->background[0], (float)d->background[1], (float)d->background[2]};
     const kiln_draw_scene scene = {.view = &request->view,
@@ -133,7 +135,7 @@ static kiln_status draw(drawer *d, const kiln_view_request *request, const kiln_
                                    .apart = true,
                                    .sh_degree = d->drawn.chunks->sh_degree,
                                    .n_chunks = d->drawn.chunks->n_chunks,
-                                   .chunk = give_chunk,
+                                   .chunk = give_level_chunk,
                                    .context = d};
     memset(d->in_view, 0, d->drawn.chunks->n_chunks * sizeof *d->in_view);
     for (uint32_t i = 0; i < chunks->n; i++) d->in_view[chunks->numbers[i]] = true;
@@ -150,7 +152,7 @@ static kiln_status as_thumbnail(const float *rgba, uint32_t width, uint32_t heig
     return KILN_OK;
 }
 
-static kiln_status compare(drawer *d, uint32_t width, uint32_t height, kiln_level_picture *p, kiln_error *err)
+static kiln_status compare_level(drawer *d, uint32_t width, uint32_t height, kiln_level_picture *p, kiln_error *err)
 {
     kiln_thumbnail full = {0}, level = {0};
     kiln_metrics metrics;
@@ -196,8 +198,8 @@ static kiln_status make_picture(drawer *d, const kiln_bake_camera *camera, uint3
     p->rows = chunks[1].rows;
     *fits = p->full <= KILN_LEVEL_ROWS && d->rows + p->full + p->rows <= KILN_LEVEL_ROWS;
     if (!*fits) goto done;
-    for (int i = 0; i < 2; i++) KILN_GO(draw(d, &request, &chunks[i], d->rgba[i], err));
-    KILN_GO(compare(d, seen->width, seen->height, p, err));
+    for (int i = 0; i < 2; i++) KILN_GO(draw_level(d, &request, &chunks[i], d->rgba[i], err));
+    KILN_GO(compare_level(d, seen->width, seen->height, p, err));
 done:
     kiln_view_chunks_release(&chunks[0]);
     kiln_view_chunks_release(&chunks[1]);
@@ -246,7 +248,7 @@ static kiln_status make_all(drawer *d, uint64_t bytes, kiln_level_pictures *out,
     const kiln_bake_camera *cameras[2];
     uint32_t n = 0;
     bool all;
-    KILN_TRY(choose(d, levels, cameras, &n, err));
+    KILN_TRY(choose_level_cameras(d, levels, cameras, &n, err));
     if (n == 0) return KILN_OK;
     KILN_TRY(make_camera(d, cameras[0], levels, bytes, out, &all, err));
     if (n < 2 || !all || 2 * d->rows > KILN_LEVEL_ROWS || 2 * kiln_level_pictures_bytes(out) > bytes) return KILN_OK;

@@ -3,7 +3,7 @@
 
 enum { QUALITY = 84 };
 
-static kiln_status encode(const kiln_thumbnail *t, kiln_buffer *file, kiln_error *err)
+static kiln_status encode_thumbnail(const kiln_thumbnail *t, kiln_buffer *file, kiln_error *err)
 {
     return t->rgb ? kiln_jpeg_encode(t->rgb, t->width, t->height, QUALITY, file, err) : KILN_OK;
 }
@@ -11,11 +11,11 @@ static kiln_status encode(const kiln_thumbnail *t, kiln_buffer *file, kiln_error
 kiln_status kiln_picture_pair_make(const kiln_thumbnail *left, const kiln_thumbnail *right, kiln_report_pair *out, kiln_error *err)
 {
     kiln_thumbnail difference = {0};
-    KILN_TRY(encode(left, &out->left, err));
-    KILN_TRY(encode(right, &out->right, err));
+    KILN_TRY(encode_thumbnail(left, &out->left, err));
+    KILN_TRY(encode_thumbnail(right, &out->right, err));
     if (!left->rgb || !right->rgb) return KILN_OK;
     kiln_status st = kiln_thumbnail_difference(left, right, &difference, err);
-    if (st == KILN_OK) st = encode(&difference, &out->difference, err);
+    if (st == KILN_OK) st = encode_thumbnail(&difference, &out->difference, err);
     kiln_thumbnail_release(&difference);
     return st;
 }

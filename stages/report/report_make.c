@@ -41,7 +41,8 @@ static kiln_status room_for_pictures(const findings *f, uint64_t most, uint64_t 
     return st;
 }
 
-static kiln_status gather(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, findings *f, kiln_error *err)
+static kiln_status gather_findings(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, findings *f,
+                                   kiln_error *err)
 {
     uint64_t bytes;
     KILN_TRY(kiln_bake_facts_get(m, &f->bake, err));
@@ -64,7 +65,7 @@ kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kil
     kiln_html h;
     kiln_html_init(&h, err);
     KILN_TRY(KILN_ALLOC(&f, 1, "a report", err));
-    kiln_status st = gather(m, against, wish, f, err);
+    kiln_status st = gather_findings(m, against, wish, f, err);
     if (st == KILN_OK) st = write_page(f, &h);
     if (st == KILN_OK) {
         kiln_buffer_release(out);

@@ -32,7 +32,7 @@ static const char *name_of(const kiln_report *r)
     return s && s->name[0] ? s->name : kiln_path_base(kiln_manifest_path(r->bake->m));
 }
 
-static void write_head(kiln_html *h, const kiln_report *r)
+static void write_page_head(kiln_html *h, const kiln_report *r)
 {
     KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
     kiln_html_text(h, kiln_version);
@@ -165,7 +165,7 @@ static void write_section(kiln_html *h, const kiln_report *r, const kiln_report_
 
 void kiln_report_page(kiln_html *h, const kiln_report *r)
 {
-    write_head(h, r);
+    write_page_head(h, r);
     KILN_HTML(h, "<body>\n<div class=\"page\">");
     write_header(h, r);
     KILN_HTML(h, "<main>\n");

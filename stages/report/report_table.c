@@ -52,7 +52,7 @@ static void write_label(kiln_html *h, const char *label)
     write_label(h, label + n + 1);
 }
 
-static void write_head(kiln_html *h, const kiln_column *c)
+static void write_column_head(kiln_html *h, const kiln_column *c)
 {
     if (!*c->label) {
         KILN_HTML(h, "<td></td>");
@@ -73,7 +73,7 @@ void kiln_table_begin(kiln_html *h, const char *what, const char *classes, const
     KILN_ATTR(h, "class", classes);
     KILN_HTML(h, ">");
     if (n) KILN_HTML(h, "<thead><tr>");
-    for (size_t i = 0; i < n; i++) write_head(h, &columns[i]);
+    for (size_t i = 0; i < n; i++) write_column_head(h, &columns[i]);
     if (n) KILN_HTML(h, "</tr></thead>");
     KILN_HTML(h, "<tbody>");
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has(const kiln_report *r) { return r->against != NULL; }
+static bool has_against_section(const kiln_report *r) { return r->against != NULL; }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 typedef enum { AS_COUNT, AS_BYTES, AS_SECONDS, AS_DECIBELS, AS_SSIM } unit;
@@ -20,7 +20,7 @@ typedef struct {
     unit unit;
 } change;
 
-static kiln_cell value_of(double v, unit u)
+static kiln_cell cell_of_value(double v, unit u)
 {
     if (!isfinite(v)) return kiln_none();
     if (u == AS_COUNT) return kiln_count((uint64_t)v);
@@ -46,7 +46,7 @@ static void write_change(kiln_html *h, const void *context)
         kiln_html_fixed(h, 100 * fabs(d) / c->then, 1);
         KILN_HTML(h, " %");
     } else {
-        kiln_cell_write(h, value_of(fabs(d), c->unit));
+        kiln_cell_write(h, cell_of_value(fabs(d), c->unit));
     }
 }
 
@@ -55,7 +55,7 @@ static const kiln_column number_columns[] = {{"", NULL}, {"Other", "n"}, {"This"
 static void write_number(kiln_html *h, const char *what, double now, double then, unit u)
 {
     const change c = {now, then, u};
-    const kiln_cell cells[] = {kiln_text(what), value_of(then, u), value_of(now, u), kiln_by(write_change, &c)};
+    const kiln_cell cells[] = {kiln_text(what), cell_of_value(then, u), cell_of_value(now, u), kiln_by(write_change, &c)};
     if (isfinite(now) || isfinite(then)) kiln_table_row(h, number_columns, cells, 4);
 }
 
@@ -86,9 +86,9 @@ static void write_step(kiln_html *h, const void *context)
     write_change(h, c);
     if (c->unit == AS_DECIBELS) KILN_HTML(h, "<small> dB</small>");
     KILN_HTML(h, "<small class=\"step\">");
-    kiln_cell_write(h, value_of(c->then, c->unit));
+    kiln_cell_write(h, cell_of_value(c->then, c->unit));
     KILN_HTML(h, " \xe2\x86\x92 ");
-    kiln_cell_write(h, value_of(c->now, c->unit));
+    kiln_cell_write(h, cell_of_value(c->now, c->unit));
     KILN_HTML(h, "</small>");
 }
 
@@ -296,7 +296,7 @@ static void write_pictures(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</div>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_against_section(kiln_html *h, const kiln_report *r)
 {
     const numbers now = numbers_of(r->bake), then = numbers_of(r->against);
     KILN_HTML(h, "<p class=\"where\">The other bake: ");
@@ -310,4 +310,5 @@ static void write(kiln_html *h, const kiln_report *r)
     write_numbers(h, &now, &then);
 }
 
-const kiln_report_section kiln_section_against = {.id = "against", .title = "Compared", .has = has, .write = write};
+const kiln_report_section kiln_section_against = {
+    .id = "against", .title = "Compared", .has = has_against_section, .write = write_against_section};

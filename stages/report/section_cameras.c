@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
+static bool has_cameras_section(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
 
 static bool is_test(const kiln_bake_camera *c) { return strcmp(c->split, "test") == 0; }
 
@@ -305,7 +305,7 @@ static void write_profile(kiln_html *h, const kiln_report *r)
     kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_cameras_section(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_image **images;
     sorted s = {.n = 0};
@@ -322,4 +322,5 @@ static void write(kiln_html *h, const kiln_report *r)
     free(images);
 }
 
-const kiln_report_section kiln_section_cameras = {.id = "cameras", .title = "Cameras", .has = has, .write = write};
+const kiln_report_section kiln_section_cameras = {
+    .id = "cameras", .title = "Cameras", .has = has_cameras_section, .write = write_cameras_section};

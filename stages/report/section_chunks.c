@@ -13,7 +13,7 @@ enum { CHUNKS_SHOWN = 1500 };
 
 static const kiln_layer *layer_of(const kiln_report *r) { return r->bake->layers[KILN_LAYER_baked]; }
 
-static bool has(const kiln_report *r) { return layer_of(r) && layer_of(r)->n_chunks > 0; }
+static bool has_chunks_section(const kiln_report *r) { return layer_of(r) && layer_of(r)->n_chunks > 0; }
 
 /* ---- which way is up ------------------------------------------------------------------------------------------------------ */
 typedef struct {
@@ -267,11 +267,12 @@ static void write_table(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</details>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_chunks_section(kiln_html *h, const kiln_report *r)
 {
     write_sizes(h, r);
     write_maps(h, r);
     write_table(h, r);
 }
 
-const kiln_report_section kiln_section_chunks = {.id = "chunks", .title = "Chunks", .has = has, .write = write};
+const kiln_report_section kiln_section_chunks = {
+    .id = "chunks", .title = "Chunks", .has = has_chunks_section, .write = write_chunks_section};

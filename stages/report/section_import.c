@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has(const kiln_report *r) { return r->bake->scene != NULL; }
+static bool has_import_section(const kiln_report *r) { return r->bake->scene != NULL; }
 
 /* ---- the source ------------------------------------------------------------------------------------------------------- */
 static bool is_moved(const kiln_scene *s) { return s->origin[0] != 0 || s->origin[1] != 0 || s->origin[2] != 0; }
@@ -269,7 +269,7 @@ static void write_meaning(kiln_html *h, const kiln_report *r)
     if (begun) KILN_HTML(h, "</ul>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_import_section(kiln_html *h, const kiln_report *r)
 {
     write_meaning(h, r);
     write_source(h, r);
@@ -280,4 +280,5 @@ static void write(kiln_html *h, const kiln_report *r)
     write_lenses(h, r);
 }
 
-const kiln_report_section kiln_section_import = {.id = "import", .title = "Import", .has = has, .write = write};
+const kiln_report_section kiln_section_import = {
+    .id = "import", .title = "Import", .has = has_import_section, .write = write_import_section};

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const json_t *rows_of(const kiln_report *r) { return json_object_get(r->levels, "rows"); }
+static const json_t *rows_of_levels(const kiln_report *r) { return json_object_get(r->levels, "rows"); }
 
-static bool has(const kiln_report *r) { return json_array_size(rows_of(r)) > 0; }
+static bool has_levels_section(const kiln_report *r) { return json_array_size(rows_of_levels(r)) > 0; }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 enum { FIXED = 5, FIGURES = 9 };
@@ -55,7 +55,7 @@ static void write_numbers(kiln_html *h, const kiln_report *r)
     level_table t;
     make_columns(r, &t);
     kiln_table_begin(h, "Levels of detail", "", t.columns, t.n);
-    for (size_t i = 0; i < json_array_size(rows_of(r)); i++) write_level(h, &t, json_array_get(rows_of(r), i));
+    for (size_t i = 0; i < json_array_size(rows_of_levels(r)); i++) write_level(h, &t, json_array_get(rows_of_levels(r), i));
     kiln_table_end(h);
     if (json_is_false(json_object_get(r->levels, "current")))
         KILN_HTML(h, "<p class=\"note\">They are of other chunks than the bake has now, so they are not drawn; kiln-lod makes new "
@@ -68,8 +68,8 @@ static void write_numbers(kiln_html *h, const kiln_report *r)
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
 static uint64_t bytes_of(const kiln_report *r, uint32_t level)
 {
-    for (size_t i = 0; i < json_array_size(rows_of(r)); i++) {
-        const json_t *row = json_array_get(rows_of(r), i);
+    for (size_t i = 0; i < json_array_size(rows_of_levels(r)); i++) {
+        const json_t *row = json_array_get(rows_of_levels(r), i);
         if (kiln_json_count_of(row, "level") == level) return kiln_json_count_of(row, "bytes");
     }
     return 0;
@@ -146,10 +146,11 @@ static void write_pictures(kiln_html *h, const kiln_report *r)
     if (s->n) KILN_HTML(h, "</div>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_levels_section(kiln_html *h, const kiln_report *r)
 {
     write_numbers(h, r);
     write_pictures(h, r);
 }
 
-const kiln_report_section kiln_section_levels = {.id = "levels", .title = "Levels of detail", .has = has, .write = write};
+const kiln_report_section kiln_section_levels = {
+    .id = "levels", .title = "Levels of detail", .has = has_levels_section, .write = write_levels_section};

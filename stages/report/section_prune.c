@@ -9,7 +9,7 @@
 
 static const json_t *record(const kiln_report *r) { return kiln_bake_stage(r->bake, "prune")->counters; }
 
-static bool has(const kiln_report *r) { return json_object_size(json_object_get(record(r), "rules")) > 0; }
+static bool has_prune_section(const kiln_report *r) { return json_object_size(json_object_get(record(r), "rules")) > 0; }
 
 static const char *looks_at(const char *name)
 {
@@ -236,7 +236,7 @@ static void write_plots(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</div>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_prune_section(kiln_html *h, const kiln_report *r)
 {
     const uint64_t rows = kiln_json_count_of(record(r), "rows"), kept = kiln_json_count_of(record(r), "kept");
     KILN_HTML(h, "<p class=\"lead\">");
@@ -260,4 +260,5 @@ static void write(kiln_html *h, const kiln_report *r)
     write_plots(h, r);
 }
 
-const kiln_report_section kiln_section_prune = {.id = "prune", .title = "Pruning", .has = has, .write = write};
+const kiln_report_section kiln_section_prune = {
+    .id = "prune", .title = "Pruning", .has = has_prune_section, .write = write_prune_section};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has(const kiln_report *r)
+static bool has_record_section(const kiln_report *r)
 {
     for (int i = 0; i < KILN_STAGE_COUNT; i++)
         if (r->bake->stages[i].ran) return true;
@@ -101,11 +101,12 @@ static void write_digests(kiln_html *h, const kiln_report *r)
     close_list(&l);
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_record_section(kiln_html *h, const kiln_report *r)
 {
     write_versions(h, r);
     write_parameters(h, r);
     write_digests(h, r);
 }
 
-const kiln_report_section kiln_section_record = {.id = "record", .title = "Record", .has = has, .write = write};
+const kiln_report_section kiln_section_record = {
+    .id = "record", .title = "Record", .has = has_record_section, .write = write_record_section};

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool has(const kiln_report *r)
+static bool has_run_section(const kiln_report *r)
 {
     for (int i = 0; i < KILN_STAGE_COUNT; i++)
         if (r->bake->stages[i].ran || r->bake->stages[i].n_lost) return true;
@@ -138,7 +138,7 @@ static void write_quarantine(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, " of them; kiln-info names all.</p>");
 }
 
-static void write(kiln_html *h, const kiln_report *r)
+static void write_run_section(kiln_html *h, const kiln_report *r)
 {
     write_quarantine(h, r);
     kiln_time_line_write(h, r->bake);
@@ -146,4 +146,4 @@ static void write(kiln_html *h, const kiln_report *r)
     write_peaks(h, r);
 }
 
-const kiln_report_section kiln_section_run = {.id = "runs", .title = "Runs", .has = has, .write = write};
+const kiln_report_section kiln_section_run = {.id = "runs", .title = "Runs", .has = has_run_section, .write = write_run_section};

@@ -76,14 +76,14 @@ static void write_row(const line *l, const char *class, kiln_cell name, const ba
 }
 
 /* ---- a stage ---------------------------------------------------------------------------------------------------------------- */
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int hosts_by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static kiln_status count_hosts(const kiln_stage_facts *s, uint64_t *hosts, kiln_error *err)
 {
     const char **names;
     KILN_TRY(KILN_ALLOC(&names, s->n_tasks, "hosts", err));
     for (uint32_t i = 0; i < s->n_tasks; i++) names[i] = kiln_json_text_of(s->task_counters[i], "host");
-    qsort(names, s->n_tasks, sizeof *names, by_name);
+    qsort(names, s->n_tasks, sizeof *names, hosts_by_name);
     *hosts = 1;
     for (uint32_t i = 1; i < s->n_tasks; i++) *hosts += strcmp(names[i - 1], names[i]) != 0;
     free(names);

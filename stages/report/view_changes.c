@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* ---- which ------------------------------------------------------------------------------------------------------------------ */
-static int worst_first(const void *a, const void *b)
+static int largest_loss_first(const void *a, const void *b)
 {
     const kiln_view_change *x = a, *y = b;
     if (x->change != y->change) return x->change < y->change ? -1 : 1;
@@ -27,12 +27,12 @@ kiln_status kiln_view_changes_get(const kiln_bake_views *now, const kiln_bake_vi
         if (!a || !b || !isfinite(a->psnr) || !isfinite(b->psnr)) continue;
         (*out)[(*n)++] = (kiln_view_change){a, b, a->psnr - b->psnr};
     }
-    if (*n) qsort(*out, *n, sizeof **out, worst_first);
+    if (*n) qsort(*out, *n, sizeof **out, largest_loss_first);
     return KILN_OK;
 }
 
 /* From both ends of the sorted list the one that changed more; none that did not change. */
-static void choose(const kiln_view_change *list, uint32_t n, kiln_change_pictures *out)
+static void choose_changes(const kiln_view_change *list, uint32_t n, kiln_change_pictures *out)
 {
     for (uint32_t first = 0, last = n; first < last && out->n < KILN_CHANGES_SHOWN;) {
         const kiln_view_change *down = &list[first], *up = &list[last - 1];
@@ -47,7 +47,7 @@ static void choose(const kiln_view_change *list, uint32_t n, kiln_change_picture
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
-static bool folder_of(const kiln_bake_facts *b, char out[PATH_MAX])
+static bool bake_folder_of(const kiln_bake_facts *b, char out[PATH_MAX])
 {
     char *slash;
     if (!realpath(kiln_manifest_path(b->m), out)) return false;
@@ -59,7 +59,7 @@ static bool folder_of(const kiln_bake_facts *b, char out[PATH_MAX])
 static bool write_one_folder(const kiln_bake_facts *a, const kiln_bake_facts *b)
 {
     char of_a[PATH_MAX], of_b[PATH_MAX];
-    return folder_of(a, of_a) && folder_of(b, of_b) && strcmp(of_a, of_b) == 0;
+    return bake_folder_of(a, of_a) && bake_folder_of(b, of_b) && strcmp(of_a, of_b) == 0;
 }
 
 static kiln_status read_small(const kiln_bake_facts *b, const kiln_bake_image *image, kiln_thumbnail *out, const char **why,
@@ -104,7 +104,7 @@ kiln_status kiln_change_pictures_make(const kiln_bake_facts *now, const kiln_bak
     uint32_t n;
     *out = (kiln_change_pictures){.one_folder = write_one_folder(now, then)};
     KILN_TRY(kiln_view_changes_get(&now->views, &then->views, &list, &n, err));
-    choose(list, n, out);
+    choose_changes(list, n, out);
     free(list);
     for (uint32_t i = 0; i < out->n && !out->one_folder; i++) {
         KILN_TRY(make_pair(now, then, out, i, err));

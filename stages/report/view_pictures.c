@@ -15,7 +15,7 @@
 enum { HEAT_SIDE_MAX = 2048 };
 
 /* ---- which ------------------------------------------------------------------------------------------------------------- */
-static int worst_first(const void *a, const void *b)
+static int worst_image_first(const void *a, const void *b)
 {
     const kiln_bake_image *x = *(const kiln_bake_image *const *)a, *y = *(const kiln_bake_image *const *)b;
     const int without = isnan(x->psnr) - isnan(y->psnr);
@@ -32,12 +32,12 @@ kiln_status kiln_images_sorted(const kiln_bake_views *v, const kiln_bake_image *
         const kiln_bake_image *image = kiln_bake_view_image(v, v->cameras[i].name);
         if (image) (*out)[(*n)++] = image;
     }
-    qsort(*out, *n, sizeof **out, worst_first);
+    qsort(*out, *n, sizeof **out, worst_image_first);
     return KILN_OK;
 }
 
 /* Place k of the page: the first third are the worst, the last sixth the best, the others evenly between. */
-static uint32_t place_of(uint32_t k, uint32_t n)
+static uint32_t rank_of_place(uint32_t k, uint32_t n)
 {
     enum { WORST = KILN_VIEWS_SHOWN / 3, BEST = KILN_VIEWS_SHOWN / 6, BETWEEN = KILN_VIEWS_SHOWN - WORST - BEST };
     if (n <= KILN_VIEWS_SHOWN || k < WORST) return k;
@@ -45,13 +45,13 @@ static uint32_t place_of(uint32_t k, uint32_t n)
     return WORST + (uint32_t)((uint64_t)(k - WORST) * (n - WORST - BEST) / BETWEEN);
 }
 
-static kiln_status choose(const kiln_bake_facts *b, kiln_picture_set *s, kiln_error *err)
+static kiln_status choose_view_images(const kiln_bake_facts *b, kiln_picture_set *s, kiln_error *err)
 {
     const kiln_bake_image **sorted;
     KILN_TRY(kiln_images_sorted(&b->views, &sorted, &s->n_images, err));
     const uint32_t shown = s->n_images < KILN_VIEWS_SHOWN ? s->n_images : KILN_VIEWS_SHOWN;
     for (uint32_t k = 0; k < shown; k++) {
-        const kiln_bake_image *image = sorted[place_of(k, s->n_images)];
+        const kiln_bake_image *image = sorted[rank_of_place(k, s->n_images)];
         s->views[s->n++] = (kiln_view_pictures){.camera = kiln_bake_view_camera(&b->views, image->camera), .image = image};
     }
     free(sorted);
@@ -206,7 +206,7 @@ done:
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
-static void drop(kiln_view_pictures *v)
+static void drop_view_pictures(kiln_view_pictures *v)
 {
     kiln_picture_pair_release(&v->pair);
     kiln_buffer_release(&v->heat);
@@ -225,7 +225,7 @@ static void fit(kiln_picture_set *s, uint64_t bytes)
             sum += size;
             continue;
         }
-        drop(v);
+        drop_view_pictures(v);
         s->n_cut++;
     }
 }
@@ -234,7 +234,7 @@ kiln_status kiln_picture_set_make(const kiln_bake_facts *b, uint64_t bytes, unsi
                                   kiln_error *err)
 {
     *out = (kiln_picture_set){.n = 0};
-    KILN_TRY(choose(b, out, err));
+    KILN_TRY(choose_view_images(b, out, err));
     KILN_TRY(make_views(b, threads ? threads : 1, out, err));
     for (uint32_t i = 0; i < out->n; i++) KILN_TRY(kiln_view_heat_make(b->m, &b->views, &out->views[i], err));
     fit(out, bytes);
@@ -243,5 +243,5 @@ kiln_status kiln_picture_set_make(const kiln_bake_facts *b, uint64_t bytes, unsi
 
 void kiln_picture_set_release(kiln_picture_set *s)
 {
-    for (uint32_t i = 0; i < s->n; i++) drop(&s->views[i]);
+    for (uint32_t i = 0; i < s->n; i++) drop_view_pictures(&s->views[i]);
 }

@@ -19,7 +19,7 @@ static void fit(kiln_buffer *b)
     b->room = b->size;
 }
 
-static kiln_status make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
+static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
 {
     kiln_answer *a = NULL;
     const kiln_status st = KILN_ALLOC(&a, 1, "an answer", err);
@@ -40,7 +40,7 @@ static kiln_status make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer *
 kiln_status kiln_answer_make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
 {
     *out = NULL;
-    if (kiln_answer_pool_takes(pool, reply->body.room)) return make(pool, reply, out, err);
+    if (kiln_answer_pool_takes(pool, reply->body.room)) return make_answer(pool, reply, out, err);
     kiln_buffer_release(&reply->body);
     return kiln_fail(err, KILN_E_BUSY, "too many answers wait for slow clients");
 }
@@ -51,7 +51,7 @@ kiln_status kiln_answer_text(kiln_answer_pool *pool, unsigned status, const char
     *out = NULL;
     KILN_TRY(kiln_buffer_put(&reply.body, text, strlen(text), err));
     const kiln_status st = kiln_buffer_put(&reply.body, "\n", 1, err);
-    if (st == KILN_OK) return make(pool, &reply, out, err);
+    if (st == KILN_OK) return make_answer(pool, &reply, out, err);
     kiln_buffer_release(&reply.body);
     return st;
 }

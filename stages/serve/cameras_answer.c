@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_path(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int photos_by_path(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Paths of the photos that import read, sorted; [*n] borrowed pointers, free(*out). */
 static kiln_status photo_paths(kiln_bake_state *s, const char ***out, size_t *n, kiln_error *err)
@@ -18,7 +18,7 @@ static kiln_status photo_paths(kiln_bake_state *s, const char ***out, size_t *n,
     KILN_TRY(KILN_ALLOC(out, n_files, "paths of photos", err));
     for (uint32_t i = 0; i < n_files; i++)
         if (strcmp(files[i].role, "photo") == 0) (*out)[(*n)++] = files[i].path;
-    if (*n) qsort(*out, *n, sizeof **out, by_path);
+    if (*n) qsort(*out, *n, sizeof **out, photos_by_path);
     return KILN_OK;
 }
 
@@ -31,7 +31,7 @@ static void translation(const kiln_bake_camera *c, const double origin[3], doubl
     }
 }
 
-static json_t *pack(const kiln_bake_views *v, uint32_t id, const double origin[3], bool has_photo)
+static json_t *pack_camera(const kiln_bake_views *v, uint32_t id, const double origin[3], bool has_photo)
 {
     const kiln_bake_camera *c = &v->cameras[id];
     const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
@@ -51,7 +51,7 @@ static json_t *pack(const kiln_bake_views *v, uint32_t id, const double origin[3
 static kiln_status put_camera(const kiln_bake_views *v, uint32_t id, const double origin[3], bool has_photo, kiln_buffer *out,
                               kiln_error *err)
 {
-    json_t *camera = pack(v, id, origin, has_photo);
+    json_t *camera = pack_camera(v, id, origin, has_photo);
     char *text = kiln_json_text(camera, JSON_COMPACT);
     json_decref(camera);
     kiln_status st = text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for an answer");
@@ -74,7 +74,7 @@ static kiln_status put_cameras(kiln_bake_state *s, kiln_buffer *out, kiln_error 
     kiln_status st = photo_paths(s, &photos, &n_photos, err);
     for (uint32_t i = 0; i < v->n_cameras && st == KILN_OK; i++) {
         const char *path = v->cameras[i].photo;
-        const bool has = n_photos && path[0] && bsearch(&path, photos, n_photos, sizeof *photos, by_path);
+        const bool has = n_photos && path[0] && bsearch(&path, photos, n_photos, sizeof *photos, photos_by_path);
         st = put_camera(v, i, scene->origin, has, out, err);
     }
     free(photos);

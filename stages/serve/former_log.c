@@ -18,7 +18,7 @@ static int open_log(const char *manifest)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-static void look(const char *manifest, kiln_seen_log *out, struct stat *s)
+static void look_at_log(const char *manifest, kiln_seen_log *out, struct stat *s)
 {
     const int fd = open_log(manifest);
     *out = (kiln_seen_log){.there = fd >= 0 && fstat(fd, s) == 0 && S_ISREG(s->st_mode)};
@@ -33,7 +33,7 @@ static void look(const char *manifest, kiln_seen_log *out, struct stat *s)
 void kiln_log_look(const char *manifest, kiln_seen_log *out)
 {
     struct stat s;
-    look(manifest, out, &s);
+    look_at_log(manifest, out, &s);
 }
 
 static bool is_before(const struct timespec *a, const struct timespec *b)
@@ -48,7 +48,7 @@ bool kiln_log_is_former(const char *manifest, const kiln_seen_log *seen)
 {
     kiln_seen_log now;
     struct stat log, file;
-    look(manifest, &now, &log);
+    look_at_log(manifest, &now, &log);
     if (!now.filled || !seen->there || now.device != seen->device || now.inode != seen->inode) return false;
     if (seen->filled && memcmp(now.head, seen->head, sizeof now.head) == 0) return true;
     return stat(manifest, &file) == 0 && is_before(&log.st_mtim, &file.st_ctim) && is_before(&file.st_mtim, &file.st_ctim);

@@ -155,7 +155,8 @@ static enum MHD_Result note_origin(void *context, enum MHD_ValueKind kind, const
 }
 
 /* The status with which a request is refused, and why; 0: it is not. */
-static unsigned refuse(const kiln_http_server *s, struct MHD_Connection *c, const char *path, const char *method, const char **why)
+static unsigned refuse_request(const kiln_http_server *s, struct MHD_Connection *c, const char *path, const char *method,
+                               const char **why)
 {
     senders x = {.hosts = 0};
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_host, &x); /* how many there are says nothing here */
@@ -182,7 +183,7 @@ static void on_answered(kiln_serve_job *job)
     MHD_resume_connection(x->connection);
 }
 
-static uint32_t degree_of(struct MHD_Connection *c)
+static uint32_t asked_degree(struct MHD_Connection *c)
 {
     const char *sh = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "sh");
     return sh && sh[0] >= '0' && sh[0] <= '8' && !sh[1] ? (uint32_t)(sh[0] - '0') : KILN_SH_ALL;
@@ -192,7 +193,7 @@ static enum MHD_Result ask_lane(exchange *x, const kiln_route *route, const char
 {
     static const char busy[] = "there is too much to do at present; try again";
     kiln_http_server *s = x->server;
-    x->job = (kiln_serve_job){.route = route, .sh_degree = degree_of(x->connection), .done = on_answered, .context = x};
+    x->job = (kiln_serve_job){.route = route, .sh_degree = asked_degree(x->connection), .done = on_answered, .context = x};
     memcpy(x->job.path, path, strlen(path) + 1); /* fits: KILN_TARGET_MAX */
     MHD_suspend_connection(x->connection);
     if (kiln_lane_add(&s->lanes[route->lane], &x->job)) return MHD_YES;
@@ -202,7 +203,7 @@ static enum MHD_Result ask_lane(exchange *x, const kiln_route *route, const char
 }
 
 /* The request is whole and may be answered. */
-static enum MHD_Result answer(exchange *x, const char *url)
+static enum MHD_Result answer_exchange(exchange *x, const char *url)
 {
     kiln_http_server *s = x->server;
     const char *path = url + 1 + KILN_TOKEN_LENGTH + 1;
@@ -243,7 +244,7 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
     if (!x->checked) {
         x->checked = true;
         if (hides_bytes(x, version)) return send_text(server, c, MHD_HTTP_BAD_REQUEST, "a NUL is no part of an address");
-        const unsigned refused = refuse(server, c, url, method, &why);
+        const unsigned refused = refuse_request(server, c, url, method, &why);
         /* an answer at this point ends the connection */
         return refused ? send_text(server, c, refused, why) : MHD_YES;
     }
@@ -251,7 +252,7 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
         *upload_bytes = 0;
         return MHD_YES;
     }
-    return x->asked ? send_answer(server, c, x->job.answer) : answer(x, url);
+    return x->asked ? send_answer(server, c, x->job.answer) : answer_exchange(x, url);
 }
 
 /* Addresses are compared as they came: nothing is decoded. */
@@ -275,7 +276,7 @@ static kiln_status start_lanes(kiln_http_server *s, const kiln_http_options *o, 
     return KILN_OK;
 }
 
-static kiln_status start(kiln_http_server *s, const kiln_http_options *o, kiln_error *err)
+static kiln_status start_server(kiln_http_server *s, const kiln_http_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_deadlines_init(&s->deadlines, err));
     s->has_deadlines = true;
@@ -298,7 +299,7 @@ kiln_status kiln_http_server_start(const kiln_http_options *o, kiln_http_server 
     s->address = o->address;
     s->token = o->token;
     s->pool.limit = ANSWERS_BYTES;
-    const kiln_status st = start(s, o, err);
+    const kiln_status st = start_server(s, o, err);
     if (st == KILN_OK)
         *out = s;
     else

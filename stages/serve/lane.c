@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* ---- answers that are kept ------------------------------------------------------------------------------------------------ */
-static kiln_answer *find_kept(kiln_lane *l, const char *key)
+static kiln_answer *find_kept_answer(kiln_lane *l, const char *key)
 {
     for (int i = 0; i < KILN_LANE_KEEPS; i++) {
         kiln_kept_answer *k = &l->kept[i];
@@ -81,7 +81,7 @@ static kiln_answer *answer_failure(kiln_lane *l, kiln_status st, const kiln_erro
 }
 
 /* Inside the transaction. */
-static kiln_status make(kiln_lane *l, const kiln_serve_job *job, const char *key, kiln_answer **out, kiln_error *err)
+static kiln_status make_job_answer(kiln_lane *l, const kiln_serve_job *job, const char *key, kiln_answer **out, kiln_error *err)
 {
     kiln_request q = {.sh_degree = job->sh_degree, .threads = l->threads};
     kiln_reply reply = {.status = 200};
@@ -97,7 +97,7 @@ static kiln_status make(kiln_lane *l, const kiln_serve_job *job, const char *key
     return KILN_OK;
 }
 
-static kiln_answer *answer(kiln_lane *l, const kiln_serve_job *job)
+static kiln_answer *answer_job(kiln_lane *l, const kiln_serve_job *job)
 {
     char key[KILN_TARGET_MAX + 16];
     kiln_error err = {0};
@@ -105,8 +105,8 @@ static kiln_answer *answer(kiln_lane *l, const kiln_serve_job *job)
     (void)snprintf(key, sizeof key, "%s?%u", job->path, job->sh_degree);
     kiln_status st = kiln_bake_state_enter(&l->state, &err);
     if (st == KILN_OK) {
-        a = find_kept(l, key);
-        if (!a) st = make(l, job, key, &a, &err);
+        a = find_kept_answer(l, key);
+        if (!a) st = make_job_answer(l, job, key, &a, &err);
         kiln_bake_state_leave(&l->state);
     }
     if (st == KILN_OK) return a;
@@ -131,14 +131,14 @@ static kiln_serve_job *next_job(kiln_lane *l, bool *stops)
     return job;
 }
 
-static void *run(void *lane)
+static void *run_lane(void *lane)
 {
     static const kiln_error ends = {.msg = "the server ends"};
     kiln_lane *l = lane;
     kiln_serve_job *job;
     bool stops;
     while ((job = next_job(l, &stops)) != NULL) {
-        job->answer = stops ? answer_failure(l, KILN_E_BUSY, &ends) : answer(l, job);
+        job->answer = stops ? answer_failure(l, KILN_E_BUSY, &ends) : answer_job(l, job);
         job->done(job);
     }
     return NULL;
@@ -151,7 +151,7 @@ kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o, kiln_error
     (void)pthread_mutex_init(&l->lock, NULL); /* with default attributes neither fails on Linux */
     (void)pthread_cond_init(&l->wake, NULL);
     l->pool = o->pool;
-    const int error = pthread_create(&l->thread, NULL, run, l);
+    const int error = pthread_create(&l->thread, NULL, run_lane, l);
     l->runs = error == 0;
     return error ? kiln_fail(err, KILN_E_NOMEM, "cannot start a thread: %s", strerror(error)) : KILN_OK;
 }

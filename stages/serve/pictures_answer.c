@@ -35,7 +35,8 @@ static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *imag
     return KILN_OK;
 }
 
-static kiln_status encode(const kiln_picture *p, const char *why, const double background[3], kiln_reply *out, kiln_error *err)
+static kiln_status encode_picture(const kiln_picture *p, const char *why, const double background[3], kiln_reply *out,
+                                  kiln_error *err)
 {
     if (why) return kiln_fail(err, KILN_E_STALE, "%s", why);
     const uint32_t longer = p->width > p->height ? p->width : p->height;
@@ -63,7 +64,7 @@ kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_re
     KILN_TRY(background_of(s, kiln_bake_view_image(views, c->name), background, err));
     kiln_bake_state_leave(s); /* decoding takes long, and needs no more of the manifest */
     kiln_status st = kiln_view_photo_read(c, background, sources, n_sources, &p, &why, err);
-    if (st == KILN_OK) st = encode(&p, why, background, out, err);
+    if (st == KILN_OK) st = encode_picture(&p, why, background, out, err);
     kiln_picture_release(&p);
     return st;
 }
@@ -81,7 +82,7 @@ kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_
     KILN_TRY(background_of(s, image, background, err));
     kiln_bake_state_leave(s);
     kiln_status st = kiln_foreign_render(s->path, image->path, &p, &why, err);
-    if (st == KILN_OK) st = encode(&p, why, background, out, err);
+    if (st == KILN_OK) st = encode_picture(&p, why, background, out, err);
     kiln_picture_release(&p);
     return st;
 }

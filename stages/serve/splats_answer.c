@@ -12,8 +12,8 @@
 enum { CHUNK_ROWS_MAX = 65536 };
 
 /* The scene without its source: the columns are INRIA's whatever the source's were. */
-static kiln_status describe(const kiln_scene *scene, kiln_layer *layer, kiln_export_chunk *chunk, uint32_t degree, kiln_export *e,
-                            kiln_error *err)
+static kiln_status describe_export(const kiln_scene *scene, kiln_layer *layer, kiln_export_chunk *chunk, uint32_t degree,
+                                   kiln_export *e, kiln_error *err)
 {
     *e = (kiln_export){
         .n_bakes = 1, .chunks = chunk, .n_chunks = 1, .n_rows = chunk->n, .splats = true, .no_normals = true, .keep_origin = true};
@@ -26,8 +26,8 @@ static kiln_status describe(const kiln_scene *scene, kiln_layer *layer, kiln_exp
     return KILN_OK;
 }
 
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, uint32_t components, float **out,
-                              kiln_error *err)
+static kiln_status read_f32_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, uint32_t components, float **out,
+                                  kiln_error *err)
 {
     const kiln_plane *p = kiln_chunk_plane(c, name);
     if (components == 0) return KILN_OK;
@@ -38,15 +38,15 @@ static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *c, const char 
 }
 
 /* Coefficients of higher degrees follow those of lower ones, so a lower degree is the begin of the plane. */
-static kiln_status read_rows(kiln_manifest *m, const kiln_layer *layer, kiln_export_rows *rows, kiln_error *err)
+static kiln_status read_chunk_rows(kiln_manifest *m, const kiln_layer *layer, kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_chunk *c = rows->chunk->chunk;
-    KILN_TRY(read_plane(m, c, "means", 3, &rows->means, err));
-    KILN_TRY(read_plane(m, c, "log_scales", 3, &rows->log_scales, err));
-    KILN_TRY(read_plane(m, c, "quats", 4, &rows->quats, err));
-    KILN_TRY(read_plane(m, c, "opacity_logits", 1, &rows->opacity_logits, err));
-    KILN_TRY(read_plane(m, c, "sh0", 3, &rows->sh0, err));
-    return read_plane(m, c, "shN", kiln_sh_components(layer->sh_degree), &rows->shN, err);
+    KILN_TRY(read_f32_plane(m, c, "means", 3, &rows->means, err));
+    KILN_TRY(read_f32_plane(m, c, "log_scales", 3, &rows->log_scales, err));
+    KILN_TRY(read_f32_plane(m, c, "quats", 4, &rows->quats, err));
+    KILN_TRY(read_f32_plane(m, c, "opacity_logits", 1, &rows->opacity_logits, err));
+    KILN_TRY(read_f32_plane(m, c, "sh0", 3, &rows->sh0, err));
+    return read_f32_plane(m, c, "shN", kiln_sh_components(layer->sh_degree), &rows->shN, err);
 }
 
 static void release_rows(kiln_export_rows *rows)
@@ -68,7 +68,7 @@ static void leave_out_kept(kiln_ply_table *t)
     }
 }
 
-static kiln_status encode(const kiln_ply_table *t, const kiln_export_rows *rows, kiln_buffer *out, kiln_error *err)
+static kiln_status encode_chunk_ply(const kiln_ply_table *t, const kiln_export_rows *rows, kiln_buffer *out, kiln_error *err)
 {
     uint32_t *order = NULL;
     kiln_status st;
@@ -93,11 +93,11 @@ static kiln_status write_ply(kiln_bake_state *s, kiln_layer *layer, const kiln_c
     kiln_status st;
     KILN_TRY(kiln_bake_state_scene(s, &scene, err));
     KILN_TRY(KILN_ALLOC(&e, 1, "a chunk", err)); /* too big for the stack */
-    KILN_GO(describe(scene, layer, &chunk, degree, e, err));
+    KILN_GO(describe_export(scene, layer, &chunk, degree, e, err));
     KILN_GO(kiln_ply_table_plan(e, &table, NULL, err));
     leave_out_kept(&table);
-    KILN_GO(read_rows(s->m, layer, &rows, err));
-    st = encode(&table, &rows, out, err);
+    KILN_GO(read_chunk_rows(s->m, layer, &rows, err));
+    st = encode_chunk_ply(&table, &rows, out, err);
 done:
     release_rows(&rows);
     kiln_ply_table_release(&table);

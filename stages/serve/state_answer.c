@@ -46,8 +46,8 @@ typedef struct {
     double up[3], centre[3], radius, background[3]; /* centre: in the axes of means */
 } outlook;
 
-static kiln_status look(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, outlook *o,
-                        kiln_error *err)
+static kiln_status fill_outlook(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, outlook *o,
+                                kiln_error *err)
 {
     double lo[3], hi[3], focus[3], square = 0;
     *o = (outlook){.radius = 1};
@@ -74,7 +74,8 @@ static double near_of(const kiln_bake_views *views)
     return id < KILN_PROFILE_COUNT ? (double)kiln_profiles[id].near_m : 0;
 }
 
-static json_t *pack(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, const outlook *o, json_t *list)
+static json_t *pack_state(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, const outlook *o,
+                          json_t *list)
 {
     const bool drawn = views->profile[0] != '\0';
     return json_pack("{s:I, s:o, s:b, s:O, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "version",
@@ -98,10 +99,10 @@ kiln_status kiln_answer_state(kiln_bake_state *s, const kiln_request *q, kiln_re
     if (st != KILN_OK && st != KILN_E_STALE) return st; /* nothing is imported yet: there is a state all the same */
     KILN_TRY(kiln_bake_state_views(s, &views, err));
     KILN_TRY(kiln_bake_state_layers(s, err));
-    KILN_TRY(look(s, scene, views, &o, err));
+    KILN_TRY(fill_outlook(s, scene, views, &o, err));
     json_t *list = json_array();
     const kiln_status listed = stages(s, list, err);
-    json_t *answer = listed == KILN_OK ? pack(s, scene, views, &o, list) : NULL;
+    json_t *answer = listed == KILN_OK ? pack_state(s, scene, views, &o, list) : NULL;
     json_decref(list);
     return listed == KILN_OK ? kiln_reply_json(out, answer, err) : listed;
 }

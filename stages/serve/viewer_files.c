@@ -36,7 +36,7 @@ static int is_served(const struct dirent *e)
     return n < KILN_VIEWER_NAME_MAX && strspn(e->d_name, plain) == n && e->d_name[0] != '.' && type_of(e->d_name);
 }
 
-static kiln_status read_file(kiln_answer_pool *pool, const char *name, kiln_answer **out, kiln_error *err)
+static kiln_status read_viewer_file(kiln_answer_pool *pool, const char *name, kiln_answer **out, kiln_error *err)
 {
     kiln_reply reply = {.status = 200, .type = type_of(name), .policy = KILN_POLICY_PAGE};
     char *text;
@@ -56,7 +56,7 @@ static kiln_status read_folder(kiln_answer_pool *pool, kiln_viewer_files *v, kil
     for (int i = 0; i < n; i++) {
         if (st == KILN_OK && v->n < KILN_VIEWER_FILES_MAX) {
             memcpy(v->files[v->n].name, found[i]->d_name, strlen(found[i]->d_name) + 1);
-            st = read_file(pool, found[i]->d_name, &v->files[v->n].answer, err);
+            st = read_viewer_file(pool, found[i]->d_name, &v->files[v->n].answer, err);
             v->n += st == KILN_OK;
         }
         free(found[i]);
@@ -65,7 +65,7 @@ static kiln_status read_folder(kiln_answer_pool *pool, kiln_viewer_files *v, kil
     return st;
 }
 
-static kiln_answer *find(const kiln_viewer_files *v, const char *name)
+static kiln_answer *find_viewer_file(const kiln_viewer_files *v, const char *name)
 {
     for (uint32_t i = 0; i < v->n; i++)
         if (strcmp(v->files[i].name, name) == 0) return v->files[i].answer;
@@ -79,8 +79,8 @@ kiln_status kiln_viewer_files_load(kiln_answer_pool *pool, kiln_viewer_files *ou
     KILN_TRY(kiln_viewer_path(KILN_VIEWER_SCRIPT, script, err));
     KILN_TRY(kiln_viewer_path(KILN_VIEWER_PAGE, page, err));
     if (kiln_is_file(script) && kiln_is_file(page)) KILN_TRY(read_folder(pool, out, err));
-    kiln_answer *own = find(out, KILN_VIEWER_PAGE);
-    out->installed = own && find(out, KILN_VIEWER_SCRIPT);
+    kiln_answer *own = find_viewer_file(out, KILN_VIEWER_PAGE);
+    out->installed = own && find_viewer_file(out, KILN_VIEWER_SCRIPT);
     if (out->installed) {
         out->page = kiln_answer_use(own);
         return KILN_OK;
@@ -100,5 +100,5 @@ void kiln_viewer_files_release(kiln_viewer_files *v)
 kiln_answer *kiln_viewer_files_find(const kiln_viewer_files *v, const char *path)
 {
     if (path[0] == '\0') return v->page;
-    return strncmp(path, FOLDER, sizeof FOLDER - 1) == 0 ? find(v, path + sizeof FOLDER - 1) : NULL;
+    return strncmp(path, FOLDER, sizeof FOLDER - 1) == 0 ? find_viewer_file(v, path + sizeof FOLDER - 1) : NULL;
 }

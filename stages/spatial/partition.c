@@ -47,7 +47,7 @@ static void partition_release(partition *p)
 }
 
 /* ---- what it needs ------------------------------------------------------------------------------------------------------ */
-static uint64_t largest_block(const kiln_layer *l)
+static uint64_t largest_partition_block(const kiln_layer *l)
 {
     uint64_t largest = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++)
@@ -76,13 +76,13 @@ static uint64_t cut_runs(const kiln_layer *l, uint64_t rows, uint64_t *starts)
 
 static uint64_t rows_in_memory(const kiln_layer *l, uint64_t ram)
 {
-    const uint64_t block = largest_block(l) * KILN_MEAN_BYTES;
+    const uint64_t block = largest_partition_block(l) * KILN_MEAN_BYTES;
     return ram > block ? (ram - block) / RUN_ROW_BYTES : 0;
 }
 
 uint64_t kiln_spatial_reader_ram(const kiln_layer *l)
 {
-    const uint64_t block = largest_block(l) * KILN_MEAN_BYTES;
+    const uint64_t block = largest_partition_block(l) * KILN_MEAN_BYTES;
     return KILN_CONNECTION_RAM + block + kiln_read_ram(block);
 }
 
@@ -99,18 +99,21 @@ static bool is_enough_to_merge(const kiln_layer *l, uint64_t n_runs, uint64_t ra
 static bool is_enough(const kiln_layer *l, uint64_t ram)
 {
     const uint64_t rows = rows_in_memory(l, ram), n_runs = cut_runs(l, rows, NULL);
-    if (rows < largest_block(l)) return false;
+    if (rows < largest_partition_block(l)) return false;
     return n_runs <= 1 || is_enough_to_merge(l, n_runs, ram);
 }
 
 uint64_t kiln_spatial_least_ram(const kiln_layer *l)
 {
-    uint64_t ram = largest_block(l) * (KILN_MEAN_BYTES + RUN_ROW_BYTES);
+    uint64_t ram = largest_partition_block(l) * (KILN_MEAN_BYTES + RUN_ROW_BYTES);
     while (!is_enough(l, ram)) ram += ram / 8 + RUN_ROW_BYTES;
     return ram;
 }
 
-uint64_t kiln_spatial_most_ram(const kiln_layer *l) { return largest_block(l) * KILN_MEAN_BYTES + l->count * RUN_ROW_BYTES + 1; }
+uint64_t kiln_spatial_most_ram(const kiln_layer *l)
+{
+    return largest_partition_block(l) * KILN_MEAN_BYTES + l->count * RUN_ROW_BYTES + 1;
+}
 
 uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64_t ram)
 {
@@ -145,7 +148,8 @@ static kiln_status write_means(const partition *p, uint64_t first, uint64_t n, c
 
 /* ---- runs --------------------------------------------------------------------------------------------------------------- */
 /* The means of a block, which is not empty, to rows [at, at + count) of a run of n. Reader 0 is the manifest. */
-static kiln_status read_block(const partition *p, const kiln_chunk *c, uint64_t n, uint64_t at, unsigned reader, kiln_error *err)
+static kiln_status read_block_means(const partition *p, const kiln_chunk *c, uint64_t n, uint64_t at, unsigned reader,
+                                    kiln_error *err)
 {
     float *block = p->block + reader * p->n_block * 3;
     kiln_manifest *m = reader ? p->a->readers[reader - 1] : p->a->manifest;
@@ -170,7 +174,7 @@ static kiln_status read_means(const partition *p, uint64_t n, uint32_t *block, k
     for (uint32_t b = first; b < end; b++) {
         kiln_error why = {0};
         if (l->chunks[b].count == 0) continue;
-        const kiln_status one = read_block(p, &l->chunks[b], n, p->block_rows[b], (unsigned)omp_get_thread_num(), &why);
+        const kiln_status one = read_block_means(p, &l->chunks[b], n, p->block_rows[b], (unsigned)omp_get_thread_num(), &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_partition)
         {
@@ -223,7 +227,7 @@ static void free_run(partition *p)
     kiln_runner_trim(p->a->runner);
 }
 
-static kiln_status check(const kiln_spatial_args *a, kiln_error *err)
+static kiln_status check_partition(const kiln_spatial_args *a, kiln_error *err)
 {
     char least[32], given[32];
     uint64_t sum = 0;
@@ -237,12 +241,12 @@ static kiln_status check(const kiln_spatial_args *a, kiln_error *err)
                      a->layer->kind, kiln_size_text(kiln_spatial_least_ram(a->layer), least), kiln_size_text(a->ram, given));
 }
 
-static kiln_status make(partition *p, kiln_error *err)
+static kiln_status make_partition_order(partition *p, kiln_error *err)
 {
     const kiln_layer *l = p->a->layer;
     KILN_TRY(KILN_ALLOC(&p->starts, (uint64_t)l->n_chunks + 2, "the runs of the order", err));
     p->n_runs = cut_runs(l, rows_in_memory(l, p->a->ram), p->starts);
-    p->n_block = largest_block(l);
+    p->n_block = largest_partition_block(l);
     const bool several = p->n_runs > 1;
     if (several) KILN_TRY(create_files(p, "run-", &p->runs, err));
     p->runs.codes.left_in_cache = p->runs.rows.left_in_cache = p->runs.means.left_in_cache = true;
@@ -267,8 +271,8 @@ kiln_status kiln_spatial_partition(const kiln_spatial_args *a, kiln_error *err)
     bool kept;
     KILN_TRY(kiln_spatial_keep_sound(a->folder, a->layer->count, a->with_means, &kept, err));
     if (kept) return KILN_OK;
-    KILN_TRY(check(a, err));
-    const kiln_status st = make(&p, err);
+    KILN_TRY(check_partition(a, err));
+    const kiln_status st = make_partition_order(&p, err);
     partition_release(&p);
     return st;
 }

@@ -68,7 +68,8 @@ static kiln_status write_windows(inversion *v, uint64_t rows, const kiln_scratch
     return KILN_OK;
 }
 
-static kiln_status make(const char *folder, const kiln_spatial_file *order, uint64_t ram, unsigned threads, kiln_error *err)
+static kiln_status make_row_places(const char *folder, const kiln_spatial_file *order, uint64_t ram, unsigned threads,
+                                   kiln_error *err)
 {
     inversion v = {.order = order, .threads = threads};
     kiln_scratch_file to = {0};
@@ -95,7 +96,7 @@ kiln_status kiln_row_places_make(const char *folder, uint64_t n, uint64_t ram, u
     KILN_TRY(kiln_scratch_keep_sound(folder, name, n * sizeof(uint32_t), &kept, err));
     if (kept) return KILN_OK;
     KILN_TRY(kiln_spatial_open(folder, n, false, &order, err));
-    const kiln_status st = make(folder, &order, ram, threads ? threads : 1, err);
+    const kiln_status st = make_row_places(folder, &order, ram, threads ? threads : 1, err);
     kiln_spatial_close(&order);
     return st;
 }

@@ -178,7 +178,7 @@ static kiln_status find_code(const stretches *s, uint64_t r, uint64_t code, uint
 }
 
 /* The first run is a sample of them all: runs that are unlike each other make stretches of other lengths, no other result. */
-static kiln_status cut(stretches *s, kiln_error *err)
+static kiln_status cut_stretches(stretches *s, kiln_error *err)
 {
     const uint64_t first = s->starts[0], n_first = s->starts[1] - first;
     KILN_TRY(KILN_ALLOC(&s->cuts, (s->n + (uint64_t)1) * s->n_runs, "the runs of the order", err));
@@ -239,7 +239,7 @@ kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts
     stretches s = {.in = runs, .out = out, .starts = starts, .n_runs = n_runs};
     s.n = threads_with_room(runs, n_runs, ram, threads);
     s.ram = ram / s.n;
-    kiln_status st = cut(&s, err);
+    kiln_status st = cut_stretches(&s, err);
     if (st == KILN_OK) st = merge_stretches(&s, err);
     free(s.cuts);
     return st;

@@ -16,7 +16,7 @@ static const char *const stage_names[KILN_STAGE_COUNT] = {
 };
 
 /* Older runs recorded a row for each camera. */
-static kiln_status parse(const char *text, json_t **out, kiln_error *err)
+static kiln_status parse_run_record(const char *text, json_t **out, kiln_error *err)
 {
     return kiln_json_parse_short(text, strlen(text), KILN_FACTS_LISTED, "the record of a run", out, err);
 }
@@ -26,7 +26,7 @@ static kiln_status get_tasks(kiln_manifest *m, kiln_stage_facts *s, kiln_error *
 {
     KILN_TRY(kiln_run_rows_of_tasks(m, &s->run, &s->tasks, &s->n_tasks, err));
     KILN_TRY(KILN_ALLOC(&s->task_counters, s->n_tasks, "the records of tasks", err));
-    for (uint32_t i = 0; i < s->n_tasks; i++) KILN_TRY(parse(s->tasks[i].counters, &s->task_counters[i], err));
+    for (uint32_t i = 0; i < s->n_tasks; i++) KILN_TRY(parse_run_record(s->tasks[i].counters, &s->task_counters[i], err));
     KILN_TRY(kiln_run_clock_begin(&s->clock, s->n_tasks + 1, err));
     for (uint32_t i = 0; i < s->n_tasks; i++) kiln_run_clock_add(&s->clock, s->tasks[i].start_ns, s->tasks[i].stop_ns);
     kiln_run_clock_add(&s->clock, s->run.start_ns, s->run.stop_ns);
@@ -41,8 +41,8 @@ static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_fact
     KILN_TRY(kiln_quarantine_get(m, name, &s->lost, &s->n_lost, err));
     KILN_TRY(kiln_run_row_last(m, name, &s->ran, &s->run, err));
     if (!s->ran) return KILN_OK;
-    KILN_TRY(parse(s->run.counters, &s->counters, err));
-    KILN_TRY(parse(s->run.parameters, &s->parameters, err));
+    KILN_TRY(parse_run_record(s->run.counters, &s->counters, err));
+    KILN_TRY(parse_run_record(s->run.parameters, &s->parameters, err));
     return get_tasks(m, s, err);
 }
 

@@ -57,7 +57,7 @@ void kiln_survey_join(kiln_survey_kind kind, const kiln_distribution *const d[2]
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
-static void add(kiln_row_survey *s, kiln_survey_kind kind, double v)
+static void add_survey_value(kiln_row_survey *s, kiln_survey_kind kind, double v)
 {
     kiln_distribution *d = &s->of[kind];
     if (!isfinite(v)) return;
@@ -81,27 +81,27 @@ static void block_release(block *b)
     free(b->spacing2);
 }
 
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, uint32_t components, float **out,
-                              kiln_error *err)
+static kiln_status read_survey_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, uint32_t components, float **out,
+                                     kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC_UNSET(out, c->count * components, "a plane", err));
     return kiln_plane_read(m, c, name, *out, c->count * components * sizeof **out, err);
 }
 
-static kiln_status read_block(kiln_manifest *m, const kiln_chunk *c, const kiln_chunk *spacing, block *out, kiln_error *err)
+static kiln_status read_survey_block(kiln_manifest *m, const kiln_chunk *c, const kiln_chunk *spacing, block *out, kiln_error *err)
 {
     out->n = c->count;
-    KILN_TRY(read_plane(m, c, "log_scales", 3, &out->log_scales, err));
-    KILN_TRY(read_plane(m, c, "opacity_logits", 1, &out->logits, err));
+    KILN_TRY(read_survey_plane(m, c, "log_scales", 3, &out->log_scales, err));
+    KILN_TRY(read_survey_plane(m, c, "opacity_logits", 1, &out->logits, err));
     if (!spacing || spacing->count != c->count || !kiln_chunk_plane(spacing, "spacing2")) return KILN_OK;
-    return read_plane(m, spacing, "spacing2", 1, &out->spacing2, err);
+    return read_survey_plane(m, spacing, "spacing2", 1, &out->spacing2, err);
 }
 
 typedef struct {
     double longest, middle, logit, opacity, spacing; /* the first two and spacing are logarithms */
 } row;
 
-static row row_of(const block *b, uint64_t i)
+static row survey_row(const block *b, uint64_t i)
 {
     const double x = (double)b->log_scales[i], y = (double)b->log_scales[b->n + i], z = (double)b->log_scales[2 * b->n + i];
     const double longest = fmax(x, fmax(y, z)), least = fmin(x, fmin(y, z));
@@ -191,11 +191,11 @@ typedef struct {
 static void add_block(const job *j, const block *b)
 {
     for (uint64_t i = 0; i < b->n; i++) {
-        const row r = row_of(b, i);
-        add(j->to, KILN_SURVEY_SCALE, r.longest);
-        add(j->to, KILN_SURVEY_OPACITY, r.opacity);
-        add(j->to, KILN_SURVEY_NEEDLE, r.longest - r.middle);
-        add(j->to, KILN_SURVEY_SPACING, r.spacing);
+        const row r = survey_row(b, i);
+        add_survey_value(j->to, KILN_SURVEY_SCALE, r.longest);
+        add_survey_value(j->to, KILN_SURVEY_OPACITY, r.opacity);
+        add_survey_value(j->to, KILN_SURVEY_NEEDLE, r.longest - r.middle);
+        add_survey_value(j->to, KILN_SURVEY_SPACING, r.spacing);
         if (j->trials) try_row(j->trials, j->edges, &r);
     }
     j->to->read += b->n;
@@ -216,7 +216,7 @@ static kiln_status survey(const job *j, kiln_error *err)
     j->to->rows = j->layer->count;
     for (uint64_t i = 0; i < j->layer->n_chunks; i += step ? step : 1) {
         block b = {.n = 0};
-        const kiln_status st = read_block(j->bake->m, &j->layer->chunks[i], spacing_of(j, (uint32_t)i), &b, err);
+        const kiln_status st = read_survey_block(j->bake->m, &j->layer->chunks[i], spacing_of(j, (uint32_t)i), &b, err);
         if (st == KILN_OK) add_block(j, &b);
         block_release(&b);
         KILN_TRY(st);

@@ -12,9 +12,9 @@
 /* Bytes a pair in gsplat's isect_tiles: a 64-bit key and a 32-bit id, and both again for the sort. */
 enum { BOX_PAIR_BYTES = 24 };
 
-static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+static kiln_status no_memory_for_tables(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
 
-static json_t *describe(const kiln_tiles_job *j)
+static json_t *describe_job(const kiln_tiles_job *j)
 {
     if (!j->counted) return json_pack("{s:o, s:b, s:b}", "name", kiln_json_string(j->camera->name), "table", 0, "quarantined", 1);
     return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b}", "name", kiln_json_string(j->camera->name), "visible",
@@ -86,7 +86,7 @@ kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char 
     KILN_TRY(kiln_run_report_rows(r, "cameras", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         add_job(&t, &b->jobs[i]);
-        KILN_TRY(kiln_run_report_row(r, describe(&b->jobs[i]), err));
+        KILN_TRY(kiln_run_report_row(r, describe_job(&b->jobs[i]), err));
     }
     if (kiln_run_prints_all(r, looks)) print_jobs(b);
     if (kiln_run_prints(r)) print_total(b, &t, profile, kiln_run_prints_all(r, looks));
@@ -94,6 +94,7 @@ kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char 
                              (json_int_t)t.bytes, "cameras_quarantined", (json_int_t)t.without);
     const int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
-    if (!failed && t.n_detail > 0 && json_object_set_new(out, "detail", kiln_detail_json(&t.detail)) != 0) return no_memory(err);
-    return failed ? no_memory(err) : KILN_OK;
+    if (!failed && t.n_detail > 0 && json_object_set_new(out, "detail", kiln_detail_json(&t.detail)) != 0)
+        return no_memory_for_tables(err);
+    return failed ? no_memory_for_tables(err) : KILN_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status put_counters(kiln_worker *w, uint64_t visible, uint64_t pairs, kiln_error *err)
+static kiln_status put_tile_counters(kiln_worker *w, uint64_t visible, uint64_t pairs, kiln_error *err)
 {
     json_t *c = json_pack("{s:I, s:I}", "visible", (json_int_t)visible, "pairs", (json_int_t)pairs);
     if (!c) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
@@ -102,7 +102,7 @@ static kiln_status put_visible(kiln_worker *w, listed *l, kiln_error *err)
     KILN_GO(kiln_worker_put(w, "chunks", names.data, names.size, 1, err));
     KILN_GO(kiln_worker_put(w, "visible_slot", l->slot, l->visible * sizeof *l->slot, 4, err));
     KILN_GO(kiln_worker_put(w, "visible_row", row, l->visible * sizeof *row, 2, err));
-    KILN_GO(put_counters(w, l->visible, 0, err));
+    KILN_GO(put_tile_counters(w, l->visible, 0, err));
 done:
     free(row);
     free(slot_of);
@@ -122,14 +122,14 @@ static kiln_status put_band(kiln_worker *w, listed *l, kiln_error *err)
     KILN_GO(kiln_worker_put(w, "tile_count", l->counts, n_tiles * sizeof *l->counts, 4, err));
     KILN_GO(kiln_worker_put(w, "tile_bytes", bytes, n_tiles * sizeof *bytes, 4, err));
     KILN_GO(kiln_worker_put(w, "rank_delta", code, code_bytes, 1, err));
-    KILN_GO(put_counters(w, l->visible, pairs, err));
+    KILN_GO(put_tile_counters(w, l->visible, pairs, err));
 done:
     free(code);
     free(bytes);
     return st;
 }
 
-static kiln_status put(kiln_worker *w, void *context, kiln_error *err)
+static kiln_status put_listed(kiln_worker *w, void *context, kiln_error *err)
 {
     listed *l = context;
     return l->unit.kind == KILN_TILES_PLAN ? put_visible(w, l, err) : put_band(w, l, err);
@@ -161,10 +161,10 @@ static kiln_status table_unit(kiln_worker *w, kiln_frame_state *s, const kiln_ti
     l->layer = kiln_frame_layer(s);
     KILN_GO(u->kind == KILN_TILES_PLAN ? list_visible(w, s, l, err) : list_band(w, s, l, err));
     if (packing > 0) {
-        kiln_worker_defer(w, packing, 1, put, listed_free, l);
+        kiln_worker_defer(w, packing, 1, put_listed, listed_free, l);
         return KILN_OK;
     }
-    KILN_GO(put(w, l, err));
+    KILN_GO(put_listed(w, l, err));
 done:
     listed_free(l);
     return st;

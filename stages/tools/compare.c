@@ -125,7 +125,7 @@ typedef struct {
     double psnr, ssim; /* means: of those that differ, of all */
 } measured_list;
 
-static int worst_first(const void *a, const void *b)
+static int worst_pair_first(const void *a, const void *b)
 {
     const measured *x = a, *y = b;
     const int failed = (x->failed.status != KILN_OK) - (y->failed.status != KILN_OK);
@@ -181,7 +181,7 @@ static kiln_status measure_all(const char *a, const char *b, const kiln_picture_
     }
     kiln_progress_stop(&progress);
     if (st != KILN_OK) return st;
-    qsort(out->row, out->n, sizeof *out->row, worst_first);
+    qsort(out->row, out->n, sizeof *out->row, worst_pair_first);
     add_up(out);
     return KILN_OK;
 }
@@ -229,7 +229,7 @@ static void print_folders(const measured_list *list, const kiln_picture_pairs *p
     print_missing(pairs, a, b);
 }
 
-static bool append(json_t *array, json_t *item) { return item && json_array_append_new(array, item) == 0; }
+static bool append_item(json_t *array, json_t *item) { return item && json_array_append_new(array, item) == 0; }
 
 static bool fill_folders(const measured_list *list, const kiln_picture_pairs *pairs, json_t *pictures, json_t *failed,
                          json_t *only_a, json_t *only_b)
@@ -241,11 +241,11 @@ static bool fill_folders(const measured_list *list, const kiln_picture_pairs *pa
         json_t *item = compared ? comparison_json(&m->c) : json_pack("{s:o}", "message", kiln_json_string(m->failed.msg));
         good = good && item && json_object_set_new(item, "a", kiln_json_string(m->pair->a)) == 0 &&
                json_object_set_new(item, "b", kiln_json_string(m->pair->b)) == 0;
-        good = append(compared ? pictures : failed, item) && good;
+        good = append_item(compared ? pictures : failed, item) && good;
     }
     for (size_t i = 0; i < pairs->n; i++) {
-        if (!pairs->pair[i].b) good = append(only_a, kiln_json_string(pairs->pair[i].a)) && good;
-        if (!pairs->pair[i].a) good = append(only_b, kiln_json_string(pairs->pair[i].b)) && good;
+        if (!pairs->pair[i].b) good = append_item(only_a, kiln_json_string(pairs->pair[i].a)) && good;
+        if (!pairs->pair[i].a) good = append_item(only_b, kiln_json_string(pairs->pair[i].b)) && good;
     }
     return good;
 }
@@ -289,7 +289,7 @@ done:
     return st;
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_compare(kiln_run *r, kiln_error *err)
 {
     const char *a = kiln_run_args(r)->positional[0], *b = kiln_run_args(r)->positional[1];
     kiln_compare_rect rect;
@@ -305,6 +305,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return compare_two(a, b, o.rect ? &rect : NULL, kiln_run_json(r), err);
 }
 
-static const kiln_stage_program program = {.name = "compare", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
+static const kiln_stage_program program = {.name = "compare", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run_compare};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -53,7 +53,7 @@ static void print_findings(const kiln_doctor *d)
 }
 
 /* ---- the program -------------------------------------------------------------------------------------------------------- */
-static kiln_status probe(kiln_error *err)
+static kiln_status print_probe(kiln_error *err)
 {
     char text[512];
     const kiln_status st = kiln_doctor_probe_here(text, sizeof text, err);
@@ -61,9 +61,9 @@ static kiln_status probe(kiln_error *err)
     return st;
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_doctor(kiln_run *r, kiln_error *err)
 {
-    if (o.probe) return probe(err);
+    if (o.probe) return print_probe(err);
     const kiln_parsed *args = kiln_run_args(r);
     kiln_doctor d = {.report = kiln_run_report(r), .findings = json_array(), .quiet = kiln_run_json(r)};
     kiln_doctor_set(&d, "findings", d.findings); /* the report owns it */
@@ -78,6 +78,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return d.worst.status;
 }
 
-static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
+static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run_doctor};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -141,14 +141,14 @@ static json_t *files_json(const collection *c)
 }
 
 /* ---- the report ---------------------------------------------------------------------------------------------------------- */
-static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+static kiln_status no_memory_for_gc(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
 
 static json_t *number(uint64_t v) { return json_integer((json_int_t)v); }
 
 typedef kiln_gc_count count_fn(const kiln_gc *g, const char *name);
 
 /* {"all": 3, "pruned": 1, ...}: names that have none are left out. */
-static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const *names, size_t n, bool dropped)
+static json_t *gc_counts_json(const kiln_gc *g, count_fn *count, const char *const *names, size_t n, bool dropped)
 {
     const kiln_gc_count all = count(g, NULL);
     json_t *out = json_pack("{s:o}", "all", number(dropped ? all.dropped : all.kept));
@@ -165,9 +165,9 @@ static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const 
 static json_t *half_json(const kiln_gc *g, bool dropped)
 {
     const kiln_gc_count blobs = kiln_gc_blobs(g);
-    return json_pack("{s:o, s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
-                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "runs",
-                     counts_json(g, kiln_gc_runs, stage_names, N_STAGES, dropped), "blobs",
+    return json_pack("{s:o, s:o, s:o, s:o}", "layers", gc_counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
+                     gc_counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "runs",
+                     gc_counts_json(g, kiln_gc_runs, stage_names, N_STAGES, dropped), "blobs",
                      number(dropped ? blobs.dropped : blobs.kept));
 }
 
@@ -180,7 +180,7 @@ static kiln_status fill_report(kiln_run *r, const collection *c, kiln_error *err
                             number(c->free_bytes), "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
     const int failed = all ? json_object_update(kiln_run_report(r), all) : -1;
     json_decref(all);
-    return failed ? no_memory(err) : KILN_OK;
+    return failed ? no_memory_for_gc(err) : KILN_OK;
 }
 
 static void print_names(const kiln_gc *g, count_fn *count, const char *const *names, size_t n)
@@ -217,7 +217,7 @@ static void print_table(const collection *c)
 }
 
 /* ---- room ---------------------------------------------------------------------------------------------------------------- */
-static kiln_status folder_of(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
+static kiln_status find_real_folder(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
 {
     char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
     const size_t n = slash ? (size_t)(slash - real) : 0;
@@ -238,7 +238,7 @@ typedef struct {
     uint64_t free_bytes;
 } place;
 
-static kiln_status look_at(place *p, kiln_error *err)
+static kiln_status look_at_place(place *p, kiln_error *err)
 {
     struct statvfs fs;
     struct stat s;
@@ -252,14 +252,14 @@ static kiln_status look_at(place *p, kiln_error *err)
 /* Where the copy goes, and where -wal grows. */
 static kiln_status find_places(kiln_run *r, place *beside, place *scratch, kiln_error *err)
 {
-    KILN_TRY(folder_of(kiln_manifest_path(kiln_run_manifest(r)), beside->folder, err));
+    KILN_TRY(find_real_folder(kiln_manifest_path(kiln_run_manifest(r)), beside->folder, err));
     memcpy(scratch->folder, beside->folder, sizeof scratch->folder);
     if (o.scratch_dir) strcpy(scratch->folder, o.scratch_dir); /* checked before anything was dropped */
-    KILN_TRY(look_at(beside, err));
-    return look_at(scratch, err);
+    KILN_TRY(look_at_place(beside, err));
+    return look_at_place(scratch, err);
 }
 
-static kiln_status refuse(const place *p, uint64_t need, bool both, kiln_error *err)
+static kiln_status refuse_vacuum(const place *p, uint64_t need, bool both, kiln_error *err)
 {
     char need_text[32], free_text[32];
     return kiln_fail(err, KILN_E_IO,
@@ -270,11 +270,12 @@ static kiln_status refuse(const place *p, uint64_t need, bool both, kiln_error *
 }
 
 /* SQLite writes what is kept into both places. KILN_E_IO with the numbers where there is too little. */
-static kiln_status check_room(const place *beside, const place *scratch, uint64_t need, kiln_error *err)
+static kiln_status check_vacuum_room(const place *beside, const place *scratch, uint64_t need, kiln_error *err)
 {
-    if (beside->device == scratch->device) return 2 * need <= beside->free_bytes ? KILN_OK : refuse(beside, 2 * need, true, err);
-    if (need > beside->free_bytes) return refuse(beside, need, false, err);
-    return need > scratch->free_bytes ? refuse(scratch, need, false, err) : KILN_OK;
+    if (beside->device == scratch->device)
+        return 2 * need <= beside->free_bytes ? KILN_OK : refuse_vacuum(beside, 2 * need, true, err);
+    if (need > beside->free_bytes) return refuse_vacuum(beside, need, false, err);
+    return need > scratch->free_bytes ? refuse_vacuum(scratch, need, false, err) : KILN_OK;
 }
 
 static void say_need(const place *beside, const place *scratch, uint64_t need)
@@ -314,7 +315,7 @@ static bool drops_any(const kiln_gc *g)
            kiln_gc_blobs(g).dropped;
 }
 
-static kiln_status drop(kiln_run *r, kiln_gc *g, kiln_error *err)
+static kiln_status drop_unneeded(kiln_run *r, kiln_gc *g, kiln_error *err)
 {
     kiln_progress progress;
     kiln_status st = KILN_OK;
@@ -353,7 +354,7 @@ static kiln_status give_back(kiln_run *r, collection *c, kiln_error *err)
     if (!is_worth(space.free_bytes, space.file_bytes)) return KILN_OK;
     c->end = SPACE_NO_ROOM;
     KILN_TRY(find_places(r, &beside, &scratch, err));
-    KILN_TRY(check_room(&beside, &scratch, c->need, err));
+    KILN_TRY(check_vacuum_room(&beside, &scratch, c->need, err));
     say_need(&beside, &scratch, c->need);
     KILN_TRY(kiln_manifest_vacuum(m, scratch.folder, interrupted, r, err));
     c->end = SPACE_GIVEN_BACK;
@@ -380,7 +381,7 @@ static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
 }
 
 /* A second failure to say what was dropped would hide the first. */
-static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *err)
+static kiln_status report_gc(kiln_run *r, collection *c, kiln_status st, kiln_error *err)
 {
     char text[32];
     kiln_status reported = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
@@ -395,7 +396,7 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
     return st == KILN_OK ? reported : st;
 }
 
-static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
+static kiln_status collect_garbage(kiln_run *r, collection *c, kiln_error *err)
 {
     if (o.scratch_dir && (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= KILN_PATH_MAX))
         return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
@@ -404,20 +405,20 @@ static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
     KILN_TRY(remove_files(r, c, err)); /* before the units that describe them */
     KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
     if (o.keep_runs) kiln_gc_keep_runs(c->plan);
-    if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));
-    return tell(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
+    if (!o.dry_run) KILN_TRY(drop_unneeded(r, c->plan, err));
+    return report_gc(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_gc(kiln_run *r, kiln_error *err)
 {
     collection c = {0};
-    const kiln_status st = collect(r, &c, err);
+    const kiln_status st = collect_garbage(r, &c, err);
     kiln_gc_free(c.plan);
     kiln_stale_list_release(&c.stale);
     return st;
 }
 
 static const kiln_stage_program program = {
-    .name = "gc", .cli = &cli, .open = KILN_OPEN_WRITE, .flags = KILN_PROGRAM_WATCHES, .run = run};
+    .name = "gc", .cli = &cli, .open = KILN_OPEN_WRITE, .flags = KILN_PROGRAM_WATCHES, .run = run_gc};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

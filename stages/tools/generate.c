@@ -42,13 +42,13 @@ static kiln_status parse_size(const char *text, uint32_t *width, uint32_t *heigh
     return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to %d, not '%s'", MOST, text);
 }
 
-static kiln_status check_size(const char *text, kiln_error *err)
+static kiln_status check_size_option(const char *text, kiln_error *err)
 {
     uint32_t width, height;
     return parse_size(text, &width, &height, err);
 }
 
-static const kiln_opt_check checks[] = {{"size", check_size}, {NULL, NULL}};
+static const kiln_opt_check checks[] = {{"size", check_size_option}, {NULL, NULL}};
 
 static const kiln_cli cli = {.program = "kiln-generate",
                              .summary = "writes a scene directory from a seed: demo, scene or points",
@@ -58,7 +58,7 @@ static const kiln_cli cli = {.program = "kiln-generate",
                              .common = kiln_common_options,
                              .checks = checks};
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_generate(kiln_run *r, kiln_error *err)
 {
     const kiln_parsed *args = kiln_run_args(r);
     const char *what = args->positional[0], *dir = args->positional[1];
@@ -88,6 +88,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-static const kiln_stage_program program = {.name = "generate", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run};
+static const kiln_stage_program program = {
+    .name = "generate", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run_generate};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -65,7 +65,7 @@ static bool locale_is_utf8(void)
     return is;
 }
 
-static kiln_status gather(kiln_manifest *m, bool in_full, json_t *info, kiln_error *err)
+static kiln_status gather_info(kiln_manifest *m, bool in_full, json_t *info, kiln_error *err)
 {
     json_t *levels;
     KILN_TRY(kiln_info_set(info, "version", json_integer(1), err));
@@ -106,18 +106,18 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
     return kiln_info_print_plots(info, kiln_opt_given(&cli, "ascii") ? ascii : !locale_is_utf8(), err);
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_info(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(check_options(err));
     if (cameras_alone) return kiln_info_write_cameras(r, output, overwrite, err);
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    kiln_status st = gather(kiln_run_manifest(r), kiln_run_json(r), info, err);
+    kiln_status st = gather_info(kiln_run_manifest(r), kiln_run_json(r), info, err);
     if (st == KILN_OK) st = kiln_run_json(r) ? print_json(info, err) : print_table(info, err);
     json_decref(info);
     return st;
 }
 
-static const kiln_stage_program program = {.name = "info", .cli = &cli, .open = KILN_OPEN_READ, .run = run};
+static const kiln_stage_program program = {.name = "info", .cli = &cli, .open = KILN_OPEN_READ, .run = run_info};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -17,7 +17,7 @@
 static kiln_error overview_error;
 static kiln_status overview_status;
 
-static void help(const kiln_cli *cli, FILE *out)
+static void help_kiln(const kiln_cli *cli, FILE *out)
 {
     (void)cli;
     overview_status = kiln_front_overview(false, out, &overview_error);
@@ -31,7 +31,7 @@ static kiln_status print_about(int argc, char **argv, kiln_error *err)
                           .positionals = "COMMAND",
                           .n_positionals = 1,
                           .options = kiln_print_options,
-                          .help = help};
+                          .help = help_kiln};
     kiln_parsed parsed;
     if (argc == 2 && !strcmp(argv[1], "--man")) return kiln_front_overview(true, stdout, err);
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
@@ -39,7 +39,7 @@ static kiln_status print_about(int argc, char **argv, kiln_error *err)
     return overview_status;
 }
 
-static kiln_status run(int argc, char **argv, int *code, kiln_error *err)
+static kiln_status run_kiln(int argc, char **argv, int *code, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     if (argc < 2) {
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     if (stage) return kiln_program_main(stage, argc, argv);
     if (argc > 1 && (stage = kiln_program_own(argv[1]))) return kiln_program_main(stage, argc - 1, argv + 1);
     (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
-    const kiln_status st = run(argc, argv, &code, &err);
+    const kiln_status st = run_kiln(argc, argv, &code, &err);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         kiln_error lost;
         (void)kiln_fail(&lost, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");

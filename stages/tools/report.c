@@ -106,7 +106,7 @@ done:
     return st;
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_report(kiln_run *r, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     char path[KILN_PATH_MAX], size[32];
@@ -126,6 +126,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-static const kiln_stage_program program = {.name = "report", .cli = &cli, .open = KILN_OPEN_READ, .run = run};
+static const kiln_stage_program program = {.name = "report", .cli = &cli, .open = KILN_OPEN_READ, .run = run_report};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

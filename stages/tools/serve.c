@@ -85,7 +85,7 @@ static kiln_status print_address(const kiln_run *r, const kiln_serve_address *a,
     return kiln_fail(err, KILN_E_IO, "cannot write the address to stdout; is the pipe closed?");
 }
 
-static void tell(const kiln_http_server *s, const kiln_serve_address *a)
+static void tell_address(const kiln_http_server *s, const kiln_serve_address *a)
 {
     char host[256] = "HOST";
     if (gethostname(host, sizeof host - 1) != 0) (void)strcpy(host, "HOST");
@@ -113,7 +113,7 @@ static kiln_status serve(kiln_run *r, kiln_http_server *s, kiln_error *err)
     return kiln_fail(err, st, "%s", kiln_status_text(st));
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_serve(kiln_run *r, kiln_error *err)
 {
     kiln_http_server *s = NULL;
     kiln_http_options ask = {.manifest = kiln_manifest_path(kiln_run_manifest(r)),
@@ -131,13 +131,13 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_http_server_start(&ask, &s, err));
     write_address(&ask.address, token, url, sizeof url);
     kiln_status st = print_address(r, &ask.address, url, err);
-    if (st == KILN_OK) tell(s, &ask.address);
+    if (st == KILN_OK) tell_address(s, &ask.address);
     if (st == KILN_OK) st = serve(r, s, err);
     kiln_http_server_stop(s);
     return st;
 }
 
 static const kiln_stage_program program = {
-    .name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .flags = KILN_PROGRAM_WATCHES, .run = run};
+    .name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .flags = KILN_PROGRAM_WATCHES, .run = run_serve};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

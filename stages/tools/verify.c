@@ -91,7 +91,7 @@ typedef struct {
     bool begun;
 } progress;
 
-static void tell(void *context, const char *sentence)
+static void tell_problem(void *context, const char *sentence)
 {
     (void)context;
     kiln_warn("%s", sentence);
@@ -107,7 +107,7 @@ static void show_progress(void *context, uint64_t done_bytes, uint64_t all_bytes
     if (done_bytes == all_bytes) kiln_progress_stop(&p->bar); /* sentences follow */
 }
 
-static kiln_status check(kiln_run *r, uint64_t *bytes, kiln_error *err)
+static kiln_status check_bake(kiln_run *r, uint64_t *bytes, kiln_error *err)
 {
     progress p = {.begun = false};
     const uint64_t free_bytes = kiln_ram_free("");
@@ -115,7 +115,7 @@ static kiln_status check(kiln_run *r, uint64_t *bytes, kiln_error *err)
     const kiln_verify_options options_of_check = {.threads = kiln_devices_threads(kiln_common_values.threads),
                                                   .ram_bytes = ram < free_bytes ? ram : free_bytes,
                                                   .quick = o.quick,
-                                                  .report = tell,
+                                                  .report = tell_problem,
                                                   .progress = show_progress,
                                                   .context = &p};
     const kiln_status st = kiln_manifest_verify_with(kiln_run_manifest(r), &options_of_check, bytes, err);
@@ -141,7 +141,7 @@ static const struct {
 };
 enum { N_COUNTED = sizeof counted / sizeof *counted };
 
-static kiln_status count_rows(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err)
+static kiln_status count_rows_by_sql(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err)
 {
     sqlite3 *db = kiln_manifest_sqlite(m);
     sqlite3_stmt *s = NULL;
@@ -197,9 +197,9 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
     int64_t n[N_COUNTED];
     uint32_t quarantined[N_STAGES], n_quarantined;
     char size[32];
-    KILN_TRY(check(r, &bytes, err));
+    KILN_TRY(check_bake(r, &bytes, err));
     for (size_t i = 0; i < N_COUNTED; i++) {
-        KILN_TRY(count_rows(m, counted[i].sql, &n[i], err));
+        KILN_TRY(count_rows_by_sql(m, counted[i].sql, &n[i], err));
         if (json_object_set_new(report, counted[i].key, json_integer(n[i])) != 0)
             return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     }
@@ -219,12 +219,12 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status run(kiln_run *r, kiln_error *err)
+static kiln_status run_verify(kiln_run *r, kiln_error *err)
 {
     if (o.digest && o.quick) return kiln_fail(err, KILN_E_USAGE, "--digest checks nothing, so --quick does not go with it");
     return o.digest ? digests(r, err) : verify(r, err);
 }
 
-static const kiln_stage_program program = {.name = "verify", .cli = &cli, .open = KILN_OPEN_READ, .run = run};
+static const kiln_stage_program program = {.name = "verify", .cli = &cli, .open = KILN_OPEN_READ, .run = run_verify};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
