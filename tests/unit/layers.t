@@ -50,6 +50,11 @@ hits=$(printf '%s\n' {base,schema,kernels,stages,tests,examples}/**/*.{c,h,cc,cu
     awk -F/ '{ paths[$NF] = paths[$NF] " " $0; n[$NF]++ } END { for (f in n) if (n[f] > 1) print f ":" paths[f] }')
 [ -z "$hits" ] || { printf 'file names are unique, but for programs, which have the name of their command:\n%s\n' "$hits"; bad=1; }
 
+# A function of one file says its object (read_header), or a search for it finds all files.
+hits=$(grep -E '^static ' {base,schema,kernels,stages}/**/*.{c,cu} | sed -nE 's/^([^:]+):static [^(=]*[ *]([a-z0-9_]+)\(.*/\2 \1/p' | grep -v '^__attribute__ ' |
+    sort -u | awk '{ n[$1]++; files[$1] = files[$1] " " $2 } END { for (f in n) if (n[f] > 3) print f ":" files[f] }')
+[ -z "$hits" ] || { printf 'static functions of one name in more than three files:\n%s\n' "$hits"; bad=1; }
+
 # A type has one meaning, whichever header one comes from.
 hits=$({ grep -hoE '^\} kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.{c,h,cuh}
     grep -hoE '^typedef struct kiln_[a-z0-9_]+ kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.h | sort -u; } | sed 's/.* //' | sort | uniq -d)
