@@ -52,7 +52,9 @@ typedef struct {
 } kiln_size;
 
 enum {
-    KILN_KEYED = 1,  /* changes the result: stored as a parameter, part of unit keys */
+    /* Changes the result: stored as a parameter, in the key of the stage (kiln_run_key). Keys of units are made by hand: without
+     * the value in them, units that are stored count as they are and are not computed again. */
+    KILN_KEYED = 1,
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
@@ -184,8 +186,8 @@ kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error 
 
 /* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", "checked" (it has a kiln_opt_check), and
- * "aliases": hidden rows of the same storage.
+ * help-json: each visible row with "stored" (KILN_KEYED), "later", "once", "alone", "named", "checked" (it has a kiln_opt_check),
+ * and "aliases": hidden rows of the same storage.
  */
 void kiln_cli_help(const kiln_cli *cli, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);

@@ -279,9 +279,10 @@ void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
         json_field(out, "help", o->help);
         (void)fprintf(out, "\"checked\": %s, ", kiln_opt_check_of(cli, o) ? "true" : "false");
         json_aliases(cli, o, out);
-        (void)fprintf(out, "\"stored\": %s, \"once\": %s, \"alone\": %s, \"step\": %s, \"named\": %s, \"title\": %s}",
-                      json_flag(o, KILN_KEYED), json_flag(o, KILN_ONCE), json_flag(o, KILN_ALONE), json_flag(o, KILN_STEP),
-                      json_flag(o, KILN_NAMED), json_flag(o, KILN_TITLE));
+        (void)fprintf(out,
+                      "\"stored\": %s, \"later\": %s, \"once\": %s, \"alone\": %s, \"step\": %s, \"named\": %s, \"title\": %s}",
+                      json_flag(o, KILN_KEYED), json_flag(o, KILN_LATER), json_flag(o, KILN_ONCE), json_flag(o, KILN_ALONE),
+                      json_flag(o, KILN_STEP), json_flag(o, KILN_NAMED), json_flag(o, KILN_TITLE));
         separator = ",\n";
     }
     (void)fputs("\n]}\n", out);

@@ -76,7 +76,7 @@ template <bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, ui
     rest todo = {q.list, q.length};
     while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
         const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
-        const found f = find<load_record<VECTORS>>(
+        const found f = find_records<load_record<VECTORS>>(
             j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) { entries[place] = entry_of(r, rank); });
         __syncwarp();
         blend_entries(entries, f.count, j.rule, &row, weights);

@@ -86,11 +86,12 @@ static void close_zstd(kiln_unpacker *u) { ZSTD_freeDCtx((ZSTD_DCtx *)u); }
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
+enum { PACKING_GZIP, PACKING_ZSTD };
 static const kiln_packing packings[] = {
-    {"gzip", "gz", {0x1f, 0x8b, 8}, 3, open_gzip, step_gzip, close_gzip},
-    {"zstd", "zst", {0x28, 0xb5, 0x2f, 0xfd}, 4, open_zstd, step_zstd, close_zstd},
+    [PACKING_GZIP] = {"gzip", "gz", {0x1f, 0x8b, 8}, 3, open_gzip, step_gzip, close_gzip},
+    [PACKING_ZSTD] = {"zstd", "zst", {0x28, 0xb5, 0x2f, 0xfd}, 4, open_zstd, step_zstd, close_zstd},
 };
-enum { PACKING_ZSTD = 1, N_PACKINGS = sizeof packings / sizeof *packings };
+enum { N_PACKINGS = sizeof packings / sizeof *packings };
 
 /* A frame that decoders skip (RFC 8878, 3.1.2): some packers write one before the first frame. */
 static bool is_skippable_frame(const unsigned char head[4])

@@ -3,7 +3,7 @@
  * Readers need random access, because blocks of rows are read in any order by several workers, and a compressed stream has none. So
  * a packed file is unpacked once, as a stream in fixed memory, into scratch (spool.h), and the reader reads that. Everything that
  * is stored and said is about the file that the user has: its path, hash, size and time. A packing is one row of packings[] in
- * packing.c.
+ * packing.c, seeds in tests/data/fuzz/unpack (unit/fuzz), and a function that packs in tests/unit/packing_test.c.
  */
 #ifndef KILN_STAGES_FILES_PACKING_H
 #define KILN_STAGES_FILES_PACKING_H

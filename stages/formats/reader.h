@@ -1,15 +1,19 @@
 /* reader -- a splat or point file format: one file and one row of readers.def.
  *
  * Adding one: draw the layout in stages/formats/NAME/NAME.h, which a writer of the format includes too, write NAME_read.c with
- * probe, open, read, close as kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME,
- * without which unit/fuzz fails. One that keeps much in memory has ram too, one that must look behind the rows has finish, one that
- * cannot be read in any order (streams, pictures, text) has spool, one of several files has members.
+ * probe, open, read, close as kiln_reader_NAME with `packed`, add its row, and put small files of the format into
+ * tests/data/fuzz/reader-NAME, without which unit/fuzz and unit/readers fail; their names end in the suffix where probe goes by it.
+ * One that keeps more than KILN_READER_RAM in memory has ram too, one that must look behind the rows has finish, one that cannot be
+ * read in any order (streams, pictures, text) has spool and so ram, one of several files has members. By hand: README's table,
+ * CHANGELOG.md.
  * --list-formats, the suffixes that are looked for in a folder, and these tests come of the row: the harness reader-NAME of
  * tests/fuzz, a round trip where a writer has the same suffix (e2e/formats), and that no file is claimed by two readers with one
  * score (unit/readers).
  *
- * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that unit/readers reports.
- * open validates everything that can be rejected without the rows (header, sizes against the file, counts);
+ * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that unit/readers reports. One that goes by the
+ * name takes kiln_packing_stem of it, or a packed file is not known.
+ * open validates everything that can be rejected without the rows (header, sizes against the file, counts, at most UINT32_MAX - 1
+ * rows); *info is zero when it begins;
  * spool, where there is one, then writes the rows into scratch in a form that can be read in any order, once an import;
  * read is called for consecutive row ranges, first once over the whole file (the scan, which also validates), later
  * for single blocks, perhaps in another process, seeking with the offsets that the scan recorded.
@@ -123,9 +127,9 @@ typedef enum {
 
 /* What can be said of a packed file (packing.h) before it is unpacked. */
 typedef enum {
-    KILN_PACKED_HEAD,  /* open reads no more than a header at the beginning: it looks at the first MiB */
-    KILN_PACKED_WHOLE, /* open reads on, or from the end: nothing is known but the format until the file is unpacked */
-    KILN_PACKED_NEVER, /* such files are not read packed */
+    KILN_PACKED_HEAD = 1, /* open reads no more than a header at the beginning: it looks at the first MiB */
+    KILN_PACKED_WHOLE,    /* open reads on, or from the end: nothing is known but the format until the file is unpacked */
+    KILN_PACKED_NEVER,    /* such files are not read packed */
 } kiln_packed;
 
 typedef kiln_status kiln_member_fn(void *context, const char *path, kiln_error *err);

@@ -2,11 +2,14 @@
  *
  * Adding one: draw the layout in stages/formats/NAME/NAME.h, if a reader has not, write NAME_write.c with kiln_writer_NAME, add its
  * row. --format, --help, the man page, completion, --list-formats, the suffixes that -o takes and the sentences that list the
- * formats come of the row, and so does a round trip where a reader reads the format (tests/e2e/formats.t). By hand: README's table,
- * CHANGELOG.md, and formats in tests/viewers/cases.mjs.
+ * formats come of the row, and so does a round trip where a reader reads the suffix (tests/e2e/formats.t): what it reads from a
+ * file is written to the same bytes again. By hand: README's table, which that test asks for, CHANGELOG.md, and formats in
+ * tests/viewers/cases.mjs; where the file can name its program, a mark (stages/products/product_mark.h), without which a second run
+ * with the same -o needs --overwrite.
  *
  *   In `begin` use p->plan: e->plan is not the plan yet.
- *   Without .reader, --report-loss leaves the format out.
+ *   `plan` says what the format does not hold (kiln_export_note) and calls kiln_float_places_note; nothing else asks for it.
+ *   Without .reader, --report-loss leaves the format out; unit/readers asks for it where a reader has the suffix.
  *   What it reads beside the bake goes into .key.
  *   A folder needs .last_file and .is_ours, and .complete, which looks whether the other files are there.
  *   Limits: KILN_EXPORT_COUNTS counts, KILN_WRITER_NAME_MAX bytes of a name, KILN_WRITERS_MAX formats; the last two are asserted.

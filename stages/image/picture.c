@@ -12,13 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { HEAD_BYTES = 12 };
+
 typedef struct {
     const char *magic;
-    size_t length, at; /* of the magic in the file */
+    size_t length, at; /* of the magic in the file, within its first HEAD_BYTES */
     kiln_status (*read)(const char *path, int size_only, kiln_picture *out, kiln_error *err);
 } picture_reader;
 
-/* A new format: its file with a read function, its row here. */
+/* A new format: its file with a read function, which image_internal.h declares, its row here, a harness with seeds
+ * (tests/fuzz/fuzz.def), without which nothing hostile is tried. */
 static const picture_reader readers[] = {
     {"\x89PNG\r\n\x1a\n", 8, 0, kiln_png_read},
     {"\xff\xd8\xff", 3, 0, kiln_jpeg_read},
@@ -63,7 +66,7 @@ static kiln_status find_reader(const char *path, const picture_reader **out, kil
 {
     FILE *f = NULL;
     uint64_t size;
-    char head[12] = {0};
+    char head[HEAD_BYTES] = {0};
     KILN_TRY(kiln_picture_open(path, &f, &size, err));
     size_t got = fread(head, 1, sizeof head, f);
     int failed = ferror(f);

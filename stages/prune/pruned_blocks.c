@@ -42,7 +42,8 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
 
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
     _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 256,
-                   "kiln_prune_unit has another size: add to the keys what results depend on, then write the new size");
+                   "kiln_prune_unit has another size: add to the keys what results depend on, that of pairs too "
+                   "(pairs_forecast.c), then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : "block");
     if (marks) kiln_key_u64(h, "auto", head.auto_rules);
     kiln_prune_rules_key(h, &p->rules);

@@ -214,6 +214,13 @@ _Static_assert(0
 #include "stages/prune/rules.def"
                    == KILN_PRUNE_RULES,
                "each rule of kernels/prune has a row in rules.def");
+enum {
+#define STAGE(name, version, ...) VERSION_OF_##name = version,
+#include "pipelines/stages.def"
+#undef STAGE
+};
+_Static_assert(KILN_PRUNE_RULES == 11 && VERSION_OF_prune == 2,
+               "a new rule changes the tally: raise prune's version in pipelines/stages.def, then write both numbers here");
 _Static_assert(0
 #define DROP(id, ...) +sizeof FIELD(id)
 #define CLAMP(id, ...) +sizeof FIELD(id) + sizeof FIELD(id##_policy)

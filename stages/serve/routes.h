@@ -1,4 +1,5 @@
-/* routes -- what there is to ask for, and which function makes the answer. An address is a row of kiln_routes and its file.
+/* routes -- what there is to ask for, and which function makes the answer. An address is a row of kiln_routes, its file, its
+ * declaration below, and a line of DESIGN.md.
  *
  * Functions run on a lane's thread inside a transaction of the state (bake_state.h). They fill in the reply, or fail: KILN_E_STALE
  * is answered with 404, KILN_E_BUSY and KILN_E_NOMEM with 503, anything else with 500, and the sentence. */

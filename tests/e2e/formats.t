@@ -3,6 +3,7 @@
 # it holds. Where kiln-import reads its suffix, export, import, export gives the first file again; of a format that is exact the
 # imported layer is the exported one.
 . tests/e2e/lib.sh
+readme=$PWD/README.md
 cd "$KILN_TMP" || exit 1
 scene s 500 2 48x32
 kiln import s splats.db >/dev/null || fail 'import'
@@ -29,6 +30,7 @@ trip() { # kind, name, suffix, exact: there and back
 }
 while read -r name suffixes splats points exact what; do
     grep -qE "decides\):[a-z0-9 -]* $name " help || fail "--help does not name $name"
+    grep -qE "(--format|,) ?$name\`|, \`$name\`" "$readme" || fail "README.md has no \`--format $name\`"
     for kind in splats points; do
         if [ "${!kind}" = - ]; then
             must 3 kiln export $kind.db --layer source --format "$name" -o refused

@@ -19,6 +19,9 @@ for format in $formats; do
     grep -qx "reader-$format" <<<"$listed" || fail "the reader '$format' has no harness"
     [ -n "$(find "tests/data/fuzz/reader-$format" -type f 2>/dev/null)" ] || fail "the reader '$format' has no seeds"
 done
+while read -r suffix; do
+    compgen -G "tests/data/fuzz/unpack/*$suffix" >/dev/null || fail "the packing of *$suffix has no seeds in tests/data/fuzz/unpack"
+done < <("$KILN_BIN/kiln-import" --list-formats | awk '$1 == "(packed)" { print $2 }')
 for folder in tests/data/fuzz/*/; do
     grep -qx "$(basename "$folder")" <<<"$listed" || fail "$folder belongs to no harness"
 done

@@ -477,19 +477,19 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     (void)state;
     char *text = printed(kiln_cli_help_json);
     assert_non_null(strstr(text, "{\"name\": \"threads\""));
-    assert_non_null(strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false, \"step\": false, "
-                                 "\"named\": false, \"title\": false}"));
+    assert_non_null(strstr(
+        text, "\"aliases\": [\"jobs\"], \"stored\": false, \"later\": false, \"once\": false, \"alone\": false, \"step\": false, "
+              "\"named\": false, \"title\": false}"));
     assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
-    assert_non_null(strstr(
-        text,
-        "\"stored\": false, \"once\": true, \"alone\": false, \"step\": false, \"named\": false, \"title\": false}")); /* --camera
-                                                                                                                        */
-    assert_non_null(strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true, \"step\": false, "
-                                 "\"named\": false, \"title\": false}")); /* --version
+    assert_non_null(strstr(text, "\"stored\": false, \"later\": false, \"once\": true, \"alone\": false, \"step\": false, "
+                                 "\"named\": false, \"title\": false}")); /* --camera
                                                                            */
-    assert_non_null(strstr(
-        text,
-        "\"stored\": true, \"once\": false, \"alone\": false, \"step\": false, \"named\": true, \"title\": false}")); /* --move */
+    assert_non_null(
+        strstr(text, "\"aliases\": [], \"stored\": false, \"later\": false, \"once\": false, \"alone\": true, \"step\": false, "
+                     "\"named\": false, \"title\": false}")); /* --version
+                                                               */
+    assert_non_null(strstr(text, "\"stored\": true, \"later\": false, \"once\": false, \"alone\": false, \"step\": false, "
+                                 "\"named\": true, \"title\": false}")); /* --move */
     assert_non_null(strstr(text, "\"name\": \"add\", \"letter\": \"a\", \"kind\": \"list\", \"arg\": \"FILE\""));
     assert_non_null(strstr(text, "\"kind\": \"f64x3\", \"arg\": \"X,Y,Z\", \"default\": \"0,0,0\""));
     assert_null(strstr(text, "secret"));

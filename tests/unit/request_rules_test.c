@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,22 @@ static void each_route_has_one_path(void **state)
     assert_null(kiln_route_find("state.json/", &p));
 }
 
+/* DESIGN.md writes DIGEST, INDEX or KEY where a pattern has @ or #: what stands before that, and the suffix. */
+static void each_route_is_in_the_page(void **state)
+{
+    (void)state;
+    static char page[1 << 16];
+    FILE *f = fopen("stages/serve/DESIGN.md", "r");
+    assert_non_null(f);
+    page[fread(page, 1, sizeof page - 1, f)] = '\0';
+    assert_int_equal(fclose(f), 0);
+    for (const kiln_route *r = kiln_routes; r->pattern; r++) {
+        char begins[80];
+        snprintf(begins, sizeof begins, "`%.*s", (int)strcspn(r->pattern, "@#"), r->pattern);
+        if (!strstr(page, begins)) fail_msg("stages/serve/DESIGN.md has no line of the address '%s'", r->pattern);
+    }
+}
+
 static void tokens_are_long_new_and_compared_whole(void **state)
 {
     (void)state;
@@ -151,9 +168,13 @@ static void tokens_are_long_new_and_compared_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_this_machine_are_answered),      cmocka_unit_test(other_names_are_not),
-        cmocka_unit_test(pages_of_the_same_origin_are_answered),   cmocka_unit_test(paths_are_plain),
-        cmocka_unit_test(patterns_take_numbers_digests_and_names), cmocka_unit_test(each_route_has_one_path),
+        cmocka_unit_test(names_of_this_machine_are_answered),
+        cmocka_unit_test(other_names_are_not),
+        cmocka_unit_test(pages_of_the_same_origin_are_answered),
+        cmocka_unit_test(paths_are_plain),
+        cmocka_unit_test(patterns_take_numbers_digests_and_names),
+        cmocka_unit_test(each_route_has_one_path),
+        cmocka_unit_test(each_route_is_in_the_page),
         cmocka_unit_test(tokens_are_long_new_and_compared_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The two readers of schema/SCHEMA.md, cut out of the page, give kiln-verify's digests and agree with each other; the
-# page's tables of planes and of layers are planes.def and layers.def.
+# page's tables of planes and of layers are planes.def and layers.def. The programs know the last version in manifest.sql.
 set -u
 page=schema/SCHEMA.md
 : "${KILN_BIN:=$PWD/build/bin}"
@@ -18,6 +18,11 @@ sed -n '/^<!-- planes -->$/,/^<!-- end of planes -->$/p' "$page" | sed '1,3d;$d'
 sed -n 's/^LAYER(\([^,]*\), \([^,]*\), [^,]*, \([^,]*\), "\(.*\)")$/| `\1` | \2 | \L\3\E | \4 |/p' schema/layers.def >"$KILN_TMP/layers"
 [ -s "$KILN_TMP/layers" ] || fail 'no layers in layers.def'
 sed -n '/^<!-- layers -->$/,/^<!-- end of layers -->$/p' "$page" | sed '1,3d;$d' | diff "$KILN_TMP/layers" - || fail "$page: another table of layers than layers.def"
+
+# A version of the schema that only its text knows: every program would call every manifest unsound.
+last=$(sed -n 's/^-- VERSION \([0-9]*\).*/\1/p' schema/manifest.sql | tail -n 1)
+grep -q "KILN_SCHEMA_VERSION = $last," schema/manifest_internal.h || fail "schema/manifest.sql ends with VERSION $last, which is not KILN_SCHEMA_VERSION in schema/manifest_internal.h"
+grep -qF -- "-- VERSION $last\"" schema/guard.c || fail "schema/guard.c does not look for the line VERSION $last of manifest.sql"
 
 # A manifest with several chunks, several tile tables and a camera name with a blank in it.
 db=$KILN_TMP/manifest.db

@@ -337,6 +337,7 @@ const kiln_reader kiln_reader_compressed_ply = {
     .name = "compressed-ply",
     .suffixes = "ply",
     .summary = "PLY compressed by PlayCanvas (SuperSplat, splat-transform, gsplat): Gaussians, SH degree 0 to 3",
+    .packed = KILN_PACKED_HEAD,
     .ram = compressed_ply_reader_ram,
     .probe = probe_compressed_ply,
     .open = open_compressed_ply,

@@ -307,6 +307,7 @@ const kiln_reader kiln_reader_ply = {
     .name = "ply",
     .suffixes = "ply",
     .summary = "PLY: Gaussians (INRIA, gsplat, nerfstudio, Brush, mip-splatting, 2DGS) and point clouds; ascii and binary",
+    .packed = KILN_PACKED_HEAD,
     .ram = ply_reader_ram,
     .probe = probe_ply,
     .open = open_ply,

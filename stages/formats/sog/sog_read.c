@@ -1,5 +1,6 @@
 /* sog_read -- SOG of PlayCanvas, versions 1 and 2 (sog.h): sog_set.h reads and checks the files, sog_rows.h has the codes and what
  * they mean. */
+#include "stages/files/packing.h"
 #include "stages/formats/reader.h"
 
 #include "base/file.h"
@@ -8,6 +9,7 @@
 #include "stages/formats/sog/sog_rows.h"
 #include "stages/formats/sog/sog_set.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,8 +23,10 @@ typedef struct {
 
 static int probe_sog(const unsigned char *head, size_t len, const char *path)
 {
+    char plain[KILN_PATH_MAX]; /* without the suffix of a packing */
+    snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(path), path);
     if (len >= 4 && memcmp(head, "PK", 2) == 0) return 60;
-    if (len && strcasecmp(kiln_path_suffix(path), "sog") == 0) return 5; /* to be refused as what it is meant to be */
+    if (len && strcasecmp(kiln_path_suffix(plain), "sog") == 0) return 5; /* to be refused as what it is meant to be */
     return kiln_sog_json_score(head, len, "\"" KILN_SOG_KEY_MEANS "\"", "{", path, KILN_SOG_META);
 }
 
