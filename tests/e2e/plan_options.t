@@ -41,7 +41,7 @@ mismatch chunk --max=8000
 mismatch lod --levels=2
 mismatch tiles --profile=gsplat-1.5
 mismatch render --background=1,0,0
-stages=$(grep -l 'rounds = true' $(dirname "$HERE")/../stages/*.c | wc -l)
+stages=$(grep -l 'KILN_PROGRAM_ROUNDS' $(dirname "$HERE")/../stages/*.c | wc -l)
 [ "$stages" = 7 ] || fail "$stages stages have rounds; the test has 7"
 
 # what is asked for and not stored: a forecast of a pruned bake

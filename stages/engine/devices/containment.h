@@ -39,7 +39,7 @@ typedef struct {
     uint8_t attempts; /* that failed */
     uint8_t slot;     /* of the last failure: KILN_SLOTS_MAX values */
     bool elsewhere;   /* it failed in more than one slot */
-    bool doubtful;    /* it was in work together with another unit when their process died; that is no failed attempt */
+    bool is_suspect;  /* it was in work together with another unit when their process died; that is no failed attempt */
 } kiln_trial;
 /* Says whether this slot may make the next attempt. */
 bool kiln_trial_fits(const kiln_trial *t, const kiln_slots *s, unsigned slot);

@@ -481,7 +481,7 @@ static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln
 
 /* Computes nothing here if that was asked for, or if --devices names a kind that this host has not: then units that tasks have
  * given up are not tried again on what would not have their key. */
-static kiln_status judge_missing(kiln_job *j, uint64_t n, kiln_error *err)
+static kiln_status refuse_or_compute_missing(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_error why = {0};
     if (j->n_due == 0) return KILN_OK;
@@ -514,7 +514,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(look_again(j, err));
     kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->hosts.round->n_taken, "unit"), KILN_COUNT(names.n, "part"),
              (unsigned long long)j->n_due);
-    st = judge_missing(j, n, err);
+    st = refuse_or_compute_missing(j, n, err);
 done:
     kiln_part_room_free(room);
     free(names.names);

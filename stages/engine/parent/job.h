@@ -3,7 +3,7 @@
  *
  *   run_units.c  finds the units that are due, plans the memory, starts the conversation
  *   pool.c       starts workers, hands units to them and receives their answers
- *   mishaps.c    decides what happens to units that fail and to workers that die or hang
+ *   worker_failures.c    decides what happens to units that fail and to workers that die or hang
  *   arrivals.c   takes results and stores them in batches
  *
  * Everything runs in the parent's main thread, except one thread that stores a batch. While it runs, nothing else uses the manifest

@@ -10,7 +10,7 @@
 #include "stages/engine/interrupt.h"
 #include "stages/engine/memory/memfd.h"
 #include "stages/engine/parent/arrivals.h"
-#include "stages/engine/parent/mishaps.h"
+#include "stages/engine/parent/worker_failures.h"
 #include "stages/engine/parent/run_memory.h"
 #include "stages/engine/parent/worker_rest.h"
 
@@ -230,7 +230,7 @@ static kiln_status hear(kiln_job *j, unsigned slot, kiln_error *err)
     bool closed;
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
     if (closed) {
-        kiln_job_mourn(j, slot);
+        kiln_job_on_worker_exit(j, slot);
         return KILN_OK;
     }
     const kiln_status st = w->greeted ? hear_answer(j, slot, &m, &memfd, err) : hear_greeting(j, slot, &m, err);

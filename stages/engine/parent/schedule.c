@@ -232,15 +232,15 @@ void kiln_schedule_return(kiln_schedule *s, uint64_t item)
     s->n_waiting++;
 }
 
-void kiln_schedule_doubt(kiln_schedule *s, uint64_t item)
+void kiln_schedule_suspect(kiln_schedule *s, uint64_t item)
 {
-    s->trials[item].doubtful = true;
+    s->trials[item].is_suspect = true;
     kiln_schedule_return(s, item);
 }
 
 bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item)
 {
-    return s->trials[item].doubtful || s->trials[item].attempts > 0;
+    return s->trials[item].is_suspect || s->trials[item].attempts > 0;
 }
 
 bool kiln_schedule_fail(kiln_schedule *s, uint64_t item, unsigned slot)

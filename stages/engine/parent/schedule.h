@@ -39,9 +39,9 @@ void kiln_schedule_limit(kiln_schedule *s, uint64_t limit);
 /* Takes back an item that a slot had not begun, as if it had never been handed out. */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item);
 /* Takes back one of several items that a process had in work when it died. Any of them may be the cause. It counts as no attempt;
- * the item is marked doubtful, so that the caller has it computed alone and the cause shows. */
-void kiln_schedule_doubt(kiln_schedule *s, uint64_t item);
-/* Says whether an item must be computed alone: it is doubtful or has failed before. */
+ * the item is marked suspect, so that the caller has it computed alone and the cause shows. */
+void kiln_schedule_suspect(kiln_schedule *s, uint64_t item);
+/* Says whether an item must be computed alone: it is suspect or has failed before. */
 bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item);
 /* Counts a failure of the item in this slot. Returns true if the item waits for another attempt, false if it is given up. */
 bool kiln_schedule_fail(kiln_schedule *s, uint64_t item, unsigned slot);

@@ -8,7 +8,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "stages/engine/interrupt.h"
-#include "stages/engine/parent/mishaps.h"
+#include "stages/engine/parent/worker_failures.h"
 #include "stages/engine/parent/worker_rest.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 enum {
-    STOP_MS = 3000,   /* time to release a GPU; then the process is killed */
-    HURRY_MS = 1000,  /* the same if a signal ends the run, which must end within 2 s */
-    UNDEAD_MS = 2000, /* time to end after SIGKILL */
+    STOP_MS = 3000,       /* time to release a GPU; then the process is killed */
+    HURRY_MS = 1000,      /* the same if a signal ends the run, which must end within 2 s */
+    UNKILLABLE_MS = 2000, /* time to end after SIGKILL */
     UNDEAD_HURRY_MS = 500,
 };
 static const uint64_t MS = 1000000;
@@ -44,7 +44,7 @@ static void empty_slot(kiln_worker_process *w)
     w->ready = false;
 }
 
-static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t undead_ms, int *status)
+static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unkillable_ms, int *status)
 {
     const uint64_t waited = kiln_now_ns() - w->end_ns;
     const pid_t got = waitpid(w->pid, status, WNOHANG);
@@ -54,18 +54,18 @@ static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unde
         return true;
     }
     if (waited >= stop_ms * MS) (void)kill(w->pid, SIGKILL); /* may be sent several times */
-    if (waited < (stop_ms + undead_ms) * MS) return false;
-    *status = KILN_WORKER_UNDEAD;
+    if (waited < (stop_ms + unkillable_ms) * MS) return false;
+    *status = KILN_WORKER_UNKILLABLE;
     empty_slot(w);
     return true;
 }
 
-bool kiln_worker_ended(kiln_worker_process *w, int *status) { return ended_within(w, STOP_MS, UNDEAD_MS, status); }
+bool kiln_worker_ended(kiln_worker_process *w, int *status) { return ended_within(w, STOP_MS, UNKILLABLE_MS, status); }
 
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err)
 {
     const kiln_status of_device = w->device->kind == KILN_DEVICE_CUDA ? KILN_E_DEVICE : KILN_E_BUG;
-    if (status == KILN_WORKER_UNDEAD)
+    if (status == KILN_WORKER_UNKILLABLE)
         return kiln_fail(err, KILN_E_DEVICE, "the worker does not end even when it is killed, so its driver hangs");
     if (w->hung && !w->greeted)
         return kiln_fail(err, of_device, "the worker was killed because it was not ready %g s after its start",
@@ -120,7 +120,7 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
         for (unsigned i = 0; i < n; i++) {
             kiln_worker_process *w = &workers[i];
             if (w->pid <= 0) continue;
-            if (!ended_within(w, hurry ? HURRY_MS : STOP_MS, hurry ? UNDEAD_HURRY_MS : UNDEAD_MS, &status))
+            if (!ended_within(w, hurry ? HURRY_MS : STOP_MS, hurry ? UNDEAD_HURRY_MS : UNKILLABLE_MS, &status))
                 n_left++;
             else
                 say_use(w);

@@ -8,8 +8,8 @@
 void kiln_worker_dismiss(kiln_worker_process *w);
 /* Says whether a worker that was asked to end has ended; then the slot is empty and *status is that of waitpid. Kills a worker that
  * takes too long. If not even SIGKILL ends it, because the kernel waits for its device, it counts as ended after a while and
- * *status is KILN_WORKER_UNDEAD. */
-enum { KILN_WORKER_UNDEAD = -1 };
+ * *status is KILN_WORKER_UNKILLABLE. */
+enum { KILN_WORKER_UNKILLABLE = -1 };
 bool kiln_worker_ended(kiln_worker_process *w, int *status);
 /* Returns the status for a process that ended by itself, never KILN_OK, with a sentence that names no unit and no slot. status: of
  * kiln_worker_ended. */

@@ -22,7 +22,7 @@ typedef struct {
     bool died;         /* it ended by itself, or was killed because it hung */
     bool hung;         /* it exceeded --deadline with its unit, or took too long to say HELLO */
     bool handed_over;  /* it rested before: if it cannot begin, the process may be at fault and not the device */
-    bool doubted;      /* it died with several units in work, which went back; the reason is still to be printed */
+    bool had_several;  /* it died with several units in work, which went back; the reason is still to be printed */
     unsigned n_flight; /* units that it has */
     unsigned n_beside; /* of them, those that have begun although the oldest is not answered (BEGUN) */
     uint64_t flight[KILN_IN_FLIGHT_MAX]; /* items of the schedule that it has, oldest first */

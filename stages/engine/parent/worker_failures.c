@@ -4,7 +4,7 @@
  * they had not been handed out. The failure counts for the oldest unit of the worker: a result is sent before the next unit is
  * begun, and is received before the death. If units had begun beside deferred work of earlier ones (BEGUN), any of them may be the
  * cause; then none is blamed and each is computed alone. */
-#include "stages/engine/parent/mishaps.h"
+#include "stages/engine/parent/worker_failures.h"
 
 #include "stages/engine/parent/arrivals.h"
 #include "stages/engine/parent/run_workers.h"
@@ -108,7 +108,7 @@ static void withdraw_strikes(kiln_job *j, kiln_hash unit)
 }
 
 /* ---- a unit failed ------------------------------------------------------------------------------------------------------ */
-static kiln_status judge(kiln_job *j, unsigned slot, uint64_t item, kiln_error *why, kiln_error *err)
+static kiln_status retry_or_quarantine(kiln_job *j, unsigned slot, uint64_t item, kiln_error *why, kiln_error *err)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
     const kiln_unit *u = kiln_job_unit(j, item);
@@ -147,28 +147,28 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
         kiln_schedule_return(j->schedule, item);
         return kiln_job_retire(j, slot, &why, err);
     }
-    return judge(j, slot, item, &why, err);
+    return retry_or_quarantine(j, slot, item, &why, err);
 }
 
 /* ---- a worker died ------------------------------------------------------------------------------------------------------ */
 /* Several units were in work: none is blamed. Each is computed again alone, so this happens to it only once. */
-static void doubt_all(kiln_job *j, kiln_worker_process *w)
+static void suspect_all(kiln_job *j, kiln_worker_process *w)
 {
     char name[192];
     kiln_warn("%s ended between '%s' and '%s': each is computed again by itself",
               kiln_worker_name(&j->run->devices, w, name, sizeof name), kiln_job_unit(j, w->flight[0])->name,
               kiln_job_unit(j, w->flight[w->n_beside])->name);
     for (unsigned i = 0; i < w->n_flight; i++)
-        (i <= w->n_beside ? kiln_schedule_doubt : kiln_schedule_return)(j->schedule, w->flight[i]);
+        (i <= w->n_beside ? kiln_schedule_suspect : kiln_schedule_return)(j->schedule, w->flight[i]);
     w->busy_ns += kiln_now_ns() - w->unit_ns;
     w->n_flight = w->n_beside = w->n_early = 0;
-    w->doubted = true;
+    w->had_several = true;
 }
 
-void kiln_job_mourn(kiln_job *j, unsigned slot)
+void kiln_job_on_worker_exit(kiln_job *j, unsigned slot)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
-    if (w->n_beside) doubt_all(j, w);
+    if (w->n_beside) suspect_all(j, w);
     while (w->n_flight > 1) kiln_schedule_return(j->schedule, w->flight[--w->n_flight]);
     if (w->n_flight) w->busy_ns += kiln_now_ns() - w->unit_ns;
     w->died = true;
@@ -176,24 +176,24 @@ void kiln_job_mourn(kiln_job *j, unsigned slot)
 }
 
 /* Handles the end of a process, if it has ended. */
-static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
+static kiln_status reap_worker(kiln_job *j, unsigned slot, kiln_error *err)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
     const bool had_unit = w->n_flight > 0;
     const uint64_t item = w->flight[0];
     kiln_error why = {0};
     int status;
-    if (!kiln_worker_ended(w, &status) || (!w->died && status != KILN_WORKER_UNDEAD)) return KILN_OK;
+    if (!kiln_worker_ended(w, &status) || (!w->died && status != KILN_WORKER_UNKILLABLE)) return KILN_OK;
     const kiln_status st = kiln_worker_death(w, status, &why);
     if (st == KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
-    if (w->doubted) kiln_warn("%s with several units in work", why.msg);
-    w->doubted = false;
+    if (w->had_several) kiln_warn("%s with several units in work", why.msg);
+    w->had_several = false;
     if (had_unit) {
         kiln_error of_unit = why;
         (void)kiln_fail(&of_unit, st, "%.700s while it computed '%s'", why.msg, kiln_job_unit(j, item)->name);
-        KILN_TRY(judge(j, slot, item, &of_unit, err));
+        KILN_TRY(retry_or_quarantine(j, slot, item, &of_unit, err));
     }
-    if (status == KILN_WORKER_UNDEAD) return kiln_job_retire(j, slot, &why, err);
+    if (status == KILN_WORKER_UNKILLABLE) return kiln_job_retire(j, slot, &why, err);
     if (had_unit) return KILN_OK;
     if (++w->n_early < EARLY_MAX) {
         if (w->hung) kiln_warn("%s; another takes its place", why.msg);
@@ -227,7 +227,7 @@ static void kill_hung(kiln_job *j, unsigned slot)
     if (!is_late(w)) return;
     w->hung = true;
     (void)kill(w->pid, SIGKILL);
-    kiln_job_mourn(j, slot);
+    kiln_job_on_worker_exit(j, slot);
 }
 
 static void shift(uint64_t *ns, uint64_t gap, uint64_t now)
@@ -237,7 +237,7 @@ static void shift(uint64_t *ns, uint64_t gap, uint64_t now)
 
 /* The parent looks every fifth of a second. If it did not for longer, it was stopped together with its workers (Ctrl-Z, a laptop
  * that slept), or it stored results. That time does not count for any deadline. */
-static void forgive_gap(kiln_job *j)
+static void skip_gap(kiln_job *j)
 {
     const uint64_t now = kiln_now_ns(), gap = now - j->look_ns;
     j->look_ns = now;
@@ -252,11 +252,11 @@ static void forgive_gap(kiln_job *j)
 
 kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err)
 {
-    forgive_gap(j);
+    skip_gap(j);
     for (unsigned i = 0; i < j->slots.n; i++) {
         kiln_worker_process *w = kiln_job_worker(j, i);
         if (w->pid > 0 && !w->end_ns) kill_hung(j, i);
-        if (w->pid > 0 && w->end_ns) KILN_TRY(bury(j, i, err));
+        if (w->pid > 0 && w->end_ns) KILN_TRY(reap_worker(j, i, err));
     }
     return KILN_OK;
 }

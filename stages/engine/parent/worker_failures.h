@@ -1,6 +1,6 @@
-/* mishaps -- what happens to units that fail, and to workers that die or hang. For the parent's main thread. */
-#ifndef KILN_STAGES_ENGINE_PARENT_MISHAPS_H
-#define KILN_STAGES_ENGINE_PARENT_MISHAPS_H
+/* worker_failures -- what happens to units that fail, and to workers that die or hang. For the parent's main thread. */
+#ifndef KILN_STAGES_ENGINE_PARENT_WORKER_FAILURES_H
+#define KILN_STAGES_ENGINE_PARENT_WORKER_FAILURES_H
 
 #include "stages/engine/parent/job.h"
 
@@ -15,7 +15,7 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
 kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
 /* Handles a worker that closed its socket or was killed because it hung. The unit in work is judged when the process has ended,
  * because its exit status says why. */
-void kiln_job_mourn(kiln_job *j, unsigned slot);
+void kiln_job_on_worker_exit(kiln_job *j, unsigned slot);
 /* Kills workers that hang, and handles those that have ended. */
 kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
