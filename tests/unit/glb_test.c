@@ -2,7 +2,6 @@
 #include "import_source.h"
 
 #include "base/harmonics.h"
-
 #include "stages/formats/codes.h"
 #include "stages/formats/gltf/glb_layout.h"
 #include "stages/formats/gltf/glb_rows.h"

@@ -137,7 +137,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
                       .slot = slot};
     /* a unit that is compared must come back in the form in which it was stored */
     if (kiln_job_in_memory(j, u) && !u->was_cached) m.flags = KILN_MSG_VOLATILE;
-    if (kiln_schedule_is_doubtful(j->schedule, item)) m.flags |= KILN_MSG_ALONE;
+    if (kiln_schedule_is_suspect(j->schedule, item)) m.flags |= KILN_MSG_ALONE;
     memcpy(m.text, u->name, sizeof u->name);
     int memfd = -1;
     kiln_status st = KILN_OK;

@@ -238,7 +238,7 @@ void kiln_schedule_suspect(kiln_schedule *s, uint64_t item)
     kiln_schedule_return(s, item);
 }
 
-bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item)
+bool kiln_schedule_is_suspect(const kiln_schedule *s, uint64_t item)
 {
     return s->trials[item].is_suspect || s->trials[item].attempts > 0;
 }

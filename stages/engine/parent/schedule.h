@@ -42,7 +42,7 @@ void kiln_schedule_return(kiln_schedule *s, uint64_t item);
  * the item is marked suspect, so that the caller has it computed alone and the cause shows. */
 void kiln_schedule_suspect(kiln_schedule *s, uint64_t item);
 /* Says whether an item must be computed alone: it is suspect or has failed before. */
-bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item);
+bool kiln_schedule_is_suspect(const kiln_schedule *s, uint64_t item);
 /* Counts a failure of the item in this slot. Returns true if the item waits for another attempt, false if it is given up. */
 bool kiln_schedule_fail(kiln_schedule *s, uint64_t item, unsigned slot);
 /* Takes out an item that waits for another attempt although no open slot may make it. Returns false if there is none. */

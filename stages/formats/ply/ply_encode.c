@@ -3,6 +3,7 @@
 #include "stages/formats/ply/ply_table.h"
 
 #include "base/harmonics.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
