@@ -166,18 +166,23 @@ static kiln_status key_prune_input(kiln_run *r, kiln_pruning *p, kiln_hash *out,
     return st;
 }
 
-/* Runs one unit and reads its only output, of a known size (0: any). */
-static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, const char *output, uint64_t want, void **data,
-                           uint64_t *bytes, kiln_error *err)
+/* The only output of a unit. data: the caller's to free. */
+typedef struct {
+    const char *name;
+    uint64_t bytes; /* as many as there have to be; 0 becomes as many as there are */
+    void *data;
+} only_output;
+
+static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, only_output *out, kiln_error *err)
 {
+    uint64_t bytes;
     KILN_TRY(kiln_run_units(r, what, u, 1, err));
-    KILN_TRY(kiln_unit_data(r, u, output, data, bytes, err));
-    if (!want || *bytes == want) return KILN_OK;
-    free(*data);
-    *data = NULL;
+    KILN_TRY(kiln_unit_data(r, u, out->name, &out->data, &bytes, err));
+    if (!out->bytes) out->bytes = bytes;
+    if (bytes == out->bytes) return KILN_OK;
     return kiln_unit_refuse(r, u,
-                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", output, (unsigned long long)*bytes,
-                                      (unsigned long long)want),
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", out->name, (unsigned long long)bytes,
+                                      (unsigned long long)out->bytes),
                             err);
 }
 
@@ -195,8 +200,7 @@ static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err
     static const char *const names[] = {"means", "log_scales", "spacing2"};
     kiln_unit u = {.name = "statistics", .cost = p->input->count};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_STATS);
-    void *data = NULL;
-    uint64_t bytes;
+    only_output out = {.name = "statistics", .bytes = sizeof p->stats};
     kiln_status st;
     kiln_hasher *h = kiln_run_key_bare(r, "statistics");
     for (uint32_t i = 0; i < p->input->n_chunks; i++) kiln_pruning_key_planes(h, p, i, names, 3);
@@ -205,11 +209,11 @@ static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err
     u.ram_thread = head.ram_thread = kiln_prune_stats_ram_thread(&p->size);
     u.ram_cache = p->cache + kiln_prune_ahead_ram(p->input);
     KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, NULL, NULL, err));
-    KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
-    memcpy(&p->stats, data, sizeof p->stats);
+    KILN_GO(run_one(r, "measuring scales", &u, &out, err));
+    memcpy(&p->stats, out.data, sizeof p->stats);
     KILN_GO(kiln_unit_refuse(r, &u, check_statistics(&p->stats, p->input->count, err), err));
 done:
-    free(data);
+    free(out.data);
     kiln_units_release(&u, 1);
     free(u.payload);
     return st;
@@ -235,7 +239,7 @@ static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
     static const char *const names[] = {"means", "log_scales", "quats", "sh0", "source_row"};
     kiln_unit u = {.name = "near-duplicates", .cost = p->input->count};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_MERGES);
-    uint64_t bytes;
+    only_output out = {.name = "merges"};
     kiln_status st;
     if (!o.rules.merge) return KILN_OK;
     head.stats = p->stats;
@@ -249,9 +253,10 @@ static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
     u.ram_cache = p->cache;
     KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, p->rows, NULL, err));
-    KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
-    p->n_merges = bytes / sizeof *p->merges;
-    KILN_GO(kiln_unit_refuse(r, &u, check_merges(p, bytes, err), err));
+    KILN_GO(run_one(r, "looking for near-duplicates", &u, &out, err));
+    p->merges = out.data;
+    p->n_merges = out.bytes / sizeof *p->merges;
+    KILN_GO(kiln_unit_refuse(r, &u, check_merges(p, out.bytes, err), err));
 done:
     kiln_units_release(&u, 1);
     free(u.payload);
@@ -262,20 +267,19 @@ static kiln_status look_at_other(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     kiln_unit u = {.name = "the other bake", .volatile_result = true, .cost = 1};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_SCALES);
-    void *data = NULL;
-    uint64_t bytes;
+    only_output out = {.name = "tally", .bytes = sizeof p->other};
     float largest;
     kiln_status st;
     if (!o.against) return KILN_OK;
     head.text_bytes = strlen(o.against) + 1;
     u.ram = head.ram = kiln_prune_scales_ram(&p->size);
     KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, NULL, o.against, err));
-    KILN_GO(run_one(r, "reading the other bake", &u, "tally", sizeof p->other, &data, &bytes, err));
-    memcpy(&p->other, data, sizeof p->other);
+    KILN_GO(run_one(r, "reading the other bake", &u, &out, err));
+    memcpy(&p->other, out.data, sizeof p->other);
     KILN_GO(kiln_unit_struct(r, &u, "largest", &largest, sizeof largest, err));
     p->largest[2] = kiln_pruning_larger(0, (double)largest);
 done:
-    free(data);
+    free(out.data);
     kiln_units_release(&u, 1);
     free(u.payload);
     return st;

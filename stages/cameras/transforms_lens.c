@@ -76,14 +76,15 @@ static kiln_status focal_of_axis(const kiln_camera_file *f, const json_t *o, boo
     return KILN_OK;
 }
 
-static kiln_status focal_lengths(const kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height,
+/* size: width and height of the photo. */
+static kiln_status focal_lengths(const kiln_camera_file *f, const json_t *file, const json_t *frame, const double size[2],
                                  double focal[2], const char *who, kiln_error *err)
 {
     const json_t *levels[2] = {frame, file};
     for (int i = 0; i < 2; i++) {
         bool x = false, y = false;
-        KILN_TRY(focal_of_axis(f, levels[i], false, width, &x, &focal[0], err));
-        KILN_TRY(focal_of_axis(f, levels[i], true, height, &y, &focal[1], err));
+        KILN_TRY(focal_of_axis(f, levels[i], false, size[0], &x, &focal[0], err));
+        KILN_TRY(focal_of_axis(f, levels[i], true, size[1], &y, &focal[1], err));
         if (x && !y) focal[1] = focal[0];
         if (y && !x) focal[0] = focal[1];
         if (x || y) return KILN_OK;
@@ -135,16 +136,15 @@ static kiln_status lens_terms(const kiln_camera_file *f, const json_t *file, con
     return KILN_OK;
 }
 
-static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height,
-                            kiln_camera *c, const char *who, kiln_error *err)
+static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, const double size[2], kiln_camera *c,
+                            const char *who, kiln_error *err)
 {
     projection kind = PERSPECTIVE;
-    double k[N_TERMS], focal[2] = {0, 0}, cx = width / 2, cy = height / 2;
+    double k[N_TERMS], focal[2] = {0, 0}, cx = size[0] / 2, cy = size[1] / 2;
     bool given, there;
     KILN_TRY(find_projection(f, file, frame, &kind, err));
-    if (kind == PANORAMA)
-        return kiln_camera_take_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), (double[]){width, height}, f->path, who, err);
-    KILN_TRY(focal_lengths(f, file, frame, width, height, focal, who, err));
+    if (kind == PANORAMA) return kiln_camera_take_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), size, f->path, who, err);
+    KILN_TRY(focal_lengths(f, file, frame, size, focal, who, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cx"), "cx", &there, &cx, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cy"), "cy", &there, &cy, err));
     KILN_TRY(lens_terms(f, file, frame, k, &given, err));
@@ -169,7 +169,7 @@ kiln_status kiln_frame_lens(kiln_camera_file *f, const json_t *file, const json_
     *sized = c->photo[0] || (w && h);
     if (!*sized) return KILN_OK;
     KILN_TRY(kiln_camera_take_size(c, width, height, f->path, who, err));
-    KILN_TRY(set_lens(f, file, frame, width, height, c, who, err));
+    KILN_TRY(set_lens(f, file, frame, (double[]){width, height}, c, who, err));
     kiln_photo_fit(f, c, width, height);
     return KILN_OK;
 }

@@ -34,19 +34,18 @@ static kiln_unpacker *open_gzip(void)
     return NULL;
 }
 
-static const char *step_gzip(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
-                             size_t *given, bool *at_end)
+static const char *step_gzip(kiln_unpacker *u, kiln_unpack_step *s)
 {
     z_stream *z = (z_stream *)u;
-    z->next_in = (unsigned char *)(uintptr_t)in; /* zlib's type; it only reads */
-    z->avail_in = (unsigned)n;
-    z->next_out = out;
-    z->avail_out = (unsigned)room;
+    z->next_in = (unsigned char *)(uintptr_t)s->in; /* zlib's type; it only reads */
+    z->avail_in = (unsigned)s->n;
+    z->next_out = s->out;
+    z->avail_out = (unsigned)s->capacity;
     const int rc = inflate(z, Z_NO_FLUSH);
-    *taken = n - z->avail_in;
-    *given = room - z->avail_out;
-    *at_end = rc == Z_STREAM_END;
-    if (*at_end) (void)inflateReset(z); /* fails for a stream that is none */
+    s->taken = s->n - z->avail_in;
+    s->given = s->capacity - z->avail_out;
+    s->at_end = rc == Z_STREAM_END;
+    if (s->at_end) (void)inflateReset(z); /* fails for a stream that is none */
     if (rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR) return NULL;
     return rc == Z_MEM_ERROR ? "out of memory" : z->msg ? z->msg : "no gzip data";
 }
@@ -67,15 +66,14 @@ static kiln_unpacker *open_zstd(void)
     return NULL;
 }
 
-static const char *step_zstd(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
-                             size_t *given, bool *at_end)
+static const char *step_zstd(kiln_unpacker *u, kiln_unpack_step *s)
 {
-    ZSTD_inBuffer from = {in, n, 0};
-    ZSTD_outBuffer to = {out, room, 0};
+    ZSTD_inBuffer from = {s->in, s->n, 0};
+    ZSTD_outBuffer to = {s->out, s->capacity, 0};
     const size_t rc = ZSTD_decompressStream((ZSTD_DCtx *)u, &to, &from);
-    *taken = from.pos;
-    *given = to.pos;
-    *at_end = rc == 0;
+    s->taken = from.pos;
+    s->given = to.pos;
+    s->at_end = rc == 0;
     if (!ZSTD_isError(rc)) return NULL;
     if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
         return "its window is larger than the 8 MiB that are read; pack it with less than --ultra or --long";
@@ -232,10 +230,11 @@ static kiln_status unpack_streams(unpacking *u, kiln_unpacker *state, kiln_error
         if (u->at_end && !begins_stream(u))
             return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes behind its %s stream, from byte %llu on", path, name,
                              (unsigned long long)(u->base + u->at));
-        size_t taken = 0, given = 0;
-        const char *wrong = u->packing->step(state, u->in + u->at, u->have - u->at, &taken, u->out, OUT_BYTES, &given, &u->at_end);
-        u->at += taken;
-        KILN_TRY(write_out(u, given, err));
+        kiln_unpack_step s = {.in = u->in + u->at, .n = u->have - u->at, .out = u->out, .capacity = OUT_BYTES};
+        const char *wrong = u->packing->step(state, &s);
+        u->at += s.taken;
+        u->at_end = s.at_end;
+        KILN_TRY(write_out(u, s.given, err));
         if (wrong && u->given < u->q->limit)
             return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' is damaged at byte %llu: %s", name, path,
                              (unsigned long long)(u->base + u->at), wrong);

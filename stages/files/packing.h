@@ -16,17 +16,26 @@
 
 typedef struct kiln_unpacker kiln_unpacker; /* a packing's own */
 
+/* One step of unpacking. */
+typedef struct {
+    const unsigned char *in;
+    size_t n;     /* bytes of in */
+    size_t taken; /* of them; set */
+    unsigned char *out;
+    size_t capacity; /* bytes of out */
+    size_t given;    /* written there; set */
+    bool at_end;     /* a stream has ended just here, so the file may end or a further stream follow; set */
+} kiln_unpack_step;
+
 typedef struct {
     const char *name;   /* "gzip" */
     const char *suffix; /* "gz": behind the suffix of the format */
     unsigned char magic[4];
     size_t magic_bytes;
     kiln_unpacker *(*open)(void); /* NULL: out of memory */
-    /* Takes of in[*taken, n) what it needs and gives at most `room` bytes. While it holds bytes back it leaves some of the stream
-     * untaken (gzip its trailer, zstd its last byte). *at_end: a stream has ended just here, so the file may end or a further
-     * stream follow. Returns NULL, or what is wrong with the bytes at in[*taken]. */
-    const char *(*step)(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
-                        size_t *given, bool *at_end);
+    /* While it holds bytes back it leaves some of the stream untaken (gzip its trailer, zstd its last byte). Returns NULL, or what
+     * is wrong with the bytes at in[taken]. */
+    const char *(*step)(kiln_unpacker *u, kiln_unpack_step *s);
     void (*close)(kiln_unpacker *u);
 } kiln_packing;
 

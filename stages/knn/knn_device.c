@@ -146,18 +146,18 @@ static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const piece *
     return KILN_OK;
 }
 
-static kiln_status count_piece(kiln_worker *w, const device *d, const kiln_layer *l, const kiln_knn_unit *u, const piece *p,
-                               kiln_ranks_args a, kiln_knn_summary *sum, kiln_error *err)
+/* The piece's values on the host. */
+static kiln_status bring_piece(const device *d, const piece *p, kiln_error *err)
 {
     KILN_TRY(kiln_device_copy_out(&d->x, d->values, d->spacing2 + p->row, p->rows * sizeof *d->values, err));
-    KILN_TRY(kiln_device_wait(&d->x, err));
-    const kiln_knn_summary s = kiln_knn_finish(d->values, p->rows, l->count, u);
-    if (p->row == 0 || s.min2 < sum->min2) sum->min2 = s.min2;
-    if (p->row == 0 || s.max2 > sum->max2) sum->max2 = s.max2;
-    sum->fallbacks += s.fallbacks;
-    a.n = p->rows;
-    a.values = d->values;
-    return KILN_WORK(w, ranks, &a, err);
+    return kiln_device_wait(&d->x, err);
+}
+
+static void add_summary(kiln_knn_summary *sum, const kiln_knn_summary *s, bool first)
+{
+    if (first || s->min2 < sum->min2) sum->min2 = s->min2;
+    if (first || s->max2 > sum->max2) sum->max2 = s->max2;
+    sum->fallbacks += s->fallbacks;
 }
 
 /* Brings all values down and counts them. In pass 1 they become outputs. */
@@ -166,7 +166,13 @@ static kiln_status bring_down(kiln_worker *w, const device *d, const kiln_layer 
 {
     *sum = (kiln_knn_summary){0};
     for (piece p = {0}; next_piece(l, &p);) {
-        if (p.rows > 0) KILN_TRY(count_piece(w, d, l, u, &p, a, sum, err));
+        if (p.rows > 0) {
+            KILN_TRY(bring_piece(d, &p, err));
+            const kiln_knn_summary s = kiln_knn_finish(d->values, p.rows, l->count, u);
+            add_summary(sum, &s, p.row == 0);
+            a.n = p.rows, a.values = d->values;
+            KILN_TRY(KILN_WORK(w, ranks, &a, err));
+        }
         if (a.pass == 1) KILN_TRY(put_blocks(w, l, &p, d->values, err));
     }
     return KILN_OK;

@@ -372,28 +372,33 @@ static uint64_t back_ram(const ranges *p, uint64_t rows)
     return rows * SPACING + piece * PIECE * 2 + kiln_outputs_ram(rows * SPACING + KILN_RANK_BINS * 4) + (4u << 20);
 }
 
-static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, uint32_t first, uint32_t end, uint64_t rows, uint32_t high,
-                            kiln_error *err)
+/* Blocks whose spacing one unit sorts back. */
+typedef struct {
+    uint32_t first, end;
+    uint64_t rows;
+} block_group;
+
+static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, const block_group *g, uint32_t high, kiln_error *err)
 {
     const size_t bytes = sizeof(kiln_knn_unit) + p->n * sizeof(kiln_hash);
     KILN_TRY(kiln_alloc(&p->s->payloads[i], bytes, 1, "the keys of ranges", err));
     kiln_knn_unit u = p->payload;
     u.kind = KILN_KNN_BACK;
-    u.ranges.first_block = first;
+    u.ranges.first_block = g->first;
     u.ranges.range = p->n;
     u.ranges.high = high;
     memcpy(p->s->payloads[i], &u, sizeof u);
     for (uint64_t k = 0; k < p->n; k++)
         memcpy((char *)p->s->payloads[i] + sizeof u + k * sizeof(kiln_hash), &p->units[k].key, sizeof(kiln_hash));
-    p->s->units[i] = (kiln_unit){.key = back_key(r, p, first, end, high),
+    p->s->units[i] = (kiln_unit){.key = back_key(r, p, g->first, g->end, high),
                                  .payload = p->s->payloads[i],
                                  .payload_bytes = bytes,
-                                 .cost = rows,
-                                 .ram = back_ram(p, rows),
+                                 .cost = g->rows,
+                                 .ram = back_ram(p, g->rows),
                                  .planning = !p->back_is_shared};
-    (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s", end - first,
-                   p->s->source->chunks[first].name);
-    for (uint32_t b = first; b < end; b++) p->s->unit_of_block[b] = (uint32_t)i;
+    (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s", g->end - g->first,
+                   p->s->source->chunks[g->first].name);
+    for (uint32_t b = g->first; b < g->end; b++) p->s->unit_of_block[b] = (uint32_t)i;
     return KILN_OK;
 }
 
@@ -404,9 +409,9 @@ static kiln_status list_groups(kiln_run *r, ranges *p, uint32_t high, kiln_error
     for (uint32_t b = 0; b < source->n_chunks; n++) b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
     KILN_TRY(make_unit_room(p->s, n, err));
     n = 0;
-    for (uint32_t b = 0, end; b < source->n_chunks; b = end, n++) {
-        end = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
-        KILN_TRY(add_back(r, p, n, b, end, rows, high, err));
+    for (block_group g = {0}; g.first < source->n_chunks; g.first = g.end, n++) {
+        g.end = kiln_knn_group_end(source, g.first, p->payload.ranges.group_rows, &g.rows);
+        KILN_TRY(add_back(r, p, n, &g, high, err));
     }
     return KILN_OK;
 }

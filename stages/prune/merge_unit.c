@@ -137,14 +137,24 @@ done:
 }
 
 /* ---- what the survivors become ------------------------------------------------------------------------------------ */
-/* [i, end) is the next group with its survivor in this block; false when there is none. */
-static bool next_group(const kiln_prune_request *q, uint32_t block, uint64_t *i, uint64_t *end)
+/* Rows that become one: where the survivor is, and the others, merges[0] to merges[n - 1]. */
+typedef struct {
+    const kiln_merged_row *merges;
+    uint64_t n;
+    uint64_t end; /* of the group in the request's merges */
+} merge_group;
+
+/* The next group with its survivor in this block; g starts as zeros. False when there is none. */
+static bool next_group(const kiln_prune_request *q, uint32_t block, merge_group *g)
 {
     const kiln_merged_row *m = q->merges;
     const uint64_t n = q->head->n_merges;
-    while (*i < n && m[*i].into_block != block) ++*i;
-    for (*end = *i; *end < n && m[*end].into_block == block && m[*end].into_row == m[*i].into_row;) ++*end;
-    return *i < n;
+    uint64_t first = g->end;
+    while (first < n && m[first].into_block != block) first++;
+    g->merges = m + first;
+    for (g->end = first; g->end < n && m[g->end].into_block == block && m[g->end].into_row == m[first].into_row;) g->end++;
+    g->n = g->end - first;
+    return first < n;
 }
 
 static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g,
@@ -168,18 +178,18 @@ static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t 
 }
 
 /* The survivor first, then the others; weights as for colours. Both arrays are the caller's to free. */
-static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint64_t i, uint64_t end,
-                              double **weights, kiln_merge_gaussian *out, kiln_error *err)
+static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const merge_group *group, double **weights,
+                              kiln_merge_gaussian *out, kiln_error *err)
 {
     kiln_merge_gaussian *g = NULL;
     kiln_status st;
-    const uint32_t n = (uint32_t)(end - i + 1);
+    const uint32_t n = (uint32_t)(group->n + 1);
     *weights = NULL;
     KILN_GO(KILN_ALLOC(&g, n, "merged rows", err));
     KILN_GO(KILN_ALLOC(weights, n, "merged rows", err));
-    KILN_GO(read_gaussian(w, in, q->merges[i].into_block, q->merges[i].into_row, &g[0], err));
+    KILN_GO(read_gaussian(w, in, group->merges[0].into_block, group->merges[0].into_row, &g[0], err));
     for (uint32_t k = 1; k < n; k++)
-        KILN_GO(read_gaussian(w, in, q->merges[i + k - 1].block, q->merges[i + k - 1].row, &g[k], err));
+        KILN_GO(read_gaussian(w, in, group->merges[k - 1].block, group->merges[k - 1].row, &g[k], err));
     kiln_merge_moments(g, n, *weights, out);
 done:
     free(g);
@@ -189,12 +199,11 @@ done:
 kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                       kiln_pruned_rows *r, kiln_error *err)
 {
-    uint64_t end;
-    for (uint64_t i = 0; next_group(q, block, &i, &end); i = end) {
-        const uint64_t row = q->merges[i].into_row;
+    for (merge_group group = {0}; next_group(q, block, &group);) {
+        const uint64_t row = group.merges[0].into_row;
         kiln_merge_gaussian g;
         double *weights;
-        kiln_status st = read_group(w, in, q, i, end, &weights, &g, err);
+        kiln_status st = read_group(w, in, &group, &weights, &g, err);
         free(weights);
         KILN_TRY(st);
         for (uint64_t c = 0; c < 3; c++) {
@@ -208,27 +217,33 @@ kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, cons
     return KILN_OK;
 }
 
-static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, const kiln_plane *plane, uint32_t block, uint32_t row,
-                           double weight, double *sum, kiln_error *err)
+/* One row of a plane, of `components` numbers. */
+typedef struct {
+    uint32_t block, row;
+    const kiln_plane *plane;
+} plane_row;
+
+static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, plane_row from, double weight, double *sum, kiln_error *err)
 {
     const void *data;
-    KILN_TRY(kiln_prune_plane(w, in, block, plane->name, &data, err));
-    const uint64_t n = in->layer->chunks[block].count;
-    for (uint64_t c = 0; c < plane->components; c++) sum[c] += weight * (double)((const float *)data)[c * n + row];
+    KILN_TRY(kiln_prune_plane(w, in, from.block, from.plane->name, &data, err));
+    const uint64_t n = in->layer->chunks[from.block].count;
+    for (uint64_t c = 0; c < from.plane->components; c++) sum[c] += weight * (double)((const float *)data)[c * n + from.row];
     return KILN_OK;
 }
 
-static kiln_status merge_row(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane, uint64_t i,
-                             uint64_t end, double *sum, kiln_error *err)
+static kiln_status merge_row(kiln_worker *w, kiln_prune_input *in, const merge_group *group, const kiln_plane *plane, double *sum,
+                             kiln_error *err)
 {
     kiln_merge_gaussian g;
     double *weights;
     kiln_status st;
-    KILN_GO(read_group(w, in, q, i, end, &weights, &g, err));
+    const kiln_merged_row *m = group->merges;
+    KILN_GO(read_group(w, in, group, &weights, &g, err));
     memset(sum, 0, plane->components * sizeof *sum);
-    KILN_GO(add_row(w, in, plane, q->merges[i].into_block, q->merges[i].into_row, weights[0], sum, err));
-    for (uint64_t k = i; k < end; k++)
-        KILN_GO(add_row(w, in, plane, q->merges[k].block, q->merges[k].row, weights[k - i + 1], sum, err));
+    KILN_GO(add_row(w, in, (plane_row){m->into_block, m->into_row, plane}, weights[0], sum, err));
+    for (uint64_t k = 0; k < group->n; k++)
+        KILN_GO(add_row(w, in, (plane_row){m[k].block, m[k].row, plane}, weights[k + 1], sum, err));
 done:
     free(weights);
     return st;
@@ -239,12 +254,11 @@ kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const k
 {
     const uint64_t n = in->layer->chunks[block].count;
     kiln_status st = KILN_OK;
-    uint64_t end;
     double *sum;
     KILN_TRY(KILN_ALLOC(&sum, plane->components, "colours", err));
-    for (uint64_t i = 0; next_group(q, block, &i, &end); i = end) {
-        KILN_GO(merge_row(w, in, q, plane, i, end, sum, err));
-        for (uint64_t c = 0; c < plane->components; c++) data[c * n + q->merges[i].into_row] = (float)sum[c];
+    for (merge_group group = {0}; next_group(q, block, &group);) {
+        KILN_GO(merge_row(w, in, &group, plane, sum, err));
+        for (uint64_t c = 0; c < plane->components; c++) data[c * n + group.merges[0].into_row] = (float)sum[c];
     }
 done:
     free(sum);

@@ -685,24 +685,25 @@ static void a_range_of_another_file(void **state)
     (void)state;
     memcpy(file + BEFORE, packed.data, packed.size);
     assert_int_equal(write(from, file, BEFORE + packed.size + 5), BEFORE + packed.size + 5);
-    OK(kiln_spz_range_header(from, "a.glb", BEFORE, packed.size, &h, &err));
+    const kiln_spz_range range = {from, "a.glb", BEFORE, packed.size}, cut = {from, "a.glb", BEFORE, packed.size - 4};
+    OK(kiln_spz_range_header(&range, &h, &err));
     assert_int_equal(h.n, FEW);
-    OK(kiln_spz_range_unpack(from, "a.glb", BEFORE, packed.size, &h, to, AT, &err));
+    OK(kiln_spz_range_unpack(&range, &h, to, AT, &err));
     assert_int_equal(lseek(to, 0, SEEK_END), AT + KILN_SPZ_HEADER + h.at[KILN_SPZ_PLANES]);
     OK(kiln_rows_alloc(&rows, &(kiln_source_info){.kind = KILN_SCENE_SPLATS, .sh_degree = 3}, &err));
     OK(kiln_spz_decoder_new(&h, &d, &err));
-    OK(kiln_spz_decoder_read(d, to, "a.glb", AT + KILN_SPZ_HEADER, 100, 50, &rows, &err));
+    OK(kiln_spz_decoder_read(d, &(kiln_spz_unpacked){to, "a.glb", AT + KILN_SPZ_HEADER}, 100, 50, &rows, &err));
     for (uint32_t i = 0; i < 50; i++) {
         assert_true(rows.means[50 + i] == position_of(&m, 100 + i, 1));
         assert_true((double)rows.shN[44 * 50 + i] == (m.planes[KILN_SPZ_SH][45 * (100 + i) + 44] - 128) / 128.0);
     }
     kiln_spz_decoder_free(d);
     kiln_rows_release(&rows);
-    assert_int_equal(kiln_spz_range_unpack(from, "a.glb", BEFORE, packed.size - 4, &h, to, AT, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_spz_range_unpack(&cut, &h, to, AT, &err), KILN_E_INPUT);
     assert_says(&err, "'a.glb' ends at byte");
     h.n *= 4000; /* another count than the stream has */
     h.at[KILN_SPZ_PLANES] *= 4000;
-    assert_int_equal(kiln_spz_range_unpack(from, "a.glb", BEFORE, packed.size, &h, to, AT, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_spz_range_unpack(&range, &h, to, AT, &err), KILN_E_INPUT);
     assert_says(&err, "Gaussians of its header take");
     close(from);
     close(to);

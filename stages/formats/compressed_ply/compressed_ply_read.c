@@ -61,14 +61,21 @@ static const kiln_ply_property *find_property(const kiln_ply_property *columns, 
     return NULL;
 }
 
-static kiln_status find_typed(const packed_source *s, const char *element, const kiln_ply_property *columns, uint32_t n,
-                              const char *name, kiln_type type, uint32_t *at, kiln_error *err)
+/* An element's properties, all of which have one type. */
+typedef struct {
+    const char *name;
+    const kiln_ply_property *columns;
+    uint32_t n;
+    kiln_type type;
+} typed_element;
+
+static kiln_status find_typed(const packed_source *s, const typed_element *e, const char *name, uint32_t *at, kiln_error *err)
 {
-    const kiln_ply_property *p = find_property(columns, n, name);
-    if (!p) return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing", s->path, name, element);
-    if (p->type != type)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s", s->path, name, element,
-                         kiln_ply_type_name(type));
+    const kiln_ply_property *p = find_property(e->columns, e->n, name);
+    if (!p) return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing", s->path, name, e->name);
+    if (p->type != e->type)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s", s->path, name, e->name,
+                         kiln_ply_type_name(e->type));
     *at = p->offset;
     return KILN_OK;
 }
@@ -76,6 +83,7 @@ static kiln_status find_typed(const packed_source *s, const char *element, const
 static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
 {
     const kiln_ply_element *e = &s->header.chunk;
+    const typed_element typed = {"chunk", e->columns, e->n_columns, KILN_TYPE_F32};
     const uint64_t need = kiln_div_up(s->header.n_rows, CHUNK_ROWS);
     if (!e->there)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has packed vertices but no element chunk, which their bounds would stand in",
@@ -90,7 +98,7 @@ static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
     for (int c = 0; c < 3; c++)
         s->has_colours |= find_property(e->columns, e->n_columns, kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
     for (int i = 0; i < (s->has_colours ? KILN_PACKED_BOUNDS : 6 * KILN_PACKED_COLOURS); i++)
-        KILN_TRY(find_typed(s, "chunk", e->columns, e->n_columns, kiln_packed_bound_name(i), KILN_TYPE_F32, &s->bound_at[i], err));
+        KILN_TRY(find_typed(s, &typed, kiln_packed_bound_name(i), &s->bound_at[i], err));
     return KILN_OK;
 }
 
@@ -99,6 +107,7 @@ static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error 
     const kiln_ply_element *e = &s->header.sh;
     if (!e->there || (e->n_columns == 0 && !e->unusable)) return KILN_OK; /* gsplat writes it without properties for degree 0 */
     const uint32_t n = e->n_columns, degree = n == 9 ? 1 : n == 24 ? 2 : n == 45 ? 3 : 0;
+    const typed_element typed = {"sh", e->columns, n, KILN_TYPE_U8};
     if (e->unusable || !degree)
         return kiln_fail(err, KILN_E_INPUT, "'%s': its element sh has %u properties; only 9, 24 or 45 make whole SH degrees",
                          s->path, n);
@@ -108,8 +117,7 @@ static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error 
     for (uint32_t i = 0; i < n; i++) {
         char name[24];
         snprintf(name, sizeof name, "f_rest_%u", i);
-        KILN_TRY(find_typed(s, "sh", e->columns, n, name, KILN_TYPE_U8,
-                            &s->sh_at[kiln_ply_role(name, KILN_SCENE_SPLATS, true, degree).component], err));
+        KILN_TRY(find_typed(s, &typed, name, &s->sh_at[kiln_ply_role(name, KILN_SCENE_SPLATS, true, degree).component], err));
     }
     s->n_sh = n;
     info->sh_degree = degree;
@@ -119,6 +127,7 @@ static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error 
 static kiln_status plan_packed_rows(packed_source *s, kiln_source_info *info, kiln_error *err)
 {
     const kiln_ply_header *h = &s->header;
+    const typed_element typed = {"vertex", h->columns, h->n_columns, KILN_TYPE_U32};
     if (h->format != KILN_PLY_LITTLE)
         return kiln_fail(err, KILN_E_INPUT, "'%s': a compressed PLY is binary_little_endian, and this one says otherwise", s->path);
     if (h->has_lists)
@@ -126,8 +135,7 @@ static kiln_status plan_packed_rows(packed_source *s, kiln_source_info *info, ki
     if (h->n_rows > UINT32_MAX - 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
                          (unsigned long long)h->n_rows);
-    for (int i = 0; i < KILN_PACKED_FIELDS; i++)
-        KILN_TRY(find_typed(s, "vertex", h->columns, h->n_columns, kiln_packed_field_name(i), KILN_TYPE_U32, &s->field_at[i], err));
+    for (int i = 0; i < KILN_PACKED_FIELDS; i++) KILN_TRY(find_typed(s, &typed, kiln_packed_field_name(i), &s->field_at[i], err));
     KILN_TRY(plan_packed_bounds(s, err));
     KILN_TRY(plan_sh(s, info, err));
     info->kind = KILN_SCENE_SPLATS;

@@ -171,8 +171,8 @@ static kiln_status spool_gltf(kiln_source *source, int fd, unsigned threads, kil
     for (uint32_t i = 0; i < s->scene.n_splats; i++) {
         const kiln_gltf_splats *p = &s->scene.splats[i];
         if (!p->is_spz) continue;
-        KILN_TRY(kiln_spz_range_unpack(p->packed.spooled ? fd : s->fd, s->path, p->packed.at, p->packed.bytes, &p->spz, fd,
-                                       p->spz_at, err));
+        const kiln_spz_range range = {p->packed.spooled ? fd : s->fd, s->path, p->packed.at, p->packed.bytes};
+        KILN_TRY(kiln_spz_range_unpack(&range, &p->spz, fd, p->spz_at, err));
     }
     return KILN_OK;
 }
@@ -215,11 +215,12 @@ static void to_sh0(uint64_t n, const double *v, float *out)
     for (uint64_t i = 0; i < n; i++) out[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
 }
 
-static void take_component(gltf_source *s, const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component,
-                           const target *t, float *planes, uint32_t to, convert *fn)
+/* One component of the opacities or of what a draft of the extension has beside them, as `fn` makes it a plane's. */
+static void take_component(gltf_source *s, const kiln_gltf_splats *p, const unsigned char *src, uint32_t component, uint64_t n,
+                           convert *fn, float *out)
 {
-    kiln_gltf_gather_f64(a, src, component, t->n, s->values);
-    fn(t->n, s->values, target_component(t, planes, to));
+    kiln_gltf_gather_f64(&p->opacity, src, component, n, s->values);
+    fn(n, s->values, out);
 }
 
 static kiln_status take_geometry(gltf_source *s, const kiln_gltf_splats *p, uint64_t row, const target *t, kiln_error *err)
@@ -244,8 +245,9 @@ static kiln_status take_colour(gltf_source *s, const kiln_gltf_splats *p, uint64
     const uint32_t n_sh = (p->sh_degree + 1) * (p->sh_degree + 1);
     const unsigned char *src;
     KILN_TRY(fetch_elements(s, &p->opacity, row, t->n, &src, err));
-    take_component(s, &p->opacity, src, p->opacity.components - 1, t, t->rows->opacity_logits, 0, kiln_alpha_logits);
-    for (uint32_t c = 0; c < 3 && p->is_draft; c++) take_component(s, &p->opacity, src, c, t, t->rows->sh0, c, to_sh0);
+    take_component(s, p, src, p->opacity.components - 1, t->n, kiln_alpha_logits, target_component(t, t->rows->opacity_logits, 0));
+    for (uint32_t c = 0; c < 3 && p->is_draft; c++)
+        take_component(s, p, src, c, t->n, to_sh0, target_component(t, t->rows->sh0, c));
     for (uint32_t k = p->is_draft ? 1 : 0; k < n_sh; k++) {
         float *planes = k ? t->rows->shN + 3 * (k - 1) * t->rows->n : t->rows->sh0;
         KILN_TRY(fetch_elements(s, &p->sh[k], row, t->n, &src, err));
@@ -286,7 +288,8 @@ static kiln_status take_spz(gltf_source *s, uint32_t splats, uint64_t row, uint6
         KILN_TRY(kiln_spz_decoder_new(&p->spz, &s->decoder, err));
         s->decodes = splats;
     }
-    return kiln_spz_decoder_read(s->decoder, s->spool, s->path, p->spz_at + KILN_SPZ_HEADER, row, n, rows, err);
+    const kiln_spz_unpacked unpacked = {s->spool, s->path, p->spz_at + KILN_SPZ_HEADER};
+    return kiln_spz_decoder_read(s->decoder, &unpacked, row, n, rows, err);
 }
 
 /* Zeros in the coefficients that a primitive does not have. */

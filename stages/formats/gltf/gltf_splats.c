@@ -175,7 +175,7 @@ static kiln_status look_into_spz(const kiln_gltf_document *d, kiln_gltf_splats *
     uint64_t from, have;
     int fd;
     KILN_TRY(kiln_gltf_document_peek(d, &out->packed, HEAD, &fd, &from, &have, err));
-    const kiln_status st = kiln_spz_range_header(fd, d->name, from, have, &out->spz, err);
+    const kiln_status st = kiln_spz_range_header(&(kiln_spz_range){fd, d->name, from, have}, &out->spz, err);
     close(fd);
     return st;
 }

@@ -136,11 +136,10 @@ static void write_tail(kiln_html *h, const viewer *v)
 
 static uint64_t base64_bytes(uint64_t bytes) { return (bytes + 2) / 3 * 4; }
 
-/* fd: the temporary file, for reading. */
-static kiln_status move_piece(kiln_export_parent *p, int fd, uint64_t from, uint64_t to, unsigned char *piece, size_t bytes,
-                              kiln_html *h, kiln_error *err)
+/* Puts a piece of the archive at `to`. */
+static kiln_status put_piece(kiln_export_parent *p, const unsigned char *piece, size_t bytes, uint64_t to, kiln_html *h,
+                             kiln_error *err)
 {
-    KILN_TRY(kiln_file_read_at(fd, p->e->temporary, from, piece, bytes, err));
     h->out.size = 0;
     KILN_HTML(h, PIECE_BEGIN);
     kiln_html_base64(h, piece, bytes);
@@ -161,8 +160,11 @@ static kiln_status move_archive(kiln_export_parent *p, uint64_t bytes, uint64_t 
     *end = at + base64_bytes(bytes) + n * AROUND;
     kiln_html_init(&h, err);
     KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE, "a piece of the scene", err));
-    for (uint64_t i = n; i-- > 0;)
-        KILN_GO(move_piece(p, fd, i * PIECE, at + i * stride, piece, (size_t)kiln_min_u64(bytes - i * PIECE, PIECE), &h, err));
+    for (uint64_t i = n; i-- > 0;) {
+        const size_t piece_bytes = (size_t)kiln_min_u64(bytes - i * PIECE, PIECE);
+        KILN_GO(kiln_file_read_at(fd, p->e->temporary, i * PIECE, piece, piece_bytes, err));
+        KILN_GO(put_piece(p, piece, piece_bytes, at + i * stride, &h, err));
+    }
 done:
     (void)close(fd);
     kiln_html_release(&h);

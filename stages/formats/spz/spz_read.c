@@ -161,8 +161,8 @@ static kiln_status read_spz_rows(kiln_source *source, uint64_t first, uint64_t n
     spz_source *s = (spz_source *)source;
     (void)offset; /* planes: rows are found by their number */
     *next_offset = UINT64_MAX;
-    const int fd = s->in_streams ? s->spool_fd : s->fd;
-    KILN_TRY(kiln_spz_decoder_read(s->decoder, fd, s->name, s->in_streams ? 0 : KILN_SPZ_HEADER, first, n, rows, err));
+    const kiln_spz_unpacked unpacked = {s->in_streams ? s->spool_fd : s->fd, s->name, s->in_streams ? 0 : KILN_SPZ_HEADER};
+    KILN_TRY(kiln_spz_decoder_read(s->decoder, &unpacked, first, n, rows, err));
     if (s->system && s->system != KILN_SPZ_RDF) kiln_spz_rows_turn(rows, s->header.sh_degree, s->system);
     return KILN_OK;
 }

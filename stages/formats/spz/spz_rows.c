@@ -278,15 +278,15 @@ static void take_plane(const kiln_spz_decoder *d, kiln_spz_plane plane, uint64_t
     }
 }
 
-kiln_status kiln_spz_decoder_read(kiln_spz_decoder *d, int fd, const char *name, uint64_t base, uint64_t first, uint64_t n,
-                                  kiln_rows *rows, kiln_error *err)
+kiln_status kiln_spz_decoder_read(kiln_spz_decoder *d, const kiln_spz_unpacked *from, uint64_t first, uint64_t n, kiln_rows *rows,
+                                  kiln_error *err)
 {
     rows->n = n;
     for (kiln_spz_plane p = 0; p < KILN_SPZ_PLANES; p++) {
-        const uint64_t stride = d->header.stride[p], begin = base + d->header.at[p] + first * stride;
+        const uint64_t stride = d->header.stride[p], begin = from->base + d->header.at[p] + first * stride;
         for (uint64_t at = 0; at < n && stride; at += PIECE_ROWS) {
             const uint64_t k = kiln_min_u64(n - at, PIECE_ROWS);
-            KILN_TRY(kiln_file_read_at(fd, name, begin + at * stride, d->piece, k * stride, err));
+            KILN_TRY(kiln_file_read_at(from->fd, from->name, begin + at * stride, d->piece, k * stride, err));
             take_plane(d, p, at, k, rows);
         }
     }
@@ -295,37 +295,36 @@ kiln_status kiln_spz_decoder_read(kiln_spz_decoder *d, int fd, const char *name,
 
 /* ---- a gzip stream in a range of another file ------------------------------------------------------------------------------ */
 
-kiln_status kiln_spz_range_header(int fd, const char *name, uint64_t from, uint64_t bytes, kiln_spz_header *out, kiln_error *err)
+kiln_status kiln_spz_range_header(const kiln_spz_range *in, kiln_spz_header *out, kiln_error *err)
 {
     unsigned char head[KILN_SPZ_HEADER];
     uint64_t n = 0;
     const int scratch = memfd_create("SPZ header", MFD_CLOEXEC);
-    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", name, strerror(errno));
-    const kiln_unpacking q = {.name = name,
-                              .from = fd,
-                              .begin = from,
-                              .end = from + bytes,
+    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", in->name, strerror(errno));
+    const kiln_unpacking q = {.name = in->name,
+                              .from = in->fd,
+                              .begin = in->from,
+                              .end = in->from + in->bytes,
                               .to = scratch,
                               .limit = sizeof head,
                               .keep = sizeof head,
                               .most = UINT64_MAX};
     kiln_status st = kiln_unpack_range(kiln_packing_named("gzip"), &q, &n, err);
     if (st == KILN_OK && n < sizeof head)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes of SPZ, less than a header", name, (unsigned long long)n);
-    if (st == KILN_OK) st = kiln_file_read_at(scratch, name, 0, head, sizeof head, err);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes of SPZ, less than a header", in->name, (unsigned long long)n);
+    if (st == KILN_OK) st = kiln_file_read_at(scratch, in->name, 0, head, sizeof head, err);
     close(scratch);
-    return st == KILN_OK ? kiln_spz_header_parse(head, name, out, err) : st;
+    return st == KILN_OK ? kiln_spz_header_parse(head, in->name, out, err) : st;
 }
 
-kiln_status kiln_spz_range_unpack(int fd, const char *name, uint64_t from, uint64_t bytes, const kiln_spz_header *h, int to,
-                                  uint64_t at, kiln_error *err)
+kiln_status kiln_spz_range_unpack(const kiln_spz_range *in, const kiln_spz_header *h, int to, uint64_t at, kiln_error *err)
 {
     const uint64_t whole = KILN_SPZ_HEADER + h->at[KILN_SPZ_PLANES];
     uint64_t n = 0;
-    const kiln_unpacking q = {.name = name,
-                              .from = fd,
-                              .begin = from,
-                              .end = from + bytes,
+    const kiln_unpacking q = {.name = in->name,
+                              .from = in->fd,
+                              .begin = in->from,
+                              .end = in->from + in->bytes,
                               .to = to,
                               .at = at,
                               .limit = UINT64_MAX,
@@ -334,6 +333,6 @@ kiln_status kiln_spz_range_unpack(int fd, const char *name, uint64_t from, uint6
                               .why = "the SPZ in it is damaged"};
     KILN_TRY(kiln_unpack_range(kiln_packing_named("gzip"), &q, &n, err));
     if (n >= whole) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the SPZ in '%s' unpacks to %llu bytes; %u Gaussians of its header take %llu", name,
+    return kiln_fail(err, KILN_E_INPUT, "the SPZ in '%s' unpacks to %llu bytes; %u Gaussians of its header take %llu", in->name,
                      (unsigned long long)n, h->n, (unsigned long long)whole);
 }

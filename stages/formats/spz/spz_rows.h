@@ -43,13 +43,19 @@ kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], co
 kiln_status kiln_spz_extensions_read(int fd, const char *name, uint64_t from, uint64_t to, uint32_t *system,
                                      kiln_error *err) KILN_MUST_CHECK;
 
-/* The header of a gzip stream of versions 1 to 4 that lies in bytes [from, from + bytes) of fd. Unpacks no more than it needs. */
-kiln_status kiln_spz_range_header(int fd, const char *name, uint64_t from, uint64_t bytes, kiln_spz_header *out,
-                                  kiln_error *err) KILN_MUST_CHECK;
+/* A gzip stream of versions 1 to 4 in bytes [from, from + bytes) of a file. name: for messages. */
+typedef struct {
+    int fd;
+    const char *name;
+    uint64_t from, bytes;
+} kiln_spz_range;
+
+/* Its header. Unpacks no more than it needs. */
+kiln_status kiln_spz_range_header(const kiln_spz_range *in, kiln_spz_header *out, kiln_error *err) KILN_MUST_CHECK;
 /* All of it into `to` from byte `at` on: header and planes, KILN_SPZ_HEADER + h->at[KILN_SPZ_PLANES] bytes. What follows them in
  * the stream is checked with it and left out; more than a MiB of it is refused. Takes KILN_UNPACK_RAM of memory. */
-kiln_status kiln_spz_range_unpack(int fd, const char *name, uint64_t from, uint64_t bytes, const kiln_spz_header *h, int to,
-                                  uint64_t at, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_spz_range_unpack(const kiln_spz_range *in, const kiln_spz_header *h, int to, uint64_t at,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
@@ -59,9 +65,16 @@ typedef struct kiln_spz_decoder kiln_spz_decoder; /* tables and a piece of the p
 uint64_t kiln_spz_decoder_ram(uint32_t sh_degree);
 kiln_status kiln_spz_decoder_new(const kiln_spz_header *h, kiln_spz_decoder **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_spz_decoder_free(kiln_spz_decoder *d); /* may be NULL */
+/* Where the unpacked planes lie: behind a header, which ends at byte `base`. */
+typedef struct {
+    int fd;
+    const char *name;
+    uint64_t base;
+} kiln_spz_unpacked;
+
 /* Rows [first, first + n) into rows (rows->n set to n): numbers as they stand, axes of the file. Alphas of 255 and 0 become
  * +-HUGE_VALF, quaternions are unit. */
-kiln_status kiln_spz_decoder_read(kiln_spz_decoder *d, int fd, const char *name, uint64_t base, uint64_t first, uint64_t n,
-                                  kiln_rows *rows, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_spz_decoder_read(kiln_spz_decoder *d, const kiln_spz_unpacked *from, uint64_t first, uint64_t n, kiln_rows *rows,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 #endif
