@@ -57,23 +57,28 @@ __global__ void __launch_bounds__(BLOCK) sum_blocks(uint64_t pixels, const ulong
     }
 }
 
-/* A lane's accumulator after all full blocks. */
+/* A lane's accumulator after all full blocks. What has an order is the scrambling alone: sums are read a group ahead, and groups but
+ * the last are whole, so that no step has a condition. */
 __device__ uint64_t chain(const uint64_t *sums, uint32_t blocks, unsigned lane)
 {
     const uint64_t secret = kiln_xxh_secret(KILN_XXH_SCRAMBLE_AT + 8 * lane);
     uint64_t acc = kiln_xxh_start(lane), next[AHEAD];
+    if (blocks == 0) return acc;
 #pragma unroll
-    for (unsigned i = 0; i < AHEAD; i++) next[i] = i < blocks ? sums[i * LANES] : 0;
-    for (uint32_t b = 0; b < blocks; b += AHEAD) {
+    for (unsigned i = 0; i < AHEAD; i++) next[i] = sums[uint64_t(min(i, blocks - 1)) * LANES];
+    uint32_t b = 0;
+    for (; b + AHEAD <= blocks; b += AHEAD) {
         uint64_t now[AHEAD];
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; i++) now[i] = next[i];
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++) next[i] = b + AHEAD + i < blocks ? sums[uint64_t(b + AHEAD + i) * LANES] : 0;
+        for (unsigned i = 0; i < AHEAD; i++) next[i] = sums[uint64_t(min(b + AHEAD + i, blocks - 1)) * LANES];
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++)
-            if (b + i < blocks) acc = kiln_xxh_scramble(acc + now[i], secret);
+        for (unsigned i = 0; i < AHEAD; i++) acc = kiln_xxh_scramble(acc + now[i], secret);
     }
+#pragma unroll
+    for (unsigned i = 0; i < AHEAD; i++)
+        if (b + i < blocks) acc = kiln_xxh_scramble(acc + next[i], secret);
     return acc;
 }
 

@@ -26,7 +26,15 @@ look() { # at the others: processes and growth of each
 # this one keeps them awake, so that what is measured is of the bake.
 nvidia-smi --loop=1 >/dev/null 2>&1 & awake=$!
 trap 'kill $awake 2>/dev/null' EXIT
-sleep 1
+# Waking takes a driver seconds at times: it is over when the memory in use has stayed the same for two.
+was= stable=0
+for ((i = 0; i < 60 && stable < 4; i++)); do
+    sleep 0.5
+    now=$(used)
+    if [ "$now" = "$was" ]; then stable=$((stable + 1)); else stable=0; fi
+    was=$now
+done
+[ $stable -ge 4 ] || fail "the memory in use on the other GPUs changes before the bake: $now"
 scene "$KILN_TMP/s" 400000 24 1280x720
 read -r -a before <<<"$(used)"
 bake_on "$ours" "$KILN_TMP/s" "$KILN_TMP/m.db" --max 8192 & baking=$!
