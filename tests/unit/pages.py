@@ -24,6 +24,7 @@ ANY = {"NAME", "ID", "OP", "FAMILY", "MAP"}
 # A path that begins with a room, in a page: kernels/math/real.h, tests/*/lib.sh, schema/{codec,hash}.c.
 PATH = re.compile(r"(?<![\w./~$-])(?:%s)/[\w./*{},+@-]*[\w*/}]" % "|".join(ROOMS))
 FILE = re.compile(r"`([\w{},*-]+\.(?:c|h|cu|cuh|def|t|mk|sql|map|mjs|py|sh))`")
+TEST = re.compile(r"(?<![\w/.-])(?:unit|golden|e2e|fault|gpu|soak)/\w+")  # as tests/run takes it
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
@@ -167,6 +168,9 @@ def check_paths(root, all_files, say):
         for m in PATH.finditer(text):
             if not all(tree.has(p) for p in spread(m.group(0))):
                 say(page, line_of(text, m.start()), f"there is no {m.group(0)}")
+        for m in TEST.finditer(text):
+            if not tree.has("tests/" + m.group(0)):
+                say(page, line_of(text, m.start()), f"there is no test {m.group(0)}")
         for m in FILE.finditer(text):
             if not all(tree.has_file(p) for p in spread(m.group(1))):
                 say(page, line_of(text, m.start()), f"there is no file {m.group(1)}")
@@ -243,6 +247,7 @@ def try_all():
     trial("README.md", "base/{one,gone}.h\n", "there is no base/{one,gone}.h")
     trial("README.md", "base/NAME.gone\n", "there is no base/NAME.gone")
     trial("README.md", "`gone.c`\n", "there is no file gone.c")
+    trial("README.md", "make test T=unit/gone\n", "there is no test unit/gone")
     trial("base/DESIGN.md", "x\n" * LINES, "at most 150 lines")
     trial("base/DESIGN.md", "é" * COLUMNS + "\n", "")
     trial("base/DESIGN.md", "x" * (COLUMNS + 1) + "\n", "at most 120 characters")
