@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 ROOMS = ("base", "kernels", "schema", "stages", "pipelines", "tests", "examples")
-LINES, COLUMNS, ALL_BYTES = 150, 120, 220_000
+LINES, COLUMNS, ALL_BYTES = 150, 120, 220 << 10
 # Folders whose pages are still longer than they may be. Whoever shortens the last page of one takes it out here; the sum of all pages
 # counts when none is left.
 LONG = ("kernels/draw/", "stages/")
