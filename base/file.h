@@ -21,7 +21,7 @@ typedef struct {
     bool is_file, is_dir;
 } kiln_file_info;
 
-/* KILN_E_IO when it cannot be looked at; kiln_path_exists says only whether something is there. */
+/* KILN_E_IO when it cannot be looked at. */
 kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_INPUT, or KILN_E_IO when it is gone: the file is not the one that `then` described (size, mtime, inode). What was
  * read of it after `then` was taken and before this call is of one state. */

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    LEAST_BYTES = 1 << 20, /* DESIGN.md has the measurement */
+    LEAST_BYTES = 1 << 20, /* tests/bench/RESULTS.md, insert_bench */
     FREE_MOST = 32, /* free pages of the file: they are old pages, of which a transaction keeps KILN_DIRECT_KEPT_MOST in memory */
     BUSY_MS = 10000,
-    BEHIND_THREADS = 4, /* with fewer, workers would wait for the thread that writes pages (DESIGN.md has the measurement) */
+    BEHIND_THREADS = 4, /* with fewer, workers would wait for the thread that writes pages (insert_bench) */
 };
 #define CACHE "-1024" /* KiB. New pages pass through once, and are written while they are in the processor's cache; DESIGN.md */
 

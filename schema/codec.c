@@ -2,7 +2,7 @@
  *
  * The shuffle puts all first bytes of the elements together, then all second bytes, and so on: exponents of floats and
  * high bytes of integers become long alike runs, mantissas stay noise that zstd passes over quickly. Level 1 because
- * trained scenes do not reward more: schema/DESIGN.md has the figures. */
+ * trained scenes do not reward more: schema/DESIGN.md, Constants. */
 #include "schema/codec.h"
 
 #include "base/memory.h"

@@ -20,7 +20,7 @@
 enum {
     BUSY_MS = 10000,
     CLOSE_BUSY_MS = 200,    /* a reader in mid-query must not keep a finished stage from ending */
-    CHECKPOINT_PAGES = 256, /* 16 MiB of WAL; schema/DESIGN.md has the measurement */
+    CHECKPOINT_PAGES = 256, /* 16 MiB of WAL; schema/DESIGN.md, Constants */
     HEADER_BYTES = 100,     /* of an SQLite file */
 };
 

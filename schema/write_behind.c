@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The disk is asked to begin after so many bytes; DESIGN.md. */
+/* The disk is asked to begin after so many bytes. */
 enum { EARLY_BYTES = 8 << 20 };
 
 typedef struct {

@@ -90,7 +90,7 @@ static float opacity_logit_of(double mass, double surface)
     return kiln_logitf((float)(alpha > 1e-37 ? alpha : 1e-37));
 }
 
-/* What kiln_coarsen_load makes the row's w of again. */
+/* What kiln_coarsen_load_cpu makes the row's w of again. */
 static float visibility_of(const coarsen_state *s, const coarsen_node *g)
 {
     const double share = g->weight < g->mass ? g->weight / g->mass : 1;

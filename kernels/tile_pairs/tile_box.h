@@ -17,7 +17,7 @@ enum {
 /* How the tiles of a Gaussian are found. Anything below: a box of few tiles, which is answered; the number is its shape. */
 typedef enum {
     KILN_TILES_NONE = KILN_TILE_BOX_FEW * KILN_TILE_BOX_FEW,
-    KILN_TILES_ROWS, /* a proven box that is at most KILN_TILE_BOX_WIDE wide: kiln_tile_box_rows */
+    KILN_TILES_ROWS, /* a proven box that is at most KILN_TILE_BOX_WIDE wide: kiln_tile_box_rows_cpu */
     KILN_TILES_ODD,  /* no proven box, or a wider one: tile_rows.h */
 } kiln_tile_way;
 

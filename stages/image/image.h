@@ -48,8 +48,8 @@ kiln_status kiln_picture_turn_to(kiln_picture *p, uint32_t width, uint32_t heigh
  * nothing). Of another size, the pixel that holds a pixel's centre decides. *out: [height][width], free(*out). */
 kiln_status kiln_mask_read(const char *path, uint32_t width, uint32_t height, uint8_t **out, kiln_error *err) KILN_MUST_CHECK;
 
-/* What is written: KILN_id, its name as a value of --format, the suffix of its files (of a suffix that stands twice the first is
- * meant), what it is. */
+/* What is written: its name behind KILN_, that as a value of --format, the suffix of its files (of a suffix that stands twice the
+ * first is meant), what it is. */
 #define KILN_PICTURE_FORMAT_MAP(X)         \
     X(PNG8, "png", "png", "8-bit PNG")     \
     X(PNG16, "png16", "png", "16-bit PNG") \

@@ -6,7 +6,7 @@
  *   claim   a claim's text; what is read is written and read again to the same
  *
  * Opening a part takes most of an input's time, because SQLite parses the SQL of its tables. All of that is in the first page, so a
- * part whose first page is as it was is read through a connection that stays open, whose pages are dropped. Figures: DESIGN.md. */
+ * part whose first page is as it was is read through a connection that stays open, whose pages are dropped. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"

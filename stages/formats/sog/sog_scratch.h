@@ -44,8 +44,8 @@ typedef enum {
     KILN_SOG_AT_PALETTE,   /* [d][p] u8 */
     KILN_SOG_AT_CENTROIDS, /* [p][d] i16 */
     KILN_SOG_AT_INDEX,     /* u32: of palette_index */
-    KILN_SOG_AT_COUNTS,    /* [n_chunks][KILN_SOG_COUNTS_MAX]: what kiln_sog_counts_put wrote */
-    KILN_SOG_AT_PICTURES,  /* [KILN_SOG_IMAGES][kiln_sog_picture_max]: WebP files */
+    KILN_SOG_AT_COUNTS,    /* [n_chunks][COUNTS_MAX]: what kiln_sog_counts_put wrote */
+    KILN_SOG_AT_PICTURES,  /* [KILN_SOG_IMAGES][kiln_webp_bytes_max]: WebP files */
 } kiln_sog_array;
 uint64_t kiln_sog_at(const kiln_export *e, kiln_sog_array array);
 uint64_t kiln_sog_picture_at(const kiln_export *e, uint32_t image);
