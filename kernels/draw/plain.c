@@ -37,7 +37,8 @@ static kiln_status draw_plain(const kiln_runner_options *options, const kiln_dra
 {
     kiln_runner *runner = NULL;
     KILN_TRY(kiln_runner_new(options, &runner, err));
-    const kiln_status st = kiln_draw_view(runner, scene, background, rgba, depth, NULL, err);
+    const kiln_draw_want want = {.background = background, .rgba = rgba, .depth = depth};
+    const kiln_status st = kiln_draw(runner, scene, &want, NULL, err);
     kiln_runner_free(runner);
     return st;
 }

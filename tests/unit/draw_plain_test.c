@@ -1,4 +1,4 @@
-/* draw_plain_test -- the call without structures draws the bits of kiln_draw_view, and refuses what it cannot draw. */
+/* draw_plain_test -- the call without structures draws the bits of draw.h, and refuses what it cannot draw. */
 #include "kernels/draw/plain.h"
 #include "tests/unit/draw_scene.h"
 
