@@ -322,7 +322,7 @@ kiln_status kiln_frame_draw(kiln_worker *w, kiln_frame_state *s, const kiln_view
     kiln_draw_scene scene = scene_of(&x);
     scene.geometry_context = &geometry;
     KILN_TRY(kiln_draw(kiln_worker_runner(w), &scene, want, out, err));
-    s->has_drawn |= out->way == KILN_DRAW_DEVICE && !(want->ways & KILN_DRAW_HOST);
+    s->has_drawn |= out->way == KILN_DRAW_DEVICE && want->ways && !(want->ways & KILN_DRAW_HOST);
     return KILN_OK;
 }
 

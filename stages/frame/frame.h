@@ -61,7 +61,8 @@ void kiln_frame_set_fast(kiln_frame_state *s, bool fast);
  * (kernels/draw/draw.h). Fails as kiln_draw_collect. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
-/* Draws the picture of a view request by the ways that are wanted (kiln_draw). The kept frame is forgotten. */
+/* Draws the picture of a view request by the ways that are wanted (kiln_draw). The kept frame is forgotten.
+ * out: not NULL. */
 kiln_status kiln_frame_draw(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const kiln_draw_want *want,
                             kiln_draw_stats *out, kiln_error *err) KILN_MUST_CHECK;
 /* Takes memory for a picture of `pixels` pixels, one of `most` canvases that are kept from unit to unit. They are made anew if
