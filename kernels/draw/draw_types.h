@@ -122,7 +122,7 @@ typedef struct {
  * it is made, but before it if it is made in device memory alone. */
 typedef kiln_status kiln_draw_place_fn(void *context, float **rgba, kiln_error *err);
 
-/* What a counting pass (kiln_draw_count_all) knows of a view. The functions below compute bounds from it. */
+/* What a counting pass (kiln_draw_count_all) knows of a view. The functions of draw_size.h compute bounds from it. */
 typedef struct {
     uint64_t visible;                /* Gaussians; for slabs: of one slab */
     uint64_t largest_chunk;          /* rows of the largest chunk that may be visible */
@@ -130,6 +130,7 @@ typedef struct {
     bool in_parts;                   /* the runner has a device; operations may be cut into parts to fit its cap (fit.h) */
 } kiln_draw_size;
 
+/* What is wanted, and by which ways it may be drawn. Of zeros but for rgba: a picture over black. */
 typedef struct {
     unsigned ways;             /* set of kiln_draw_way; 0: all but slabs */
     const float *background;   /* [3]; NULL: black */

@@ -92,7 +92,7 @@ static kiln_status place(void *context, float **rgba, kiln_error *err)
     return KILN_OK;
 }
 
-/* What a unit wants with pointers to it. */
+/* What a unit wants, and what the want points to. */
 typedef struct {
     kiln_draw_want want;
     kiln_draw_lists lists;
