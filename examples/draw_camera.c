@@ -124,9 +124,10 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
                                    .chunk = give_chunk,
                                    .context = b};
     float background[3] = {0, 0, 0};
+    const kiln_draw_want want = {.background = background, .rgba = rgba};
     kiln_draw_stats stats;
     for (int i = 0; b->scene.has_background && i < 3; i++) background[i] = (float)b->scene.background[i];
-    KILN_TRY(kiln_draw_view(r, &scene, background, rgba, NULL, &stats, err));
+    KILN_TRY(kiln_draw(r, &scene, &want, &stats, err));
     printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)stats.visible,
            (unsigned long long)stats.pairs, kiln_runner_name(r), kiln_runner_get_info(r).device.name[0] ? " on " : "",
            kiln_runner_get_info(r).device.name);

@@ -304,13 +304,7 @@ kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, si
 kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err)
 {
-    return kiln_runner_launch_on(r, &r->exec, op, args, work, work_bytes, violation, err);
-}
-
-kiln_status kiln_runner_launch_on(kiln_runner *r, const kiln_exec *on, kiln_op_id op, const void *args, void *work,
-                                  size_t work_bytes, uint64_t *violation, kiln_error *err)
-{
-    kiln_exec x = *on;
+    kiln_exec x = r->exec;
     x.violation = violation;
     const kiln_status st = kiln_op_call(r->ops, op, &x, args, work, &work_bytes, err);
     if (st == KILN_OK) r->info.n_device++;

@@ -74,9 +74,6 @@ kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, si
  * sets the violation word before and reads it afterwards (kernels/violation.h). */
 kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err) KILN_MUST_CHECK;
-/* The same on other streams of the runner's device. */
-kiln_status kiln_runner_launch_on(kiln_runner *r, const kiln_exec *on, kiln_op_id op, const void *args, void *work,
-                                  size_t work_bytes, uint64_t *violation, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- arrays of kiln_runner_run that stay on the device ------------------------------------------------------------------ */
 /* From now on the runner keeps these bytes of host memory on the device: operations on arrays within them copy nothing, neither in

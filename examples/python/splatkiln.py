@@ -569,7 +569,7 @@ class Bake:
 
     # ---- pictures -------------------------------------------------------------------------------------------------------------------
 
-    PLAIN = GAUSSIAN + ("shN", "source_row")  # the order of kiln_draw_plain
+    PLAIN = GAUSSIAN + ("shN", "source_row")  # the order of kernels/draw/plain.h
 
     def _drawn(self, layer):
         """The planes of a layer that drawing reads, kept for the next picture."""
@@ -598,12 +598,19 @@ class Bake:
         _require((pose.size, background.size) == (12, 3), "a pose has 12 numbers and a background 3")
         rows = (ctypes.c_uint64 * len(chunks))(*[len(c[-1]) for c in chunks])
         planes = (ctypes.c_void_p * (len(self.PLAIN) * len(chunks)))(*[a.ctypes.data if a is not None else None for c in chunks for a in c])
-        p, number, message = (lambda a: ctypes.c_void_p(a.ctypes.data)), ctypes.c_uint32, ctypes.create_string_buffer(1024)
-        bad = lib.kiln_draw_plain(ctypes.c_int(device), ctypes.c_uint(threads or os.cpu_count()), profile.encode(),
-                                  ctypes.c_int(self.scene.antialiased if antialiased is None else antialiased), ctypes.c_float(near),
-                                  p(pose), p(origin), p(lens), number(camera.width), number(camera.height), p(background),
-                                  number(layer.sh_degree), number(len(chunks)), rows, planes, p(rgba), None, message, ctypes.c_size_t(len(message)))
-        _require(bad == 0, message.value.decode(errors="replace"))
+        p, number = (lambda a: ctypes.c_void_p(a.ctypes.data)), ctypes.c_uint32
+        lib.kiln_plain_new.restype, lib.kiln_plain_message.restype = ctypes.c_void_p, ctypes.c_char_p
+        painter = ctypes.c_void_p(lib.kiln_plain_new(ctypes.c_int(device), ctypes.c_uint(threads or os.cpu_count())))
+        _require(painter, "out of memory")
+        try:
+            antialiased = self.scene.antialiased if antialiased is None else antialiased
+            bad = lib.kiln_plain_scene(painter, p(origin), number(layer.sh_degree), number(len(chunks)), rows, planes) or \
+                lib.kiln_plain_renderer(painter, profile.encode(), ctypes.c_int(antialiased), ctypes.c_float(near)) or \
+                lib.kiln_plain_camera(painter, p(pose), p(lens), number(camera.width), number(camera.height)) or \
+                lib.kiln_plain_draw(painter, p(background), p(rgba), None)
+            _require(bad == 0, lib.kiln_plain_message(painter).decode(errors="replace"))
+        finally:
+            lib.kiln_plain_free(painter)
         return rgba
 
 

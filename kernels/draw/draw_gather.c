@@ -2,6 +2,9 @@
 #include "kernels/draw/draw_gather.h"
 
 #include "base/memory.h"
+#include "kernels/device.h"
+#include "kernels/draw/planes.h"
+#include "kernels/draw/settle.h"
 #include "kernels/violation.h"
 
 #include <stdlib.h>
@@ -22,7 +25,7 @@ static kiln_status read_headers(kiln_draw_gather *v, kiln_error *err)
         v->rows += l->n;
         if (l->n > v->largest.n) v->largest = *l;
     }
-    v->all = kiln_store_whole_header(v->headers, s->n_chunks);
+    v->all = kiln_whole_header(v->headers, s->n_chunks);
     v->all.colour = v->largest.colour; /* hidden chunks need not set it */
     return KILN_OK;
 }
@@ -32,12 +35,13 @@ static kiln_status try_whole(kiln_draw_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
     const kiln_draw_chunk_header of_chunks = v->largest;
+    const kiln_whole_scene whole = {&v->all, v->headers, s->n_chunks, s->sh_degree};
     uint64_t beside;
     if (s->window || s->apart || v->rows == 0 || v->all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = v->all;
     KILN_TRY(v->bytes(v, v->all.n, &beside, err));
-    KILN_TRY(kiln_store_whole_get(v->store, &v->all, v->headers, s->n_chunks, s->sh_degree, beside, &v->whole, err));
+    KILN_TRY(kiln_store_whole_get(v->store, &whole, beside, &v->whole, err));
     if (!v->whole) v->largest = of_chunks;
     return KILN_OK;
 }
@@ -46,31 +50,8 @@ kiln_status kiln_gather_open(kiln_draw_gather *v, bool *may, kiln_error *err)
 {
     *may = false;
     KILN_TRY(read_headers(v, err));
-    *may = v->scene->window || v->rows < v->store->refused;
+    *may = v->scene->window || kiln_store_may(v->store, v->rows);
     return *may ? try_whole(v, err) : KILN_OK;
-}
-
-/* As planes_of_whole and kiln_store_whole_halve would leave it. */
-static bool is_loaded(const kiln_draw_gather *v)
-{
-    const kiln_store_whole *w = &v->store->whole;
-    for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
-        if (v->scene->fast && kiln_store_whole_lacks_halves(w, i)) return false;
-        if (!v->headers[i].hidden && !kiln_store_whole_has(w, i, v->headers[i].colour)) return false;
-    }
-    return true;
-}
-
-kiln_status kiln_gather_open_ready(kiln_draw_gather *v, bool *ready, kiln_error *err)
-{
-    const kiln_draw_scene *s = v->scene;
-    *ready = false;
-    KILN_TRY(read_headers(v, err));
-    if (s->window || s->apart || v->rows == 0 || !kiln_store_whole_is(&v->store->whole, &v->all, s->sh_degree)) return KILN_OK;
-    *ready = is_loaded(v);
-    v->whole = true;
-    v->largest = v->all;
-    return KILN_OK;
 }
 
 void kiln_gather_close(kiln_draw_gather *v)
@@ -90,7 +71,7 @@ static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_c
                            .opacity_logits = c->opacity_logits,
                            .sh0 = c->sh0,
                            .shN = c->shN,
-                           .sh_halves = v->whole && s->fast ? v->store->whole.halves : NULL,
+                           .sh_halves = v->whole && s->fast ? kiln_store_whole(v->store)->halves : NULL,
                            .sh_degree = c->sh0 ? s->sh_degree : 0,
                            .half_sh = s->fast,
                            .view = s->view,
@@ -129,7 +110,7 @@ static uint64_t live_sums(const kiln_draw_window *w)
 kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
 {
     size_t bytes = v->work_bytes;
-    if (bytes == 0) KILN_TRY(kiln_runner_work(v->store->runner, op, args, &bytes, err));
+    if (bytes == 0) KILN_TRY(kiln_runner_work(kiln_store_runner(v->store), op, args, &bytes, err));
     if (bytes > g->work_bytes) g->work_bytes = bytes;
     return KILN_OK;
 }
@@ -149,7 +130,7 @@ static kiln_status lay_out_window(const kiln_draw_gather *v, kiln_carve *c, kiln
 kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g, kiln_error *err)
 {
     kiln_draw_chunk planes;
-    const uint64_t largest = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
+    const uint64_t largest = kiln_planes_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
     *g = (kiln_gathered){.capacity = capacity};
     g->numbers = kiln_take(c, 1, sizeof *g->numbers);
     if (g->numbers) {
@@ -196,10 +177,10 @@ static kiln_status find_or_load_planes(const kiln_draw_gather *v, const kiln_gat
 /* Loads the chunks that may be visible and are not loaded yet. *out: the planes of the whole scene. */
 static kiln_status planes_of_whole(const kiln_draw_gather *v, kiln_draw_chunk *out, kiln_error *err)
 {
-    const kiln_store_whole *w = &v->store->whole;
+    const kiln_whole *w = kiln_store_whole(v->store);
     kiln_draw_chunk host;
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
-        if (v->headers[i].hidden || kiln_store_whole_has(w, i, v->headers[i].colour)) continue;
+        if (v->headers[i].hidden || kiln_whole_has(w, i, v->headers[i].colour)) continue;
         KILN_TRY(ask_for(v, i, &host, err));
         KILN_TRY(kiln_store_whole_load(v->store, i, &host, err));
     }
@@ -211,7 +192,7 @@ static kiln_status planes_of_whole(const kiln_draw_gather *v, kiln_draw_chunk *o
 /* ---- gathering --------------------------------------------------------------------------------------------------------- */
 kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
 {
-    return kiln_runner_launch_on(v->store->runner, &v->x, op, args, g->work, g->work_bytes, g->violation, err);
+    return kiln_runner_launch(kiln_store_runner(v->store), op, args, g->work, g->work_bytes, g->violation, err);
 }
 
 /* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible Gaussians. A projection of all
@@ -260,7 +241,7 @@ static kiln_status gather_chunks(const kiln_draw_gather *v, const kiln_gathered 
 kiln_status kiln_gather_run(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err)
 {
     const kiln_draw_window *const w = v->scene->window;
-    KILN_TRY(kiln_store_clear_violation(&v->x, g->violation, err));
+    KILN_TRY(kiln_violation_clear(&v->x, g->violation, err));
     KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->list_stats, err));
     if (w) KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->visible.live, live_sums(w) * sizeof *g->live, err));
     return gather_chunks(v, g, err);

@@ -1,5 +1,4 @@
-/* draw_gather -- projects the chunks of a view into one array of visible Gaussians in device memory. resident_collect.c and
- * single_pass.c build on it.
+/* draw_gather -- projects the chunks of a view into one array of visible Gaussians in device memory.
  *
  * Problem. Chunks are projected one by one, and only the device knows how many Gaussians of each are visible. Reading that number
  * back would make the host wait for every chunk.
@@ -7,7 +6,7 @@
  * Constraint. The host waits only where planes are copied to the device. All arrays have a capacity that is fixed before the first
  * launch.
  *
- * Layout. If the whole scene is on the device in one piece (store.h), one projection finds all visible Gaussians. Otherwise each
+ * Layout. If the whole scene is on the device in one piece (whole.h), one projection finds all visible Gaussians. Otherwise each
  * chunk is projected, and visible_gather appends its visible Gaussians where those of the chunks before end; a counter in device
  * memory says where. Gaussians beyond the capacity are counted but not written.
  *
@@ -75,9 +74,6 @@ typedef struct {
 /* Asks for the headers and decides whether the scene is, or can be, on the device in one piece. *may is false if a view with no
  * more rows has failed to fit before. Call kiln_gather_close in any case. */
 kiln_status kiln_gather_open(kiln_draw_gather *v, bool *may, kiln_error *err) KILN_MUST_CHECK;
-/* The same beside other pictures that are under way: changes nothing in the store. *ready is false if the scene is not on the
- * device in one piece, with all that this picture needs of it. */
-kiln_status kiln_gather_open_ready(kiln_draw_gather *v, bool *ready, kiln_error *err) KILN_MUST_CHECK;
 void kiln_gather_close(kiln_draw_gather *v);
 /* Takes the arrays of *g from the block c. The work space is taken last: the caller names its own operations with
  * kiln_gather_add_work, then calls kiln_gather_take_work. */
@@ -96,8 +92,6 @@ kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g
 kiln_status kiln_gather_ask(const kiln_draw_gather *v, const kiln_gathered *g, kiln_error *err) KILN_MUST_CHECK;
 /* Waits for the streams, takes the counters from there, and turns a violation into an error. */
 kiln_status kiln_gather_read(const kiln_draw_gather *v, kiln_gather_numbers *out, kiln_error *err) KILN_MUST_CHECK;
-/* A kiln_draw_gather.bytes: what a drawing or a count needs (resident_collect.c). */
-kiln_gather_bytes_fn kiln_resident_bytes;
 
 KILN_C_END
 

@@ -1,8 +1,9 @@
-/* draw_size -- predicts the host memory that draw.c and fit.c allocate, array by array. A change there needs a change here;
- * tests/unit/draw_size_test.c measures that both agree. */
+/* draw_size -- see draw_size.h: what host_collect.c, draw_bands.c, fit.c and slabs.c allocate, array by array. A change there needs
+ * one here; tests/unit/draw_size_test.c measures that both agree. */
+#include "kernels/draw/draw_size.h"
+
 #include "base/minmax.h"
 #include "kernels/draw/cuts.h"
-#include "kernels/draw/draw.h"
 
 enum {
     SPLAT = sizeof(kiln_splat2d),

@@ -20,6 +20,19 @@ static void subset_release(subset *s)
     free(s->from);
 }
 
+/* Tile rows of a view, and which of its pairs they have. */
+typedef struct {
+    uint32_t row0, row1;
+    uint64_t first, pairs;
+} stretch;
+
+/* Cuts a stretch in two: *upper has n tile rows of `pairs` pairs. */
+static void cut_stretch(const stretch *s, uint32_t n, uint64_t pairs, stretch *upper, stretch *lower)
+{
+    *upper = (stretch){s->row0, s->row0 + n, s->first, pairs};
+    *lower = (stretch){s->row0 + n, s->row1, s->first + pairs, s->pairs - pairs};
+}
+
 /* Sets *need to the device memory of the operation (0 on the CPU) and *yes if the cap allows it. */
 static kiln_status op_fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
 {
@@ -143,29 +156,29 @@ static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, c
     return st;
 }
 
-/* Lists tile rows [row0, row1) of a, which have `pairs` pairs. Counts and ranks are written where the whole has them; ranks start
- * at `first`. mark [a->n] is work space. */
-static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint64_t first,
-                             uint64_t pairs, uint32_t *mark, kiln_error *err)
+/* Lists these tile rows of a. Counts and ranks are written where the whole has them. mark [a->n] is work space. */
+static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a, const stretch *s, uint32_t *mark, kiln_error *err)
 {
     bool yes;
     uint64_t above, need;
+    stretch upper, lower;
     kiln_tile_pairs_emit_args part = *a;
-    part.n = mark_touching(r, a->splats, a->n, row0, row1, mark);
-    part.row0 = row0;
-    part.row1 = row1;
-    part.capacity = pairs;
-    part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
-    part.ranks = a->ranks + first;
+    part.n = mark_touching(r, a->splats, a->n, s->row0, s->row1, mark);
+    part.row0 = s->row0;
+    part.row1 = s->row1;
+    part.capacity = s->pairs;
+    part.tile_counts = a->tile_counts + (uint64_t)(s->row0 - a->row0) * kiln_view_tiles_x(a->view);
+    part.ranks = a->ranks + s->first;
     KILN_TRY(op_fits(r, KILN_OP_tile_pairs_emit, &part, &need, &yes, err));
-    if (yes || row1 - row0 <= 1) return emit_marked(r, part, a, mark, err);
-    const uint32_t middle = row0 + (row1 - row0) / 2;
-    KILN_TRY(pairs_of_rows(r, a, row0, middle, &above, err));
-    if (above > pairs)
-        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, all of them %llu were counted", row0, middle,
-                         (unsigned long long)above, (unsigned long long)pairs);
-    KILN_TRY(emit_rows(r, a, row0, middle, first, above, mark, err));
-    return emit_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
+    if (yes || s->row1 - s->row0 <= 1) return emit_marked(r, part, a, mark, err);
+    const uint32_t half = (s->row1 - s->row0) / 2;
+    KILN_TRY(pairs_of_rows(r, a, s->row0, s->row0 + half, &above, err));
+    if (above > s->pairs)
+        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, all of them %llu were counted", s->row0,
+                         s->row0 + half, (unsigned long long)above, (unsigned long long)s->pairs);
+    cut_stretch(s, half, above, &upper, &lower);
+    KILN_TRY(emit_rows(r, a, &upper, mark, err));
+    return emit_rows(r, a, &lower, mark, err);
 }
 
 /* all_show: Gaussians that do not touch these rows were left out before. */
@@ -178,7 +191,7 @@ static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool
     yes = yes && (all_show || !leaving_out_pays(need, a->view, a->row0, a->row1));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
-    const kiln_status st = emit_rows(r, a, a->row0, a->row1, 0, a->capacity, mark, err);
+    const kiln_status st = emit_rows(r, a, &(stretch){a->row0, a->row1, 0, a->capacity}, mark, err);
     free(mark);
     return st;
 }
@@ -222,37 +235,39 @@ done:
     return st;
 }
 
-/* Blends tile rows [row0, row1) of a, whose lists are the `pairs` ranks from `first` on. mark [a->n] is work space. */
-static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32_t row0, uint32_t row1, uint64_t first,
-                               uint64_t pairs, uint32_t *mark, kiln_error *err)
+/* Blends these tile rows of a. mark [a->n] is work space. */
+static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, const stretch *s, uint32_t *mark, kiln_error *err)
 {
     bool yes;
     uint64_t above = 0, need;
-    const uint64_t pixels = (uint64_t)(row0 - a->row0) * KILN_TILE * a->view->width; /* before these rows */
+    stretch upper, lower;
+    const uint64_t pixels = (uint64_t)(s->row0 - a->row0) * KILN_TILE * a->view->width; /* before these rows */
     kiln_raster_args part = *a;
-    KILN_TRY(mark_named(a, a->ranks + first, pairs, mark, &part.n, err));
-    part.row0 = row0;
-    part.row1 = row1;
-    part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
-    part.ranks = a->ranks + first;
-    part.n_pairs = pairs;
+    KILN_TRY(mark_named(a, a->ranks + s->first, s->pairs, mark, &part.n, err));
+    part.row0 = s->row0;
+    part.row1 = s->row1;
+    part.tile_counts = a->tile_counts + (uint64_t)(s->row0 - a->row0) * kiln_view_tiles_x(a->view);
+    part.ranks = a->ranks + s->first;
+    part.n_pairs = s->pairs;
     part.rgba = a->rgba ? a->rgba + 4 * pixels : NULL;
     part.depth = a->depth ? a->depth + pixels : NULL;
     part.state = a->state ? a->state + pixels : NULL;
     KILN_TRY(op_fits(r, KILN_OP_raster, &part, &need, &yes, err));
-    if (!yes && a->fast && row1 - row0 <= 1) /* no CPU draws it */
+    if (!yes && a->fast && s->row1 - s->row0 <= 1) /* no CPU draws it */
         return kiln_fail(err, KILN_E_CAP,
                          "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken; "
                          "an exact one can do with less",
                          (unsigned long long)need, (unsigned long long)kiln_runner_get_info(r).cap_bytes);
-    if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
-    const uint32_t middle = row0 + (row1 - row0) / 2;
-    const uint64_t tiles = (uint64_t)(middle - row0) * kiln_view_tiles_x(a->view);
+    if (yes || s->row1 - s->row0 <= 1) return raster_marked(r, part, a, mark, err);
+    const uint32_t half = (s->row1 - s->row0) / 2;
+    const uint64_t tiles = (uint64_t)half * kiln_view_tiles_x(a->view);
     for (uint64_t i = 0; i < tiles; i++) above += part.tile_counts[i];
-    if (above > pairs)
-        return kiln_fail(err, KILN_E_INPUT, "the tiles list more than the %llu pairs that were given", (unsigned long long)pairs);
-    KILN_TRY(raster_rows(r, a, row0, middle, first, above, mark, err));
-    return raster_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
+    if (above > s->pairs)
+        return kiln_fail(err, KILN_E_INPUT, "the tiles list more than the %llu pairs that were given",
+                         (unsigned long long)s->pairs);
+    cut_stretch(s, half, above, &upper, &lower);
+    KILN_TRY(raster_rows(r, a, &upper, mark, err));
+    return raster_rows(r, a, &lower, mark, err);
 }
 
 kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_error *err)
@@ -263,7 +278,7 @@ kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_erro
     KILN_TRY(op_fits(r, KILN_OP_raster, a, &need, &yes, err));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_raster, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
-    const kiln_status st = raster_rows(r, a, a->row0, a->row1, 0, a->n_pairs, mark, err);
+    const kiln_status st = raster_rows(r, a, &(stretch){a->row0, a->row1, 0, a->n_pairs}, mark, err);
     free(mark);
     return st;
 }

@@ -1,8 +1,8 @@
-/* pass_outputs -- what becomes of a picture of a single pass: it is drawn in parts of some tile rows, bytes, rows and hashes are
- * made of it, and what the caller wants is copied (single_pass.h). */
-#include "kernels/draw/single_pass.h"
+/* pass_outputs -- see the header. */
+#include "kernels/draw/pass_outputs.h"
 
 #include "base/minmax.h"
+#include "kernels/device.h"
 
 #include <string.h>
 
@@ -153,11 +153,11 @@ static kiln_status copy_part(const kiln_pass *p, const part *s, struct CUevent_s
                                        kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
 }
 
-/* Hashes land in the lane's own memory; those of more than 250 MB of floats in the caller's. */
+/* Hashes land in the store's own memory; those of more than 250 MB of floats in the caller's. */
 static unsigned char *landing_of_hashes(const kiln_pass *p)
 {
     const bool fit = hashes_bytes(p) <= KILN_STORE_LANDING - KILN_STORE_NUMBERS;
-    return fit ? (unsigned char *)p->lane.landing + KILN_STORE_NUMBERS : p->to->hashes;
+    return fit ? (unsigned char *)p->v.landing + KILN_STORE_NUMBERS : p->to->hashes;
 }
 
 /* What is made of the whole picture. */
@@ -181,7 +181,7 @@ static kiln_status hand_out(const kiln_pass *p, kiln_error *err)
 kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 {
     const uint32_t n = count_parts(p);
-    struct CUevent_st **const marks = p->v.store->marks;
+    struct CUevent_st **const marks = kiln_store_marks(p->v.store);
     for (uint32_t k = 0; k <= n; k++) {
         if (k < n) {
             const part s = part_of(p, k, n);

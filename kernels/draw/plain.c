@@ -1,23 +1,100 @@
 /* plain -- see the header. Arguments are checked here, as no compiler has done it: sizes, and pointers that are NULL. */
 #include "kernels/draw/plain.h"
 
+#include "base/memory.h"
 #include "kernels/draw/draw.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PIXELS = 1 << 20 }; /* of an axis: KILN_PICTURE_SIDE_MAX of the manifest, which kernels may not include */
 
-typedef struct {
-    uint32_t sh_degree;
+struct kiln_plain {
+    kiln_runner_options options;
+    kiln_runner *runner; /* NULL: not opened yet */
+    kiln_error err;
+    bool has_scene, has_renderer, has_camera;
+    double origin[3], pose[12], intrinsics[4];
+    uint32_t sh_degree, n_chunks, width, height;
     const uint64_t *rows;
     const void *const *planes;
-} plain_chunks;
+    kiln_profile_id profile;
+    bool antialiased;
+    float near_m;
+};
+
+kiln_plain *kiln_plain_new(int device, unsigned threads)
+{
+    kiln_plain *p = NULL;
+    if (KILN_ALLOC(&p, 1, "a painter", NULL) != KILN_OK) return NULL;
+    p->options = (kiln_runner_options){.device = device, .threads = threads};
+    return p;
+}
+
+void kiln_plain_free(kiln_plain *p)
+{
+    if (p) kiln_runner_free(p->runner);
+    free(p);
+}
+
+const char *kiln_plain_message(const kiln_plain *p) { return p->err.msg; }
+
+/* Begins a call: a sentence is of the last one. */
+static kiln_error *begin(kiln_plain *p)
+{
+    p->err = (kiln_error){0};
+    return &p->err;
+}
+
+static int refuse_null(kiln_plain *p) { return kiln_exit_code(kiln_fail(&p->err, KILN_E_USAGE, "a pointer is NULL")); }
+
+int kiln_plain_scene(kiln_plain *p, const double *origin, uint32_t sh_degree, uint32_t n_chunks, const uint64_t *rows,
+                     const void *const *planes)
+{
+    (void)begin(p);
+    p->has_scene = origin && (n_chunks == 0 || (rows && planes));
+    if (!p->has_scene) return refuse_null(p);
+    memcpy(p->origin, origin, sizeof p->origin);
+    p->sh_degree = sh_degree;
+    p->n_chunks = n_chunks;
+    p->rows = rows;
+    p->planes = planes;
+    return 0;
+}
+
+int kiln_plain_renderer(kiln_plain *p, const char *profile, int antialiased, float near_m)
+{
+    kiln_error *err = begin(p);
+    p->profile = profile ? kiln_profile_find(profile) : KILN_PROFILE_COUNT;
+    p->antialiased = antialiased != 0;
+    p->near_m = near_m;
+    p->has_renderer = p->profile != KILN_PROFILE_COUNT;
+    if (p->has_renderer) return 0;
+    return kiln_exit_code(
+        kiln_fail(err, KILN_E_USAGE, "there is no profile '%.100s'; there are %s", profile ? profile : "", kiln_profile_names + 1));
+}
+
+int kiln_plain_camera(kiln_plain *p, const double *pose, const double *intrinsics, uint32_t width, uint32_t height)
+{
+    kiln_error *err = begin(p);
+    p->has_camera = false;
+    if (!pose || !intrinsics) return refuse_null(p);
+    if (width < 1 || width > MOST_PIXELS || height < 1 || height > MOST_PIXELS)
+        return kiln_exit_code(kiln_fail(err, KILN_E_USAGE, "a picture has 1 to %d pixels an axis, not %u x %u", MOST_PIXELS,
+                                        (unsigned)width, (unsigned)height));
+    memcpy(p->pose, pose, sizeof p->pose);
+    memcpy(p->intrinsics, intrinsics, sizeof p->intrinsics);
+    p->width = width;
+    p->height = height;
+    p->has_camera = true;
+    return 0;
+}
 
 static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
-    const plain_chunks *c = context;
-    const void *const *p = c->planes + (size_t)index * KILN_PLAIN_PLANES;
-    *out = (kiln_draw_chunk){.n = c->rows[index],
+    const kiln_plain *of = context;
+    const void *const *p = of->planes + (size_t)index * KILN_PLAIN_PLANES;
+    *out = (kiln_draw_chunk){.n = of->rows[index],
                              .means = p[0],
                              .log_scales = p[1],
                              .quats = p[2],
@@ -25,62 +102,36 @@ static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chu
                              .sh0 = p[4],
                              .shN = p[5],
                              .source_rows = p[6]};
-    if (c->rows[index] == 0) return KILN_OK;
+    if (out->n == 0) return KILN_OK;
     for (int i = 0; i < KILN_PLAIN_PLANES; i++)
-        if (!p[i] && (i != 5 || c->sh_degree > 0))
+        if (!p[i] && (i != 5 || of->sh_degree > 0))
             return kiln_fail(err, KILN_E_USAGE, "pointer %d of chunk %u is NULL", i, (unsigned)index);
     return KILN_OK;
 }
 
-static kiln_status draw_plain(const kiln_runner_options *options, const kiln_draw_scene *scene, const float *background,
-                              float *rgba, float *depth, kiln_error *err)
+static kiln_status draw_plain(kiln_plain *p, const kiln_draw_want *want, kiln_error *err)
 {
-    kiln_runner *runner = NULL;
-    KILN_TRY(kiln_runner_new(options, &runner, err));
-    const kiln_status st = kiln_draw_view(runner, scene, background, rgba, depth, NULL, err);
-    kiln_runner_free(runner);
-    return st;
-}
-
-static kiln_status check_plain_picture(const char *name, kiln_profile_id profile, uint32_t width, uint32_t height, kiln_error *err)
-{
-    if (profile == KILN_PROFILE_COUNT)
-        return kiln_fail(err, KILN_E_USAGE, "there is no profile '%.100s'; there are %s", name ? name : "", kiln_profile_names + 1);
-    if (width < 1 || width > MOST_PIXELS || height < 1 || height > MOST_PIXELS)
-        return kiln_fail(err, KILN_E_USAGE, "a picture has 1 to %d pixels an axis, not %u x %u", MOST_PIXELS, (unsigned)width,
-                         (unsigned)height);
-    return KILN_OK;
-}
-
-int kiln_draw_plain(int device, unsigned threads, const char *profile, int antialiased, float near_m, const double *pose,
-                    const double *origin, const double *intrinsics, uint32_t width, uint32_t height, const float *background,
-                    uint32_t sh_degree, uint32_t n_chunks, const uint64_t *rows, const void *const *planes, float *rgba,
-                    float *depth, char *message, size_t message_bytes)
-{
-    kiln_error err = {0};
-    const kiln_runner_options options = {.device = device, .threads = threads};
-    const kiln_profile_id id = profile ? kiln_profile_find(profile) : KILN_PROFILE_COUNT;
-    plain_chunks chunks = {sh_degree, rows, planes};
+    const kiln_profile *profile = &kiln_profiles[p->profile];
     kiln_view view;
-    kiln_status st = check_plain_picture(profile, id, width, height, &err);
-    if (st == KILN_OK && !(pose && origin && intrinsics && background && rgba && (n_chunks == 0 || (rows && planes))))
-        st = kiln_fail(&err, KILN_E_USAGE, "a pointer is NULL");
-    if (st == KILN_OK) {
-        const kiln_profile *p = &kiln_profiles[id];
-        const kiln_draw_scene scene = {.view = &view,
-                                       .profile = id,
-                                       .antialiased = antialiased != 0,
-                                       .sh_degree = sh_degree,
-                                       .n_chunks = n_chunks,
-                                       .chunk = give_plain_chunk,
-                                       .context = &chunks};
-        kiln_view_init(&view, pose, pose + 9, origin, intrinsics, width, height, near_m > 0 ? near_m : p->near_m, p->far_m);
-        st = draw_plain(&options, &scene, background, rgba, depth, &err);
-    }
-    if (message && message_bytes > 0) {
-        const size_t n = strnlen(err.msg, message_bytes - 1);
-        memcpy(message, err.msg, n);
-        message[n] = '\0';
-    }
-    return kiln_exit_code(st);
+    const kiln_draw_scene scene = {.view = &view,
+                                   .profile = p->profile,
+                                   .antialiased = p->antialiased,
+                                   .sh_degree = p->sh_degree,
+                                   .n_chunks = p->n_chunks,
+                                   .chunk = give_plain_chunk,
+                                   .context = p};
+    kiln_view_init(&view, p->pose, p->pose + 9, p->origin, p->intrinsics, p->width, p->height,
+                   p->near_m > 0 ? p->near_m : profile->near_m, profile->far_m);
+    if (!p->runner) KILN_TRY(kiln_runner_new(&p->options, &p->runner, err));
+    return kiln_draw(p->runner, &scene, want, NULL, err);
+}
+
+int kiln_plain_draw(kiln_plain *p, const float *background, float *rgba, float *depth)
+{
+    kiln_error *err = begin(p);
+    const kiln_draw_want want = {.background = background, .rgba = rgba, .depth = depth};
+    if (!background || !rgba) return refuse_null(p);
+    if (!p->has_scene || !p->has_renderer || !p->has_camera)
+        return kiln_exit_code(kiln_fail(err, KILN_E_USAGE, "a picture needs a scene, a renderer and a camera"));
+    return kiln_exit_code(draw_plain(p, &want, err));
 }

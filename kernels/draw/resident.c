@@ -1,8 +1,10 @@
-/* resident -- see resident.h: lists and pictures of a drawing on the device; resident_collect.c makes the drawing. The scratch
- * block is laid out anew for each count and each band. */
+/* resident -- see resident.h. The scratch block is laid out anew for each count and each band. */
 #include "kernels/draw/resident.h"
 
 #include "base/carve.h"
+#include "kernels/device.h"
+#include "kernels/draw/settle.h"
+#include "kernels/draw/store.h"
 
 typedef struct {
     uint64_t *violation, *row_pairs;
@@ -15,7 +17,10 @@ typedef struct {
     uint64_t left; /* the violation word, copied to the host */
 } band;
 
-static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
+static kiln_store_ordered ordered_of(const kiln_drawing *d)
+{
+    return kiln_store_ordered_at(kiln_store_records(d->store)->at, d->n);
+}
 
 /* Enlarges the work space to what this operation needs. Operations share it, because they run one after the other. */
 static kiln_status add_work(kiln_runner *r, kiln_op_id op, const void *args, band *b, kiln_error *err)
@@ -41,7 +46,7 @@ static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pair
     b->row_pairs = kiln_take(&c, a->row1 - a->row0, sizeof *b->row_pairs);
     a->n = d->n;
     a->splats = ordered_of(d).splats;
-    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_count, a, b, err));
+    KILN_TRY(add_work(kiln_store_runner(d->store), KILN_OP_tile_pairs_count, a, b, err));
     take_work(&c, b);
     a->row_pairs = b->row_pairs;
     return KILN_OK;
@@ -91,10 +96,10 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
     if (a && a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
     const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
-    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
+    KILN_TRY(add_work(kiln_store_runner(d->store), KILN_OP_tile_pairs_emit, &emit, b, err));
     if (a) {
         const kiln_raster_args raster = raster_of(d, a, b);
-        KILN_TRY(add_work(d->store->runner, KILN_OP_raster, &raster, b, err));
+        KILN_TRY(add_work(kiln_store_runner(d->store), KILN_OP_raster, &raster, b, err));
     }
     take_work(&c, b);
     return KILN_OK;
@@ -104,59 +109,62 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
 static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kiln_error *err)
 {
     *done = b->bytes < SIZE_MAX;
-    return *done ? kiln_store_reserve(d->store, &d->store->scratch, b->bytes, done, err) : KILN_OK;
+    return *done ? kiln_store_reserve(d->store, kiln_store_scratch(d->store), b->bytes, done, err) : KILN_OK;
 }
 
 static kiln_status count_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
                                     const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->violation, err));
+    KILN_TRY(kiln_violation_clear(x, b->violation, err));
+    KILN_TRY(kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes,
+                                b->violation, err));
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
-    KILN_TRY(kiln_store_read_violation(x, b->violation, &b->left, err));
+    KILN_TRY(kiln_violation_read(x, b->violation, &b->left, err));
     if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
-    d->store->last.pairs = 0; /* a whole picture: remembered for the next one */
-    for (uint32_t i = 0; i < a->row1; i++) d->store->last.pairs += a->row_pairs[i];
+    kiln_pass_sizes *const sizes = kiln_store_sizes(d->store); /* a whole picture: remembered for the next one */
+    sizes->pairs = 0;
+    for (uint32_t i = 0; i < a->row1; i++) sizes->pairs += a->row_pairs[i];
     return KILN_OK;
 }
 
 kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
 {
-    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_exec x = kiln_store_exec(d->store);
     kiln_tile_pairs_count_args on_device = *a;
     band b;
     KILN_TRY(lay_out_count(d, NULL, &on_device, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_count(d, d->store->scratch.at, &on_device, &b, err));
-    return kiln_store_settle(&x, count_band_pairs(d, &x, a, &on_device, &b, err));
+    KILN_TRY(lay_out_count(d, kiln_store_scratch(d->store)->at, &on_device, &b, err));
+    return kiln_settle(&x, count_band_pairs(d, &x, a, &on_device, &b, err));
 }
 
 static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b, kiln_error *err)
 {
     const kiln_tile_pairs_emit_args on_device = emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
-    return kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes, b->violation, err);
+    return kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes,
+                              b->violation, err);
 }
 
 static kiln_status list_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b,
                                    kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
+    KILN_TRY(kiln_violation_clear(x, b->violation, err));
     KILN_TRY(emit(d, a, b, err));
     KILN_TRY(kiln_device_copy_out(x, a->tile_counts, b->counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
     KILN_TRY(kiln_device_copy_out(x, a->ranks, b->ranks, a->capacity * sizeof *b->ranks, err));
-    return kiln_store_read_violation(x, b->violation, &b->left, err);
+    return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
 kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a, bool *done, kiln_error *err)
 {
-    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_exec x = kiln_store_exec(d->store);
     band b;
     KILN_TRY(lay_out_band(d, NULL, a, NULL, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_band(d, d->store->scratch.at, a, NULL, &b, err));
-    return kiln_store_settle(&x, list_band_pairs(d, &x, a, &b, err));
+    KILN_TRY(lay_out_band(d, kiln_store_scratch(d->store)->at, a, NULL, &b, err));
+    return kiln_settle(&x, list_band_pairs(d, &x, a, &b, err));
 }
 
 /* Blends lists that are on the device and copies the result to host memory; waits. */
@@ -165,17 +173,18 @@ static kiln_status blend_band(const kiln_drawing *d, const kiln_exec *x, const k
     const kiln_raster_args on_device = raster_of(d, a, b);
     const uint64_t pixels = kiln_raster_pixels(a);
     if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->violation, err));
+    KILN_TRY(
+        kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_raster, &on_device, b->work, b->work_bytes, b->violation, err));
     if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
     if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
     if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
-    return kiln_store_read_violation(x, b->violation, &b->left, err);
+    return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
 static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e,
                                       const kiln_raster_args *a, band *b, kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
+    KILN_TRY(kiln_violation_clear(x, b->violation, err));
     if (a->ranks) {
         KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
         KILN_TRY(kiln_device_copy_in(x, b->ranks, a->ranks, a->n_pairs * sizeof *b->ranks, err));
@@ -187,14 +196,14 @@ static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x,
 
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
 {
-    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_exec x = kiln_store_exec(d->store);
     const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     band b;
     KILN_TRY(lay_out_band(d, NULL, &e, a, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_band(d, d->store->scratch.at, &e, a, &b, err));
-    return kiln_store_settle(&x, draw_resident_band(d, &x, &e, a, &b, err));
+    KILN_TRY(lay_out_band(d, kiln_store_scratch(d->store)->at, &e, a, &b, err));
+    return kiln_settle(&x, draw_resident_band(d, &x, &e, a, &b, err));
 }
 
 /* ---- shares of a picture ------------------------------------------------------------------------------------------------- */
@@ -225,8 +234,8 @@ static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_r
     if (a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     const kiln_tile_pairs_emit_args emit = emit_of(d, a->view, a->row0, a->row1, a->n_pairs, b);
     const kiln_blend_weights_args blend = weights_of(d, a, b);
-    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
-    KILN_TRY(add_work(d->store->runner, KILN_OP_blend_weights, &blend, b, err));
+    KILN_TRY(add_work(kiln_store_runner(d->store), KILN_OP_tile_pairs_emit, &emit, b, err));
+    KILN_TRY(add_work(kiln_store_runner(d->store), KILN_OP_blend_weights, &blend, b, err));
     take_work(&c, b);
     return KILN_OK;
 }
@@ -237,37 +246,38 @@ static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_r
     const uint64_t pixels = kiln_raster_pixels(a);
     const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     const kiln_blend_weights_args blend = weights_of(d, a, b);
-    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
+    KILN_TRY(kiln_violation_clear(x, b->violation, err));
     if (weights) KILN_TRY(kiln_device_copy_in(x, b->weights, weights, d->n * sizeof *weights, err));
     if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
     KILN_TRY(emit(d, &e, b, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
+    KILN_TRY(
+        kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
     if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
     if (weights) KILN_TRY(kiln_device_copy_out(x, weights, b->weights, d->n * sizeof *weights, err));
-    return kiln_store_read_violation(x, b->violation, &b->left, err);
+    return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
 kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
                                   kiln_error *err)
 {
-    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_exec x = kiln_store_exec(d->store);
     band b;
     KILN_TRY(lay_out_weights(d, NULL, a, there, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_weights(d, d->store->scratch.at, a, there, &b, err));
-    return kiln_store_settle(&x, weigh(d, &x, a, there ? NULL : weights, &b, err));
+    KILN_TRY(lay_out_weights(d, kiln_store_scratch(d->store)->at, a, there, &b, err));
+    return kiln_settle(&x, weigh(d, &x, a, there ? NULL : weights, &b, err));
 }
 
 /* ---- to host memory ------------------------------------------------------------------------------------------------------ */
 /* Translates rows of the whole scene to chunks and rows in them. */
 static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
 {
-    const int threads = (int)kiln_runner_get_info(d->store->runner).threads;
+    const int threads = (int)kiln_runner_get_info(kiln_store_runner(d->store)).threads;
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < d->n; i++) {
         uint32_t row;
-        const uint32_t chunk = kiln_store_whole_chunk(&d->store->whole, rows ? rows[i] : splats[i].row, &row);
+        const uint32_t chunk = kiln_whole_chunk(kiln_store_whole(d->store), rows ? rows[i] : splats[i].row, &row);
         if (chunks) chunks[i] = chunk;
         if (rows) rows[i] = row;
         if (splats) splats[i].row = row;
@@ -276,14 +286,15 @@ static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *c
 
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows, kiln_error *err)
 {
-    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_exec x = kiln_store_exec(d->store);
     const kiln_store_ordered o = ordered_of(d);
     kiln_status st = KILN_OK;
     if (splats) KILN_GO(kiln_device_copy_out(&x, splats, o.splats, d->n * sizeof *splats, err));
-    if (chunks && !d->store->drawing_is_whole) KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
+    if (chunks && !kiln_store_drawing_is_whole(d->store))
+        KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
     if (rows) KILN_GO(kiln_device_copy_out(&x, rows, o.rows, d->n * sizeof *rows, err));
     KILN_GO(kiln_device_wait(&x, err));
-    if (d->store->drawing_is_whole) tell_chunks(d, splats, chunks, rows);
+    if (kiln_store_drawing_is_whole(d->store)) tell_chunks(d, splats, chunks, rows);
 done:
-    return kiln_store_settle(&x, st);
+    return kiln_settle(&x, st);
 }

@@ -1,9 +1,9 @@
-/* resident_collect -- see resident.h: gathers a view on the device and makes a drawing or counts of it there. The host waits where
- * planes are copied, and once for the number of visible Gaussians. */
-#include "kernels/draw/resident.h"
+/* resident_collect -- see the header. The host waits where planes are copied, and once for the number of visible Gaussians. */
+#include "kernels/draw/resident_collect.h"
 
 #include "base/memory.h"
-#include "kernels/draw/draw_gather.h"
+#include "kernels/device.h"
+#include "kernels/draw/settle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +84,8 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 {
     return (collecting){.v = {.scene = s,
                               .store = s->store,
-                              .x = kiln_runner_exec(s->store->runner),
-                              .landing = s->store->landing,
+                              .x = kiln_store_exec(s->store),
+                              .landing = kiln_store_landing(s->store),
                               .counts = counts,
                               .bytes = kiln_resident_bytes}};
 }
@@ -95,7 +95,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
     const kiln_draw_gather *v = &c->v;
-    KILN_TRY(lay_out_block(v, v->store->scratch.at, c->capacity, &c->b, err));
+    KILN_TRY(lay_out_block(v, kiln_store_scratch(v->store)->at, c->capacity, &c->b, err));
     KILN_TRY(kiln_gather_run(v, &c->b.g, err));
     KILN_TRY(kiln_gather_ask(v, &c->b.g, err));
     KILN_TRY(kiln_gather_read(v, &c->numbers, err));
@@ -107,7 +107,7 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
 {
     const kiln_draw_gather *v = &c->v;
     const kiln_gathered *g = &c->b.g;
-    const kiln_store_ordered o = kiln_store_ordered_at(v->store->records.at, c->n);
+    const kiln_store_ordered o = kiln_store_ordered_at(kiln_store_records(v->store)->at, c->n);
     const kiln_depth_order_args order = order_of(c->n, &c->b);
     const kiln_visible_order_args move = {.n = c->n,
                                           .splats = g->splats,
@@ -125,7 +125,7 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
 /* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
 static void refuse_view(const kiln_draw_gather *v)
 {
-    if (!v->scene->window) v->store->refused = v->rows;
+    if (!v->scene->window) kiln_store_refuse(v->store, v->rows);
 }
 
 /* Gathers all chunks if they fit; else *fits is false. */
@@ -141,8 +141,8 @@ static kiln_status gather_all_chunks(collecting *c, bool *fits, kiln_error *err)
     if (c->capacity == 0 && v->rows > 0) return KILN_OK;
     KILN_TRY(lay_out_block(v, NULL, c->capacity, &b, err));
     kiln_store_trim_blocks(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
-    KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, b.bytes, fits, err));
-    if (v->whole && !v->store->whole.at) *fits = false; /* it was dropped for the block */
+    KILN_TRY(kiln_store_reserve(v->store, kiln_store_scratch(v->store), b.bytes, fits, err));
+    if (v->whole && !kiln_store_whole(v->store)->at) *fits = false; /* it was dropped for the block */
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(c, err));
     *fits = c->n <= c->capacity;
@@ -153,8 +153,8 @@ static kiln_status gather_all_chunks(collecting *c, bool *fits, kiln_error *err)
 /* Remembers the size of a whole view; resident.c adds its pairs. */
 static void note_sizes(const collecting *c)
 {
-    kiln_store_sizes *last = &c->v.store->last;
-    *last = (kiln_store_sizes){.visible = c->v.scene->window ? 0 : c->n};
+    kiln_pass_sizes *last = kiln_store_sizes(c->v.store);
+    *last = (kiln_pass_sizes){.visible = c->v.scene->window ? 0 : c->n};
     memcpy(last->scene, c->v.all.key, sizeof last->scene);
 }
 
@@ -163,15 +163,14 @@ static kiln_status collect_resident(collecting *c, kiln_drawing *out, bool *done
     kiln_draw_store *store = c->v.store;
     KILN_TRY(gather_all_chunks(c, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(kiln_store_reserve(store, &store->records, kiln_store_ordered_at(NULL, c->n).bytes, done, err));
+    KILN_TRY(kiln_store_reserve(store, kiln_store_records(store), kiln_store_ordered_at(NULL, c->n).bytes, done, err));
     if (!*done) {
         refuse_view(&c->v);
         return KILN_OK;
     }
     KILN_TRY(put_in_order(c, err));
     note_sizes(c);
-    store->has_drawing = true;
-    store->drawing_is_whole = c->v.whole;
+    kiln_store_hold_drawing(store, c->v.whole);
     *out = (kiln_drawing){.n = c->n, .store = store};
     return KILN_OK;
 }
@@ -180,9 +179,9 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
 {
     collecting c = collecting_of(s, false);
     *done = false;
-    if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
-    if (!s->window) s->store->picture++;
-    const kiln_status st = kiln_store_settle(&c.v.x, collect_resident(&c, out, done, err));
+    if (c.v.x.device < 0 || kiln_store_has_drawing(s->store)) return KILN_OK;
+    if (!s->window) kiln_store_next_picture(s->store);
+    const kiln_status st = kiln_settle(&c.v.x, collect_resident(&c, out, done, err));
     kiln_gather_close(&c.v);
     return st;
 }
@@ -209,7 +208,7 @@ kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capa
     collecting c = collecting_of(&slab, false);
     slab.window = &all;
     *capacity = 0;
-    if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
+    if (c.v.x.device < 0 || kiln_store_has_drawing(s->store)) return KILN_OK;
     const kiln_status st = slab_capacity(&c.v, capacity, err);
     kiln_gather_close(&c.v);
     return st;
@@ -240,10 +239,10 @@ kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t
     collecting c = collecting_of(s, true);
     uint64_t *boxes;
     *done = false;
-    if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
-    s->store->picture++;
+    if (c.v.x.device < 0 || kiln_store_has_drawing(s->store)) return KILN_OK;
+    kiln_store_next_picture(s->store);
     KILN_TRY(KILN_ALLOC(&boxes, s->n_chunks, "pairs of chunks", err));
-    const kiln_status st = kiln_store_settle(&c.v.x, count_resident_pairs(&c, t, boxes, done, err));
+    const kiln_status st = kiln_settle(&c.v.x, count_resident_pairs(&c, t, boxes, done, err));
     free(boxes);
     kiln_gather_close(&c.v);
     return st;

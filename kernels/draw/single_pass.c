@@ -1,4 +1,4 @@
-/* single_pass -- see kiln_resident_picture: draws a picture without a drawing and with a single wait, at its end. The host does not
+/* single_pass -- see kiln_pass_draw: draws a picture without a drawing and with a single wait, at its end. The host does not
  * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
  * If they are too small, tile_lists lists nothing, and the numbers that come with the picture say what it needs. It is then drawn
  * once more with that much; if even this is too little, the caller draws it in steps.
@@ -9,7 +9,9 @@
  */
 #include "kernels/draw/single_pass.h"
 
-#include "kernels/draw/lanes.h"
+#include "kernels/draw/pass_outputs.h"
+#include "kernels/draw/resident_collect.h"
+#include "kernels/draw/settle.h"
 
 #include <string.h>
 
@@ -17,11 +19,11 @@
 static bool find_bounds(kiln_pass *p)
 {
     enum { MOST = 1 << 30 }; /* of either; far more than pictures have */
-    const kiln_store_sizes *last = &p->v.store->last;
+    const kiln_pass_sizes *last = kiln_store_sizes(p->v.store);
     if (last->pairs == 0 || memcmp(last->scene, p->v.all.key, sizeof last->scene) != 0) return false;
-    p->visible = kiln_store_bound(last->visible);
+    p->visible = kiln_pass_bound(last->visible);
     if (p->visible > p->v.rows) p->visible = p->v.rows;
-    p->pairs = kiln_store_bound(last->pairs);
+    p->pairs = kiln_pass_bound(last->pairs);
     return p->visible > 0 && p->visible <= MOST && p->pairs <= MOST;
 }
 
@@ -76,24 +78,21 @@ static kiln_status ample_bytes(const kiln_pass *p, uint64_t *bytes, kiln_error *
     return KILN_OK;
 }
 
-/* Makes the lane's block large enough without evicting planes. The records block may go, as there is no drawing. */
-static kiln_status reserve(const kiln_pass *p, kiln_pass_company company, bool *fits, kiln_error *err)
+/* Makes the scratch block large enough without evicting planes. The records block may go, as there is no drawing. */
+static kiln_status reserve(const kiln_pass *p, bool *fits, kiln_error *err)
 {
     kiln_draw_store *s = p->v.store;
-    kiln_store_block *const block = p->lane.block;
-    uint64_t bytes = p->b.bytes, ample, left = block->bytes + s->records.bytes + kiln_runner_left(s->runner);
-    *fits = bytes <= block->bytes;
-    if (*fits || company == KILN_PASS_BESIDE) return KILN_OK;
-    if (company == KILN_PASS_ALONE && bytes > left) {
-        left += kiln_lanes_bytes(s);
-        kiln_lanes_drop(s);
-    }
+    kiln_store_block *const scratch = kiln_store_scratch(s), *const records = kiln_store_records(s);
+    const uint64_t left = scratch->bytes + records->bytes + kiln_runner_left(kiln_store_runner(s));
+    uint64_t bytes = p->b.bytes, ample;
+    *fits = bytes <= scratch->bytes;
+    if (*fits) return KILN_OK;
     *fits = bytes <= left;
     if (!*fits) return KILN_OK;
     KILN_TRY(ample_bytes(p, &ample, err));
     if (ample <= left) bytes = ample;
-    kiln_store_drop_records(s);
-    return kiln_store_reserve(s, block, bytes, fits, err);
+    kiln_store_drop_block(s, records);
+    return kiln_store_reserve(s, scratch, bytes, fits, err);
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------------- */
@@ -108,31 +107,35 @@ static kiln_status put_on_streams(const kiln_pass *p, kiln_error *err)
     return kiln_gather_ask(v, &b->g, err);
 }
 
-kiln_status kiln_pass_start(kiln_pass *p, kiln_pass_company company, bool *fits, kiln_error *err)
+/* Puts all work of the picture on the streams. *fits is false if nothing was, because no earlier picture is of this scene or memory
+ * is short. Evicts no planes. */
+static kiln_status start_pass(kiln_pass *p, bool *fits, kiln_error *err)
 {
     *fits = find_bounds(p);
     if (!*fits) return KILN_OK;
     KILN_TRY(lay_out_pass(p, NULL, &p->b, err));
-    KILN_TRY(reserve(p, company, fits, err));
+    KILN_TRY(reserve(p, fits, err));
     if (!*fits) return KILN_OK;
     p->v.work_bytes = p->b.g.work_bytes;
-    KILN_TRY(lay_out_pass(p, p->lane.block->at, &p->b, err));
+    KILN_TRY(lay_out_pass(p, kiln_store_scratch(p->v.store)->at, &p->b, err));
     p->v.work_bytes = 0;
     return put_on_streams(p, err);
 }
 
-/* Sets the sizes of the last pictures, also if the capacities were too small. */
-kiln_status kiln_pass_end(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
+/* Waits. Sets the sizes of the last pictures, also if the capacities were too small: *done is false then. */
+static kiln_status end_pass(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
-    kiln_store_sizes *const last = &p->v.store->last;
+    kiln_pass_sizes *const last = kiln_store_sizes(p->v.store);
     kiln_gather_numbers numbers;
     KILN_TRY(kiln_gather_read(&p->v, &numbers, err));
     kiln_pass_bring(p);
     const uint64_t listed = numbers.list_stats[0], found = numbers.list_stats[1], visible = numbers.list_stats[2];
     *done = visible <= p->visible && listed == found;
-    last->visible = kiln_store_faded(last->visible, visible);
-    last->pairs = kiln_store_faded(last->pairs, found); /* found is 0 if more were visible than there was room for */
-    if (*done) *stats = (kiln_draw_stats){.visible = visible, .pairs = found, .listed = found};
+    last->visible = kiln_pass_faded(last->visible, visible);
+    last->pairs = kiln_pass_faded(last->pairs, found); /* found is 0 if more were visible than there was room for */
+    if (!*done) return KILN_OK;
+    stats->visible = visible;
+    stats->pairs = stats->listed = found;
     return KILN_OK;
 }
 
@@ -142,34 +145,30 @@ static kiln_status draw_single_pass(kiln_pass *p, kiln_draw_stats *stats, bool *
     bool fits;
     KILN_TRY(kiln_gather_open(&p->v, &fits, err));
     for (int turn = 0; fits && !*done && turn < TURNS; turn++) {
-        KILN_TRY(kiln_pass_start(p, KILN_PASS_ALONE, &fits, err));
-        if (fits) KILN_TRY(kiln_pass_end(p, stats, done, err));
+        KILN_TRY(start_pass(p, &fits, err));
+        if (fits) KILN_TRY(end_pass(p, stats, done, err));
     }
     return KILN_OK;
 }
 
-bool kiln_pass_may(const kiln_draw_scene *s)
+/* There is a device, no drawing, and a picture was drawn before. */
+static bool may_pass(const kiln_draw_scene *s, const kiln_exec *x)
 {
-    return kiln_runner_exec(s->store->runner).device >= 0 && !s->store->has_drawing && s->store->last.pairs > 0 && !s->window;
+    return x->device >= 0 && !kiln_store_has_drawing(s->store) && kiln_store_sizes(s->store)->pairs > 0 && !s->window;
 }
 
-kiln_pass kiln_pass_of(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to, kiln_store_lane lane)
+kiln_status kiln_pass_draw(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to, kiln_draw_stats *stats,
+                           bool *done, kiln_error *err)
 {
-    return (kiln_pass){.v = {.scene = s, .store = s->store, .x = lane.x, .landing = lane.landing, .bytes = kiln_resident_bytes},
-                       .picture = a,
-                       .to = to,
-                       .lane = lane};
-}
-
-kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to,
-                                  kiln_draw_stats *stats, bool *done, kiln_error *err)
-{
-    *stats = (kiln_draw_stats){0};
+    const kiln_exec x = kiln_store_exec(s->store);
+    kiln_pass p = {
+        .v = {.scene = s, .store = s->store, .x = x, .landing = kiln_store_landing(s->store), .bytes = kiln_resident_bytes},
+        .picture = a,
+        .to = to};
     *done = false;
-    if (!kiln_pass_may(s)) return KILN_OK;
-    kiln_pass p = kiln_pass_of(s, a, to, kiln_lane_own(s->store));
-    s->store->picture++;
-    const kiln_status st = kiln_store_settle(&p.v.x, draw_single_pass(&p, stats, done, err));
+    if (!may_pass(s, &x)) return KILN_OK;
+    kiln_store_next_picture(s->store);
+    const kiln_status st = kiln_settle(&p.v.x, draw_single_pass(&p, stats, done, err));
     kiln_gather_close(&p.v);
     return st;
 }

@@ -1,4 +1,4 @@
-/* slabs -- see kiln_draw_slabs. Each slab is collected, listed and blended like a picture, on top of the state that the slabs
+/* slabs -- see slabs.h. Each slab is collected, listed and blended like a picture, on top of the state that the slabs
  * before left for every pixel. A pixel meets its Gaussians in the order of a single pass and does the same steps with each, so the
  * position of the cuts does not change its bits. */
 #include "kernels/draw/slabs.h"
@@ -6,7 +6,9 @@
 #include "base/memory.h"
 #include "kernels/depth_order/depth_order_math.h"
 #include "kernels/draw/cuts.h"
-#include "kernels/draw/store.h"
+#include "kernels/draw/drawing.h"
+#include "kernels/draw/draw_probe.h"
+#include "kernels/draw/shares.h"
 #include "kernels/raster/raster_math.h"
 
 #include <stdlib.h>
@@ -23,14 +25,14 @@ typedef struct {
     uint32_t *live; /* kiln_visible_window.live */
     kiln_draw_window window;
     kiln_raster_state *state; /* [height][width] */
-    uint64_t *const *sums;    /* of shares (draw_weights.h), instead of a picture; NULL: a picture */
+    uint64_t *const *sums;    /* of shares, instead of a picture; NULL: a picture */
     uint32_t tiles_x, tiles_y;
     int threads;
 } drawing;
 
 /* ---- where to cut ------------------------------------------------------------------------------------------------------ */
 /* Adds a chunk's keys to the cuts and returns their range. */
-static key_range add_keys(drawing *v, const kiln_draw_probe *g)
+static key_range add_keys(drawing *v, const kiln_probe *g)
 {
     uint64_t first = UINT64_MAX, last = 0;
 #pragma omp parallel for num_threads(v->threads) reduction(min : first) reduction(max : last)
@@ -45,30 +47,30 @@ static key_range add_keys(drawing *v, const kiln_draw_probe *g)
 
 static kiln_status look_first(drawing *v, const kiln_draw_scene *geometry, kiln_draw_stats *stats, kiln_error *err)
 {
-    kiln_draw_probe g = {0};
+    kiln_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
-        st = kiln_draw_probe_chunk(v->runner, geometry, i, &g, err);
+        st = kiln_probe_chunk(v->runner, geometry, i, &g, err);
         if (st != KILN_OK) continue;
         v->chunks[i] = add_keys(v, &g);
         stats->visible += g.n;
         for (uint32_t row = 0; g.n > 0 && row < v->tiles_y; row++) stats->pairs += g.row_pairs[row];
     }
-    kiln_draw_probe_release(&g);
+    kiln_probe_release(&g);
     return st;
 }
 
 static kiln_status look_again(drawing *v, const kiln_draw_scene *geometry, kiln_error *err)
 {
-    kiln_draw_probe g = {0};
+    kiln_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
         if (v->chunks[i].first > v->chunks[i].last || !kiln_cuts_asks_for(&v->cuts, v->chunks[i].first, v->chunks[i].last))
             continue;
-        st = kiln_draw_probe_chunk(v->runner, geometry, i, &g, err);
+        st = kiln_probe_chunk(v->runner, geometry, i, &g, err);
         if (st == KILN_OK) (void)add_keys(v, &g);
     }
-    kiln_draw_probe_release(&g);
+    kiln_probe_release(&g);
     return st;
 }
 
@@ -134,31 +136,39 @@ static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_he
 }
 
 /* Draws the tile rows that have an unfinished tile; adjacent rows together. */
-static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_shares *shares, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_live_rows(drawing *v, const kiln_band_way *way, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
-        uint64_t pairs;
+        kiln_bands_listed listed;
+        bool done;
         a.row0 = a.row1 = row;
         while (a.row1 < v->tiles_y && live_above(v, a.row1 + 1) > live_above(v, a.row1)) a.row1++;
         if (a.row0 == a.row1) continue;
         a.state = v->state + (uint64_t)a.row0 * KILN_TILE * a.view->width;
-        KILN_TRY(kiln_draw_rows(v->runner, d, &a, shares, &pairs, err));
-        stats->listed += pairs;
+        KILN_TRY(kiln_bands_draw(way, &a, &listed, &done, err));
+        stats->listed += listed.pairs;
     }
     return KILN_OK;
 }
 
-/* Draws a slab's Gaussians, or sums their shares. */
 static kiln_status draw_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
 {
-    kiln_draw_shares shares = {0};
-    kiln_status st = KILN_OK;
-    if (v->sums) KILN_GO(kiln_draw_shares_begin(d, v->sums, &shares, err));
-    KILN_GO(draw_live_rows(v, d, v->sums ? &shares : NULL, stats, err));
-    if (v->sums) KILN_GO(kiln_draw_shares_add(v->runner, d, &shares, err));
+    kiln_bands_source of = {.runner = v->runner, .drawing = d};
+    const kiln_band_way way = kiln_bands_of(&of);
+    return draw_live_rows(v, &way, stats, err);
+}
+
+static kiln_status weigh_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
+{
+    kiln_shares shares;
+    kiln_status st;
+    KILN_GO(kiln_shares_begin(v->runner, d, &shares, err));
+    const kiln_band_way way = kiln_shares_bands(&shares);
+    KILN_GO(draw_live_rows(v, &way, stats, err));
+    KILN_GO(kiln_shares_add(&shares, v->sums, err));
 done:
-    kiln_draw_shares_release(&shares);
+    kiln_shares_release(&shares);
     return st;
 }
 
@@ -174,7 +184,7 @@ static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats 
     scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
-    const kiln_status st = draw_collected(v, &d, stats, err);
+    const kiln_status st = v->sums ? weigh_collected(v, &d, stats, err) : draw_collected(v, &d, stats, err);
     kiln_drawing_release(&d);
     sum_live(v);
     return st;
@@ -196,14 +206,13 @@ static kiln_status draw_view(drawing *v, uint64_t capacity, kiln_draw_stats *sta
 {
     kiln_status st;
     const kiln_draw_scene *s = v->scene;
-    *stats = (kiln_draw_stats){0};
     v->tiles_x = kiln_view_tiles_x(s->view);
     v->tiles_y = kiln_view_tiles_y(s->view);
     v->threads = (int)kiln_runner_get_info(v->runner).threads;
     KILN_GO(KILN_ALLOC(&v->chunks, s->n_chunks, "chunks in view", err));
     KILN_GO(KILN_ALLOC(&v->live, ((uint64_t)v->tiles_x + 1) * (v->tiles_y + 1), "tiles", err));
     KILN_GO(KILN_ALLOC(&v->state, (uint64_t)s->view->width * s->view->height, "pixels between slabs", err));
-    if (s->store) s->store->picture++; /* one for all slabs, so that no slab evicts planes of another */
+    if (s->store) kiln_store_next_picture(s->store); /* one for all slabs, so that no slab evicts planes of another */
     v->window.visible = (kiln_visible_window){.tiles_x = v->tiles_x, .tiles_y = v->tiles_y, .live = v->live};
     sum_live(v);
     KILN_GO(find_cuts(v, capacity, stats, err));
@@ -215,19 +224,20 @@ done:
     return st;
 }
 
-kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const float background[3], float *rgba,
-                            float *depth, kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_slabs_draw(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_raster_args *a,
+                            kiln_draw_stats *stats, kiln_error *err)
 {
     drawing v = {.runner = r, .scene = s};
     const kiln_status st = draw_view(&v, capacity, stats, err);
     if (st == KILN_OK)
-        kiln_raster_finish(v.state, (uint64_t)s->view->width * s->view->height, background, (unsigned)v.threads, rgba, depth);
+        kiln_raster_finish(v.state, (uint64_t)s->view->width * s->view->height, a->background, (unsigned)v.threads, a->rgba,
+                           a->depth);
     free(v.state);
     return st;
 }
 
-kiln_status kiln_draw_slabs_weights(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
-                                    kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
+                             kiln_draw_stats *stats, kiln_error *err)
 {
     drawing v = {.runner = r, .scene = s, .sums = sums};
     const kiln_status st = draw_view(&v, capacity, stats, err);

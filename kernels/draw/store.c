@@ -3,20 +3,20 @@
 #include "kernels/draw/store.h"
 
 #include "base/carve.h"
-#include "base/harmonics.h"
 #include "base/memory.h"
-#include "kernels/draw/lanes.h"
-#include "kernels/violation.h"
+#include "kernels/device.h"
+#include "kernels/draw/planes.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS = sizeof(((kiln_draw_store *)0)->chains) / sizeof(kiln_store_planes *) };
+enum { CHAINS = 1024 };
 
-struct kiln_store_planes {
-    kiln_store_planes *chain;         /* next in the same chain */
-    kiln_store_planes *newer, *older; /* in the order of use */
+typedef struct kept_planes kept_planes;
+struct kept_planes {
+    kept_planes *chain;         /* next in the same chain */
+    kept_planes *newer, *older; /* in the order of use */
     kiln_draw_chunk_header header;
     uint32_t sh_degree;
     uint64_t picture; /* that used them last */
@@ -24,21 +24,63 @@ struct kiln_store_planes {
     void *at;
 };
 
+struct kiln_draw_store {
+    kiln_runner *runner;
+    kiln_store_block records, scratch;
+    bool has_drawing;      /* in `records` */
+    bool drawing_is_whole; /* its rows are rows of `whole`, not of chunks */
+    kiln_whole whole;
+    uint64_t refused; /* rows of the smallest view whose Gaussians did not fit */
+    kiln_pass_sizes sizes;
+    uint64_t picture; /* number of the current picture */
+    struct CUevent_st *marks[KILN_STORE_PARTS];
+    char *landing;
+    bool landing_is_pinned;
+    uint64_t kept_bytes; /* of planes of chunks */
+    kept_planes *newest, *oldest, *chains[CHAINS];
+};
+
+kiln_runner *kiln_store_runner(const kiln_draw_store *s) { return s->runner; }
+kiln_exec kiln_store_exec(const kiln_draw_store *s) { return kiln_runner_exec(s->runner); }
+void kiln_store_next_picture(kiln_draw_store *s) { s->picture++; }
+kiln_store_block *kiln_store_scratch(kiln_draw_store *s) { return &s->scratch; }
+kiln_store_block *kiln_store_records(kiln_draw_store *s) { return &s->records; }
+const kiln_whole *kiln_store_whole(const kiln_draw_store *s) { return &s->whole; }
+kiln_pass_sizes *kiln_store_sizes(kiln_draw_store *s) { return &s->sizes; }
+char *kiln_store_landing(const kiln_draw_store *s) { return s->landing; }
+struct CUevent_st **kiln_store_marks(kiln_draw_store *s) { return s->marks; }
+
+uint64_t kiln_store_planes_bytes(const kiln_draw_store *s) { return s->kept_bytes + s->whole.bytes + s->whole.halves_bytes; }
+
+/* ---- the drawing ------------------------------------------------------------------------------------------------------- */
+bool kiln_store_has_drawing(const kiln_draw_store *s) { return s->has_drawing; }
+bool kiln_store_drawing_is_whole(const kiln_draw_store *s) { return s->drawing_is_whole; }
+void kiln_store_release_drawing(kiln_draw_store *s) { s->has_drawing = false; }
+
+void kiln_store_hold_drawing(kiln_draw_store *s, bool whole)
+{
+    s->has_drawing = true;
+    s->drawing_is_whole = whole;
+}
+
+void kiln_store_refuse(kiln_draw_store *s, uint64_t rows) { s->refused = rows; }
+bool kiln_store_may(const kiln_draw_store *s, uint64_t rows) { return rows < s->refused; }
+
 /* ---- planes ------------------------------------------------------------------------------------------------------------ */
-static kiln_store_planes **chain_of(kiln_draw_store *s, const kiln_draw_chunk_header *l)
+static kept_planes **chain_of(kiln_draw_store *s, const kiln_draw_chunk_header *l)
 {
     uint32_t h;
     memcpy(&h, l->key, sizeof h); /* the key is a hash, so any of its bytes do */
     return &s->chains[h % CHAINS];
 }
 
-static void unlink_use(kiln_draw_store *s, kiln_store_planes *p)
+static void unlink_use(kiln_draw_store *s, kept_planes *p)
 {
     *(p->newer ? &p->newer->older : &s->newest) = p->older;
     *(p->older ? &p->older->newer : &s->oldest) = p->newer;
 }
 
-static void link_newest(kiln_draw_store *s, kiln_store_planes *p)
+static void link_newest(kiln_draw_store *s, kept_planes *p)
 {
     p->newer = NULL;
     p->older = s->newest;
@@ -47,17 +89,17 @@ static void link_newest(kiln_draw_store *s, kiln_store_planes *p)
     p->picture = s->picture;
 }
 
-static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
+static void drop_planes(kiln_draw_store *s, kept_planes *p)
 {
-    kiln_store_planes **at = chain_of(s, &p->header);
-    assert(s->planes_bytes >= p->bytes && s->newest && s->oldest);
+    kept_planes **at = chain_of(s, &p->header);
+    assert(s->kept_bytes >= p->bytes && s->newest && s->oldest);
     while (*at != p) {
         assert(*at); /* planes are in the chain of their key */
         at = &(*at)->chain;
     }
     *at = p->chain;
     unlink_use(s, p);
-    s->planes_bytes -= p->bytes;
+    s->kept_bytes -= p->bytes;
     kiln_runner_give(s->runner, p->at, p->bytes);
     free(p);
 }
@@ -65,48 +107,31 @@ static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
 /* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one piece, stay. */
 static void evict_planes(kiln_draw_store *s, uint64_t bytes, bool keep)
 {
-    if (kiln_runner_left(s->runner) < bytes) kiln_lanes_drop(s);
-    for (kiln_store_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
+    for (kept_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
         next = p->newer;
         if (!keep || p->picture != s->picture) drop_planes(s, p);
     }
     if (keep || kiln_runner_left(s->runner) >= bytes || !s->whole.at) return;
     if (s->whole.halves) {
         s->whole.halves_refused = true; /* else every picture would make them and drop them again */
-        kiln_store_halves_drop(s);
+        kiln_whole_drop_halves(&s->whole, s->runner);
         if (kiln_runner_left(s->runner) >= bytes) return;
     }
     s->whole.refused = true; /* for the same reason */
-    kiln_store_whole_drop(s);
-}
-
-uint64_t kiln_store_lay_out(const kiln_draw_chunk_header *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
-{
-    kiln_carve c = {at, 0};
-    const uint64_t harmonics = kiln_sh_components(sh_degree);
-    memset(out, 0, sizeof *out);
-    out->n = l->n;
-    out->means = kiln_take(&c, 3 * l->n, sizeof *out->means);
-    out->log_scales = kiln_take(&c, 3 * l->n, sizeof *out->log_scales);
-    out->quats = kiln_take(&c, 4 * l->n, sizeof *out->quats);
-    out->opacity_logits = kiln_take(&c, l->n, sizeof *out->opacity_logits);
-    out->source_rows = kiln_take(&c, l->n, sizeof *out->source_rows);
-    if (l->colour) out->sh0 = kiln_take(&c, 3 * l->n, sizeof *out->sh0);
-    if (l->colour && harmonics > 0) out->shN = kiln_take(&c, harmonics * l->n, sizeof *out->shN);
-    return c.used;
+    kiln_whole_drop(&s->whole, s->runner);
 }
 
 /* Planes with colour also serve a request without colour. */
 bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, kiln_draw_chunk *out)
 {
-    kiln_store_planes *p = *chain_of(s, l);
+    kept_planes *p = *chain_of(s, l);
     while (p && (memcmp(p->header.key, l->key, sizeof l->key) != 0 || p->header.n != l->n || (l->colour && !p->header.colour) ||
                  (l->colour && p->sh_degree != sh_degree)))
         p = p->chain;
     if (!p) return false;
     unlink_use(s, p);
     link_newest(s, p);
-    (void)kiln_store_lay_out(&p->header, p->sh_degree, p->at, out);
+    (void)kiln_planes_lay_out(&p->header, p->sh_degree, p->at, out);
     if (!l->colour) out->sh0 = out->shN = NULL;
     return true;
 }
@@ -114,10 +139,10 @@ bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32
 /* Takes memory in which these planes are kept; *out is NULL if there is none. The runner's block is left alone: it is needed for
  * every picture that is compared with a photo. */
 static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, uint64_t bytes,
-                              kiln_store_planes **out, kiln_error *err)
+                              kept_planes **out, kiln_error *err)
 {
     kiln_status st;
-    kiln_store_planes *p = NULL;
+    kept_planes *p = NULL;
     const uint64_t with_block = bytes + kiln_runner_get_info(s->runner).block_bytes;
     *out = NULL;
     evict_planes(s, with_block, true);
@@ -128,11 +153,11 @@ static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *
     p->header = *l;
     p->sh_degree = sh_degree;
     p->bytes = bytes;
-    kiln_store_planes **chain = chain_of(s, l);
+    kept_planes **chain = chain_of(s, l);
     p->chain = *chain;
     *chain = p;
     link_newest(s, p);
-    s->planes_bytes += bytes;
+    s->kept_bytes += bytes;
     *out = p;
     return KILN_OK;
 done:
@@ -140,63 +165,30 @@ done:
     return st;
 }
 
-/* Copies the columns of a plane; in one copy if `to` has no other rows. */
-static kiln_status copy_plane(const kiln_exec *x, const void *to, uint64_t rows, const void *from, uint64_t n, uint64_t columns,
-                              uint64_t first, kiln_error *err)
-{
-    const uint64_t pieces = rows == n ? 1 : columns, words = rows == n ? columns * n : n;
-    for (uint64_t i = 0; i < pieces; i++)
-        KILN_TRY(kiln_device_copy_in(x, (float *)(uintptr_t)to + i * rows + first, (const float *)from + i * n,
-                                     words * sizeof(float), err));
-    return KILN_OK;
-}
-
-kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint64_t first,
-                                   uint32_t sh_degree, kiln_error *err)
-{
-    const kiln_exec x = kiln_runner_exec(s->runner);
-    const uint64_t harmonics = kiln_sh_components(sh_degree);
-    const struct {
-        const void *to, *from;
-        uint64_t columns;
-    } planes[] = {{to->means, from->means, 3},    {to->log_scales, from->log_scales, 3},
-                  {to->quats, from->quats, 4},    {to->opacity_logits, from->opacity_logits, 1},
-                  {to->sh0, from->sh0, 3},        {to->source_rows, from->source_rows, 1},
-                  {to->shN, from->shN, harmonics}};
-    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-        if (planes[i].to && planes[i].from)
-            KILN_TRY(copy_plane(&x, planes[i].to, to->n, planes[i].from, from->n, planes[i].columns, first, err));
-    return kiln_device_wait(&x, err); /* the caller may change its arrays afterwards */
-}
-
 kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, const kiln_draw_chunk *from,
                             char *staging, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
-    const uint64_t bytes = kiln_store_lay_out(l, sh_degree, NULL, out);
-    kiln_store_planes *p;
+    const uint64_t bytes = kiln_planes_lay_out(l, sh_degree, NULL, out);
+    kept_planes *p;
     KILN_TRY(kiln_device_wait(&x, err)); /* planes that are evicted may be in use */
     KILN_TRY(find_place(s, l, sh_degree, bytes, &p, err));
-    (void)kiln_store_lay_out(l, sh_degree, p ? p->at : staging, out);
-    const kiln_status st = kiln_store_settle(&x, kiln_store_copy_planes(s, from, out, 0, sh_degree, err));
+    (void)kiln_planes_lay_out(l, sh_degree, p ? p->at : staging, out);
+    const kiln_status st = kiln_planes_copy(&x, from, out, 0, sh_degree, err);
     if (st != KILN_OK && p) drop_planes(s, p); /* it may be incomplete */
     return st;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------------ */
-static void drop_store_block(kiln_draw_store *s, kiln_store_block *b)
+void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b)
 {
     kiln_runner_give(s->runner, b->at, b->bytes);
     *b = (kiln_store_block){NULL, 0};
 }
 
-void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b) { drop_store_block(s, b); }
-
-void kiln_store_drop_records(kiln_draw_store *s) { drop_store_block(s, &s->records); }
-
 uint64_t kiln_store_most(const kiln_draw_store *s)
 {
-    return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes + kiln_lanes_bytes(s);
+    return kiln_runner_left(s->runner) + kiln_store_planes_bytes(s) + s->records.bytes + s->scratch.bytes;
 }
 
 void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
@@ -205,8 +197,8 @@ void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t
     const uint64_t records = s->records.bytes > records_bytes ? s->records.bytes : records_bytes;
     const uint64_t most = kiln_store_most(s);
     if (scratch <= most && records <= most - scratch) return;
-    drop_store_block(s, &s->scratch);
-    drop_store_block(s, &s->records);
+    kiln_store_drop_block(s, &s->scratch);
+    kiln_store_drop_block(s, &s->records);
 }
 
 kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits, kiln_error *err)
@@ -214,7 +206,7 @@ kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t
     void *at = NULL;
     *fits = true;
     if (b->at && b->bytes >= bytes) return KILN_OK;
-    drop_store_block(s, b);
+    kiln_store_drop_block(s, b);
     evict_planes(s, bytes, false);
     KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
     *fits = at != NULL;
@@ -234,50 +226,77 @@ kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
     return o;
 }
 
-void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes)
+/* ---- a scene in one piece ---------------------------------------------------------------------------------------------- */
+/* Drops planes, then blocks, until `bytes` are free or nothing is left to drop. There is no drawing, and the stream is idle. */
+static void make_room(kiln_draw_store *s, uint64_t bytes)
 {
     evict_planes(s, bytes, false);
     if (kiln_runner_left(s->runner) >= bytes) return;
-    drop_store_block(s, &s->scratch);
-    drop_store_block(s, &s->records);
+    kiln_store_drop_block(s, &s->scratch);
+    kiln_store_drop_block(s, &s->records);
 }
 
-/* ---- the violation word ---------------------------------------------------------------------------------------------------- */
-kiln_status kiln_store_clear_violation(const kiln_exec *x, uint64_t *violation, kiln_error *err)
+kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *scene, uint64_t beside, bool *there, kiln_error *err)
 {
-    _Static_assert(KILN_VIOLATION_NONE == UINT64_MAX, "every byte of no violation is 0xff");
-    return kiln_device_fill(x, violation, 0xff, sizeof *violation, err);
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    kiln_draw_chunk planes;
+    void *at = NULL;
+    const bool known = kiln_whole_is(&s->whole, scene);
+    *there = known && s->whole.at;
+    if (*there || (known && s->whole.refused)) return KILN_OK;
+    kiln_whole_drop(&s->whole, s->runner); /* it is another scene, or lacks colour */
+    const uint64_t bytes = kiln_planes_lay_out(scene->all, scene->sh_degree, NULL, &planes), most = kiln_store_most(s) / 4 * 3;
+    if (bytes > most || beside > most - bytes) return KILN_OK;
+    make_room(s, bytes);
+    KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
+    if (!at) return KILN_OK;
+    s->whole.at = at;
+    s->whole.bytes = bytes;
+    const kiln_status st = kiln_whole_begin(&s->whole, &x, scene, err);
+    *there = st == KILN_OK;
+    if (st != KILN_OK) kiln_whole_drop(&s->whole, s->runner);
+    return st;
 }
 
-kiln_status kiln_store_read_violation(const kiln_exec *x, const uint64_t *violation, uint64_t *host, kiln_error *err)
+kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err)
 {
-    KILN_TRY(kiln_device_copy_out(x, host, violation, sizeof *host, err));
-    KILN_TRY(kiln_device_wait(x, err));
-    return kiln_violation_fail(*host, err);
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    const kiln_status st = kiln_whole_load(&s->whole, &x, chunk, from, err);
+    if (st != KILN_OK) kiln_whole_drop(&s->whole, s->runner); /* the chunk may be incomplete */
+    return st;
 }
 
-kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st)
+kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln_error *err)
 {
-    const kiln_status waited = st == KILN_OK ? KILN_OK : kiln_device_wait(x, NULL);
-    return st == KILN_OK ? waited : st; /* the first failure is the cause */
+    kiln_whole *w = &s->whole;
+    void *at = NULL;
+    if (!w->planes.shN || w->halves_refused) return KILN_OK;
+    if (!w->halves) {
+        const uint64_t bytes = kiln_whole_halves_bytes(w);
+        KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
+        if (!at) return KILN_OK;
+        w->halves = at;
+        w->halves_bytes = bytes;
+    }
+    return kiln_whole_halve(w, s->runner, violation, err);
 }
 
 /* ---- a store ----------------------------------------------------------------------------------------------------------- */
 static void spare(void *context, uint64_t bytes)
 {
     kiln_draw_store *s = context;
-    if (kiln_runner_left(s->runner) < bytes) drop_store_block(s, &s->scratch); /* it holds nothing that must be kept */
+    if (kiln_runner_left(s->runner) < bytes) kiln_store_drop_block(s, &s->scratch); /* it holds nothing that must be kept */
     evict_planes(s, bytes, false);
-    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop_store_block(s, &s->records);
+    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) kiln_store_drop_block(s, &s->records);
 }
 
 static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
 {
     const int device = kiln_runner_exec(s->runner).device;
     if (device < 0) return KILN_OK;
-    s->landing = aligned_alloc(KILN_STORE_LANDING, KILN_STORE_LANES * KILN_STORE_LANDING);
+    s->landing = aligned_alloc(KILN_STORE_LANDING, KILN_STORE_LANDING);
     if (!s->landing) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a store on a device");
-    s->landing_is_pinned = kiln_device_pin(device, s->landing, KILN_STORE_LANES * KILN_STORE_LANDING);
+    s->landing_is_pinned = kiln_device_pin(device, s->landing, KILN_STORE_LANDING);
     return KILN_OK;
 }
 
@@ -305,14 +324,11 @@ void kiln_draw_store_free(kiln_draw_store *s)
     if (!s) return;
     kiln_runner_on_need(s->runner, NULL, NULL);
     while (s->oldest) drop_planes(s, s->oldest);
-    kiln_store_whole_drop(s);
-    assert(s->planes_bytes == 0 && !s->newest);
-    free(s->whole.starts);
-    free(s->whole.loaded);
-    drop_store_block(s, &s->records);
-    drop_store_block(s, &s->scratch);
+    kiln_whole_release(&s->whole, s->runner);
+    assert(kiln_store_planes_bytes(s) == 0 && !s->newest);
+    kiln_store_drop_block(s, &s->records);
+    kiln_store_drop_block(s, &s->scratch);
     for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
-    kiln_lanes_free(s);
     free_landing(s);
     free(s);
 }

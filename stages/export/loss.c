@@ -413,7 +413,7 @@ static kiln_status draw_camera_side(const written *f, const kiln_draw_scene *sce
     kiln_draw_size_bands(&size, v, t.row_pairs);
     KILN_GO(
         need_ram(f, kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) + picture_bytes(v->width, v->height), err));
-    KILN_GO(kiln_draw_view(runner, scene, over, rgba, NULL, NULL, err));
+    KILN_GO(kiln_draw(runner, scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL, err));
 done:
     free(t.row_pairs);
     return st;

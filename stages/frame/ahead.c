@@ -1,8 +1,8 @@
 /* ahead -- see ahead.h. A connection of SQLite is for one thread, so each thread has its own. */
 #include "stages/frame/ahead.h"
-#include "stages/engine/memory/plane_cache.h"
 
 #include "base/minmax.h"
+#include "stages/frame/chunk_size.h"
 
 static const char *const planes[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
 enum { PLANES = sizeof planes / sizeof *planes, GEOMETRY = 5 };
@@ -56,14 +56,13 @@ uint64_t kiln_ahead_held(const kiln_plane_cache *cache, const kiln_layer *layer)
     return bytes;
 }
 
-kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, kiln_ahead_fn *in_view,
-                            const void *context, uint32_t first, bool colour, kiln_error *err)
+kiln_status kiln_ahead_read(const kiln_ahead *a, const kiln_ahead_view *v, uint32_t first, kiln_error *err)
 {
     const kiln_chunk *next[KILN_AHEAD_THREADS];
-    const uint32_t n_planes = colour ? PLANES : GEOMETRY;
+    const uint32_t n_planes = v->colour ? PLANES : GEOMETRY;
     uint32_t n = 0;
-    if (a->n < 2 || kiln_plane_cache_has(cache, &layer->chunks[first], planes, n_planes)) return KILN_OK;
-    for (uint32_t i = first; i < layer->n_chunks && n < a->n; i++)
-        if (!in_view || in_view(context, i)) next[n++] = &layer->chunks[i];
-    return kiln_plane_cache_ahead(cache, a->readers, a->n, next, n, planes, n_planes, err);
+    if (a->n < 2 || kiln_plane_cache_has(v->cache, &v->layer->chunks[first], planes, n_planes)) return KILN_OK;
+    for (uint32_t i = first; i < v->layer->n_chunks && n < a->n; i++)
+        if (!v->in_view || v->in_view(v->context, i)) next[n++] = &v->layer->chunks[i];
+    return kiln_plane_cache_ahead(v->cache, a->readers, a->n, next, n, planes, n_planes, err);
 }

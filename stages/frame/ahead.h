@@ -3,7 +3,8 @@
 #ifndef KILN_STAGES_AHEAD_H
 #define KILN_STAGES_AHEAD_H
 
-#include "stages/frame/frame.h"
+#include "schema/layers.h"
+#include "stages/engine/engine.h"
 #include "stages/engine/memory/plane_cache.h"
 
 enum { KILN_AHEAD_THREADS = 16 };
@@ -24,10 +25,17 @@ uint64_t kiln_ahead_reader_bytes(const kiln_layer *layer, bool colour);
 void kiln_ahead_release(kiln_ahead *a);
 /* Says whether a view draws a chunk. */
 typedef bool kiln_ahead_fn(const void *context, uint32_t chunk);
-/* If the cache lacks a plane of chunk `first`, decodes the planes of this chunk and of the next ones for which in_view(context) is
- * true, one chunk a reader. in_view NULL: of all next chunks. Does nothing with fewer than two readers. KILN_E_IO. */
-kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, kiln_ahead_fn *in_view,
-                            const void *context, uint32_t first, bool colour, kiln_error *err) KILN_MUST_CHECK;
+/* What is read ahead. */
+typedef struct {
+    kiln_plane_cache *cache;
+    const kiln_layer *layer;
+    bool colour;
+    kiln_ahead_fn *in_view; /* NULL: all chunks are */
+    const void *context;
+} kiln_ahead_view;
+/* If the cache lacks a plane of chunk `first`, decodes the planes of this chunk and of the next ones that are in view, one chunk a
+ * reader. Does nothing with fewer than two readers. KILN_E_IO. */
+kiln_status kiln_ahead_read(const kiln_ahead *a, const kiln_ahead_view *v, uint32_t first, kiln_error *err) KILN_MUST_CHECK;
 
 uint64_t kiln_ahead_bytes(const kiln_chunk *c); /* bytes of all planes of a chunk, decoded */
 /* Returns the bytes of the chunks all of whose planes the cache holds. */

@@ -124,10 +124,11 @@ static void give_back(kiln_frame_state *s)
 
 /* `ram` includes the one chunk that the cache always holds, and the frame of an earlier unit. Canvases of an earlier unit stay
  * until this unit takes some. */
-void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t largest, uint64_t canvases)
+void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, const kiln_frame_share *share)
 {
-    const uint64_t have = kiln_canvases_bytes(s->canvases), drawn = have > canvases ? have : canvases;
-    const uint64_t may = kiln_worker_ram(w) > drawn ? kiln_worker_ram(w) - drawn : 0, most = largest > ram ? largest : ram;
+    const uint64_t have = kiln_canvases_bytes(s->canvases), drawn = have > share->canvases ? have : share->canvases;
+    const uint64_t ram = share->ram, most = share->largest > ram ? share->largest : ram;
+    const uint64_t may = kiln_worker_ram(w) > drawn ? kiln_worker_ram(w) - drawn : 0;
     const uint64_t freed = kiln_frame_kept_free(most);
     uint64_t left = may > ram ? may - ram : 0;
     if (kiln_runner_exec(kiln_worker_runner(w)).device < 0 && may > most && (may - most) / 4 > freed) {
@@ -149,10 +150,10 @@ static bool is_of(const kiln_frame_state *s, const kiln_drawn_name *name)
            s->drawn.narrow == (name->narrow != 0) && (!name->narrow || memcmp(&s->wish, &name->wish, sizeof s->wish) == 0);
 }
 
-kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t largest,
-                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err)
+kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, const kiln_frame_share *share,
+                                 kiln_frame_state **out, kiln_error *err)
 {
-    const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
+    const uint64_t may = kiln_worker_ram(w), spare = may > share->ram ? may - share->ram : 0;
     *out = kiln_worker_state(w);
     if (!is_of(*out, name)) KILN_TRY(state_new(w, name, out, err));
     kiln_frame_set_wish(*out, &name->wish);
@@ -162,7 +163,7 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bo
         kiln_canvases_free((*out)->canvases);
         (*out)->canvases = NULL;
     }
-    kiln_frame_state_share(w, *out, ram, largest, canvases);
+    kiln_frame_state_share(w, *out, share);
     return KILN_OK;
 }
 
@@ -174,10 +175,11 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     if (state_new(w, NULL, &s, &why) != KILN_OK) return 0;
     const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, true, may), room = (may - readers) / 2;
     uint64_t bytes = 0;
+    const kiln_ahead_view all = {.cache = s->planes, .layer = s->layer, .colour = true};
     if (readers == 0) return 0;
     kiln_plane_cache_set_budget(s->planes, may - readers);
     for (uint32_t i = 0; i < s->layer->n_chunks && bytes < room && !atomic_load(stop); i++) {
-        if (kiln_ahead_read(&s->ahead, s->planes, s->layer, NULL, NULL, i, true, &why) != KILN_OK) break;
+        if (kiln_ahead_read(&s->ahead, &all, i, &why) != KILN_OK) break;
         bytes += kiln_ahead_bytes(&s->layer->chunks[i]);
     }
     /* what is held now: what decoding took is free again, and the last batch may be larger than what was counted */
@@ -258,13 +260,14 @@ static bool is_in_view(const void *state, uint32_t chunk) { return ((const kiln_
 static kiln_status give_frame_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const reading *x = context;
-    const kiln_chunk *c = &x->s->layer->chunks[index];
+    kiln_frame_state *const s = x->s;
+    const kiln_ahead_view view = {.cache = s->planes, .layer = s->layer, .colour = x->colour, .in_view = is_in_view, .context = s};
     kiln_manifest *m;
     memset(out, 0, sizeof *out);
-    if (!x->s->in_view[index]) return KILN_OK;
-    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, is_in_view, x->s, index, x->colour, err));
+    if (!s->in_view[index]) return KILN_OK;
+    KILN_TRY(kiln_ahead_read(&s->ahead, &view, index, err));
     KILN_TRY(kiln_worker_manifest(x->w, &m, err));
-    return kiln_chunk_to_draw(x->s->planes, m, c, x->s->layer->sh_degree, x->colour, out, err);
+    return kiln_chunk_to_draw(s->planes, m, &s->layer->chunks[index], s->layer->sh_degree, x->colour, out, err);
 }
 
 static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
@@ -294,69 +297,33 @@ static kiln_draw_scene scene_of(reading *x)
                              .fast = x->s->fast};
 }
 
-/* Makes a frame. room NULL: it fails if the frame does not fit; else as kiln_frame_make_or_room. */
-static kiln_status make_or_keep_frame(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
-                                      uint64_t *room, kiln_error *err)
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, kiln_frame **out,
+                            kiln_error *err)
 {
+    *out = &s->frame;
     if (s->has_frame && s->has_colour == colour && memcmp(&s->request, request, sizeof *request) == 0) return KILN_OK;
     kiln_frame_forget(s);
     KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
-    KILN_TRY(room ? kiln_draw_collect_or_slabs(kiln_worker_runner(w), &scene, &s->frame, room, err)
-                  : kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
+    KILN_TRY(kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->request = *request;
-    s->has_frame = !room || *room == 0;
+    s->has_frame = true;
     s->has_colour = colour;
     return KILN_OK;
 }
 
-kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, kiln_frame **out,
-                            kiln_error *err)
-{
-    *out = &s->frame;
-    return make_or_keep_frame(w, s, request, colour, NULL, err);
-}
-
-kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
-                                    kiln_frame **out, uint64_t *room, kiln_error *err)
-{
-    *out = &s->frame;
-    *room = 0;
-    return make_or_keep_frame(w, s, request, colour, room, err);
-}
-
-kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
-                                   const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done, kiln_error *err)
-{
-    kiln_frame_forget(s);
-    KILN_TRY(choose_view_chunks(s, request, err));
-    reading x = {.w = w, .s = s, .colour = true};
-    const kiln_draw_scene scene = scene_of(&x);
-    return kiln_draw_single_pass(&scene, background, to, stats, done, err);
-}
-
-kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
-                                 float *rgba, float *depth, kiln_draw_stats *stats, bool *done, uint64_t *room, kiln_error *err)
-{
-    kiln_frame_forget(s);
-    KILN_TRY(choose_view_chunks(s, request, err));
-    reading x = {.w = w, .s = s, .colour = true};
-    const kiln_draw_scene scene = scene_of(&x);
-    KILN_TRY(kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err));
-    s->has_drawn |= *done;
-    return KILN_OK;
-}
-
-kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
-                             const float background[3], float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_frame_draw(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const kiln_draw_want *want,
+                            kiln_draw_stats *out, kiln_error *err)
 {
     kiln_frame_forget(s);
     KILN_TRY(choose_view_chunks(s, request, err));
     reading x = {.w = w, .s = s, .colour = true}, geometry = {.w = w, .s = s};
     kiln_draw_scene scene = scene_of(&x);
     scene.geometry_context = &geometry;
-    return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, stats, err);
+    KILN_TRY(kiln_draw(kiln_worker_runner(w), &scene, want, out, err));
+    s->has_drawn |= out->way == KILN_DRAW_DEVICE && want->ways && !(want->ways & KILN_DRAW_HOST);
+    return KILN_OK;
 }
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #define KILN_STAGES_LEVEL_COST_H
 
 #include "schema/level_sites.h"
-#include "stages/frame/frame.h"
+#include "kernels/view.h"
 
 /* More than any budget, and small enough that the sum over 2^32 nodes is finite. */
 #define KILN_LEVEL_TOO_COSTLY 1e200

@@ -266,7 +266,6 @@ static void easel_close(easel *e)
 static kiln_status draw_sight(const gauge *g, const easel *e, const kiln_view *view, const kiln_view_cut *cut,
                               const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
 {
-    static const float black[3] = {0};
     kiln_coarsen_rows given = *rows;
     const kiln_draw_scene scene = {.view = view,
                                    .cut = *cut,
@@ -276,7 +275,7 @@ static kiln_status draw_sight(const gauge *g, const easel *e, const kiln_view *v
                                    .n_chunks = 1,
                                    .chunk = give_rows,
                                    .context = &given};
-    return kiln_draw_view(e->runner, &scene, black, rgba, NULL, NULL, err);
+    return kiln_draw(e->runner, &scene, &(kiln_draw_want){.rgba = rgba}, NULL, err);
 }
 
 /* What a stranger's coefficients may make infinite, or not a number, counts as MOST_DIFFERENCE. */

@@ -1,7 +1,7 @@
 /* The unit that draws views and sums each row's shares of the pictures. */
 #include "base/memory.h"
 #include "kernels/blend_weights/blend_weights.h"
-#include "kernels/draw/draw_weights.h"
+#include "kernels/draw/draw.h"
 #include "stages/lod/lod_state.h"
 #include "stages/lod/visibility_units.h"
 #include "stages/engine/memory/plane_cache.h"
@@ -36,7 +36,8 @@ static kiln_status give_baked_chunk(void *context, uint32_t index, kiln_draw_chu
     const kiln_chunk *c = &d->state->baked->chunks[index];
     *out = (kiln_draw_chunk){0};
     if (!is_in_view(d, index)) return KILN_OK;
-    KILN_TRY(kiln_ahead_read(&d->state->ahead, d->state->planes, d->state->baked, is_in_view, d, index, false, err));
+    const kiln_ahead_view ahead = {.cache = d->state->planes, .layer = d->state->baked, .in_view = is_in_view, .context = d};
+    KILN_TRY(kiln_ahead_read(&d->state->ahead, &ahead, index, err));
     KILN_TRY(plane(d, c, "means", &out->means, err));
     KILN_TRY(plane(d, c, "log_scales", &out->log_scales, err));
     KILN_TRY(plane(d, c, "quats", &out->quats, err));
@@ -105,7 +106,10 @@ static kiln_status draw_shares(drawing *d, kiln_error *err)
                                    .header = give_header,
                                    .context = d,
                                    .store = d->state->store};
-    return kiln_draw_weights(kiln_worker_runner(d->w), &scene, d->unit->room, d->state->sums, NULL, err);
+    const kiln_draw_want want = {.ways = d->unit->room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+                                 .capacity = d->unit->room,
+                                 .sums = d->state->sums};
+    return kiln_draw(kiln_worker_runner(d->w), &scene, &want, NULL, err);
 }
 
 /* Rounded once, in place: at most 2^24 for each of 2^22 pixels of some views. A float is written over sums that have been read. */

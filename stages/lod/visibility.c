@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "kernels/draw/draw_weights.h"
+#include "kernels/draw/draw_size.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
 #include "stages/engine/hosts/decisions.h"

@@ -1,7 +1,7 @@
 /* visibility_units -- what the parent asks workers for to find out how much cameras see of each Gaussian.
  *
  * shares  draws some views of the whole layer. Output, for each chunk that one of them may see, named as the chunk: f32 [rows], the
- *         rows' shares of the pictures (kernels/draw/draw_weights.h), summed over the views, in pixels
+ *         rows' shares of the pictures (kernels/draw/shares.h), summed over the views, in pixels
  * seen    a chunk: sums up its shares, projects it for each view, and divides. Output: "visibility" f32 [rows]. Counter: hidden,
  *         the rows that have the least
  *

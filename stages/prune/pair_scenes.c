@@ -82,8 +82,9 @@ static void give_geometry(const looking *x, const kiln_geometry *g, kiln_draw_ch
 
 static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
+    const kiln_ahead_view view = {.cache = x->in->planes, .layer = x->in->layer, .in_view = is_in_view, .context = x};
     kiln_geometry g;
-    KILN_TRY(kiln_ahead_read(&x->in->ahead, x->in->planes, x->in->layer, is_in_view, x, block, false, err));
+    KILN_TRY(kiln_ahead_read(&x->in->ahead, &view, block, err));
     KILN_TRY(kiln_prune_geometry(x->w, x->in, block, &g, err));
     give_geometry(x, &g, out);
     return KILN_OK;

@@ -6,6 +6,7 @@
 
 #include "stages/engine/parent/run_layers.h"
 #include "stages/frame/ahead.h"
+#include "stages/frame/frame.h"
 #include "stages/prune/rules.h"
 #include "stages/select/filters.h"
 #include "stages/engine/memory/plane_cache.h"

@@ -20,19 +20,13 @@ void kiln_lists_release(kiln_lists *l)
     memset(l, 0, sizeof *l);
 }
 
-static kiln_status alloc_bands(kiln_lists *l, uint64_t n, kiln_error *err)
-{
-    KILN_TRY(KILN_ALLOC(&l->starts, n + 1, "bands", err));
-    return KILN_ALLOC(&l->pairs, n, "bands", err);
-}
-
 /* Takes the stored bands, which must cover the image from the top without a gap. */
-static kiln_status bands_of_table(kiln_lists *l, const kiln_view_request *request, kiln_error *err)
+static kiln_status take_bands(kiln_lists *l, kiln_error *err)
 {
     const kiln_tile_table *t = l->table;
     uint32_t row = 0;
-    KILN_TRY(alloc_bands(l, t->n_bands, err));
-    l->n_bands = t->n_bands;
+    KILN_TRY(KILN_ALLOC(&l->starts, (uint64_t)t->n_bands + 1, "bands", err));
+    KILN_TRY(KILN_ALLOC(&l->pairs, t->n_bands, "bands", err));
     for (uint32_t b = 0; b < t->n_bands; b++) {
         const kiln_tile_band *band = &t->bands[b];
         if (band->row0 != row || band->row1 <= row)
@@ -42,38 +36,17 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_view_request *reques
         l->starts[b] = band->row0;
         l->starts[b + 1] = band->row1;
         l->pairs[b] = band->pairs;
-        l->total += band->pairs;
     }
-    if (row != kiln_view_tiles_y(&request->view))
+    if (row != kiln_view_tiles_y(&l->request->view))
         return kiln_fail(err, KILN_E_IO, "the tile table of '%s' ends at tile row %u; run kiln-tiles again", t->camera, row);
     return KILN_OK;
-}
-
-static kiln_status count_bands(kiln_worker *w, kiln_frame *f, const kiln_view_request *request, kiln_lists *l, kiln_error *err)
-{
-    kiln_status st;
-    uint64_t *row_pairs = NULL;
-    uint32_t tiles_y = kiln_view_tiles_y(&request->view);
-    KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs of tile rows", err));
-    KILN_GO(alloc_bands(l, tiles_y, err));
-    kiln_tile_pairs_count_args a = {.view = &request->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
-    KILN_GO(kiln_draw_count(kiln_worker_runner(w), f, &a, err));
-    l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
-    l->total = 0;
-    for (uint32_t b = 0; b < l->n_bands; b++) {
-        for (uint32_t r = l->starts[b]; r < l->starts[b + 1]; r++) l->pairs[b] += row_pairs[r];
-        l->total += l->pairs[b];
-    }
-done:
-    free(row_pairs);
-    return st;
 }
 
 kiln_status kiln_lists_find(kiln_worker *w, const kiln_view_request *request, const char *camera, kiln_hash table_key,
                             kiln_lists *out, kiln_error *err)
 {
     kiln_manifest *m;
-    memset(out, 0, sizeof *out);
+    *out = (kiln_lists){.w = w, .request = request};
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_tile_table_get(m, camera, kiln_profiles[request->profile].name, request->antialiased, request->near_m,
                                  &out->table, err));
@@ -81,10 +54,18 @@ kiln_status kiln_lists_find(kiln_worker *w, const kiln_view_request *request, co
     return KILN_OK;
 }
 
-kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_view_request *request, kiln_lists *l, kiln_error *err)
+static kiln_status open_table(void *context, uint64_t visible, uint32_t *n_bands, const uint32_t **starts, const uint64_t **pairs,
+                              kiln_error *err)
 {
-    if (l->table && l->table->visible != f->n) drop_table(l); /* the same */
-    return l->table ? bands_of_table(l, request, err) : count_bands(w, f, request, l, err);
+    kiln_lists *const l = context;
+    if (l->table && l->table->visible != visible) drop_table(l); /* the same */
+    if (!l->table) return KILN_OK;
+    KILN_TRY(take_bands(l, err));
+    l->visible = visible;
+    *n_bands = l->table->n_bands;
+    *starts = l->starts;
+    *pairs = l->pairs;
+    return KILN_OK;
 }
 
 /* Reads one array of a band into new memory. The table must have it in this size. */
@@ -97,17 +78,17 @@ static kiln_status read_array(kiln_manifest *m, const kiln_array *a, uint64_t by
     return kiln_manifest_read_array(m, a, *out, err);
 }
 
-static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b, uint64_t n_visible, uint32_t tiles_x,
-                                 uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
+static kiln_status read_band(void *context, uint32_t b, uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
 {
     kiln_status st;
+    const kiln_lists *l = context;
     kiln_manifest *m;
     const kiln_tile_band *band = &l->table->bands[b];
-    const uint64_t n_tiles = (uint64_t)(band->row1 - band->row0) * tiles_x;
+    const uint64_t n_tiles = (uint64_t)(band->row1 - band->row0) * kiln_view_tiles_x(&l->request->view);
     uint32_t *bytes = NULL;
     unsigned char *code = NULL;
     uint64_t sum = 0;
-    KILN_GO(kiln_worker_manifest(w, &m, err));
+    KILN_GO(kiln_worker_manifest(l->w, &m, err));
     if (n_tiles > UINT32_MAX || band->tile_count.raw_bytes != n_tiles * sizeof *tile_counts) {
         st = kiln_fail(err, KILN_E_IO, "the tile counts are of another size");
         goto done;
@@ -120,12 +101,12 @@ static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b
         goto done;
     }
     KILN_GO(read_array(m, &band->tile_bytes, n_tiles * sizeof *bytes, (void **)&bytes, err));
-    if (band->rank_delta.raw_bytes > kiln_ranks_code_most(band->pairs, n_tiles, n_visible)) {
+    if (band->rank_delta.raw_bytes > kiln_ranks_code_most(band->pairs, n_tiles, l->visible)) {
         st = kiln_fail(err, KILN_E_IO, "the code of its ranks has %llu bytes", (unsigned long long)band->rank_delta.raw_bytes);
         goto done;
     }
     KILN_GO(read_array(m, &band->rank_delta, band->rank_delta.raw_bytes, (void **)&code, err));
-    KILN_GO(kiln_ranks_decode((uint32_t)n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, n_visible, ranks, err));
+    KILN_GO(kiln_ranks_decode((uint32_t)n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, l->visible, ranks, err));
 done:
     if (st != KILN_OK) kiln_note(err, "the tile table of '%s', tile row %u (run kiln-tiles again)", l->table->camera, band->row0);
     free(code);
@@ -133,13 +114,4 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, kiln_frame *f, const kiln_raster_args *a,
-                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
-{
-    kiln_raster_args with_lists = *a;
-    if (!l->table) return kiln_draw_band(kiln_worker_runner(w), f, a, tile_counts, ranks, err);
-    KILN_TRY(band_of_table(w, l, b, f->n, kiln_view_tiles_x(a->view), tile_counts, ranks, err));
-    with_lists.tile_counts = tile_counts;
-    with_lists.ranks = ranks;
-    return kiln_draw_raster(kiln_worker_runner(w), f, &with_lists, err);
-}
+kiln_draw_lists kiln_lists_of(kiln_lists *l) { return (kiln_draw_lists){.open = open_table, .read = read_band, .context = l}; }

@@ -344,9 +344,8 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     KILN_TRY(task_new(payload, &t, err));
     const kiln_render_unit *u = &t->unit;
     t->picture.n_encoding = count_encoding(w, u, &t->picture.encoding_ram);
-    const uint64_t ram = t->picture.encoding_ram + drawing_ram(u, t->picture.n_encoding);
-    KILN_GO(kiln_frame_state_get(w, &u->drawn, !u->count_only, ram, t->picture.encoding_ram + u->encoding.drawing,
-                                 kiln_unit_picture_canvases(u, t->picture.n_encoding), &s, err));
+    const kiln_frame_share share = kiln_unit_picture_share(u, &t->picture, drawing_ram(u, t->picture.n_encoding));
+    KILN_GO(kiln_frame_state_get(w, &u->drawn, !u->count_only, &share, &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->request, err);
         goto done;

@@ -32,7 +32,7 @@ typedef struct {
     bool count_only;
     uint64_t ram;        /* kiln_unit.ram */
     uint64_t band_pairs; /* pairs of a band for which `ram` has room */
-    uint64_t slab_room;  /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many (kiln_frame_slabs) */
+    uint64_t slab_room;  /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many */
     /* If above 0, the picture is drawn in the memory of the worker's GPU, which takes so much of `ram`. If the GPU refuses it, the
      * worker counts its Gaussians and draws it in slabs, for which `ram` has room. slab_room is 0. */
     uint64_t device_ram;

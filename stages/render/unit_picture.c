@@ -8,108 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Checks that a band has no more pairs than the unit has memory for. A single tile row can exceed the size of a band, and the plan
- * cannot know this before pairs are counted. */
-static kiln_status check_band_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
-{
-    char lists[32], more[32];
-    const uint64_t may = kiln_worker_ram(w);
-    if (pairs <= u->band_pairs) return KILN_OK;
-    /* bytes of ranks, of a part's ranks, and of their code */
-    const uint64_t need = u->ram + 4 * sizeof(uint32_t) * (pairs - u->band_pairs);
-    if (need <= may) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", u->camera,
-                     (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
-}
-
-/* Returns the arguments of raster for these tile rows, without lists. */
-static kiln_raster_args raster_rows_of(const kiln_render_unit *u, const kiln_unit_picture *p, uint32_t row0, uint32_t row1)
-{
-    const size_t at = (size_t)row0 * KILN_TILE * p->width;
-    kiln_raster_args a = {.view = &u->request.view,
-                          .profile = u->request.profile,
-                          .fast = p->fast,
-                          .row0 = row0,
-                          .row1 = row1,
-                          .rgba = p->rgba + 4 * at,
-                          .depth = p->depth ? p->depth + at : NULL};
-    memcpy(a.background, p->background, sizeof a.background);
-    return a;
-}
-
-static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, const kiln_lists *l, kiln_unit_picture *p,
-                              kiln_error *err)
-{
-    kiln_status st;
-    uint32_t *counts = NULL, *ranks = NULL, tiles_x = kiln_view_tiles_x(&u->request.view);
-    uint64_t most_pairs = 0, most_rows = 0;
-    for (uint32_t b = 0; b < l->n_bands; b++) {
-        if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
-        if (l->starts[b + 1] - l->starts[b] > most_rows) most_rows = l->starts[b + 1] - l->starts[b];
-    }
-    KILN_GO(check_band_room(w, u, most_pairs, err));
-    KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
-    KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
-    for (uint32_t b = 0; b < l->n_bands; b++) {
-        kiln_raster_args a = raster_rows_of(u, p, l->starts[b], l->starts[b + 1]);
-        a.n_pairs = l->pairs[b];
-        KILN_GO(kiln_lists_draw(w, l, b, f, &a, counts, ranks, err));
-    }
-done:
-    free(ranks);
-    free(counts);
-    return st;
-}
-
-static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, kiln_unit_picture *p,
-                              kiln_error *err)
-{
-    KILN_TRY(kiln_lists_open(w, f, &u->request, l, err));
-    KILN_TRY(draw_bands(w, u, f, l, p, err));
-    p->visible = f->n;
-    p->pairs = l->total;
-    p->from_table = l->table != NULL;
-    return KILN_OK;
-}
-
-static void take_stats(kiln_unit_picture *p, const kiln_draw_stats *stats)
-{
-    p->visible = stats->visible;
-    p->pairs = stats->pairs;
-    p->slabs = stats->slabs;
-}
-
-/* Draws in slabs. A stored table is not used, because its lists name Gaussians of the whole view. */
-static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t room, kiln_unit_picture *p,
-                              kiln_error *err)
-{
-    kiln_draw_stats stats;
-    KILN_TRY(kiln_frame_slabs(w, s, &u->request, room, p->background, p->rgba, p->depth, &stats, err));
-    take_stats(p, &stats);
-    return KILN_OK;
-}
-
 bool kiln_unit_picture_on_device(const kiln_render_unit *u) { return u->device_ram > 0; }
-
-/* Makes the frame. If it does not fit, *room is the size of slabs, whose memory must be within what the unit has for a frame. */
-static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_frame **f, uint64_t *room,
-                              kiln_error *err)
-{
-    const kiln_layer *layer = kiln_frame_layer(s);
-    kiln_draw_size size;
-    *room = u->slab_room;
-    if (*room > 0) return KILN_OK;
-    KILN_TRY(kiln_frame_state_bound(s, &u->request, &size, err));
-    KILN_TRY(kiln_frame_make_or_room(w, s, &u->request, true, f, room, err));
-    size.visible = *room;
-    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->request, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
-    *room = 0;
-    return kiln_frame_make(w, s, &u->request, true, f, err);
-}
 
 uint64_t kiln_unit_picture_canvases(const kiln_render_unit *u, uint32_t n_encoding)
 {
     return n_encoding > 0 ? (n_encoding + 1) * kiln_canvas_bytes(u->encoding.pixels) : 0;
+}
+
+kiln_frame_share kiln_unit_picture_share(const kiln_render_unit *u, const kiln_unit_picture *p, uint64_t drawing)
+{
+    return (kiln_frame_share){.ram = p->encoding_ram + drawing,
+                              .largest = p->encoding_ram + u->encoding.drawing,
+                              .canvases = kiln_unit_picture_canvases(u, p->n_encoding)};
 }
 
 kiln_status kiln_unit_picture_take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
@@ -164,61 +74,144 @@ kiln_wanted kiln_unit_picture_wanted(const kiln_render_unit *u, const kiln_unit_
     return u->format == KILN_RENDER_NO_FILE ? KILN_WANTED_NOTHING : KILN_WANTED_PNG_ROWS;
 }
 
-/* Tries a single pass, which a GPU can do that has drawn such a picture before. If the pass fails, a frame is made while the canvas
- * exists. The unit's memory has room for both only if the worker encodes beside drawing, or if no frame comes to host memory.
- *
- * The GPU hashes the picture and copies only what the host needs of it, to the canvas. There is none if that is nothing. */
-static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p, bool *done,
-                                   kiln_error *err)
+/* ---- drawn ---------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_worker *w;
+    kiln_frame_state *s;
+    const kiln_render_unit *u;
+    kiln_unit_picture *p;
+    kiln_lists lists; /* its stored table */
+} drawing;
+
+/* A kiln_draw_place_fn. */
+static kiln_status place(void *context, float **rgba, kiln_error *err)
 {
-    const uint64_t pixels = (uint64_t)p->width * p->height;
-    const kiln_wanted what = kiln_unit_picture_wanted(u, p);
-    kiln_draw_stats stats;
-    *done = false;
-    if ((p->n_encoding == 0 && !kiln_unit_picture_on_device(u)) || u->slab_room > 0) return KILN_OK;
-    if (is_hashed_there(u, p))
-        KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
-    const kiln_picture_job job = kiln_unit_picture_job(u, p);
-    kiln_png_rows_args png = kiln_picture_png_rows(&job);
-    kiln_pixel_bytes_args frame = kiln_video_frame_args(u->frame.kind, p->width, u->frame.width, u->frame.height);
-    png.rows = frame.bytes = (unsigned char *)p->rgba;
-    const kiln_draw_outputs to = {.rgba = what == KILN_WANTED_FLOATS ? p->rgba : NULL,
-                                  .depth = p->depth,
-                                  .hashes = p->hashes,
-                                  .png = what == KILN_WANTED_PNG_ROWS ? &png : NULL,
-                                  .bytes = what == KILN_WANTED_FRAME ? &frame : NULL};
-    KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, &to, &stats, done, err));
-    if (*done) {
-        take_stats(p, &stats);
-        p->rows = what == KILN_WANTED_PNG_ROWS ? png.rows : NULL;
-        p->frame = what == KILN_WANTED_FRAME ? frame.bytes : NULL;
-        p->rgba = to.rgba;
-        return KILN_OK;
-    }
-    kiln_unit_picture_drop_hashes(p);
+    const drawing *d = context;
+    KILN_TRY(kiln_unit_picture_take_canvas(d->w, d->s, d->u, d->p, err));
+    *rgba = d->p->rgba;
     return KILN_OK;
 }
 
-/* ---- where host memory has no room for the Gaussians ---------------------------------------------------------------- */
-/* Sets how much of the worker's memory drawing takes; the rest keeps planes and decodes ahead. */
-static void share(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const kiln_unit_picture *p, uint64_t drawing)
+/* What a unit wants, and what the want points to. */
+typedef struct {
+    kiln_draw_want want;
+    kiln_draw_lists lists;
+    kiln_draw_size size;
+    kiln_draw_outputs to;
+    kiln_png_rows_args png;
+    kiln_pixel_bytes_args frame;
+} wanted;
+
+/* A GPU can draw in a single pass if it has drawn such a picture before. If the pass fails, a drawing is made while the canvas
+ * exists. The unit's memory has room for both only if the worker encodes beside drawing, or if no drawing comes to host memory. */
+static bool may_pass(const drawing *d)
 {
-    kiln_frame_state_share(w, s, p->encoding_ram + drawing, p->encoding_ram + u->encoding.drawing,
-                           kiln_unit_picture_canvases(u, p->n_encoding));
+    return !d->lists.table && (d->p->n_encoding > 0 || kiln_unit_picture_on_device(d->u)) && d->u->slab_room == 0;
+}
+
+/* The GPU hashes the picture and copies only what the host needs of it, to the canvas. There is none if that is nothing. */
+static kiln_status want_single_pass(const drawing *d, wanted *x, kiln_error *err)
+{
+    kiln_unit_picture *p = d->p;
+    const kiln_render_unit *u = d->u;
+    const uint64_t pixels = (uint64_t)p->width * p->height;
+    const kiln_wanted what = kiln_unit_picture_wanted(u, p);
+    if (is_hashed_there(u, p))
+        KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
+    const kiln_picture_job of = kiln_unit_picture_job(u, p);
+    x->png = kiln_picture_png_rows(&of);
+    x->frame = kiln_video_frame_args(u->frame.kind, p->width, u->frame.width, u->frame.height);
+    x->png.rows = x->frame.bytes = (unsigned char *)p->rgba;
+    x->to = (kiln_draw_outputs){.rgba = what == KILN_WANTED_FLOATS ? p->rgba : NULL,
+                                .depth = p->depth,
+                                .hashes = p->hashes,
+                                .png = what == KILN_WANTED_PNG_ROWS ? &x->png : NULL,
+                                .bytes = what == KILN_WANTED_FRAME ? &x->frame : NULL};
+    x->want.single_pass = &x->to;
+    x->want.ways |= KILN_DRAW_SINGLE_PASS;
+    return KILN_OK;
+}
+
+/* Pairs of a band for which the unit has memory, or could have: 4 arrays of ranks, of a part's ranks, and of their code. A single
+ * tile row can exceed the size of a band, and the plan cannot know this before pairs are counted. */
+static uint64_t most_band_pairs(const drawing *d)
+{
+    const uint64_t may = kiln_worker_ram(d->w), spare = may > d->u->ram ? may - d->u->ram : 0;
+    const uint64_t most = d->u->band_pairs + spare / (4 * sizeof(uint32_t));
+    return most > 0 ? most : 1;
+}
+
+static kiln_status say_band_room(const drawing *d, uint64_t pairs, kiln_error *err)
+{
+    char lists[32], more[32];
+    const uint64_t need = d->u->ram + 4 * sizeof(uint32_t) * (pairs - d->u->band_pairs), may = kiln_worker_ram(d->w);
+    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", d->u->camera,
+                     (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
+}
+
+/* A drawing, on the device where it fits; else slabs there, if what they take is within what the unit has for a drawing; else a
+ * drawing in host memory. */
+static kiln_status want_drawing(drawing *d, wanted *x, kiln_error *err)
+{
+    const uint64_t chunk = kiln_frame_chunk_bytes(kiln_frame_layer(d->s), true), picture = kiln_render_picture_bytes(d->u);
+    KILN_TRY(kiln_frame_state_bound(d->s, &d->u->request, &x->size, err));
+    x->want.ways |= KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST;
+    x->want.size = &x->size;
+    x->want.ram = d->u->ram > chunk + picture ? d->u->ram - chunk - picture : 0;
+    x->want.most_band_pairs = most_band_pairs(d);
+    x->lists = kiln_lists_of(&d->lists);
+    if (d->lists.table) x->want.lists = &x->lists;
+    return KILN_OK;
+}
+
+static kiln_status want_of(drawing *d, wanted *x, kiln_error *err)
+{
+    *x = (wanted){.want = {.background = d->p->background,
+                           .rgba = d->p->rgba,
+                           .depth = d->p->depth,
+                           .place = place,
+                           .place_context = d,
+                           .capacity = d->u->slab_room}};
+    if (may_pass(d)) KILN_TRY(want_single_pass(d, x, err));
+    if (d->u->count_first) return KILN_OK;
+    if (!kiln_unit_picture_on_device(d->u) && d->u->slab_room == 0) return want_drawing(d, x, err);
+    x->want.ways |= d->u->slab_room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE;
+    return KILN_OK;
+}
+
+static void take_stats(const drawing *d, const wanted *x, const kiln_draw_stats *stats)
+{
+    kiln_unit_picture *p = d->p;
+    p->visible = stats->visible;
+    p->pairs = stats->pairs;
+    p->slabs = stats->slabs;
+    p->from_table = d->lists.starts != NULL;
+    if (stats->way != KILN_DRAW_SINGLE_PASS) return;
+    p->rows = x->to.png ? x->png.rows : NULL;
+    p->frame = x->to.bytes ? x->frame.bytes : NULL;
+    p->rgba = x->to.rgba;
+}
+
+/* ---- where host memory has no room for the Gaussians ---------------------------------------------------------------- */
+/* Sets how much of the worker's memory drawing takes. */
+static void share(const drawing *d, uint64_t taken)
+{
+    const kiln_frame_share of = kiln_unit_picture_share(d->u, d->p, taken);
+    kiln_frame_state_share(d->w, d->s, &of);
 }
 
 /* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at
  * most half of the memory if there is room for any, so that their chunks are decoded on several threads. */
-static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const kiln_unit_picture *p,
-                             uint64_t device_room, uint64_t *row_pairs, uint64_t *room, kiln_error *err)
+static kiln_status find_room(const drawing *d, uint64_t device_room, uint64_t *row_pairs, uint64_t *room, kiln_error *err)
 {
-    const kiln_layer *layer = kiln_frame_layer(s);
-    const uint64_t others = p->encoding_ram + kiln_unit_picture_canvases(u, p->n_encoding), all = kiln_worker_ram(w);
+    const kiln_render_unit *u = d->u;
+    const kiln_layer *layer = kiln_frame_layer(d->s);
+    const uint64_t others = d->p->encoding_ram + kiln_unit_picture_canvases(u, d->p->n_encoding), all = kiln_worker_ram(d->w);
     const uint64_t may = all > others ? all - others : 0;
     kiln_draw_size size;
     kiln_draw_tally t = {.row_pairs = row_pairs};
-    KILN_TRY(kiln_frame_state_bound(s, &u->request, &size, err));
-    KILN_TRY(kiln_frame_tally(w, s, &u->request, &t, err));
+    KILN_TRY(kiln_frame_state_bound(d->s, &u->request, &size, err));
+    KILN_TRY(kiln_frame_tally(d->w, d->s, &u->request, &t, err));
     size.visible = t.visible;
     kiln_draw_size_bands(&size, &u->request.view, row_pairs);
     size.band_pairs = kiln_render_slab_band(size.band_pairs, t.pairs);
@@ -226,49 +219,40 @@ static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_ren
     *room = kiln_render_largest_slab(layer, u, &size, least <= may / 2 ? may / 2 : may);
     if (device_room > 0 && device_room < *room) *room = device_room;
     const uint64_t ram = kiln_render_slabs_ram(layer, u, &size, *room);
-    KILN_TRY(kiln_worker_need_ram(w, others + ram, 0, u->camera, err)); /* a tile row with many pairs */
-    share(w, s, u, p, ram);
+    KILN_TRY(kiln_worker_need_ram(d->w, others + ram, 0, u->camera, err)); /* a tile row with many pairs */
+    share(d, ram);
     return KILN_OK;
 }
 
-static kiln_status draw_uncounted(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t device_room,
-                                  kiln_unit_picture *p, kiln_error *err)
+/* In slabs, once its Gaussians are counted. A stored table is not used, because its lists name Gaussians of the whole view. */
+static kiln_status draw_uncounted(drawing *d, uint64_t device_room, wanted *x, kiln_error *err)
 {
-    uint64_t room, *row_pairs;
-    share(w, s, u, p, u->ram);
-    KILN_TRY(KILN_ALLOC(&row_pairs, kiln_view_tiles_y(&u->request.view), "pairs of tile rows", err));
-    kiln_status st = find_room(w, s, u, p, device_room, row_pairs, &room, err);
-    if (st == KILN_OK) st = draw_slabs(w, s, u, room, p, err);
+    kiln_draw_stats stats;
+    uint64_t *row_pairs;
+    x->want.ways = KILN_DRAW_SLABS;
+    KILN_TRY(kiln_unit_picture_take_canvas(d->w, d->s, d->u, d->p, err));
+    share(d, d->u->ram);
+    KILN_TRY(KILN_ALLOC(&row_pairs, kiln_view_tiles_y(&d->u->request.view), "pairs of tile rows", err));
+    kiln_status st = find_room(d, device_room, row_pairs, &x->want.capacity, err);
+    if (st == KILN_OK) st = kiln_frame_draw(d->w, d->s, &d->u->request, &x->want, &stats, err);
+    if (st == KILN_OK) take_stats(d, x, &stats);
     free(row_pairs);
     return st;
 }
 
-/* The first picture of a scene, for which there is no single pass, or one that was larger than expected. */
-static kiln_status draw_on_device(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
-                                  kiln_error *err)
+static kiln_status draw_wanted(drawing *d, kiln_error *err)
 {
-    kiln_draw_stats stats;
-    bool done;
-    uint64_t room;
-    KILN_TRY(kiln_unit_picture_take_canvas(w, s, u, p, err));
-    KILN_TRY(kiln_frame_on_device(w, s, &u->request, p->background, p->rgba, p->depth, &stats, &done, &room, err));
-    if (!done) return draw_uncounted(w, s, u, room, p, err);
-    take_stats(p, &stats);
+    kiln_draw_stats stats = {0};
+    wanted x;
+    KILN_TRY(want_of(d, &x, err));
+    const kiln_status st = x.want.ways ? kiln_frame_draw(d->w, d->s, &d->u->request, &x.want, &stats, err) : KILN_OK;
+    if (st == KILN_E_CAP && x.want.most_band_pairs > 0 && stats.band_pairs > x.want.most_band_pairs)
+        return say_band_room(d, stats.band_pairs, err);
+    KILN_TRY(st);
+    if (stats.way != KILN_DRAW_SINGLE_PASS) kiln_unit_picture_drop_hashes(d->p);
+    if (!stats.way) return draw_uncounted(d, stats.device_room, &x, err);
+    take_stats(d, &x, &stats);
     return KILN_OK;
-}
-
-static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_lists *l,
-                                 kiln_unit_picture *p, kiln_error *err)
-{
-    kiln_frame *f = NULL;
-    uint64_t room;
-    if (u->count_first) {
-        KILN_TRY(kiln_unit_picture_take_canvas(w, s, u, p, err));
-        return draw_uncounted(w, s, u, 0, p, err);
-    }
-    KILN_TRY(make_frame(w, s, u, &f, &room, err));
-    KILN_TRY(kiln_unit_picture_take_canvas(w, s, u, p, err));
-    return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
 }
 
 /* Adds advice to a failure of a kernel, which knows no options, unless its sentence already names one. */
@@ -289,15 +273,13 @@ static bool may_use_table(kiln_worker *w, const kiln_render_unit *u, const kiln_
 kiln_status kiln_unit_picture_draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
                                    kiln_error *err)
 {
-    kiln_lists l = {0};
+    drawing d = {.w = w, .s = s, .u = u, .p = p};
     kiln_status st = KILN_OK;
-    bool drawn = false;
     kiln_frame_set_fast(s, p->fast);
-    if (may_use_table(w, u, p)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
-    if (!l.table) KILN_GO(try_single_pass(w, s, u, p, &drawn, err));
-    if (!drawn) KILN_GO(kiln_unit_picture_on_device(u) ? draw_on_device(w, s, u, p, err) : draw_in_parts(w, s, u, &l, p, err));
+    if (may_use_table(w, u, p)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &d.lists, err));
+    KILN_GO(draw_wanted(&d, err));
 done:
     if (st == KILN_E_CAP && p->fast) advise_fast(err);
-    kiln_lists_release(&l);
+    kiln_lists_release(&d.lists);
     return st;
 }

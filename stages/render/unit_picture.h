@@ -46,6 +46,8 @@ kiln_picture_job kiln_unit_picture_job(const kiln_render_unit *u, const kiln_uni
 
 /* Bytes of canvases where so many pictures are encoded at a time. If none is, the only canvas is a part of u->ram: 0. */
 uint64_t kiln_unit_picture_canvases(const kiln_render_unit *u, uint32_t n_encoding);
+/* How the unit divides the worker's memory: `drawing` is what is taken to draw; the rest keeps planes and decodes ahead. */
+kiln_frame_share kiln_unit_picture_share(const kiln_render_unit *u, const kiln_unit_picture *p, uint64_t drawing);
 /* Takes a canvas, if there is none yet. If there are as many as there may be, waits until a picture is encoded. */
 kiln_status kiln_unit_picture_take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_unit_picture *p,
                                           kiln_error *err) KILN_MUST_CHECK;

@@ -140,7 +140,7 @@ static kiln_status draw_level(drawer *d, const kiln_view_request *request, const
     memset(d->in_view, 0, d->drawn.chunks->n_chunks * sizeof *d->in_view);
     for (uint32_t i = 0; i < chunks->n; i++) d->in_view[chunks->numbers[i]] = true;
     d->rows += chunks->rows;
-    return kiln_draw_view(d->runner, &scene, over, rgba, NULL, NULL, err);
+    return kiln_draw(d->runner, &scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL, err);
 }
 
 static kiln_status as_thumbnail(const float *rgba, uint32_t width, uint32_t height, kiln_thumbnail *out, kiln_error *err)

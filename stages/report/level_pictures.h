@@ -30,7 +30,7 @@ typedef struct {
 } kiln_level_pictures;
 
 /* Draws them, of at most `bytes` bytes of the page; none where the bake has no levels of what it draws, or no cameras. The caller
- * releases *out, after a failure too. Fails as kiln_plane_cache_get and kiln_draw_view. */
+ * releases *out, after a failure too. Fails as kiln_plane_cache_get and kiln_draw. */
 kiln_status kiln_level_pictures_make(const kiln_bake_facts *b, uint64_t bytes, kiln_level_pictures *out,
                                      kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_level_pictures_bytes(const kiln_level_pictures *p); /* of the page */

@@ -178,7 +178,8 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
     const unsigned packing = u.kind == KILN_TILES_COUNT ? 0 : count_packing(w, &u, &packing_ram);
-    KILN_TRY(kiln_frame_state_get(w, &u.drawn, false, u.ram + packing_ram, u.most_ram + packing_ram, 0, &s, err));
+    const kiln_frame_share share = {.ram = u.ram + packing_ram, .largest = u.most_ram + packing_ram};
+    KILN_TRY(kiln_frame_state_get(w, &u.drawn, false, &share, &s, err));
     switch (u.kind) {
     case KILN_TILES_COUNT:
         return kiln_frame_count(w, s, &u.request, err);

@@ -1,18 +1,18 @@
 /* at_once -- see at_once.cuh. */
 #include "tests/bench/at_once.cuh"
 
-#include "kernels/draw/store.h"
+#include "kernels/draw/pass_sizes.h"
 #include "tests/bench/outputs.cuh"
 
 namespace bench
 {
 
 at_once::at_once(runner *b, const frame &f)
-    : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()), ids_(kiln_store_bound(f.pairs())),
+    : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()), ids_(kiln_pass_bound(f.pairs())),
       rgba_(4 * f.pixels())
 {
     BENCH_CUDA(cudaMallocHost(&host_, STATS * sizeof *host_));
-    lists_.n = std::min(kiln_store_bound(f.visible()), project_.n);
+    lists_.n = std::min(kiln_pass_bound(f.visible()), project_.n);
     lists_.n_visible = project_.n_visible;
     lists_.splats = project_.splats;
     lists_.depths = project_.depths;

@@ -226,7 +226,6 @@ static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c
     uint64_t *rows = room(s->n_chunks, sizeof *rows), at = 0;
     uint32_t *order = room(s->n, sizeof *order);
     float *rgba = room(4 * (uint64_t)width * height, sizeof *rgba);
-    char message[512];
     memcpy(pose, c->r, sizeof c->r);
     memcpy(pose + 9, c->t, sizeof c->t);
     for (uint64_t i = 0; i < s->n; i++) order[i] = (uint32_t)i;
@@ -236,11 +235,14 @@ static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c
         memcpy(planes + (uint64_t)i * KILN_PLAIN_PLANES, of, sizeof of);
         rows[i] = r->n;
     }
-    if (kiln_draw_plain(-1, 1, "inria", b->antialiased, 0, pose, b->scene.origin, intrinsics, width, height, background,
-                        s->chunks[0].sh_degree, s->n_chunks, rows, planes, rgba, NULL, message, sizeof message) != 0) {
-        fprintf(stderr, "coarsen_bench: %s\n", message);
+    kiln_plain *painter = kiln_plain_new(-1, 1);
+    if (!painter || kiln_plain_scene(painter, b->scene.origin, s->chunks[0].sh_degree, s->n_chunks, rows, planes) != 0 ||
+        kiln_plain_renderer(painter, "inria", b->antialiased, 0) != 0 ||
+        kiln_plain_camera(painter, pose, intrinsics, width, height) != 0 || kiln_plain_draw(painter, background, rgba, NULL) != 0) {
+        fprintf(stderr, "coarsen_bench: %s\n", painter ? kiln_plain_message(painter) : "out of memory");
         exit(1);
     }
+    kiln_plain_free(painter);
     free(planes);
     free(rows);
     free(order);

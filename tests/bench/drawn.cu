@@ -124,26 +124,26 @@ class artist
 
     void draw()
     {
-        const float black[3] = {0, 0, 0};
-        check(kiln_draw_view(runner_, &scene_, black, canvas_.data(), nullptr, nullptr, &err));
+        kiln_draw_want want = {};
+        want.rgba = canvas_.data();
+        check(kiln_draw(runner_, &scene_, &want, nullptr, &err));
     }
     /* Once a picture was drawn: the same as RGBA bytes, in the first quarter of the canvas. */
     void draw_bytes()
     {
-        const float black[3] = {0, 0, 0};
         const kiln_pixel_bytes_args bytes = bytes_of(nullptr, reinterpret_cast<unsigned char *>(canvas_.data()));
-        kiln_draw_outputs to = {};
-        kiln_draw_stats stats;
-        bool done;
-        to.bytes = &bytes;
-        check(kiln_draw_single_pass(&scene_, black, &to, &stats, &done, &err));
-        if (!done) die(70, "a picture that was drawn before does not fit into its own size");
+        draw_bytes_of(scene_, bytes);
     }
-    void draw_passes(std::vector<kiln_draw_pass> *passes)
+    void draw_bytes_of(const kiln_draw_scene &s, const kiln_pixel_bytes_args &bytes)
     {
-        check(kiln_draw_passes(passes->data(), static_cast<uint32_t>(passes->size()), &err));
-        for (const kiln_draw_pass &p : *passes)
-            if (!p.done) die(70, "a picture that was drawn before does not fit into its own size");
+        kiln_draw_outputs to = {};
+        kiln_draw_want want = {};
+        kiln_draw_stats stats;
+        to.bytes = &bytes;
+        want.ways = KILN_DRAW_SINGLE_PASS;
+        want.single_pass = &to;
+        check(kiln_draw(runner_, &s, &want, &stats, &err));
+        if (!stats.way) die(70, "a picture that was drawn before does not fit into its own size");
     }
     const kiln_draw_scene &scene_drawn() const { return scene_; }
     std::vector<float> &canvas() { return canvas_; }
@@ -209,39 +209,28 @@ class locked_bytes
     unsigned char *at_ = nullptr;
 };
 
-/* Many small pictures of a scene from cameras of its orbit in turn, to RGBA bytes. */
-class many
+/* Small pictures of a scene from cameras of its orbit in turn, to RGBA bytes. */
+class small_cameras
 {
   public:
     enum : uint32_t { WIDTH = 640, HEIGHT = 400, CAMERAS = 16, PICTURES = 64, BYTES = 4 * WIDTH * HEIGHT };
 
-    many(const kiln_exec *x, const scene &s)
+    small_cameras(const kiln_exec *x, const scene &s)
         : artist_(x, s, make_view(0, WIDTH, HEIGHT)), bytes_(PICTURES * BYTES), views_(CAMERAS),
-          scenes_(CAMERAS, artist_.scene_drawn()), outputs_(PICTURES), passes_(PICTURES)
+          scenes_(CAMERAS, artist_.scene_drawn()), outputs_(PICTURES)
     {
-        static const float black[3] = {0, 0, 0};
         for (uint32_t k = 0; k < CAMERAS; k++) {
             views_[k] = make_view(static_cast<int>(k), WIDTH, HEIGHT);
             scenes_[k].view = &views_[k];
         }
-        for (uint32_t i = 0; i < PICTURES; i++) {
+        for (uint32_t i = 0; i < PICTURES; i++)
             outputs_[i] = {WIDTH, HEIGHT, WIDTH, KILN_PIXELS_RGBA, nullptr, bytes_.get() + i * BYTES};
-            passes_[i].scene = &scenes_[i % CAMERAS];
-            passes_[i].background = black;
-            passes_[i].to.bytes = &outputs_[i];
-        }
         artist_.draw();
     }
-    void draw() { artist_.draw_passes(&passes_); }
-    void draw_one_by_one()
+    void draw()
     {
-        for (const kiln_draw_pass &p : passes_) {
-            std::vector<kiln_draw_pass> alone = {p};
-            artist_.draw_passes(&alone);
-        }
+        for (uint32_t i = 0; i < PICTURES; i++) artist_.draw_bytes_of(scenes_[i % CAMERAS], outputs_[i]);
     }
-    void clear() { memset(bytes_.get(), 0xA5, PICTURES * BYTES); }
-    std::vector<unsigned char> pictures() const { return {bytes_.get(), bytes_.get() + PICTURES * BYTES}; }
     uint64_t memory() const { return artist_.memory(); }
 
   private:
@@ -250,7 +239,6 @@ class many
     std::vector<kiln_view> views_;
     std::vector<kiln_draw_scene> scenes_;
     std::vector<kiln_pixel_bytes_args> outputs_;
-    std::vector<kiln_draw_pass> passes_;
 };
 
 row of_each(row r, uint32_t n)
@@ -262,23 +250,12 @@ row of_each(row r, uint32_t n)
 
 } // namespace
 
-void bench_many(runner *b, const std::string &name, const scene &s)
+void bench_small(runner *b, const std::string &name, const scene &s)
 {
-    many m(b->exec(), s);
-    row alone = b->measure_host(name + ", one by one", many::PICTURES, [&] { m.draw_one_by_one(); });
-    m.clear();
-    m.draw_one_by_one();
-    const std::vector<unsigned char> want = m.pictures();
-    row together = b->measure_host(name, many::PICTURES, [&] { m.draw(); });
-    together.memory = m.memory();
-    m.clear();
-    m.draw();
-    const std::vector<unsigned char> got = m.pictures();
-    finding same = {name, "bytes differ from those of pictures drawn one by one", want.size(), 0};
-    for (size_t i = 0; i < want.size(); i++) same.wrong += want[i] != got[i];
-    b->table()->add(of_each(alone, many::PICTURES));
-    b->table()->add(of_each(together, many::PICTURES));
-    b->table()->add(same);
+    small_cameras m(b->exec(), s);
+    row r = b->measure_host(name, small_cameras::PICTURES, [&] { m.draw(); });
+    r.memory = m.memory();
+    b->table()->add(of_each(r, small_cameras::PICTURES));
 }
 
 void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_view &view, const float *rgba)

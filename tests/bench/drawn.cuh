@@ -13,9 +13,9 @@ namespace bench
  * must be equal to. */
 void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_view &view, const float *rgba);
 
-/* 64 pictures of 640x400 from the cameras of the orbit, to RGBA bytes in host memory, each by itself and several at a time
- * (kiln_draw_passes); by the clock, of each. */
-void bench_many(runner *b, const std::string &name, const scene &s);
+/* 64 pictures of 640x400 from the cameras of the orbit, to RGBA bytes in host memory, one after the other; by the clock, of each.
+ */
+void bench_small(runner *b, const std::string &name, const scene &s);
 
 } // namespace bench
 

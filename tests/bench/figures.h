@@ -140,7 +140,6 @@ static const bench_goal bench_goals[] = {
     {"frame chair", NULL, 0.13, 0.10, 0},
     {"drawn chair", NULL, 0.72, 0.68, 0},
     {"drawn chair as 8-bit", NULL, 0.30, 0.25, 0},
-    {"small cameras 1M", NULL, 0.25, 0.15, 0},
     {"metrics 1080p", NULL, 0.042, 0.033, 0},
 };
 

@@ -182,7 +182,7 @@ void bench_orbit(runner *b, uint64_t n)
     b->table()->section(("scene of " + size).c_str());
     const kiln_view view = make_view(0, WIDTH, HEIGHT);
     const amount a = bench_view(b, size, s, view, much::EVERY_STEP);
-    if (b->wants("frame")) bench_many(b, "small cameras " + size, s);
+    if (b->wants("frame")) bench_small(b, "small cameras " + size, s);
     if (!b->quick()) {
         bench_counted(b, size, s, view, a);
         for (const int camera : {5, 10})

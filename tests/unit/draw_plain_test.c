@@ -1,4 +1,4 @@
-/* draw_plain_test -- the call without structures draws the bits of kiln_draw_view, and refuses what it cannot draw. */
+/* draw_plain_test -- calls without structures draw the bits of draw.h, and refuse what they cannot draw. */
 #include "kernels/draw/plain.h"
 #include "tests/unit/draw_scene.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     uint64_t rows[CHUNKS];
     const void *planes[CHUNKS][KILN_PLAIN_PLANES];
     float *rgba, *depth;
-    char message[200];
+    kiln_plain *painter;
 } plain_scene;
 
 static void plain_make(plain_scene *p, kiln_profile_id profile)
@@ -29,17 +29,21 @@ static void plain_make(plain_scene *p, kiln_profile_id profile)
     }
     p->rgba = memory(4 * WIDTH * HEIGHT, sizeof *p->rgba);
     p->depth = memory(WIDTH * HEIGHT, sizeof *p->depth);
+    p->painter = kiln_plain_new(KILN_RUNNER_CPU, 1);
+    assert_non_null(p->painter);
+    assert_int_equal(kiln_plain_scene(p->painter, no_origin, p->s.draw.sh_degree, CHUNKS, p->rows, &p->planes[0][0]), 0);
 }
 
 static int plain_draw(plain_scene *p, const char *profile, float near_m, uint32_t width, float *depth)
 {
-    return kiln_draw_plain(KILN_RUNNER_CPU, 1, profile, p->s.draw.antialiased, near_m, unit_pose, no_origin, lens, width, HEIGHT,
-                           backdrop, p->s.draw.sh_degree, CHUNKS, p->rows, &p->planes[0][0], p->rgba, depth, p->message,
-                           sizeof p->message);
+    int bad = kiln_plain_renderer(p->painter, profile, p->s.draw.antialiased, near_m);
+    if (!bad) bad = kiln_plain_camera(p->painter, unit_pose, lens, width, HEIGHT);
+    return bad ? bad : kiln_plain_draw(p->painter, backdrop, p->rgba, depth);
 }
 
 static void plain_free(plain_scene *p)
 {
+    kiln_plain_free(p->painter);
     scene_free(&p->s);
     free(p->rgba);
     free(p->depth);
@@ -63,7 +67,7 @@ static void bits_of_draw_view(void **state)
         plain_scene p;
         plain_make(&p, profile);
         assert_int_equal(plain_draw(&p, kiln_profiles[profile].name, 0, WIDTH, p.depth), 0);
-        assert_string_equal(p.message, "");
+        assert_string_equal(kiln_plain_message(p.painter), "");
         same_bits(&p, profile, kiln_profiles[profile].near_m);
         assert_int_equal(plain_draw(&p, kiln_profiles[profile].name, 3, WIDTH, p.depth), 0);
         same_bits(&p, profile, 3);
@@ -78,20 +82,24 @@ static void refused(void **state)
     plain_scene p;
     plain_make(&p, KILN_PROFILE_INRIA);
     assert_int_equal(plain_draw(&p, "inria-2", 0, WIDTH, NULL), 2);
-    assert_string_equal(p.message, "there is no profile 'inria-2'; there are inria|gsplat-1.5|gsplat-1.6");
+    assert_string_equal(kiln_plain_message(p.painter), "there is no profile 'inria-2'; there are inria|gsplat-1.5|gsplat-1.6");
     assert_int_equal(plain_draw(&p, NULL, 0, WIDTH, NULL), 2);
     assert_int_equal(plain_draw(&p, "inria", 0, 0, NULL), 2);
     assert_int_equal(plain_draw(&p, "inria", 0, (1 << 20) + 1, NULL), 2);
     p.planes[2][5] = NULL;
     assert_int_equal(plain_draw(&p, "inria", 0, WIDTH, NULL), 2);
-    assert_string_equal(p.message, "pointer 5 of chunk 2 is NULL");
-    assert_int_equal(kiln_draw_plain(100000, 1, "inria", 0, 0, unit_pose, no_origin, lens, WIDTH, HEIGHT, backdrop, 0, 0, NULL,
-                                     NULL, p.rgba, NULL, NULL, 0),
-                     6);
-    assert_int_equal(kiln_draw_plain(KILN_RUNNER_CPU, 1, "inria", 0, 0, unit_pose, no_origin, lens, WIDTH, HEIGHT, backdrop, 0, 1,
-                                     NULL, NULL, p.rgba, NULL, p.message, 5),
-                     2);
-    assert_string_equal(p.message, "a po");
+    assert_string_equal(kiln_plain_message(p.painter), "pointer 5 of chunk 2 is NULL");
+    assert_int_equal(kiln_plain_draw(p.painter, NULL, p.rgba, NULL), 2);
+    assert_int_equal(kiln_plain_scene(p.painter, no_origin, 0, 1, NULL, NULL), 2);
+    assert_string_equal(kiln_plain_message(p.painter), "a pointer is NULL");
+    assert_int_equal(plain_draw(&p, "inria", 0, WIDTH, NULL), 2);
+    assert_string_equal(kiln_plain_message(p.painter), "a picture needs a scene, a renderer and a camera");
+    assert_int_equal(kiln_plain_scene(p.painter, no_origin, 0, 0, NULL, NULL), 0);
+    assert_int_equal(plain_draw(&p, "inria", 0, WIDTH, NULL), 0); /* of nothing */
+    kiln_plain_free(p.painter);
+    p.painter = kiln_plain_new(100000, 1);
+    assert_int_equal(kiln_plain_scene(p.painter, no_origin, 0, 0, NULL, NULL), 0);
+    assert_int_equal(plain_draw(&p, "inria", 0, WIDTH, NULL), 6);
     plain_free(&p);
 }
 

@@ -108,7 +108,10 @@ static kiln_status picture_draw(picture *p, kiln_runner *r, const scene *s, kiln
     p->rgba = memory(p->pixels, 4 * sizeof *p->rgba);
     p->depth = memory(p->pixels, sizeof *p->depth);
     KILN_TRY(kiln_draw_collect(r, &s->draw, &p->drawing, err));
-    KILN_TRY(kiln_draw_picture(r, &s->draw, &p->drawing, background, p->rgba, p->depth, &p->pairs, err));
+    const kiln_draw_want want = {.background = background, .rgba = p->rgba, .depth = p->depth};
+    kiln_draw_stats stats;
+    KILN_TRY(kiln_draw_picture(r, &s->draw, &p->drawing, &want, &stats, err));
+    p->pairs = stats.pairs;
     return kiln_drawing_fetch(&p->drawing, err);
 }
 

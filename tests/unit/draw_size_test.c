@@ -131,11 +131,10 @@ static void collecting_takes_what_is_predicted(void **state)
 static void a_picture_takes_what_is_predicted(void **state)
 {
     needs_own_memory();
-    static const float black[3];
     scene s;
     kiln_error err;
     kiln_drawing d = {0};
-    uint64_t held, row_pairs[34], pairs = 0;
+    uint64_t held, row_pairs[34];
     const kiln_draw_scene draw = scene_make(&s);
     kiln_runner *r = cpu_runner();
     float *rgba = calloc((size_t)s.view.width * s.view.height, 4 * sizeof *rgba);
@@ -151,9 +150,11 @@ static void a_picture_takes_what_is_predicted(void **state)
     kiln_draw_size_bands(&size, &s.view, row_pairs);
     assert_true(size.band_pairs > 1000000 && size.band_tiles >= kiln_view_tiles_x(&s.view));
     if (!measure_from_here(&held)) skip();
-    if (kiln_draw_picture(r, &draw, &d, black, rgba, NULL, &pairs, &err) != KILN_OK) fail_msg("%s", err.msg);
+    const kiln_draw_want want = {.rgba = rgba};
+    kiln_draw_stats stats;
+    if (kiln_draw_picture(r, &draw, &d, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held), lists = 4 * size.band_pairs;
-    print_message("a picture of %llu pairs, %llu in a band: %.1f MiB taken, %.1f predicted\n", (unsigned long long)pairs,
+    print_message("a picture of %llu pairs, %llu in a band: %.1f MiB taken, %.1f predicted\n", (unsigned long long)stats.pairs,
                   (unsigned long long)size.band_pairs, (double)taken / (1 << 20),
                   (double)kiln_draw_picture_bytes(&size, &s.view) / (1 << 20));
     assert_true(taken >= lists / 2 && taken <= kiln_draw_picture_bytes(&size, &s.view));
@@ -167,7 +168,6 @@ static void a_picture_takes_what_is_predicted(void **state)
 static void slabs_take_what_is_predicted(void **state)
 {
     needs_own_memory();
-    static const float black[3];
     scene s;
     kiln_error err;
     kiln_draw_stats stats;
@@ -181,7 +181,8 @@ static void slabs_take_what_is_predicted(void **state)
     assert_non_null(rgba);
     memset(rgba, 1, pixels * 4 * sizeof *rgba);
     if (!measure_from_here(&held)) skip();
-    if (kiln_draw_slabs(r, &draw, room, black, rgba, NULL, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
+    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .rgba = rgba, .capacity = room};
+    if (kiln_draw(r, &draw, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held);
     const kiln_draw_size size = {.visible = room,
                                  .largest_chunk = ROWS,

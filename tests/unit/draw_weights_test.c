@@ -1,9 +1,9 @@
-/* draw_weights_test -- shares of a scene's picture (kernels/draw/draw_weights.h): each lands in its row, and the bits are the same
+/* draw_weights_test -- shares of a scene's picture (kernels/draw/shares.h): each lands in its row, and the bits are the same
  * in one piece, in slabs, on a device of host memory with any cap (fake_device.h).
  *
  * starts first */
 #include "kernels/blend_weights/blend_weights.h"
-#include "kernels/draw/draw_weights.h"
+#include "kernels/draw/draw.h"
 #include "tests/unit/draw_device.h"
 
 #include <math.h>
@@ -24,12 +24,21 @@ static void sums_free(sums *all)
     for (uint32_t k = 0; k < CHUNKS; k++) free(all->of[k]);
 }
 
+/* capacity 0: slabs where only they keep the drawing on a device. */
+static kiln_status add_shares(kiln_runner *r, const scene *s, uint64_t capacity, uint64_t *const *of, kiln_draw_stats *stats,
+                              kiln_error *err)
+{
+    const kiln_draw_want want = {
+        .ways = capacity ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST, .capacity = capacity, .sums = of};
+    return kiln_draw(r, &s->draw, &want, stats, err);
+}
+
 static sums weigh(kiln_runner *r, scene *s, uint64_t capacity, kiln_draw_stats *stats)
 {
     kiln_error err = {0};
     sums all = sums_make(s);
     s->colourless = true; /* shares need no colour */
-    if (kiln_draw_weights(r, &s->draw, capacity, all.of, stats, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (add_shares(r, s, capacity, all.of, stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     s->colourless = false;
     return all;
 }
@@ -137,7 +146,7 @@ static void what_breaks_off_leaves_nothing(void **state)
             s.draw.store = d.store;
             fake.fail = steps[k];
             fake.fail_in = time;
-            const kiln_status st = kiln_draw_weights(d.runner, &s.draw, 0, all.of, NULL, &err);
+            const kiln_status st = add_shares(d.runner, &s, 0, all.of, NULL, &err);
             failed = fake.fail_in == 0;
             assert_int_equal(st, failed ? KILN_E_DEVICE : KILN_OK);
             s.draw.store = NULL;
@@ -158,9 +167,9 @@ static void a_chunk_without_sums_must_be_hidden(void **state)
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
     sums all = sums_make(&s);
     uint64_t *some[CHUNKS] = {all.of[0]};
-    assert_int_equal(kiln_draw_weights(r, &s.draw, 0, some, NULL, &err), KILN_E_BUG);
+    assert_int_equal(add_shares(r, &s, 0, some, NULL, &err), KILN_E_BUG);
     s.last_hidden = true;
-    assert_int_equal(kiln_draw_weights(r, &s.draw, 0, some, NULL, &err), KILN_OK);
+    assert_int_equal(add_shares(r, &s, 0, some, NULL, &err), KILN_OK);
     sums_free(&all);
     kiln_runner_free(r);
     scene_free(&s);

@@ -32,6 +32,13 @@ for c in stages/engine/**/*.c; do
     [ "$(grep -m1 '^#include' "$c")" = "#include \"${c%.c}.h\"" ] || { echo "what $c includes first is not a header of its own"; bad=1; }
 done
 
+# Files of a room: likewise, where they once were one knot. A file is a .c with its header.
+for room in kernels/draw stages/frame; do
+    arrows=$(grep -oE "^#include \"$room/[a-z0-9_]+\.h" $room/*.[ch] | sed -E "s@^$room/([a-z0-9_]+)\.[ch]:#include \"$room/([a-z0-9_]+)\.h@\1 \2@" | awk '$1 != $2' | sort -u)
+    [ -n "$arrows" ] || { echo "no includes found in $room"; bad=1; }
+    printf '%s\n' "$arrows" | tsort >/dev/null 2>&1 || { printf 'files of %s include each other in a circle:\n%s\n' $room "$(printf '%s\n' "$arrows" | tsort 2>&1 >/dev/null)"; bad=1; }
+done
+
 hits=$(grep -nE '\bjson_(load|dump)(s|b|f|fd|_file|_callback)? *\(' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
 [ -z "$hits" ] || { printf 'JSON is parsed and written by stages/engine/json_text.h:\n%s\n' "$hits"; bad=1; }
 hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')

@@ -1,6 +1,6 @@
 /* resident_fail_test -- drawings on a device of host memory (resident_test.c) when a step fails, when the data are bad, and where
  * there is no device. */
-#include "kernels/draw/resident.h"
+#include "kernels/draw/draw.h"
 #include "tests/unit/draw_device.h"
 
 /* The step fails at its 1st, 2nd, ... time of a count and two pictures. Returns how many times there are. */

@@ -1,8 +1,8 @@
-/* resident_test -- drawings that stay on a device of host memory (kernels/draw/resident.h, kernels/draw/store.h; fake_device.h):
+/* resident_test -- drawings that stay on a device of host memory (kernels/draw/drawing.h, kernels/draw/store.h; fake_device.h):
  * the bits of the way through host memory, whatever the cap, whatever was drawn before, and nothing left behind.
  *
  * starts first */
-#include "kernels/draw/resident.h"
+#include "kernels/draw/store.h"
 #include "tests/unit/draw_device.h"
 
 /* ---- the same bits ------------------------------------------------------------------------------------------------------ */
@@ -53,18 +53,21 @@ static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
     for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 16) {
         kiln_draw_stats stats;
         kiln_error err = {0};
-        bool done, all = true;
-        uint64_t room = 0;
+        bool all = true;
         device d = device_open(cap);
         s.draw.store = d.store;
         s.asked = 0;
         for (unsigned turn = 0; turn < 3; turn++) {
             memset(rgba, FAKE_POISON, right.pixels * 4 * sizeof *rgba);
             fake.bytes_out = 0;
-            if (kiln_draw_on_device(&s.draw, background, rgba, depth, &stats, &done, &room, &err) != KILN_OK)
-                fail_msg("%s", err.msg);
-            if (!done && room > 0)
-                assert_int_equal(kiln_draw_slabs(d.runner, &s.draw, room, background, rgba, depth, &stats, &err), KILN_OK);
+            kiln_draw_want want = {.ways = KILN_DRAW_DEVICE, .background = background, .rgba = rgba, .depth = depth};
+            if (kiln_draw(d.runner, &s.draw, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
+            const bool done = stats.way == KILN_DRAW_DEVICE;
+            const uint64_t room = stats.device_room;
+            assert_true(done ? room == 0 : stats.way == 0);
+            want.ways = KILN_DRAW_SLABS;
+            want.capacity = room;
+            if (!done && room > 0) assert_int_equal(kiln_draw(d.runner, &s.draw, &want, &stats, &err), KILN_OK);
             all = all && done;
             in_slabs += !done && room > 0;
             refused += !done && room == 0;
@@ -77,7 +80,7 @@ static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
         }
         made += all;
         if (cap > LARGE / 2) assert_int_equal(s.asked, 2); /* the middle chunk is empty */
-        assert_false(d.store->has_drawing);
+        assert_false(kiln_store_has_drawing(d.store));
         s.draw.store = NULL;
         device_close(&d);
     }
@@ -123,8 +126,8 @@ static void fast_colours_are_the_same_wherever_they_are_made(void **state)
             assert_memory_equal(got.splats, right[s.draw.fast].splats, got.n * sizeof *got.splats);
             kiln_drawing_release(&got);
         }
-        with_halves += d.store->whole.halves != NULL;
-        by_chunks += !d.store->whole.at;
+        with_halves += kiln_store_whole(d.store)->halves != NULL;
+        by_chunks += !kiln_store_whole(d.store)->at;
         s.draw.store = NULL;
         device_close(&d);
     }
@@ -146,8 +149,8 @@ static bool stays_whole(uint64_t cap, scene *s, bool fast, unsigned *without_hal
         if (picture_draw(&p, d.runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
         picture_free(&p);
     }
-    const bool whole = d.store->whole.at != NULL;
-    *without_halves += whole && fast && !d.store->whole.halves;
+    const bool whole = kiln_store_whole(d.store)->at != NULL;
+    *without_halves += whole && fast && !kiln_store_whole(d.store)->halves;
     s->draw.store = NULL;
     s->draw.fast = false;
     device_close(&d);
@@ -196,7 +199,6 @@ static void what_finds_no_room_comes_through_host_memory(void **state)
 /* What goes to the device for a second picture: no planes and no records. What comes back: the picture, and a few numbers. */
 static void only_the_picture_leaves_the_device(void **state)
 {
-    static const float background[3];
     scene s;
     picture right;
     kiln_drawing drawing;
@@ -211,7 +213,8 @@ static void only_the_picture_leaves_the_device(void **state)
     assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
     assert_ptr_equal(drawing.store, d.store);
     assert_null(drawing.splats);
-    assert_int_equal(kiln_draw_picture(d.runner, &s.draw, &drawing, background, right.rgba, NULL, NULL, &err), KILN_OK);
+    const kiln_draw_want want = {.rgba = right.rgba};
+    assert_int_equal(kiln_draw_picture(d.runner, &s.draw, &drawing, &want, NULL, &err), KILN_OK);
     assert_int_equal(fake.bytes_in, 0);
     assert_true(fake.bytes_out >= right.pixels * 16 && fake.bytes_out < right.pixels * 16 + 1024);
     kiln_drawing_release(&drawing);
@@ -329,7 +332,7 @@ static void one_chunk_is_a_scene_in_one_piece(void **state)
     draw_on_cpu(&right, &s);
     device d = device_open(LARGE);
     draw_on(&d, &s, &right);
-    assert_non_null(d.store->whole.at);
+    assert_non_null(kiln_store_whole(d.store)->at);
     device_close(&d);
     picture_free(&right);
     scene_free(&s);

@@ -1,6 +1,6 @@
 /* single_pass_test -- pictures drawn in a single pass (kernels/draw/single_pass.c), on a device of host memory: they have the bits
  * of the counted pictures, within any bounds and when a step fails. */
-#include "kernels/draw/resident.h"
+#include "kernels/draw/store.h"
 #include "tests/unit/draw_device.h"
 
 static const float background[3] = {0.1f, 0.5f, 2};
@@ -15,7 +15,8 @@ static kiln_status view_draw(const device *d, scene *s, const picture *right, ki
     s->draw.store = d->store;
     fake.launches = fake.waits = s->asked = 0;
     fake.bytes_in = fake.bytes_out = 0;
-    const kiln_status st = kiln_draw_view(d->runner, &s->draw, background, p.rgba, p.depth, &stats, err);
+    const kiln_draw_want want = {.background = background, .rgba = p.rgba, .depth = p.depth};
+    const kiln_status st = kiln_draw(d->runner, &s->draw, &want, &stats, err);
     assert_int_equal(fake.in_flight, 0);
     assert_int_equal(fake.n_copies, 0);
     if (st == KILN_OK) {
@@ -48,14 +49,14 @@ static void a_second_picture_waits_once(void **state)
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
     assert_true(fake.waits > 3 && fake.launches > AT_ONCE);
-    assert_int_equal(d.store->last.visible, right.drawing.n);
-    assert_int_equal(d.store->last.pairs, right.pairs);
+    assert_int_equal(kiln_store_sizes(d.store)->visible, right.drawing.n);
+    assert_int_equal(kiln_store_sizes(d.store)->pairs, right.pairs);
     for (unsigned turn = 0; turn < 2; turn++) {
-        d.store->last.visible += 5;
-        d.store->last.pairs += 5;
+        kiln_store_sizes(d.store)->visible += 5;
+        kiln_store_sizes(d.store)->pairs += 5;
         must_draw(&d, &s, &right);
-        assert_int_equal(d.store->last.visible, right.drawing.n);
-        assert_int_equal(d.store->last.pairs, right.pairs);
+        assert_int_equal(kiln_store_sizes(d.store)->visible, right.drawing.n);
+        assert_int_equal(kiln_store_sizes(d.store)->pairs, right.pairs);
         assert_int_equal(fake.waits, 1);
         assert_int_equal(fake.launches, AT_ONCE);
         assert_int_equal(fake.bytes_in, 0);
@@ -113,13 +114,14 @@ static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout lay
         const size_t bytes = (which & FLOATS ? 16 * pixels : 0) + (which & DEPTH ? 4 * pixels : 0) +
                              (which & HASHES ? hash_bytes : 0) + (which & ROWS ? row_bytes : 0) +
                              (which & COLOURS ? colour_bytes : 0);
+        const kiln_draw_want pass = {.ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
         kiln_draw_stats stats;
-        bool done;
         memset(got, 0, all_bytes);
         fake.launches = fake.waits = 0;
         fake.bytes_out = 0;
-        assert_int_equal(kiln_draw_single_pass(&s.draw, background, &to, &stats, &done, &err), KILN_OK);
-        assert_true(done && fake.waits == 1 && fake.bytes_out >= bytes && fake.bytes_out < bytes + NUMBERS);
+        assert_int_equal(kiln_draw(d.runner, &s.draw, &pass, &stats, &err), KILN_OK);
+        assert_true(stats.way == KILN_DRAW_SINGLE_PASS && fake.waits == 1 && fake.bytes_out >= bytes &&
+                    fake.bytes_out < bytes + NUMBERS);
         const bool cut = which & COLOURS && layout != KILN_PIXELS_YUV420;
         const size_t large = (which & FLOATS ? 16 * pixels : 0) + (which & ROWS ? row_bytes : 0) + (cut ? colour_bytes : 0);
         const unsigned parts = 1 + (unsigned)(large / BYTES_OF_A_PART);
@@ -164,9 +166,9 @@ static void no_cap_changes_a_picture(void **state)
     for (uint64_t cap = 300000; cap <= LARGE; cap += cap < FEW ? cap / 128 : cap / 4) {
         device d = device_open(cap);
         for (unsigned turn = 0; turn < 3; turn++) {
-            const uint64_t before = d.store->planes_bytes;
+            const uint64_t before = kiln_store_planes_bytes(d.store);
             must_draw(&d, &s, &right);
-            if (fake.launches <= BY_CHUNKS) assert_true(d.store->planes_bytes >= before);
+            if (fake.launches <= BY_CHUNKS) assert_true(kiln_store_planes_bytes(d.store) >= before);
         }
         at_once += fake.launches == AT_ONCE;
         by_chunks += fake.launches == BY_CHUNKS;
@@ -192,14 +194,14 @@ static void bounds_that_were_too_low_are_made_up_for(void **state)
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
     for (unsigned which = 1; which <= 3; which++) {
-        if (which & 1) d.store->last.visible = 1;
-        if (which & 2) d.store->last.pairs = 1;
+        if (which & 1) kiln_store_sizes(d.store)->visible = 1;
+        if (which & 2) kiln_store_sizes(d.store)->pairs = 1;
         must_draw(&d, &s, &right);
         assert_int_equal(fake.launches == 2 * AT_ONCE, which < 3);
         assert_int_equal(fake.waits == 2, which < 3);
         assert_true(fake.launches >= 2 * AT_ONCE);
-        assert_int_equal(d.store->last.visible, right.drawing.n);
-        assert_int_equal(d.store->last.pairs, right.pairs);
+        assert_int_equal(kiln_store_sizes(d.store)->visible, right.drawing.n);
+        assert_int_equal(kiln_store_sizes(d.store)->pairs, right.pairs);
         must_draw(&d, &s, &right);
         assert_int_equal(fake.launches, AT_ONCE);
     }
@@ -219,14 +221,14 @@ static void what_the_most_had_fades(void **state)
     draw_on_cpu(&right, &s);
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
-    d.store->last.pairs = MANY;
-    for (uint64_t before = MANY; d.store->last.pairs > right.pairs; before = d.store->last.pairs) {
+    kiln_store_sizes(d.store)->pairs = MANY;
+    for (uint64_t before = MANY; kiln_store_sizes(d.store)->pairs > right.pairs; before = kiln_store_sizes(d.store)->pairs) {
         must_draw(&d, &s, &right);
         assert_int_equal(fake.launches, AT_ONCE);
-        assert_true(d.store->last.pairs < before && d.store->last.pairs > before - before / 32);
+        assert_true(kiln_store_sizes(d.store)->pairs < before && kiln_store_sizes(d.store)->pairs > before - before / 32);
     }
-    assert_int_equal(d.store->last.pairs, right.pairs);
-    assert_int_equal(d.store->last.visible, right.drawing.n);
+    assert_int_equal(kiln_store_sizes(d.store)->pairs, right.pairs);
+    assert_int_equal(kiln_store_sizes(d.store)->visible, right.drawing.n);
     device_close(&d);
     picture_free(&right);
     scene_free(&s);
@@ -299,7 +301,8 @@ static unsigned break_second(scene *s, const picture *right, uint64_t cap, bool 
         kiln_error err = {0};
         device d = device_open(cap);
         must_draw(&d, s, right);
-        if (too_low) d.store->last.visible = d.store->last.pairs = 1; /* two passes, then the counted picture */
+        if (too_low)
+            kiln_store_sizes(d.store)->visible = kiln_store_sizes(d.store)->pairs = 1; /* two passes, then the counted picture */
         fake.fail = step;
         fake.fail_in = time;
         const kiln_status st = view_draw(&d, s, right, &err);
@@ -365,7 +368,8 @@ static void a_view_needs_no_device(void **state)
     must_draw(&d, &s, &right);
     assert_int_equal(kiln_draw_store_new(d.runner, &d.store, &err), KILN_OK);
     for (unsigned turn = 0; turn < 2; turn++) must_draw(&d, &s, &right);
-    assert_int_equal(kiln_draw_view(d.runner, &s.draw, background, right.rgba, NULL, NULL, &err), KILN_OK);
+    const kiln_draw_want want = {.rgba = right.rgba};
+    assert_int_equal(kiln_draw(d.runner, &s.draw, &want, NULL, &err), KILN_OK);
     assert_int_equal(fake.peak, 0);
     kiln_draw_store_free(d.store);
     kiln_runner_free(d.runner);

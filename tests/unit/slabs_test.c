@@ -1,8 +1,9 @@
-/* slabs_test -- pictures in slabs (kiln_draw_slabs): the bits of one pass, wherever the cuts are, on the CPU and on a device of
- * host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind.
+/* slabs_test -- pictures in slabs (kernels/draw/slabs.h): the bits of one pass, wherever the cuts are, on the CPU and on a device
+ * of host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind.
  *
  * starts first */
 #include "kernels/draw/draw.h"
+#include "kernels/draw/resident_collect.h"
 #include "tests/unit/draw_scene.h"
 
 #include <stdio.h>
@@ -15,8 +16,8 @@ static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t ro
     kiln_draw_stats stats;
     kiln_error err = {0};
     float *rgba = memory(right->pixels, 4 * sizeof *rgba), *depth = memory(right->pixels, sizeof *depth);
-    if (kiln_draw_slabs(r, &s->draw, room, background, rgba, depth, &stats, &err) != KILN_OK)
-        fail_msg("slabs of %llu: %s", (unsigned long long)room, err.msg);
+    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .background = background, .rgba = rgba, .depth = depth, .capacity = room};
+    if (kiln_draw(r, &s->draw, &want, &stats, &err) != KILN_OK) fail_msg("slabs of %llu: %s", (unsigned long long)room, err.msg);
     assert_memory_equal(right->rgba, rgba, right->pixels * 4 * sizeof *rgba);
     assert_memory_equal(right->depth, depth, right->pixels * sizeof *depth);
     assert_int_equal(stats.visible, right->drawing.n);
@@ -180,7 +181,6 @@ static void slabs_stay_on_a_device(void **state)
 {
     scene s;
     picture right;
-    kiln_drawing none;
     kiln_error err = {0};
     uint64_t room, cap = 300000;
     (void)state;
@@ -191,8 +191,12 @@ static void slabs_stay_on_a_device(void **state)
         fake_reset();
         kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
         assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
-        assert_int_equal(kiln_draw_collect_or_slabs(r, &s.draw, &none, &room, &err), KILN_OK);
-        assert_int_equal(room == 0, none.n > 0);
+        bool done;
+        kiln_drawing none = {0};
+        assert_int_equal(kiln_resident_collect(&s.draw, &none, &done, &err), KILN_OK);
+        kiln_drawing_release(&none);
+        room = 0;
+        if (!done) assert_int_equal(kiln_resident_slab_capacity(&s.draw, &room, &err), KILN_OK);
         if (room > 0 && room < right.drawing.n) {
             fake.bytes_out = 0;
             const kiln_draw_stats stats = draw_in_slabs(r, &s, room, &right);
@@ -201,7 +205,6 @@ static void slabs_stay_on_a_device(void **state)
             assert_int_equal(kiln_runner_get_info(r).n_host, 0);
             assert_true(fake.bytes_out < between + sizeof(kiln_splat2d) * right.drawing.n + 4096);
         }
-        kiln_drawing_release(&none);
         kiln_draw_store_free(s.draw.store);
         s.draw.store = NULL;
         kiln_runner_free(r);
@@ -228,8 +231,9 @@ static void what_breaks_off_leaves_nothing(void **state)
             assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
             fake.fail = steps[k];
             fake.fail_in = time;
-            const kiln_status st =
-                kiln_draw_slabs(r, &s.draw, right.drawing.n / 3, background, right.rgba, right.depth, &stats, &err);
+            const kiln_draw_want want = {
+                .ways = KILN_DRAW_SLABS, .rgba = right.rgba, .depth = right.depth, .capacity = right.drawing.n / 3};
+            const kiln_status st = kiln_draw(r, &s.draw, &want, &stats, &err);
             failed = fake.fail_in == 0;
             assert_int_equal(st, failed ? KILN_E_DEVICE : KILN_OK);
             assert_int_equal(fake.in_flight, 0);

@@ -1,5 +1,5 @@
-/* many_test -- pictures drawn several at a time (kiln_draw_passes) on a GPU: those of one after another, which are those drawn from
- * a drawing; with all that can be made of them, small ones and ones that are copied in parts. */
+/* outputs_test -- pictures drawn in a single pass on a GPU, cameras in turn, are those drawn from a drawing; with all that can be
+ * made of them, small ones and ones that are copied in parts. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/truth_scene.h"
 
@@ -152,7 +152,6 @@ typedef struct {
     kiln_view views[KINDS];
     kiln_draw_scene scenes[KINDS];
     results right[KINDS], got[PICTURES];
-    kiln_draw_pass passes[PICTURES];
 } fixture;
 
 static void draw_right(fixture *f, unsigned kind)
@@ -161,7 +160,8 @@ static void draw_right(fixture *f, unsigned kind)
     kiln_drawing d;
     kiln_draw_scene *s = &f->scenes[kind];
     must(kiln_draw_collect(f->runner, s, &d, &err), &err);
-    must(kiln_draw_picture(f->runner, s, &d, background, f->right[kind].rgba, f->right[kind].depth, NULL, &err), &err);
+    const kiln_draw_want want = {.background = background, .rgba = f->right[kind].rgba, .depth = f->right[kind].depth};
+    must(kiln_draw_picture(f->runner, s, &d, &want, NULL, &err), &err);
     kiln_drawing_release(&d);
     make_right(&f->right[kind]);
 }
@@ -188,7 +188,6 @@ static void open_all(fixture *f, bool sync)
     }
     for (unsigned i = 0; i < PICTURES; i++) {
         f->got[i] = results_make(&f->views[i % KINDS], i % KINDS);
-        f->passes[i] = (kiln_draw_pass){.scene = &f->scenes[i % KINDS], .background = background, .to = outputs_of(&f->got[i])};
         if (i % 2) assert_true(kiln_device_pin(0, f->got[i].rgba, f->got[i].pixels * 16)); /* copied with and without a wait */
     }
 }
@@ -216,9 +215,12 @@ static void check_all(bool sync)
     open_all(f, sync);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < PICTURES; i++) results_clear(&f->got[i]);
-        must(kiln_draw_passes(f->passes, PICTURES, &err), &err);
         for (unsigned i = 0; i < PICTURES; i++) {
-            assert_true(f->passes[i].done);
+            const kiln_draw_outputs to = outputs_of(&f->got[i]);
+            const kiln_draw_want want = {.ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
+            kiln_draw_stats stats;
+            must(kiln_draw(f->runner, &f->scenes[i % KINDS], &want, &stats, &err), &err);
+            assert_int_equal(stats.way, KILN_DRAW_SINGLE_PASS);
             must_be_equal(&f->right[i % KINDS], &f->got[i]);
         }
     }
@@ -244,5 +246,5 @@ int main(void)
         cmocka_unit_test(many_pictures_are_those_of_drawings),
         cmocka_unit_test(so_they_are_when_launches_are_waited_for),
     };
-    return cmocka_run_group_tests_name("many", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("outputs", tests, NULL, NULL);
 }

@@ -1,0 +1,26 @@
+/* draw_size -- the host memory that drawing takes, predicted before any is allocated. */
+#ifndef KILN_KERNELS_DRAW_SIZE_H
+#define KILN_KERNELS_DRAW_SIZE_H
+
+#include "kernels/draw/draw_types.h"
+
+KILN_C_BEGIN
+
+enum { KILN_DRAW_SHARE_BYTES = 8 + 4 + 4 }; /* a share of a Gaussian, and the chunk and row that it belongs to */
+
+/* Sets band_pairs and band_tiles from the pairs of each tile row, as tile_pairs_count gives them. */
+void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs);
+/* Upper bound of what kiln_draw_collect allocates, with the drawing, without the callback's arrays. */
+uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s);
+/* Size of the drawing itself. */
+uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s);
+/* Upper bound of what kiln_draw_picture allocates, without the drawing, rgba and depth. It also covers kiln_draw_emit of one band.
+ */
+uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view);
+/* Upper bound of what drawing in slabs of s->visible Gaussians allocates, without rgba, depth and the callback's arrays. band_pairs
+ * and band_tiles are those of a slab. */
+uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, uint32_t n_chunks);
+
+KILN_C_END
+
+#endif
