@@ -3,14 +3,17 @@
 set -u
 KILN_BIN=${KILN_BIN:-$PWD/build/bin}
 KILN_SHARED=${KILN_SHARED:-}
-[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
 # A stand-in for what make viewer makes, so that kiln-export writes --format html without npm.
 export KILN_VIEWER=${KILN_VIEWER:-$PWD/tests/data/viewer}
+export PYTHONDONTWRITEBYTECODE=1 # the tests' python imports from tests/e2e
 STAGES=$(sed -n 's/^STAGE(\([a-z]*\), [0-9]*, ALWAYS,.*/\1/p' pipelines/stages.def | grep -vx import | paste -sd ' ')
+. tests/cases.sh
+[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); at_exit 'rm -rf "$KILN_TMP"'; }
 
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
 kiln() { local program=$1; shift; "$KILN_BIN/kiln-$program" --quiet "$@"; }
+# py FUNCTION [argument...]: a function of the test's own python, tests/e2e/NAME_cases.py for tests/e2e/NAME.t
+PY_FILE=$PWD/${0%.t}_cases.py
+py() { python3 "$PY_FILE" "$@"; }
 # must STATUS command...: it ends with just that status
 must() {
     local want=$1 got; shift
