@@ -13,6 +13,12 @@
 #
 # KILN_TEST: a pattern of the names to run, as tests/run sets it (make test T=e2e/prune CASE=opacity). The output has a line of TAP for
 # each case, "ok 1 - NAME", "not ok 1 - NAME" or "ok 1 - NAME # SKIP why", which tests/run counts.
+
+# py FUNCTION [argument...]: a function of the script's own python, NAME_cases.py beside NAME.t, for what takes more than three lines
+case $0 in /*) PY_FILE=${0%.t}_cases.py ;; *) PY_FILE=$PWD/${0%.t}_cases.py ;; esac
+py() { python3 "$PY_FILE" "$@"; }
+export PYTHONDONTWRITEBYTECODE=1
+
 cases_wanted=${KILN_TEST:-}
 unset KILN_TEST # C tests that a script runs have other names
 cases_run=0 cases_failed=0 cases_names=$'\n'
@@ -34,7 +40,10 @@ case_place() {
 fail() { echo "FAIL: $(case_place): $*" >&2; exit 1; }
 # skip WHY: the case, or outside of one all that follows
 skip() {
-    [ -z "$case_name" ] && [ $cases_run != 0 ] && { case_line ok "what follows # SKIP $*"; exit 0; }
+    if [ -z "$case_name" ] && [ $cases_run != 0 ]; then
+        [ -n "$cases_wanted" ] || case_line ok "what follows # SKIP $*"
+        exit 0
+    fi
     [ -z "$case_name" ] || echo "$*" >"$case_skip"
     echo "SKIP: $*"
     exit 77
@@ -43,14 +52,16 @@ skip() {
 at_exit() { at_exit_commands="$1"$'\n'"$at_exit_commands"; }
 
 case_line() { cases_run=$((cases_run + 1)); echo "$1 $cases_run - $2"; }
+# case_is_wanted NAME: it is among those that are selected
+# shellcheck disable=SC2053 # a pattern on purpose
+case_is_wanted() { [[ -z $cases_wanted || $1 == $cases_wanted ]]; }
 case_begin() { # kind, name
     [ -z "$case_name" ] || fail "'$case_name' ends without '); result'"
     [[ $cases_names != *$'\n'"$2"$'\n'* ]] || fail "two cases are named '$2'"
     cases_names+=$2$'\n'
     case_name=$2 case_kind=$1
     case_depth=$((${#FUNCNAME[@]} - 1)) case_subshell=$((BASH_SUBSHELL + 1))
-    # shellcheck disable=SC2053 # a pattern on purpose
-    [[ -z $cases_wanted || $2 == $cases_wanted ]] && return
+    case_is_wanted "$2" && return
     [ "$1" = step ] && { case_kind=needed; return; }
     case_kind=
     return 1
