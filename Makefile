@@ -98,7 +98,7 @@ include tests/gpu/gpu.mk tests/fuzz/fuzz.mk
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
-## test: check, the end-to-end tests, faults and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
+## test: check, the end-to-end tests, faults and same bits (V=1 shows output, KEEP=1 keeps the scratch folders, CASE=word: cases)
 test: tests
 	$(if $(filter gpu,$T),$(error make gpu-test runs the suite gpu))
 	@O='$O' tests/run $(if $T,'$T',unit golden e2e fault gpu/same_bits)
