@@ -1,4 +1,5 @@
-# cases -- a test script in cases, which are counted and selected one by one. Sourced by bash scripts, as a rule through tests/e2e/lib.sh.
+# cases -- a test script in cases, which are counted and selected one by one. Sourced by bash scripts, as a rule through
+# tests/e2e/lib.sh.
 #
 #   scene s 2000 2 64x48                          what stands outside of a case runs whichever cases are selected: what several need
 #   test_case 'a second run does nothing' && (    the name is unique in its file; `case` is a word of the shell
@@ -11,10 +12,11 @@
 # selected. A case fails by `fail`, by ending with another status than 0, and by a command of its own that fails unasked, as
 # `set -e` has it. Functions that it calls are not looked into: their status decides. A failure outside of cases ends the file.
 #
-# KILN_TEST: a pattern of the names to run, as tests/run sets it (make test T=e2e/prune CASE=opacity). The output has a line of TAP for
-# each case, "ok 1 - NAME", "not ok 1 - NAME" or "ok 1 - NAME # SKIP why", which tests/run counts.
+# KILN_TEST: a pattern of the names to run, as tests/run sets it (make test T=e2e/prune CASE=forecast). The output has a line of TAP
+# for each case, "ok 1 - NAME", "not ok 1 - NAME" or "ok 1 - NAME # SKIP why", which tests/run counts.
 
-# py FUNCTION [argument...]: a function of the script's own python, NAME_cases.py beside NAME.t, for what takes more than three lines
+# py FUNCTION [argument...]: a function of the script's own python, NAME_cases.py beside NAME.t, for what takes more than three
+# lines
 case $0 in /*) PY_FILE=${0%.t}_cases.py ;; *) PY_FILE=$PWD/${0%.t}_cases.py ;; esac
 py() { python3 "$PY_FILE" "$@"; }
 export PYTHONDONTWRITEBYTECODE=1
@@ -94,7 +96,10 @@ cases_end() {
     local got=$?
     eval "$at_exit_commands"
     rm -f "$case_skip"
-    [ -z "$case_name" ] || { echo "FAIL: '$case_name' ends without '); result'" >&2; got=1; }
+    if [ -n "$case_name" ]; then
+        [ $got -gt 128 ] && echo "FAIL: ended by a signal in '$case_name'" >&2 || echo "FAIL: '$case_name' ends without '); result'" >&2
+        got=1
+    fi
     [ $cases_run != 0 ] || exit $got
     [ $got = 0 ] || case_line 'not ok' 'what stands outside of the cases'
     exit $((got != 0 || cases_failed != 0))

@@ -1,5 +1,5 @@
-"""The python of tests/e2e/background.t: `py FUNCTION [argument...]` of tests/e2e/lib.sh calls one of these."""
-import math, random, sys
+"""The python of tests/e2e/background.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
+import random, sys
 from picture import *
 
 

@@ -69,10 +69,8 @@ test_case 'a path of the viewer is in the world of the Gaussians' && (
     grep -q "fisheye' cannot be drawn" err || fail "$(cat err)"
 ); result
 
-splits() {
-    kiln info m/x.db --json >out &&
-        python3 -c 'import json; print(*["tT"[c["split"] == "test"] for c in json.load(open("out"))["cameras"]], sep="")'
-}
+splits() { kiln info m/x.db --json >out && python3 -c 'import json
+print(*["tT"[c["split"] == "test"] for c in json.load(open("out"))["cameras"]], sep="")'; }
 split() { must 0 kiln import s m/x.db "$@" && [ "$(splits)" = "$want" ] || fail "$* gives $(splits), not $want"; }
 before=$(digest m/x.db)
 

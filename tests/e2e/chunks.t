@@ -83,9 +83,9 @@ test_step 'a name that is no UTF-8 has ? in its place' && (
 ); result
 
 test_step 'an interrupted export leaves the index, and the next one cleans up' && (
-    unnamed() {
-        python3 -c 'import os, sys; text = open("index.json").read(); print(sum(n not in text for n in os.listdir() if n.endswith(".bin")))'
-    }
+    unnamed() { python3 -c 'import os, sys
+text = open("index.json").read()
+print(sum(n not in text for n in os.listdir() if n.endswith(".bin")))'; }
     index=$(cat "$out/index.json")
     cp "$db" "$KILN_TMP/before.db"
     for max in 1500 1200; do # each with other planes

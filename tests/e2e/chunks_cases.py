@@ -1,11 +1,12 @@
-"""The python of tests/e2e/chunks.t: `py FUNCTION [argument...]` of tests/e2e/lib.sh calls one of these."""
+"""The python of tests/e2e/chunks.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import json, os, sqlite3, sys
 
 
 def damage(path):
     db = sqlite3.connect(path, isolation_level=None)
     db.execute(
-        "UPDATE blob SET packed = zeroblob(length(packed)) WHERE hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' LIMIT 1)"
+        "UPDATE blob SET packed = zeroblob(length(packed)) WHERE hash = (SELECT hash FROM tile_segment WHERE "
+        "name = 'rank_delta' LIMIT 1)"
     )
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

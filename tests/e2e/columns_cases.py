@@ -1,4 +1,4 @@
-"""The python of tests/e2e/columns.t: `py FUNCTION [argument...]` of tests/e2e/lib.sh calls one of these."""
+"""The python of tests/e2e/columns.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import sqlite3, sys
 
 
@@ -6,7 +6,8 @@ def long_names(path):
     db = sqlite3.connect(path)
     db.execute("DELETE FROM photo")
     db.execute(
-        "UPDATE camera SET name = 'a_folder_whose_name_is_long/and_one_in_it/picture_one_of_the_most' WHERE name = 'view_01'"
+        "UPDATE camera SET name = 'a_folder_whose_name_is_long/and_one_in_it/picture_one_of_the_most' WHERE "
+        "name = 'view_01'"
     )
     db.execute("UPDATE camera SET name = ? WHERE name = 'view_02'", ("\u00e4\u00f6\u00fc" * 20,))
     db.commit()

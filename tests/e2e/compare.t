@@ -77,7 +77,9 @@ test_case 'a picture that cannot be compared does not keep the others' && (
     grep -q '^kiln-compare: 1 of 3 pictures could not be compared$' "$KILN_TMP/err" && grep -q 'mean of 2' "$KILN_TMP/out" ||
         fail "$(cat "$KILN_TMP/out" "$KILN_TMP/err")"
     must 3 kiln compare "$d/a" "$d/b" --json
-    python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["status"] == "failed" and len(d["failed"]) == 1 and len(d["pictures"]) == 2' "$KILN_TMP/out" ||
+    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["status"] == "failed" and len(d["failed"]) == 1 and len(d["pictures"]) == 2' "$KILN_TMP/out" ||
         fail "the document of a failure: $(cat "$KILN_TMP/out")"
     must 3 kiln compare "$d/a" "$d/c"
     must 2 kiln compare "$d/a" "$KILN_TMP/a.png"

@@ -2,7 +2,7 @@
 # Promise 6: errors say what and end with their code; bad input leaves nothing behind and changes nothing.
 . tests/e2e/lib.sh
 one_sentence() { [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "not one sentence: $(cat "$KILN_TMP/err")"; }
-printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n4 five 6\n' >"$KILN_TMP/bad.ply"
+ascii_ply 'float x float y float z' '1 2 3' '4 five 6' >"$KILN_TMP/bad.ply"
 
 test_case 'a file that is refused leaves nothing' && (
     must 3 kiln import "$KILN_TMP/bad.ply" "$KILN_TMP/new/x.db"; one_sentence

@@ -1,4 +1,4 @@
-"""The python of tests/e2e/export.t: `py FUNCTION [argument...]` of tests/e2e/lib.sh calls one of these."""
+"""The python of tests/e2e/export.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import array, json, random, sqlite3, struct, sys
 
 
@@ -6,7 +6,8 @@ def wide(path):
     random.seed(1)
     with open(path, "wb") as f:
         f.write(
-            b"ply\nformat binary_little_endian 1.0\ncomment survey\nelement vertex 70000\nproperty double x\nproperty double y\n"
+            b"ply\nformat binary_little_endian 1.0\ncomment survey\nelement vertex 70000\nproperty double "
+            b"x\nproperty double y\n"
             b"property double z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n"
         )
         for i in range(70000):

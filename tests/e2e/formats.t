@@ -7,7 +7,7 @@ readme=$PWD/README.md
 cd "$KILN_TMP" || exit 1
 scene s 500 2 48x32
 kiln import s splats.db >/dev/null || fail 'import'
-printf 'ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n0 0 0 255 0 7\n1 2 3 4 5 6\n-1 0.5 0.25 128 127 1\n' >p.ply
+ascii_ply 'float x float y float z uchar red uchar green uchar blue' '0 0 0 255 0 7' '1 2 3 4 5 6' '-1 0.5 0.25 128 127 1' >p.ply
 kiln import p.ply points.db >/dev/null || fail 'import of points'
 "$KILN_BIN/kiln-export" --list-formats >formats || fail '--list-formats fails'
 [ "$(wc -l <formats)" -ge 2 ] || fail "--list-formats names too few: $(cat formats)"

@@ -107,8 +107,7 @@ test_case 'formats that are not read are named' && (
 test_case 'a mesh holds no splats' && (
     must 3 kiln import meshes/mesh.gltf y.db && says "mesh.gltf' holds no Gaussian splats: " err
     must 3 kiln import meshes y.db && says 'holds nothing to import' err
-    printf 'ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n' \
-        >meshes/points.ply
+    ascii_ply 'float x float y float z' '1 2 3' >meshes/points.ply
     must 0 "$KILN_BIN/kiln-import" meshes y.db --list
     says '^leaves +splats +mesh.gltf: no splats: .*holds no Gaussian splats' out
 ); result

@@ -162,7 +162,10 @@ test_case 'options of kiln pipeline, --version and info' && (
 ); result
 
 mkdir "$KILN_TMP/bin" && cp "$KILN_BIN/kiln" "$KILN_TMP/bin"
-printf '#!/bin/sh\nif [ "$1" = --help-json ]; then echo "{\\"summary\\": \\"says moo\\", \\"options\\": []}"; else echo "moo $*"; exit 9; fi\n' >"$KILN_TMP/bin/kiln-cow"
+cat >"$KILN_TMP/bin/kiln-cow" <<'E1'
+#!/bin/sh
+if [ "$1" = --help-json ]; then echo '{"summary": "says moo", "options": []}'; else echo "moo $*"; exit 9; fi
+E1
 chmod +x "$KILN_TMP/bin/kiln-cow"
 
 test_case 'a program beside kiln is found' && (

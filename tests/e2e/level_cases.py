@@ -1,4 +1,4 @@
-"""The python of tests/e2e/level.t: `py FUNCTION [argument...]` of tests/e2e/lib.sh calls one of these."""
+"""The python of tests/e2e/level.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import json, sys
 
 

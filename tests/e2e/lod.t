@@ -108,7 +108,8 @@ test_case 'a stored result that cannot be used is made again' && (
     # are the bounds of a level.
     for change in "UPDATE unit_output SET raw_bytes = raw_bytes - 4 WHERE name = '4 means'" \
         "DELETE FROM unit_output WHERE name = '4 quats'" \
-        "UPDATE unit_output SET (hash, raw_bytes) = (SELECT hash, raw_bytes FROM unit_output AS o WHERE o.unit = unit_output.unit AND o.name = '4 bounds') WHERE name = 'errors'"; do
+        "UPDATE unit_output SET (hash, raw_bytes) = (SELECT hash, raw_bytes FROM unit_output AS o
+            WHERE o.unit = unit_output.unit AND o.name = '4 bounds') WHERE name = 'errors'"; do
         cp killed.db bad.db
         py spoil bad.db "$change"
         must 74 kiln lod bad.db --levels 4 --coarsest 300

@@ -91,7 +91,7 @@ for format in splat compressed-ply ksplat ksplat0 ksplat2 sog sog-folder glb csv
 done
 
 test_case 'points are not drawn, which is said before anything is done' && (
-    printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n4 5 6\n' >points.ply
+    ascii_ply 'float x float y float z' '1 2 3' '4 5 6' >points.ply
     kiln import points.ply points.db --cameras s/cameras.json >/dev/null || fail 'import of points'
     must 2 kiln export points.db --layer source --report-loss 1 -o points-out.ply
     grep -q 'points' err && [ ! -e points-out.ply ] || fail "$(cat err)"

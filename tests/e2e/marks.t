@@ -58,7 +58,8 @@ test_case 'cfg.yml in the folder of results' && (
     mv s/results/ply/point_cloud_29999.ply s/scene.ply && rm -r s/results
 ); result
 
-printf '!!python/object:nerfstudio.engine.trainer.TrainerConfig\npipeline: !!python/object:x\n  model: !!python/object:y\n    rasterize_mode: antialiased\n' >config.yml
+printf '%s\n' '!!python/object:nerfstudio.engine.trainer.TrainerConfig' 'pipeline: !!python/object:x' '  model: !!python/object:y' \
+    '    rasterize_mode: antialiased' >config.yml
 
 test_case 'config.yml of nerfstudio' && (
     cp config.yml s/

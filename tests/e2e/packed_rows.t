@@ -50,7 +50,7 @@ for f in compressed.ply splat; do
     ); result
 done
 
-printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n0.1 -2 1e-7 255 0 7\n16777216 0.25 3 1 127 254\n' >points.ply
+ascii_ply 'float x float y float z uchar red uchar green uchar blue' '0.1 -2 1e-7 255 0 7' '16777216 0.25 3 1 127 254' >points.ply
 
 test_case 'points: CSV alone' && (
     kiln import points.ply points.db >/dev/null || fail "import of points"
@@ -102,7 +102,8 @@ test_case 'a CSV of degree 4 holds everything' && (
 ); result
 
 # far from 0: floats are coarse there, which is said; relative ones are not
-printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty double x\nproperty double y\nproperty double z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n500000.125 4000000.3 7 1 2 3\n500010 4000020 9 4 5 6\n' >far.ply
+ascii_ply 'double x double y double z uchar red uchar green uchar blue' \
+    '500000.125 4000000.3 7 1 2 3' '500010 4000020 9 4 5 6' >far.ply
 kiln import far.ply far.db >/dev/null && kiln knn far.db >/dev/null || fail "import of far.ply"
 
 test_case 'far from 0: CSV' && (

@@ -55,7 +55,8 @@ test_case 'an orientation that does not fit the camera is said, and not followed
 test_step '--photos with none of the photos is an error' && (
     mkdir empty && cp -r s with && mkdir with/images && cp drawn/cam?.png with/images/
     must 3 imp with w.db --photos empty
-    grep -q "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first, '[^']*cam0[^']*', was sought in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" err ||
+    grep "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first, '[^']*cam0[^']*', " err |
+        grep -q " was sought in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" ||
         fail "an empty --photos: $(cat err)"
     [ ! -e w.db ] || fail "a manifest was left"
     must 3 imp with w.db --photos empty --list
@@ -64,7 +65,8 @@ test_step '--photos with none of the photos is an error' && (
 test_step '--photos with some of the photos: the others are told, by name' && (
     cp drawn/cam0.png empty/
     must 0 imp with w.db --photos empty
-    grep -q "warning: of 4 photos 3 are not in --photos '$KILN_TMP/empty' and taken from elsewhere; the first is '$KILN_TMP/with/images/cam1.png'$" err ||
+    grep "warning: of 4 photos 3 are not in --photos '$KILN_TMP/empty' and taken from elsewhere; " err |
+        grep -q "; the first is '$KILN_TMP/with/images/cam1.png'$" ||
         fail "what is elsewhere is not told: $(cat err)"
     [ "$(sql w.db "SELECT count(*) FROM photo WHERE path LIKE '%/empty/cam0.png'")" = '(1,)' ] || fail "cam0 is not of --photos"
 ); result
@@ -104,7 +106,8 @@ test_case 'images_2 of odd sizes, and the names of all that are missing' && (
     [ "$(sql n.db 'SELECT name, width, height, fx, fy, cx, cy FROM camera ORDER BY name' | tr '\n' ' ')" = \
         "('a', 48, 32, 48.0, 32.0, 24.0, 16.0) ('b', 47, 33, 47.0, 33.0, 23.5, 16.5) $(for i in 0 1 2 3 4 5 6; do echo -n "('gone0$i', 95, 65, 95.0, 65.0, 47.5, 32.5) "; done)" ] ||
         fail "odd sizes: $(sql n.db 'SELECT name, width, height, fx, fy, cx, cy FROM camera')"
-    grep -q "not found: 7; the first, 'images/gone00.png', was sought in .*; so were 'images/gone01.png', .*'images/gone04.png' and 2 more (--list names them)" err ||
+    grep "not found: 7; the first, 'images/gone00.png', was sought in .*; so were 'images/gone01.png', " err |
+        grep -q ", .*'images/gone04.png' and 2 more (--list names them)" ||
         fail "$(cat err)"
     must 0 imp n --list n.db
     [ "$(grep -c '^misses *photo *images/gone0[0-6].png$' out)" = 7 ] || fail "$(cat out)"

@@ -71,7 +71,7 @@ test_case 'a bake that has only begun' && (
 ); result
 
 test_case 'points have nothing to plot' && (
-    printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n0 0 0\n1 1 1\n' >points.ply
+    ascii_ply 'float x float y float z' '0 0 0' '1 1 1' >points.ply
     kiln import points.ply points.db >/dev/null || fail 'import of points'
     must 0 info points.db --plots
     grep -qx 'nothing to plot yet: there are no Gaussians, no measured pictures and no chunks' out || fail "points: $(cat out)"
