@@ -92,7 +92,7 @@ test_case 'a worker that died in a file: on a full disk' && (
 
 test_case 'a worker that died in a file: the export is ended' && (
     begin_raw
-    for _ in $(seq 500); do [ -n "$(find "$KILN_TMP/raw/out" -name '*.tmp.*' 2>/dev/null)" ] && break; sleep 0.02; done
+    for _ in $(seq 3000); do [ -s "$KILN_TMP/raw.count" ] && [ "$(counted "$KILN_TMP/raw.count" 2)" = 1 ] && break; sleep 0.02; done
     kill -TERM $pid # passed on by timeout, once: a second one would end the export where it is
     end_raw 143 "that was ended"
 ); result
