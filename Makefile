@@ -11,7 +11,7 @@ PREFIX  ?= /usr/local
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev libmicrohttpd-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
-STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),,-DNDEBUG)
+STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),-DKILN_SAYS_WHERE,-DNDEBUG)
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 # One set of objects for programs, static and shared library.
@@ -40,7 +40,7 @@ say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $
 
 .SECONDARY:
 .PHONY: FORCE all deps tests check test bless asan format lint man clean help
-## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA; DEBUG=1: with assertions, into another O)
+## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA; DEBUG=1: with assertions and sentences that say where they were made, into another O)
 all: $(BIN)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
@@ -98,7 +98,7 @@ include tests/gpu/gpu.mk tests/fuzz/fuzz.mk
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
-## test: check, the end-to-end tests, faults and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
+## test: check, the end-to-end tests, faults and same bits (V=1 shows output, KEEP=1 keeps the scratch folders, CASE=word: cases)
 test: tests
 	$(if $(filter gpu,$T),$(error make gpu-test runs the suite gpu))
 	@O='$O' tests/run $(if $T,'$T',unit golden e2e fault gpu/same_bits)

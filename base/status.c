@@ -3,7 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#undef kiln_fail
 
 static const struct {
     int code;
@@ -14,16 +17,35 @@ static const struct {
 #undef X
 };
 
-kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...)
+/* file: where to say that it was made, or NULL */
+static kiln_status fail_with(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, va_list ap)
 {
     char text[sizeof err->msg]; /* the arguments may point into err->msg */
-    va_list ap;
     if (!err) return status;
-    va_start(ap, fmt);
     if (vsnprintf(text, sizeof text, fmt, ap) < 0) text[0] = '\0';
-    va_end(ap);
+    const size_t n = strlen(text);
+    if (file && snprintf(text + n, sizeof text - n, " (%s:%d)", file, line) < 0) text[n] = '\0';
     err->status = status;
     memcpy(err->msg, text, sizeof text);
+    return status;
+}
+
+kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    status = fail_with(NULL, 0, err, status, fmt, ap);
+    va_end(ap);
+    return status;
+}
+
+kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, ...)
+{
+    const char *says = getenv("KILN_WHERE");
+    va_list ap;
+    va_start(ap, fmt);
+    status = fail_with(says && strcmp(says, "0") == 0 ? NULL : file, line, err, status, fmt, ap);
+    va_end(ap);
     return status;
 }
 

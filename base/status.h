@@ -45,6 +45,12 @@ typedef struct {
 
 /* Writes the message and returns `status`. If err is NULL, only returns `status`. */
 kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(3, 4);
+/* The same, and the message ends with " (FILE:LINE)"; not with KILN_WHERE=0 in the environment, as tests that compare sentences
+ * have it. A build with DEBUG=1 has this in the place of kiln_fail, so that a sentence says where it was made. */
+kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(5, 6);
+#ifdef KILN_SAYS_WHERE
+#define kiln_fail(...) kiln_fail_at(__FILE__, __LINE__, __VA_ARGS__)
+#endif
 /* Puts "context: " in front of the message. */
 void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Exit code of a program that ends with `status`; its general text; its name ("E_INPUT"). Static strings. */

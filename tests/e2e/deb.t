@@ -16,56 +16,87 @@ pack "$KILN_TMP/one"
 cd "$KILN_TMP/one" || fail "cd"
 lib=libsplatkiln${soname##*.so.}
 set -- *.deb
-arch=$(dpkg --print-architecture)
-[ "$*" = "libsplatkiln-dev_$version-1_$arch.deb ${lib}_$version-1_$arch.deb splatkiln_$version-1_$arch.deb" ] || fail "packages: $*"
-[ -z "$(find . -type d -name work)" ] || fail "the work folder is left"
+
+test_case 'there are three packages, and the work folder is gone' && (
+    arch=$(dpkg --print-architecture)
+    [ "$*" = "libsplatkiln-dev_$version-1_$arch.deb ${lib}_$version-1_$arch.deb splatkiln_$version-1_$arch.deb" ] ||
+        fail "packages: $*"
+    [ -z "$(find . -type d -name work)" ] || fail "the work folder is left"
+); result
+
 programs=$3 dev=$1 shared=$2
 
 field() { dpkg-deb -f "$1" "$2"; }
-[[ $(field "$programs" Depends) == *libsqlite3-0*libzstd1* ]] || fail "the programs depend on $(field "$programs" Depends)"
-[[ $(field "$programs" Depends) != *-dev* ]] || fail "the programs need a -dev package"
-[[ $(field "$shared" Depends) != *libpng* ]] || fail "the library depends on $(field "$shared" Depends)"
-[ "$(field "$dev" Depends)" = "$lib (= $version-1)" ] || fail "-dev depends on $(field "$dev" Depends)"
-for p; do [ "$(field "$p" Maintainer)" = 'A Packager <packager@debian.org>' ] || fail "maintainer of $p"; done
-dpkg-deb --ctrl-tarfile "$shared" | tar -xO ./shlibs ./triggers >control || fail "control files of the library"
-grep -qx "libsplatkiln ${soname##*.so.} $lib (>= $version)" control && grep -qx 'activate-noawait ldconfig' control || fail "$(cat control)"
+
+test_case 'what the packages depend on' && (
+    [[ $(field "$programs" Depends) == *libsqlite3-0*libzstd1* ]] || fail "the programs depend on $(field "$programs" Depends)"
+    [[ $(field "$programs" Depends) != *-dev* ]] || fail "the programs need a -dev package"
+    [[ $(field "$shared" Depends) != *libpng* ]] || fail "the library depends on $(field "$shared" Depends)"
+    [ "$(field "$dev" Depends)" = "$lib (= $version-1)" ] || fail "-dev depends on $(field "$dev" Depends)"
+    for p; do [ "$(field "$p" Maintainer)" = 'A Packager <packager@debian.org>' ] || fail "maintainer of $p"; done
+    dpkg-deb --ctrl-tarfile "$shared" | tar -xO ./shlibs ./triggers >control || fail "control files of the library"
+    grep -qx "libsplatkiln ${soname##*.so.} $lib (>= $version)" control && grep -qx 'activate-noawait ldconfig' control ||
+        fail "$(cat control)"
+); result
 
 for p; do mkdir "${p%%_*}.d" && dpkg-deb -x "$p" "${p%%_*}.d" || fail "unpack $p"; done
 have() { [ -e "$1" ] || fail "no $1"; }
 doc=splatkiln.d/usr/share/doc/splatkiln
-for f in copyright changelog.gz changelog.Debian.gz SCHEMA.md; do have $doc/$f; done
-grep -q 'Permission is hereby granted' $doc/copyright || fail "no licence"
-for path in "$KILN_BIN"/kiln*; do
-    name=${path##*/}
-    have "splatkiln.d/usr/bin/$name"; have "splatkiln.d/usr/share/man/man1/$name.1.gz"
-    [ -s "splatkiln.d/usr/share/bash-completion/completions/$name" ] || fail "no completion of $name"
-done
-have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
-have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
-have splatkiln.d/usr/share/splatkiln/slurm/job.sh
-have splatkiln.d/usr/share/doc/splatkiln/examples/kubernetes/job.yaml
-for file in object-store.sh aws-batch/job-definition.json aws-batch/submit.sh openjd/bake.json; do have "splatkiln.d/usr/share/doc/splatkiln/examples/$file"; done
-have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
-have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
-have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/splatkiln.py
-have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/SCHEMA.md
-(shopt -s nullglob; set -- libsplatkiln-dev.d/usr/lib/*/libsplatkiln.a "$lib".d/usr/lib/*/"$soname"; [ $# = 2 ]) || fail "no libraries"
-grep -qx 'libdir=${prefix}/lib/.*' libsplatkiln-dev.d/usr/lib/*/pkgconfig/splatkiln.pc || fail "libdir of the pkg-config file"
-! grep -r -e "$KILN_TMP" -e '-L/' --include=*.pc . || fail "a path of this machine is in a file"
+
+test_case 'licence, manual pages and completions' && (
+    for f in copyright changelog.gz changelog.Debian.gz SCHEMA.md; do have $doc/$f; done
+    grep -q 'Permission is hereby granted' $doc/copyright || fail "no licence"
+    for path in "$KILN_BIN"/kiln*; do
+        name=${path##*/}
+        have "splatkiln.d/usr/bin/$name"; have "splatkiln.d/usr/share/man/man1/$name.1.gz"
+        [ -s "splatkiln.d/usr/share/bash-completion/completions/$name" ] || fail "no completion of $name"
+    done
+); result
+
+test_case 'scripts and examples of the programs' && (
+    have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
+    have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
+    have splatkiln.d/usr/share/splatkiln/slurm/job.sh
+    have splatkiln.d/usr/share/doc/splatkiln/examples/kubernetes/job.yaml
+    for file in object-store.sh aws-batch/job-definition.json aws-batch/submit.sh openjd/bake.json; do
+        have "splatkiln.d/usr/share/doc/splatkiln/examples/$file"
+    done
+); result
+
+test_case 'headers, examples and the pkg-config file of the library' && (
+    have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
+    have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
+    have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/splatkiln.py
+    have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/SCHEMA.md
+    (shopt -s nullglob; set -- libsplatkiln-dev.d/usr/lib/*/libsplatkiln.a "$lib".d/usr/lib/*/"$soname"; [ $# = 2 ]) ||
+        fail "no libraries"
+    grep -qx 'libdir=${prefix}/lib/.*' libsplatkiln-dev.d/usr/lib/*/pkgconfig/splatkiln.pc || fail "libdir of the pkg-config file"
+); result
+
+test_case 'no path of this machine is in a file' && (
+    ! grep -r -e "$KILN_TMP" -e '-L/' --include=*.pc . || fail "a path of this machine is in a file"
+); result
 
 # A minute more, for the same packages each time: KILN_THOROUGH=1 asks lintian, and packs once more.
 thorough=${KILN_THOROUGH:-}${KILN_NO_SKIP:-}
-if [ -n "$thorough" ] && command -v lintian >/dev/null; then
+
+test_case 'lintian finds no error' && (
+    [ -n "$thorough" ] || skip 'KILN_THOROUGH=1 asks lintian'
+    command -v lintian >/dev/null || skip 'no lintian'
     lintian -- "$@" >lintian 2>&1
     ! grep '^E:' lintian || fail "lintian"
-fi
+); result
 
 cd - >/dev/null || fail "cd"
-if [ -n "$thorough" ]; then
+
+test_case 'the same build packs the same bytes' && (
+    [ -n "$thorough" ] || skip 'KILN_THOROUGH=1 packs once more'
     pack "$KILN_TMP/two"
     for p; do cmp "$KILN_TMP/one/$p" "$KILN_TMP/two/$p" || fail "packed again, $p has other bytes"; done
-fi
+); result
 
-kiln generate scene "$KILN_TMP/s" --gaussians 2000 --cameras 2 --size 64x48 >/dev/null || fail "generate"
-must 0 "$KILN_TMP/one/splatkiln.d/usr/bin/kiln" pipeline "$KILN_TMP/s"
-must 0 kiln verify "$KILN_TMP/s/bake/manifest.db"
+test_case 'kiln bakes from the unpacked package alone' && (
+    kiln generate scene "$KILN_TMP/s" --gaussians 2000 --cameras 2 --size 64x48 >/dev/null || fail "generate"
+    must 0 "$KILN_TMP/one/splatkiln.d/usr/bin/kiln" pipeline "$KILN_TMP/s"
+    must 0 kiln verify "$KILN_TMP/s/bake/manifest.db"
+); result

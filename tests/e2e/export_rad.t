@@ -1,132 +1,63 @@
 #!/bin/bash
-# RAD: valid by what Spark reads (tests/validators/rad.py), the rows without children are those of the bake where they were, a row stands
-# for what lies around it, the bytes are the same for any threads, workers and --ram; the validator finds faults.
+# RAD: valid by what Spark reads (tests/validators/rad.py), the rows without children are those of the bake where they were, a row
+# stands for what lies around it, the bytes are the same for any threads, workers and --ram; the validator finds faults.
 . tests/e2e/lib.sh
 valid() { python3 tests/validators/rad.py "$1"; }
 out=$KILN_TMP
 scene "$out/s" 6000 4 32x24
-kiln import "$out/s" "$out/b.db" >/dev/null && kiln knn "$out/b.db" >/dev/null && kiln chunk "$out/b.db" --layer source --max 900 >/dev/null || fail 'chunk'
-must 4 kiln export "$out/b.db" -o "$out/t.rad"
-grep -q 'kiln-lod' "$out/err" || fail 'the refusal does not name kiln-lod'
+kiln import "$out/s" "$out/b.db" >/dev/null && kiln knn "$out/b.db" >/dev/null &&
+    kiln chunk "$out/b.db" --layer source --max 900 >/dev/null ||
+    fail 'chunk'
+
+test_case 'without levels there is a sentence' && (
+    must 4 kiln export "$out/b.db" -o "$out/t.rad"
+    grep -q 'kiln-lod' "$out/err" || fail 'the refusal does not name kiln-lod'
+); result
+
 kiln lod "$out/b.db" --levels 3 --coarsest 300 >/dev/null || fail 'lod'
 must 0 kiln export "$out/b.db" -o "$out/t.rad" --threads 1
-facts=$(valid "$out/t.rad") || fail "not valid: $facts"
-rows=$(sqlite3 "$out/b.db" "select sum(count) from chunk join stage_output using (layer) where role = 'baked'")
-[[ $facts = *"\"leaves\": $rows,"* ]] || fail "not $rows rows without children: $facts"
-[[ $facts =~ \"depth\":\ ([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 6 ] || fail "too few rows above each other: $facts"
-for how in '--threads 2' '--workers 3' '--ram 100M'; do
-    # shellcheck disable=SC2086
-    must 0 kiln export "$out/b.db" -o "$out/u.rad" $how
-    cmp "$out/t.rad" "$out/u.rad" >&2 || fail "other bytes with $how"
-done
-must 5 kiln export "$out/b.db" -o "$out/w.rad" --ram 8M
-[[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
-must 0 kiln export "$out/b.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
 
-# The parent holds nothing of each chunk: the cap that is named is enough for hundreds of them.
-kiln import "$out/s" "$out/many.db" >/dev/null && kiln knn "$out/many.db" >/dev/null && kiln chunk "$out/many.db" --layer source --max 64 >/dev/null &&
-    kiln lod "$out/many.db" --visibility off >/dev/null || fail 'many chunks'
-must 5 kiln export "$out/many.db" -o "$out/w.rad" --ram 1M
-[[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
-must 0 kiln export "$out/many.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
+test_case 'valid, and every row is in it' && (
+    facts=$(valid "$out/t.rad") || fail "not valid: $facts"
+    rows=$(sqlite3 "$out/b.db" "select sum(count) from chunk join stage_output using (layer) where role = 'baked'")
+    [[ $facts = *"\"leaves\": $rows,"* ]] || fail "not $rows rows without children: $facts"
+    [[ $facts =~ \"depth\":\ ([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 6 ] || fail "too few rows above each other: $facts"
+); result
 
-must 0 kiln export "$out/b.db" --order baked -o "$out/b.ply"
-python3 - "$out/t.rad" "$out/b.ply" <<'PY' || fail 'the rows are not those of the bake'
-import math, struct, sys, zlib, json
-sys.path.insert(0, 'tests/validators')
-import rad
-data = open(sys.argv[1], 'rb').read()
-meta, start = rad.head_at(data, 0, b'RAD0')
-assert len(meta['chunks']) == 1
-text, at = rad.head_at(data, start, b'RADC')
-planes = {p['property']: (p, zlib.decompress(data[at + 8 + p['offset']:at + 8 + p['offset'] + p['bytes']], -15)) for p in text['properties']}
-n = text['count']
-raw = planes['center'][1]
-centre = lambda i: tuple(struct.unpack('<f', bytes(raw[b * 3 * n + d * n + i] for b in range(4)))[0] for d in range(3))
-half = lambda name, i, d: struct.unpack_from('<e', planes[name][1], 2 * (d * n + i))[0]
-counts, starts = struct.unpack(f'<{n}H', planes['child_count'][1]), struct.unpack(f'<{n}I', planes['child_start'][1])
-def quat(i):
-    u, v, r = planes['orientation'][1][3 * i:3 * i + 3]
-    x, y = u / 255 * 2 - 1, v / 255 * 2 - 1
-    z = 1 - abs(x) - abs(y)
-    t = max(-z, 0)
-    x, y = x - math.copysign(t, x), y - math.copysign(t, y)
-    l = math.sqrt(x * x + y * y + z * z)
-    half = r / 255 * math.pi / 2
-    return math.cos(half), *(math.sin(half) * c / l for c in (x, y, z))
-head, body = open(sys.argv[2], 'rb').read().split(b'end_header\n', 1)
-names = [l.split()[-1].decode() for l in head.split(b'\n') if l.startswith(b'property float')]
-ply = {}
-for r in struct.iter_unpack('<%df' % len(names), body):
-    r = dict(zip(names, r))
-    ply[r['x'], r['y'], r['z']] = r
-leaves = [i for i in range(n) if counts[i] == 0]
-for i in leaves:
-    w = ply[centre(i)]
-    for d in range(3):
-        assert abs(half('scales', i, d) - w[f'scale_{d}']) < 0.01, ('scale', i)
-        assert abs(half('rgb', i, d) - (0.5 + 0.28209479 * w[f'f_dc_{d}'])) < 0.002, ('colour', i)
-    assert abs(half('alpha', i, 0) - 1 / (1 + math.exp(-w['opacity']))) < 0.001, ('opacity', i)
-    q = [w[f'rot_{k}'] for k in range(4)]
-    dot = abs(sum(a * b for a, b in zip(q, quat(i)))) / math.sqrt(sum(a * a for a in q))
-    assert dot > math.cos(0.02), ('rotation', i, q, quat(i))
-p, codes = planes['sh1']
-for i in leaves[:200]:
-    w = ply[centre(i)]
-    per = len([k for k in w if k.startswith('f_rest_')]) // 3
-    for k in range(3):
-        for c in range(3):
-            code = struct.unpack_from('<b', codes, (3 * k + c) * n + i)[0]
-            want = max(-p['max'], min(p['max'], w[f'f_rest_{c * per + k}']))
-            assert abs(code / 127 * p['max'] - want) <= p['max'] / 250, ('sh', i, k, c)
-# A row above lies among its rows: within a few of its own axes of their middle.
-far = 0
-for i in range(n):
-    if counts[i] < 2: continue
-    middle = [sum(centre(c)[d] for c in range(starts[i], starts[i] + counts[i])) / counts[i] for d in range(3)]
-    size = math.exp(max(half('scales', i, d) for d in range(3)))
-    far += math.dist(middle, centre(i)) > 3 * size
-assert far < n / 500, f'{far} of {n} rows lie far from their children'
-PY
+test_case 'the same bytes for any threads, workers and --ram' && (
+    for how in '--threads 2' '--workers 3' '--ram 100M'; do
+        # shellcheck disable=SC2086
+        must 0 kiln export "$out/b.db" -o "$out/u.rad" $how
+        cmp "$out/t.rad" "$out/u.rad" >&2 || fail "other bytes with $how"
+    done
+); result
 
-# What a fault costs: each of these is told.
-python3 - "$out/t.rad" "$out" <<'PY' || fail 'cannot break a file'
-import json, struct, sys, zlib
-sys.path.insert(0, 'tests/validators')
-import rad
-data = bytearray(open(sys.argv[1], 'rb').read())
-meta, start = rad.head_at(data, 0, b'RAD0')
-text, at = rad.head_at(data, start, b'RADC')
-def save(name, bytes_): open(f'{sys.argv[2]}/broken_{name}.rad', 'wb').write(bytes_)
-save('magic', b'RAD1' + data[4:])
-save('short', data[:-8])
-save('long', data + bytes(8))
-p = [p for p in text['properties'] if p['property'] == 'child_start'][0]
-where = at + 8 + p['offset']
-starts = bytearray(zlib.decompress(data[where:where + p['bytes']], -15))
-for name, value in (('cycle', 0), ('two', struct.unpack_from('<I', starts, 4)[0])):
-    other = bytearray(starts)
-    struct.pack_into('<I', other, 8 if name == 'two' else 4, value)
-    c = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
-    packed = c.compress(bytes(other)) + c.flush()
-    if len(packed) > rad.up8(p['bytes']): continue
-    # the stream may be shorter: the text says how long
-    old = json.dumps(p, separators=(',', ':')).encode()
-    new = json.dumps(dict(p, bytes=len(packed)), separators=(',', ':')).encode()
-    changed = bytearray(data)
-    changed[where:where + rad.up8(p['bytes'])] = packed + bytes(rad.up8(p['bytes']) - len(packed))
-    i = changed.index(old)
-    if len(new) == len(old) and rad.up8(len(packed)) == rad.up8(p['bytes']):
-        changed[i:i + len(old)] = new
-        save(name, changed)
-plane = bytearray(data)
-plane[where + 3] ^= 0x55
-save('plane', plane)
-PY
-found=0
-for broken in "$out"/broken_*.rad; do
-    valid "$broken" >/dev/null 2>&1 && fail "the validator does not see: $broken"
-    found=$((found + 1))
-done
-[ $found -ge 4 ] || fail "only $found broken files"
-exit 0
+test_case 'the cap that a refusal names is enough' && (
+    must 5 kiln export "$out/b.db" -o "$out/w.rad" --ram 8M
+    [[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
+    must 0 kiln export "$out/b.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
+); result
+
+test_case 'the cap that a refusal names is enough for hundreds of chunks' && (
+    kiln import "$out/s" "$out/many.db" >/dev/null && kiln knn "$out/many.db" >/dev/null &&
+        kiln chunk "$out/many.db" --layer source --max 64 >/dev/null &&
+        kiln lod "$out/many.db" --visibility off >/dev/null || fail 'many chunks'
+    must 5 kiln export "$out/many.db" -o "$out/w.rad" --ram 1M
+    [[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
+    must 0 kiln export "$out/many.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
+); result
+
+test_case 'the rows without children are those of the bake, and a row lies among its children' && (
+    must 0 kiln export "$out/b.db" --order baked -o "$out/b.ply"
+    py rows_of_bake "$out/t.rad" "$out/b.ply" || fail 'the rows are not those of the bake'
+); result
+
+test_case 'the validator finds each fault' && (
+    py break_file "$out/t.rad" "$out" || fail 'cannot break a file'
+    found=0
+    for broken in "$out"/broken_*.rad; do
+        ! valid "$broken" >/dev/null 2>&1 || fail "the validator does not see: $broken"
+        found=$((found + 1))
+    done
+    [ $found -ge 4 ] || fail "only $found broken files"
+); result

@@ -1,13 +1,14 @@
 #!/bin/bash
-# What import says of a data set: cfg_args, the split, what is dropped and why, photos that are missing, lenses, a second PLY; and splat
-# formats that are not read yet are named as what they are.
+# What import says of a data set: cfg_args, the split, what is dropped and why, photos that are missing, lenses, a second PLY; and
+# splat formats that are not read yet are named as what they are.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3 to write data sets with"
 cd "$KILN_TMP" || exit 1
 says() { grep -qE -- "$1" "$2" || fail "no '$1' in $2: $(cat "$2")"; }
 
-# ---- a data set with everything that can be amiss ----
-kiln generate demo s --gaussians 500 --cameras 8 --size 64x48 >/dev/null && kiln generate demo fewer --gaussians 100 --cameras 1 --size 32x24 >/dev/null || fail generate
+kiln generate demo s --gaussians 500 --cameras 8 --size 64x48 >/dev/null &&
+    kiln generate demo fewer --gaussians 100 --cameras 1 --size 32x24 >/dev/null ||
+    fail generate
 mkdir d d/images && mv s/images/view_0[0-4].png d/images && cp s/scene.ply d/much.ply && cp fewer/scene.ply d/less.ply
 echo 'no picture' >d/images/view_05.png
 python3 - <<'P'
@@ -17,76 +18,47 @@ json.dump({'camera_model': 'OPENCV', 'k1': 0.1, 'fl_x': 50, 'cx': 32, 'cy': 24, 
 P
 echo "Namespace(eval=True, images='images', sh_degree=3, source_path='/far/away', white_background=True)" >d/cfg_args
 
-must 0 "$KILN_BIN/kiln-import" d x.db --list
-says "^uses +settings +cfg_args: white background, image folder 'images'$" out
-says '^uses +split +1 test, 4 train \(every 8th by name\)$' out
-says '^uses +lens +OPENCV, 5 of 5 distorted: photos are undistorted for metrics$' out
-says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
-says '^misses +photos +2; the first: images/view_06.png$' out
-says '^uses +splats +much.ply: ply, 500 Gaussians$' out
-says '^leaves +splats +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
-[ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
-says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
-says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
-says "cfg_args names '/far/away' as the folder of the training data$" err
-[ ! -e x.db ] || fail '--list imported'
+test_case '--list says what a data set has and lacks' && (
+    must 0 "$KILN_BIN/kiln-import" d x.db --list
+    says "^uses +settings +cfg_args: white background, image folder 'images'$" out
+    says '^uses +split +1 test, 4 train \(every 8th by name\)$' out
+    says '^uses +lens +OPENCV, 5 of 5 distorted: photos are undistorted for metrics$' out
+    says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
+    says '^misses +photos +2; the first: images/view_06.png$' out
+    says '^uses +splats +much.ply: ply, 500 Gaussians$' out
+    says '^leaves +splats +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
+    [ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
+    says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
+    says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
+    says "cfg_args names '/far/away' as the folder of the training data$" err
+    [ ! -e x.db ] || fail '--list imported'
+); result
 
-must 0 "$KILN_BIN/kiln-import" d x.db
-for line in "settings: cfg_args \(white" 'split: 1 test, 4 train' 'lens: OPENCV, 5 of 5' 'not used: less.ply .*: much.ply has more'; do says "$line" err; done
-echo 'This folder holds a chair.' >d/test.txt
-must 0 "$KILN_BIN/kiln-import" d x.db --force
-says "not used: test.txt \(list of names\): none of its names is a camera's$" err
-rm d/test.txt
-must 0 kiln import d x.db --json --force
-python3 - <<'P' || fail 'the report lacks what was found'
-import json
-r = json.load(open('out'))
-assert r['split'] == {'rule': 'every 8th by name', 'test': 1, 'train': 4}, r
-assert r['frames_dropped'] == 3 and r['frames_dropped_by'] == {'photo_not_there': 2, 'photo_unreadable': 1}, r
-m = r['photos_missing']
-assert m['count'] == 2 and m['first'] == 'images/view_06.png' and "'images'" in m['sought'] and m['source_path'] == '/far/away', r
-assert r['distorted'] == {'cameras': 5, 'model': 'OPENCV', 'as_is': False}, r
-assert r['cfg_args']['white_background'] is True and r['cfg_args']['images'] == 'images', r
-P
-rm d/images/view_0[0-5].png
-must 3 kiln import d y.db
-says "none of the 8 frames .* has its photo .*, and the file has no size to draw them in \(w and h\).*'images/view_00.png', was sought in '\.', 'images'$" err
+test_case 'import says what a data set has and lacks' && (
+    must 0 "$KILN_BIN/kiln-import" d x.db
+    for line in "settings: cfg_args \(white" 'split: 1 test, 4 train' 'lens: OPENCV, 5 of 5' \
+        'not used: less.ply .*: much.ply has more'; do
+        says "$line" err
+    done
+    echo 'This folder holds a chair.' >d/test.txt
+    must 0 "$KILN_BIN/kiln-import" d x.db --force
+    says "not used: test.txt \(list of names\): none of its names is a camera's$" err
+    rm d/test.txt
+); result
+
+test_case 'the report has what was found' && (
+    must 0 kiln import d x.db --json --force
+    py report || fail 'the report lacks what was found'
+); result
+
+test_case 'without any photo there is a sentence' && (
+    rm d/images/view_0[0-5].png
+    must 3 kiln import d y.db
+    says "none of the 8 frames .* has its photo .*, and the file has no size to draw them in \(w and h\).*'images/view_00.png', was sought in '\.', 'images'$" err
+); result
 
 # ---- formats of others ----
-python3 - <<'P'
-import gzip, json, os, struct, zipfile
-def put(name, data):
-    with open(name, 'wb') as f:
-        f.write(data)
-put('other.gz', gzip.compress(b'something else'))
-put('twice.ply.gz.gz', gzip.compress(gzip.compress(b'ply')))
-row = struct.pack('<6f8B', 1, 2, 3, .1, .1, .1, 9, 9, 9, 255, 255, 128, 128, 128)
-put('splat.dat', row * 4)
-put('text.dat', b'no splats' + 23 * b' ')
-put('cut.dat', row * 4 + b'.')
-meta = json.dumps({'version': 2, 'count': 1, 'means': {'mins': [0] * 3, 'maxs': [1] * 3, 'files': ['l.webp', 'u.webp']}})
-with zipfile.ZipFile('z.sog', 'w') as z:
-    z.writestr('meta.json', meta)
-with zipfile.ZipFile('z.zip', 'w') as z:
-    z.writestr('holiday.txt', 'sun')
-for d, name, text in (('sog', 'meta.json', meta), ('lod', 'lod-meta.json', json.dumps({'lodLevels': 2, 'filenames': []})),
-                      ('other', 'meta.json', '{"means": 3}')):
-    os.mkdir(d)
-    put(d + '/' + name, text.encode())
-put('a.bin', b'RAD0' + bytes(100))
-put('b.rad', bytes(100))
-put('a.lcc', b'{"version": "5.0", "totalSplats": 3}')
-put('a.usda', b'#usda 1.0\n')
-with zipfile.ZipFile('a.usdz', 'w') as z:
-    z.writestr('a.usdc', 'PXR-USDC')
-put('tileset.json', b'{"asset": {"version": "1.1"}, "geometricError": 10, "root": {}}')
-mesh = json.dumps({'asset': {'version': '2.0'}, 'scenes': [{'nodes': [0]}], 'nodes': [{'mesh': 0}], 'extensionsRequired': ['KHR_draco_mesh_compression'],
-                   'meshes': [{'primitives': [{'attributes': {'POSITION': 0}}]}]})
-os.mkdir('meshes')
-put('meshes/mesh.gltf', mesh.encode())
-os.mkdir('only')
-put("only/a.spz", gzip.compress(struct.pack("<IIIBBBB", 0x5053474e, 9, 5, 0, 12, 0, 0) + bytes(100)))
-P
+py others
 named() { # FILE SENTENCE: exit 3, and no manifest
     must 3 kiln import "$1" y.db
     says "'[^']*' is $2" err
@@ -98,35 +70,56 @@ refused() { # FILE SENTENCE
     says "$2" err
     [ ! -e y.db ] || fail "$1 left a manifest"
 }
-refused z.sog "z.sog' has no \"quats\" entry"
-refused sog "sog/meta.json' has no \"quats\" entry"
-refused sog/meta.json "sog/meta.json' has no \"quats\" entry"
-refused lod "the tree of '.*lod/lod-meta.json' has a node with neither"
-refused only "a.spz' says that it is SPZ version 9"
-named other.gz 'gzip data and holds no splat or point file that we know'
-named twice.ply.gz.gz 'packed twice: it is gzip data and holds gzip data; unpack it once$'
-known='no splat or point file that we know; '
-named splat.dat "${known}if it is a .splat, which has no mark, it needs that suffix; --list-formats names the formats$"
-named text.dat "$known--list-formats names the formats$"
-named cut.dat "$known--list-formats names the formats$"
-named z.zip 'a ZIP archive that holds no meta.json'
-named a.bin "a RAD file, levels for Spark's viewer$yet"
-named b.rad "a RAD file, levels for Spark's viewer$yet"
-named a.lcc "an LCC scene of XGRIDS$yet"
-named a.usda "a USD scene$yet"
-named a.usdz "a USD scene$yet"
-named tileset.json "a tileset of 3D Tiles$yet"
-must 3 kiln import meshes/mesh.gltf y.db && says "mesh.gltf' holds no Gaussian splats: " err
-must 3 kiln import meshes y.db && says 'holds nothing to import' err
-printf 'ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n' >meshes/points.ply
-must 0 "$KILN_BIN/kiln-import" meshes y.db --list
-says '^leaves +splats +mesh.gltf: no splats: .*holds no Gaussian splats' out
-must 3 kiln import other y.db && says 'holds nothing to import' err
 
-# beside Gaussians that can be read they are left, with a word
-cp s/scene.ply only && must 0 "$KILN_BIN/kiln-import" only y.db --list
-says '^uses +splats +scene.ply: ' out
-says "^leaves +splats +a.spz: unreadable: .*SPZ version 9" out
-cp s/scene.ply sog && must 0 "$KILN_BIN/kiln-import" sog y.db --list
-says '^leaves +splats +meta.json: unreadable: .* has no "quats" entry' out
-exit 0
+test_case 'SOG, levels and SPZ that are damaged' && (
+    refused z.sog "z.sog' has no \"quats\" entry"
+    refused sog "sog/meta.json' has no \"quats\" entry"
+    refused sog/meta.json "sog/meta.json' has no \"quats\" entry"
+    refused lod "the tree of '.*lod/lod-meta.json' has a node with neither"
+    refused only "a.spz' says that it is SPZ version 9"
+); result
+
+test_case 'gzip data that hold something else' && (
+    named other.gz 'gzip data and holds no splat or point file that we know'
+    named twice.ply.gz.gz 'packed twice: it is gzip data and holds gzip data; unpack it once$'
+); result
+
+test_case 'files without a mark' && (
+    known='no splat or point file that we know; '
+    named splat.dat "${known}if it is a .splat, which has no mark, it needs that suffix; --list-formats names the formats$"
+    named text.dat "$known--list-formats names the formats$"
+    named cut.dat "$known--list-formats names the formats$"
+); result
+
+test_case 'a ZIP archive of something else' && (
+    named z.zip 'a ZIP archive that holds no meta.json'
+); result
+
+test_case 'formats that are not read are named' && (
+    named a.bin "a RAD file, levels for Spark's viewer$yet"
+    named b.rad "a RAD file, levels for Spark's viewer$yet"
+    named a.lcc "an LCC scene of XGRIDS$yet"
+    named a.usda "a USD scene$yet"
+    named a.usdz "a USD scene$yet"
+    named tileset.json "a tileset of 3D Tiles$yet"
+); result
+
+test_case 'a mesh holds no splats' && (
+    must 3 kiln import meshes/mesh.gltf y.db && says "mesh.gltf' holds no Gaussian splats: " err
+    must 3 kiln import meshes y.db && says 'holds nothing to import' err
+    ascii_ply 'float x float y float z' '1 2 3' >meshes/points.ply
+    must 0 "$KILN_BIN/kiln-import" meshes y.db --list
+    says '^leaves +splats +mesh.gltf: no splats: .*holds no Gaussian splats' out
+); result
+
+test_case 'a folder with nothing to import' && (
+    must 3 kiln import other y.db && says 'holds nothing to import' err
+); result
+
+test_case 'beside Gaussians that can be read they are left, with a word' && (
+    cp s/scene.ply only && must 0 "$KILN_BIN/kiln-import" only y.db --list
+    says '^uses +splats +scene.ply: ' out
+    says "^leaves +splats +a.spz: unreadable: .*SPZ version 9" out
+    cp s/scene.ply sog && must 0 "$KILN_BIN/kiln-import" sog y.db --list
+    says '^leaves +splats +meta.json: unreadable: .* has no "quats" entry' out
+); result

@@ -1,7 +1,7 @@
 #!/bin/bash
 # time-limit: 900
-# kiln-gc: drops what an earlier output left and nothing else. Digests stay, no stage has anything to do, a changed option redoes just
-# the units that it redoes without it, what is not complete yet stays; kills in the midst of it lose nothing.
+# kiln-gc: drops what an earlier output left and nothing else. Digests stay, no stage has anything to do, a changed option redoes
+# just the units that it redoes without it, what is not complete yet stays; kills in the midst of it lose nothing.
 . tests/e2e/lib.sh
 B=$KILN_BIN
 scene "$KILN_TMP/s" 6000 3 160x120
@@ -17,85 +17,97 @@ nothing_to_do() { # DB WHAT
         grep -q 'nothing to do' "$KILN_TMP/out" || fail "$s $2: $(cat "$KILN_TMP/out")"
     done
 }
-[[ $(said "$db") == *"nothing to do, all that is there is needed"* ]] || fail "a first bake has something to drop: $(said "$db")"
 
-# ---- one changed option, all of it made again ------------------------------------------------------------------------------------
+test_case 'a first bake has nothing to drop' && (
+    [[ $(said "$db") == *"nothing to do, all that is there is needed"* ]] ||
+        fail "a first bake has something to drop: $(said "$db")"
+); result
+
+# ---- one changed option, all of it made again ----
 rest() { local s; for s in chunk tiles render export; do kiln $s "$1" >/dev/null || fail "$s of $1"; done; }
 kiln prune "$db" --min-opacity 0.2 >/dev/null || fail "prune"
 rest "$db"
 grown=$(stat -c %s "$db")
 digest "$db" >"$KILN_TMP/digest"
 cp -r "$KILN_TMP/a" "$KILN_TMP/kept" # never collected
-check=$(cksum "$db")
-said "$db" --dry-run >"$KILN_TMP/dry"
-grep -qE '^layers +2 +4 ' "$KILN_TMP/dry" || fail "dry run: $(cat "$KILN_TMP/dry")"
-[ "$check" = "$(cksum "$db")" ] || fail "a dry run changed the manifest"
+
+test_case 'a dry run counts and changes nothing' && (
+    check=$(cksum "$db")
+    said "$db" --dry-run >"$KILN_TMP/dry"
+    grep -qE '^layers +2 +4 ' "$KILN_TMP/dry" || fail "dry run: $(cat "$KILN_TMP/dry")"
+    [ "$check" = "$(cksum "$db")" ] || fail "a dry run changed the manifest"
+); result
+
 kiln gc "$db" --json >"$KILN_TMP/json" || fail "gc"
 small=$(stat -c %s "$db")
-[ "$small" -lt "$grown" ] || fail "the file has $small bytes after $grown"
-python3 - "$KILN_TMP/json" "$grown" "$small" "$db" <<'PY' || fail "the report"
-import json, sqlite3, sys
-r = json.load(open(sys.argv[1]))
-assert r["dropped"]["layers"] == {"all": 2, "pruned": 1, "baked": 1}, r
-assert r["dropped"]["blobs"] > 0 < r["dropped"]["units"]["chunk"], r
-assert (r["file_bytes_before"], r["file_bytes"]) == (int(sys.argv[2]), int(sys.argv[3])), r
-assert r["vacuum"] == "done" and r["free_bytes"] == 0 and r["dry_run"] is False, r
-assert r["vacuum_needs_bytes"] >= int(sys.argv[3]) and r["dropped_bytes"] > 0
-db = sqlite3.connect("file:%s?mode=ro" % sys.argv[4], uri=True)
-assert r["kept"]["blobs"] == db.execute("SELECT count(*) FROM blob").fetchone()[0]
-assert r["kept"]["units"]["all"] == db.execute("SELECT count(*) FROM unit").fetchone()[0]
-named = "SELECT hash FROM unit_output UNION SELECT hash FROM plane_segment UNION SELECT hash FROM tile_segment"
-assert {h for h, in db.execute(named)} == {h for h, in db.execute("SELECT hash FROM blob")}
-PY
-digest "$db" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
-[ -z "$(ls "$db"-* "$db.lock" 2>/dev/null)" ] || fail "left: $(ls "$db"-*)"
-kiln verify "$db" >/dev/null || fail "verify"
-# records of runs: the last of each stage stays, which is all that kiln-info and kiln-report tell of, also when there is no more to drop
-runs() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*), count(DISTINCT stage) FROM run").fetchone())' "$1"; }
-tells() { "$B/kiln-info" "$1" --json && kiln report "$1" -o "$KILN_TMP/r.html" && sed 's/[0-9.]* [KMG]iB//g' "$KILN_TMP/r.html"; }
-[ "$(runs "$db")" = '(7, 7)' ] || fail "runs after gc: $(runs "$db")"
-cp -r "$KILN_TMP/a" "$KILN_TMP/often"; often=$KILN_TMP/often/x.db
-for max in 200 256; do kiln chunk "$often" --max $max >/dev/null && rest "$often"; done
-said "$often" --keep-runs >/dev/null
-[ "$(runs "$often")" = '(15, 7)' ] || fail "--keep-runs left $(runs "$often")"
-said "$often" --dry-run >"$KILN_TMP/dry"
-grep -qE '^runs +8 +7 +chunk 2, tiles 2, render 2, export 2$' "$KILN_TMP/dry" || fail "a dry run does not count runs: $(cat "$KILN_TMP/dry")"
-kiln gc "$often" --dry-run --json | python3 -c '
-import json, sys
-r = json.load(sys.stdin)
-assert r["dropped"]["runs"] == {"all": 8, "chunk": 2, "tiles": 2, "render": 2, "export": 2} and r["kept"]["runs"]["all"] == 7, r
-assert r["dropped"]["units"]["all"] == r["dropped"]["blobs"] == 0 < r["dropped_run_bytes"], r' || fail "runs in the report"
-[ "$(runs "$often")" = '(15, 7)' ] || fail "a dry run dropped runs"
-tells "$often" >"$KILN_TMP/told"
-said "$often" >/dev/null
-[ "$(runs "$often")" = '(7, 7)' ] || fail "gc left the runs $(runs "$often")"
-tells "$often" | diff "$KILN_TMP/told" - >"$KILN_TMP/less" || fail "kiln-info or kiln-report tells less without the old runs: $(cut -c 1-300 "$KILN_TMP/less")"
-digest "$often" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
-kiln verify "$often" >/dev/null || fail "verify without the old runs"
-nothing_to_do "$often" "without the old runs"
-rm -rf "$KILN_TMP/often"
-[[ $(said "$db") == *"nothing to do"* ]] || fail "a second time there is something to drop: $(said "$db")"
-nothing_to_do "$db" "after gc"
 
-# ---- a changed option redoes the same units with and without -------------------------------------------------------------------------
+test_case 'the file is smaller, and the report has what went and what stayed' && (
+    [ "$small" -lt "$grown" ] || fail "the file has $small bytes after $grown"
+    py report "$KILN_TMP/json" "$grown" "$small" "$db" || fail "the report"
+); result
+
+test_case 'digests stay, and nothing is left beside the manifest' && (
+    digest "$db" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
+    [ -z "$(ls "$db"-* "$db.lock" 2>/dev/null)" ] || fail "left: $(ls "$db"-*)"
+    kiln verify "$db" >/dev/null || fail "verify"
+); result
+
+# records of runs: the last of each stage stays, which is all that kiln-info and kiln-report tell of, also when there is no more to
+# drop
+runs() { python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*), count(DISTINCT stage) FROM run").fetchone())' "$1"; }
+tells() { "$B/kiln-info" "$1" --json && kiln report "$1" -o "$KILN_TMP/r.html" && sed 's/[0-9.]* [KMG]iB//g' "$KILN_TMP/r.html"; }
+
+test_case 'of the records of runs the last of each stage stays' && (
+    [ "$(runs "$db")" = '(7, 7)' ] || fail "runs after gc: $(runs "$db")"
+    cp -r "$KILN_TMP/a" "$KILN_TMP/often"; often=$KILN_TMP/often/x.db
+    for max in 200 256; do kiln chunk "$often" --max $max >/dev/null && rest "$often"; done
+    said "$often" --keep-runs >/dev/null
+    [ "$(runs "$often")" = '(15, 7)' ] || fail "--keep-runs left $(runs "$often")"
+    said "$often" --dry-run >"$KILN_TMP/dry"
+    grep -qE '^runs +8 +7 +chunk 2, tiles 2, render 2, export 2$' "$KILN_TMP/dry" ||
+        fail "a dry run does not count runs: $(cat "$KILN_TMP/dry")"
+    kiln gc "$often" --dry-run --json | py runs_of_report || fail "runs in the report"
+    [ "$(runs "$often")" = '(15, 7)' ] || fail "a dry run dropped runs"
+    tells "$often" >"$KILN_TMP/told"
+    said "$often" >/dev/null
+    [ "$(runs "$often")" = '(7, 7)' ] || fail "gc left the runs $(runs "$often")"
+    tells "$often" | diff "$KILN_TMP/told" - >"$KILN_TMP/less" ||
+        fail "kiln-info or kiln-report tells less without the old runs: $(cut -c 1-300 "$KILN_TMP/less")"
+    digest "$often" | cmp -s - "$KILN_TMP/digest" || fail "other digests"
+    kiln verify "$often" >/dev/null || fail "verify without the old runs"
+    nothing_to_do "$often" "without the old runs"
+    rm -rf "$KILN_TMP/often"
+); result
+
+test_case 'after gc there is nothing to do' && (
+    [[ $(said "$db") == *"nothing to do"* ]] || fail "a second time there is something to drop: $(said "$db")"
+    nothing_to_do "$db" "after gc"
+); result
+
+# ---- a changed option redoes the same units with and without ----
 # units_of DB STAGE [OPTION...]: the stage with these, and what follows it; how many units each computed and found
 units_of() {
     local db=$1 from=$2 s on=; shift 2
     for s in $STAGES; do
         if [ $s = "$from" ]; then on=1; else [ -n "$on" ] || continue; set --; fi
         kiln $s "$db" "$@" --json >"$KILN_TMP/json" || fail "$s of $db"
-        python3 -c 'import json, sys; u = json.load(open(sys.argv[1]))["units"]; print(sys.argv[2], u["done"], u["cached"])' "$KILN_TMP/json" $s
+        python3 -c 'import json, sys
+u = json.load(open(sys.argv[1]))["units"]
+print(sys.argv[2], u["done"], u["cached"])' "$KILN_TMP/json" $s
     done
 }
-try=0
 while read -r stage options; do
-    for which in a kept; do rm -rf "$KILN_TMP/try.$which"; cp -r "$KILN_TMP/$which" "$KILN_TMP/try.$which"; done
-    # shellcheck disable=SC2086 # options are words
-    for which in a kept; do units_of "$KILN_TMP/try.$which/x.db" $stage $options >"$KILN_TMP/units.$which"; done
-    cmp -s "$KILN_TMP/units.a" "$KILN_TMP/units.kept" || fail "$stage $options: $(diff "$KILN_TMP/units.a" "$KILN_TMP/units.kept")"
-    [ "$(awk '{n += $3} END {print (n > 0)}' "$KILN_TMP/units.a")" = 1 ] || [ "$stage" != prune ] || fail "$stage $options used nothing again"
-    same "$KILN_TMP/try.a/x.db" "$KILN_TMP/try.kept/x.db"
-    try=$((try + 1))
+    test_case "$stage $options: the same units as without gc" && (
+        for which in a kept; do rm -rf "$KILN_TMP/try.$which"; cp -r "$KILN_TMP/$which" "$KILN_TMP/try.$which"; done
+        # shellcheck disable=SC2086 # options are words
+        for which in a kept; do units_of "$KILN_TMP/try.$which/x.db" $stage $options >"$KILN_TMP/units.$which"; done
+        cmp -s "$KILN_TMP/units.a" "$KILN_TMP/units.kept" ||
+            fail "$stage $options: $(diff "$KILN_TMP/units.a" "$KILN_TMP/units.kept")"
+        [ "$(awk '{n += $3} END {print (n > 0)}' "$KILN_TMP/units.a")" = 1 ] || [ "$stage" != prune ] ||
+            fail "$stage $options used nothing again"
+        same "$KILN_TMP/try.a/x.db" "$KILN_TMP/try.kept/x.db"
+    ); result
 done <<'END'
 knn --neighbors 4
 prune --drop-row 17
@@ -107,117 +119,106 @@ render --background white
 render --near 0.3
 export --format chunks
 END
-[ $try = 9 ] || fail "$try options tried"
 rm -rf "$KILN_TMP"/try.*
 
-# ---- what is not complete stays ---------------------------------------------------------------------------------------------------------
 rm -rf "$KILN_TMP/part"; cp -r "$KILN_TMP/a" "$KILN_TMP/part"; part=$KILN_TMP/part/x.db
 done_of() { python3 -c 'import json, sys; print(json.load(sys.stdin)["units"]["done"])'; }
-n=$(kiln chunk "$part" --max 200 --shard 1/2 --json | done_of)
-[ "$n" -gt 1 ] || fail "the shard computed $n units"
-kiln gc "$part" --vacuum >/dev/null || fail "gc beside a shard"
-n=$(kiln chunk "$part" --max 200 --shard 1/2 --json | done_of)
-[ "$n" = 0 ] || fail "gc took $n units of a shard that waits for the others"
-KILN_FAULT='unit=chunk /*2:exit' "$B/kiln-chunk" --quiet "$part" --max 200 >/dev/null 2>&1
-[ $? = 7 ] || fail "chunk was not partial"
-digest "$part" >"$KILN_TMP/digest.part"
-cp -r "$KILN_TMP/part" "$KILN_TMP/whole"
-kiln gc "$part" >/dev/null || fail "gc of a partial bake"
-digest "$part" | cmp -s - "$KILN_TMP/digest.part" || fail "gc changed a partial bake"
-kiln verify "$part" >/dev/null || fail "verify of a partial bake"
-[ "$("$B/kiln-info" "$part" --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["quarantine"]))')" -gt 0 ] ||
-    fail "nothing is in quarantine after gc"
-n=$(kiln chunk "$part" --max 200 --json | done_of)
-[ "$n" = "$(kiln chunk "$KILN_TMP/whole/x.db" --max 200 --json | done_of)" ] || fail "$n units were computed to complete a partial stage"
-same "$part" "$KILN_TMP/whole/x.db"
+
+test_case 'units of a shard that waits for the others stay' && (
+    n=$(kiln chunk "$part" --max 200 --shard 1/2 --json | done_of)
+    [ "$n" -gt 1 ] || fail "the shard computed $n units"
+    kiln gc "$part" --vacuum >/dev/null || fail "gc beside a shard"
+    n=$(kiln chunk "$part" --max 200 --shard 1/2 --json | done_of)
+    [ "$n" = 0 ] || fail "gc took $n units of a shard that waits for the others"
+); result
+
+test_case 'a partial bake stays, and its quarantine' && (
+    KILN_FAULT='unit=chunk /*2:exit' must 7 "$B/kiln-chunk" --quiet "$part" --max 200
+    digest "$part" >"$KILN_TMP/digest.part"
+    cp -r "$KILN_TMP/part" "$KILN_TMP/whole"
+    kiln gc "$part" >/dev/null || fail "gc of a partial bake"
+    digest "$part" | cmp -s - "$KILN_TMP/digest.part" || fail "gc changed a partial bake"
+    kiln verify "$part" >/dev/null || fail "verify of a partial bake"
+    [ "$("$B/kiln-info" "$part" --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["quarantine"]))')" -gt 0 ] ||
+        fail "nothing is in quarantine after gc"
+    n=$(kiln chunk "$part" --max 200 --json | done_of)
+    [ "$n" = "$(kiln chunk "$KILN_TMP/whole/x.db" --max 200 --json | done_of)" ] ||
+        fail "$n units were computed to complete a partial stage"
+    same "$part" "$KILN_TMP/whole/x.db"
+); result
+
 rm -rf "$KILN_TMP/whole"
 rm -rf "$KILN_TMP/part"
 
-# ---- a bake of a version that did not remember units, and one whose stage is stale ---------------------------------------------------------
 cp -r "$KILN_TMP/kept" "$KILN_TMP/old"; old=$KILN_TMP/old/x.db
-python3 - "$old" <<'PY' || fail "an old bake"
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.execute("PRAGMA foreign_keys = ON")
-assert db.execute("DELETE FROM unit WHERE name = 'units of the current output'").rowcount == 7
-db.commit()
-PY
-kiln gc "$old" >/dev/null || fail "gc of an old bake"
-[ "$(stat -c %s "$old")" -lt "$grown" ] || fail "nothing of an old bake was dropped"
-digest "$old" | cmp -s - "$KILN_TMP/digest" || fail "gc changed an old bake"
-kiln verify "$old" >/dev/null || fail "verify of an old bake"
-STAGES=${STAGES% export} nothing_to_do "$old" "of an old bake" # a copied export is another file
-for which in old kept; do units_of "$KILN_TMP/$which/x.db" prune --drop-row 17 >"$KILN_TMP/units.$which"; done
-cmp -s "$KILN_TMP/units.old" "$KILN_TMP/units.kept" || fail "an old bake: $(diff "$KILN_TMP/units.old" "$KILN_TMP/units.kept")"
-kiln prune "$old" --drop-row 18 >/dev/null || fail "prune" # chunk and the rest are stale now
-kiln gc "$old" >/dev/null || fail "gc of a stale bake"
-kiln verify "$old" >/dev/null || fail "verify of a stale bake"
-rest "$old"
-cp -r "$KILN_TMP/a" "$KILN_TMP/new"
-kiln prune "$KILN_TMP/new/x.db" --drop-row 18 >/dev/null && rest "$KILN_TMP/new/x.db" || fail "bake"
-same "$old" "$KILN_TMP/new/x.db"
+
+test_step 'a bake of a version that did not remember units' && (
+    py forget_units "$old" || fail "an old bake"
+    kiln gc "$old" >/dev/null || fail "gc of an old bake"
+    [ "$(stat -c %s "$old")" -lt "$grown" ] || fail "nothing of an old bake was dropped"
+    digest "$old" | cmp -s - "$KILN_TMP/digest" || fail "gc changed an old bake"
+    kiln verify "$old" >/dev/null || fail "verify of an old bake"
+    STAGES=${STAGES% export} nothing_to_do "$old" "of an old bake" # a copied export is another file
+    for which in old kept; do units_of "$KILN_TMP/$which/x.db" prune --drop-row 17 >"$KILN_TMP/units.$which"; done
+    cmp -s "$KILN_TMP/units.old" "$KILN_TMP/units.kept" || fail "an old bake: $(diff "$KILN_TMP/units.old" "$KILN_TMP/units.kept")"
+); result
+
+test_case 'a bake whose stage is stale' && (
+    kiln prune "$old" --drop-row 18 >/dev/null || fail "prune" # chunk and the rest are stale now
+    kiln gc "$old" >/dev/null || fail "gc of a stale bake"
+    kiln verify "$old" >/dev/null || fail "verify of a stale bake"
+    rest "$old"
+    cp -r "$KILN_TMP/a" "$KILN_TMP/new"
+    kiln prune "$KILN_TMP/new/x.db" --drop-row 18 >/dev/null && rest "$KILN_TMP/new/x.db" || fail "bake"
+    same "$old" "$KILN_TMP/new/x.db"
+); result
+
 rm -rf "$KILN_TMP/old" "$KILN_TMP/new" "$KILN_TMP/kept"
 
-# ---- readers, writers, kills ------------------------------------------------------------------------------------------------------------------
 cp -r "$KILN_TMP/a" "$KILN_TMP/k"; k=$KILN_TMP/k/x.db
 kiln prune "$k" --min-opacity 0.3 >/dev/null && rest "$k" || fail "bake"
 digest "$k" >"$KILN_TMP/digest"
 cp "$k" "$KILN_TMP/before.db"
-# a reader of the old state is neither in the way nor disturbed; the file shrinks with the next writer
-python3 - "$B/kiln-gc" "$k" <<'PY' || fail "beside a reader"
-import os, sqlite3, subprocess, sys
-gc, path = sys.argv[1:]
-reader = sqlite3.connect("file:%s?mode=ro" % path, uri=True, isolation_level=None)
-count = lambda: reader.execute("SELECT count(*), sum(length(packed)) FROM blob").fetchone()
-reader.execute("BEGIN")
-before = count()
-size = os.path.getsize(path)
-p = subprocess.run([gc, path], capture_output=True, text=True)
-assert p.returncode == 0, p
-assert "when the programs that read it now are done" in p.stderr, p
-assert count() == before
-reader.execute("COMMIT")
-assert count() < before
-reader.close()
-assert subprocess.run([gc, path]).returncode == 0
-assert os.path.getsize(path) < size, (os.path.getsize(path), size)
-PY
-digest "$k" | cmp -s - "$KILN_TMP/digest" || fail "other digests beside a reader"
-# whoever holds the manifest is named
-python3 - "$k.lock" <<'PY' & holder=$!
-import fcntl, os, struct, sys, time
-fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
-fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
-os.write(fd, b"pid %d\nhost here\nstage test\nstart now\n" % os.getpid())
-time.sleep(600)
-PY
-for _ in $(seq 500); do grep -q test "$k.lock" 2>/dev/null && break; sleep 0.01; done
-must 75 "$B/kiln-gc" "$k"
-grep -q "pid $holder, host here, stage test" "$KILN_TMP/err" || fail "it does not say who holds it: $(cat "$KILN_TMP/err")"
-must 0 "$B/kiln-gc" "$k" --dry-run # which waits for nobody
-kill $holder; wait $holder 2>/dev/null
-# KILLS=n SEED=n: more kills, other moments
-RANDOM=${SEED:-3} killed=0 n=0
-cp "$KILN_TMP/before.db" "$k"
-began=$(date +%s%N)
-kiln gc "$k" >/dev/null || fail "gc"
-takes=$((($(date +%s%N) - began) / 1000))
-while [ $killed -lt "${KILLS:-6}" ]; do
-    n=$((n + 1)); [ $n -le 400 ] || fail "only $killed kills came in time"
-    rm -f "$k"*; cp "$KILN_TMP/before.db" "$k"
-    "$B/kiln-gc" --quiet "$k" >/dev/null 2>&1 & pid=$!
-    us=$(((RANDOM * 32768 + RANDOM) % takes))
-    sleep "$(printf '%d.%06d' $((us / 1000000)) $((us % 1000000)))"
-    kill -KILL $pid 2>/dev/null
-    wait $pid 2>/dev/null && continue # it was faster
-    killed=$((killed + 1))
-    kiln verify "$k" >/dev/null || fail "verify after a kill after $us us"
-    digest "$k" | cmp -s - "$KILN_TMP/digest" || fail "other digests after a kill after $us us"
-    kiln gc "$k" >/dev/null || fail "gc after a kill"
-    [ "$(stat -c %s "$k")" -le "$small" ] || [ "$(stat -c %s "$k")" -lt "$(stat -c %s "$KILN_TMP/before.db")" ] || fail "no space was given back after a kill"
-    kiln verify "$k" >/dev/null || fail "verify after gc after a kill"
-    [[ $(said "$k") == *"nothing to do"* ]] || fail "something is left after a kill and gc: $(said "$k")"
-done
-nothing_to_do "$k" "after kills"
-[ -z "$(ls -A "$KILN_TMP/k" | grep -vxE 'x.db|renders|export')" ] || fail "left: $(ls -A "$KILN_TMP/k")"
-echo "$first bytes of a bake, $grown after a changed option, $small after gc; $killed kills"
+
+test_case 'a reader of the old state is neither in the way nor disturbed' && (
+    py beside_reader "$B/kiln-gc" "$k" || fail "beside a reader"
+    digest "$k" | cmp -s - "$KILN_TMP/digest" || fail "other digests beside a reader"
+); result
+
+test_case 'whoever holds the manifest is named' && (
+    python3 "$PY_FILE" hold "$k.lock" & holder=$!
+    for _ in $(seq 500); do grep -q test "$k.lock" 2>/dev/null && break; sleep 0.01; done
+    must 75 "$B/kiln-gc" "$k"
+    grep -q "pid $holder, host here, stage test" "$KILN_TMP/err" || fail "it does not say who holds it: $(cat "$KILN_TMP/err")"
+    must 0 "$B/kiln-gc" "$k" --dry-run # which waits for nobody
+    kill $holder; wait $holder 2>/dev/null || :
+); result
+
+test_case 'kills in the midst of gc lose nothing' && (
+    # KILLS=n SEED=n: more kills, other moments
+    RANDOM=${SEED:-3} killed=0 n=0
+    cp "$KILN_TMP/before.db" "$k"
+    began=$(date +%s%N)
+    kiln gc "$k" >/dev/null || fail "gc"
+    takes=$((($(date +%s%N) - began) / 1000))
+    while [ $killed -lt "${KILLS:-6}" ]; do
+        n=$((n + 1)); [ $n -le 400 ] || fail "only $killed kills came in time"
+        rm -f "$k"*; cp "$KILN_TMP/before.db" "$k"
+        "$B/kiln-gc" --quiet "$k" >/dev/null 2>&1 & pid=$!
+        us=$(((RANDOM * 32768 + RANDOM) % takes))
+        sleep "$(printf '%d.%06d' $((us / 1000000)) $((us % 1000000)))"
+        kill -KILL $pid 2>/dev/null || :
+        wait $pid 2>/dev/null && continue # it was faster
+        killed=$((killed + 1))
+        kiln verify "$k" >/dev/null || fail "verify after a kill after $us us"
+        digest "$k" | cmp -s - "$KILN_TMP/digest" || fail "other digests after a kill after $us us"
+        kiln gc "$k" >/dev/null || fail "gc after a kill"
+        [ "$(stat -c %s "$k")" -le "$small" ] || [ "$(stat -c %s "$k")" -lt "$(stat -c %s "$KILN_TMP/before.db")" ] ||
+            fail "no space was given back after a kill"
+        kiln verify "$k" >/dev/null || fail "verify after gc after a kill"
+        [[ $(said "$k") == *"nothing to do"* ]] || fail "something is left after a kill and gc: $(said "$k")"
+    done
+    nothing_to_do "$k" "after kills"
+    [ -z "$(ls -A "$KILN_TMP/k" | grep -vxE 'x.db|renders|export')" ] || fail "left: $(ls -A "$KILN_TMP/k")"
+    echo "$first bytes of a bake, $grown after a changed option, $small after gc; $killed kills"
+); result

@@ -32,14 +32,17 @@ bake_to() {
     local db=$1 from=$2 prune=$3 s; shift 3
     kiln import "$from" "$db" "$@" >/dev/null || fail "import $from"
     for s in knn prune chunk tiles render; do
-        if [ $s = prune ]; then run $s "$db" $prune "$@"; elif [ $s = tiles ]; then run $s "$db" --tables all "$@"; else run $s "$db" "$@"; fi
+        if [ $s = prune ]; then run $s "$db" $prune "$@"; elif [ $s = tiles ]; then run $s "$db" --tables all "$@"; else run $s \
+            "$db" "$@"; fi
     done
 }
 as_they_are='--max-extent off --max-spacing off'
 for s in healthy some all; do
-    bake_to "$KILN_TMP/$s.db" "$KILN_TMP/$s" "$as_they_are"
-    bake_to "$KILN_TMP/$s.capped.db" "$KILN_TMP/$s" "$as_they_are" --ram 256M
-    same "$KILN_TMP/$s.db" "$KILN_TMP/$s.capped.db"
+    test_step "$s: a cap of 256 MiB gives the same bytes" && (
+        bake_to "$KILN_TMP/$s.db" "$KILN_TMP/$s" "$as_they_are"
+        bake_to "$KILN_TMP/$s.capped.db" "$KILN_TMP/$s" "$as_they_are" --ram 256M
+        same "$KILN_TMP/$s.db" "$KILN_TMP/$s.capped.db"
+    ); result
 done
 
 # predict NAME: what kiln-tiles says beforehand
@@ -49,35 +52,49 @@ predict() {
     bytes=$(number box_bytes "$KILN_TMP/tiles.json") peak=$(number predicted_peak_bytes "$KILN_TMP/tiles.json")
     visible=$(number visible "$KILN_TMP/tiles.json")
     echo "$1: $visible visible, $pairs pairs, at most $peak bytes here; gsplat's boxes $boxes pairs, $bytes bytes"
-    [ "$bytes" = $((24 * boxes)) ] && [ "$boxes" -ge "$pairs" ] || fail "$1: $boxes pairs in boxes, $pairs of them real, $bytes bytes"
+    [ "$bytes" = $((24 * boxes)) ] && [ "$boxes" -ge "$pairs" ] ||
+        fail "$1: $boxes pairs in boxes, $pairs of them real, $bytes bytes"
     [ "$peak" -gt 0 ] && [ "$peak" -le $CAP ] || fail "$1: $peak bytes are predicted, more than 256 MiB"
 }
-predict healthy
-healthy_boxes=$boxes
-predict some
-some_boxes=$boxes
-[ "$some_boxes" -gt $((2 * healthy_boxes)) ] || fail "a quarter of the Gaussians, four in ten exploded, has $some_boxes pairs, the healthy scene $healthy_boxes"
-predict all
-[ "$boxes" -gt $((2 * some_boxes)) ] || fail "all exploded: $boxes pairs"
 
-# Too small a cap is told with the least that works, and that works.
-for program in tiles render; do
-    must 5 kiln $program "$KILN_TMP/some.db" --force --ram 1M --devices cpu
-    least=$(sed -n 's/.*the least that works is --ram \([0-9.]*[KMGT]*\).*/\1/p' "$KILN_TMP/err")
-    [ -n "$least" ] || fail "kiln-$program does not say how much memory would do: $(cat "$KILN_TMP/err")"
-    for again in 1 2 3; do # counting is planned first, then what was counted
-        kiln $program "$KILN_TMP/some.db" --force --ram "$least" --devices cpu >/dev/null 2>"$KILN_TMP/err" && break
+test_case 'exploded scales show in what is predicted' && (
+    predict healthy
+    healthy_boxes=$boxes
+    predict some
+    some_boxes=$boxes
+    [ "$some_boxes" -gt $((2 * healthy_boxes)) ] ||
+        fail "a quarter of the Gaussians, four in ten exploded, has $some_boxes pairs, the healthy scene $healthy_boxes"
+    predict all
+    [ "$boxes" -gt $((2 * some_boxes)) ] || fail "all exploded: $boxes pairs"
+); result
+
+test_case 'too small a cap is told with the least that works, and that works' && (
+    for program in tiles render; do
+        must 5 kiln $program "$KILN_TMP/some.db" --force --ram 1M --devices cpu
         least=$(sed -n 's/.*the least that works is --ram \([0-9.]*[KMGT]*\).*/\1/p' "$KILN_TMP/err")
-        [ -n "$least" ] && [ $again -lt 3 ] || fail "kiln-$program with the memory that it asked for: $(cat "$KILN_TMP/err")"
+        [ -n "$least" ] || fail "kiln-$program does not say how much memory would do: $(cat "$KILN_TMP/err")"
+        for again in 1 2 3; do # counting is planned first, then what was counted
+            kiln $program "$KILN_TMP/some.db" --force --ram "$least" --devices cpu >/dev/null 2>"$KILN_TMP/err" && break
+            least=$(sed -n 's/.*the least that works is --ram \([0-9.]*[KMGT]*\).*/\1/p' "$KILN_TMP/err")
+            [ -n "$least" ] && [ $again -lt 3 ] || fail "kiln-$program with the memory that it asked for: $(cat "$KILN_TMP/err")"
+        done
+        echo "kiln-$program works with --ram $least"
     done
-    echo "kiln-$program works with --ram $least"
-done
+); result
 
-# What normalises scales: the rules of every day where some exploded; where all did, there is nothing left to compare a
-# scale with but a length.
-bake_to "$KILN_TMP/some.pruned.db" "$KILN_TMP/some" '' --ram 256M
-predict some.pruned
-[ $((10 * boxes)) -lt "$some_boxes" ] || fail "kiln-prune left $boxes of $some_boxes pairs"
-bake_to "$KILN_TMP/all.pruned.db" "$KILN_TMP/all" '--max-scale 0.05' --ram 256M
-predict all.pruned
-[ $((10 * boxes)) -lt "$some_boxes" ] || fail "kiln-prune --max-scale left $boxes pairs"
+test_case 'kiln-prune normalises scales where some have exploded' && (
+    predict some
+    some_boxes=$boxes
+    bake_to "$KILN_TMP/some.pruned.db" "$KILN_TMP/some" '' --ram 256M
+    predict some.pruned
+    [ $((10 * boxes)) -lt "$some_boxes" ] || fail "kiln-prune left $boxes of $some_boxes pairs"
+); result
+
+test_case 'kiln-prune --max-scale normalises scales where all have exploded' && (
+    # where all have, there is nothing left to compare a scale with but a length
+    predict some
+    some_boxes=$boxes
+    bake_to "$KILN_TMP/all.pruned.db" "$KILN_TMP/all" '--max-scale 0.05' --ram 256M
+    predict all.pruned
+    [ $((10 * boxes)) -lt "$some_boxes" ] || fail "kiln-prune --max-scale left $boxes pairs"
+); result

@@ -6,4 +6,9 @@
 [ -n "${SCENE:-}" ] || { SCENE=$KILN_TMP/s; scene "$SCENE" 6000 4 160x100; }
 mkdir "$KILN_TMP/straight" "$KILN_TMP/killed"
 bake "$SCENE" "$KILN_TMP/straight/x.db" --max 256
-python3 tests/e2e/kill.py "$KILN_BIN" "$SCENE" "$KILN_TMP/straight/x.db" "$KILN_TMP/killed" "${KILLS:-12}" "${SEED:-7}" --max 256 || fail "see above"
+
+test_case 'kill -9 at random moments, and the same command again' && (
+    python3 tests/e2e/kill.py "$KILN_BIN" "$SCENE" "$KILN_TMP/straight/x.db" "$KILN_TMP/killed" "${KILLS:-12}" "${SEED:-7}" --max \
+        256 ||
+        fail "see above"
+); result

@@ -29,31 +29,45 @@ both() {
 }
 
 scene s 200000 1 64x64
-# every range is needed: no option leaves units to other runs, but to the tasks of a plan
-must 2 kiln knn none.db --units 0
-grep -q 'has no --units' err || fail "--units: $(cat err)"
-must 2 kiln knn none.db --shard 1/2
-grep -q -e "--shard is for --part" err || fail "--shard: $(cat err)"
-both s '' 30000
+
+test_case 'every range is needed: no option leaves units to other runs' && (
+    must 2 kiln knn none.db --units 0
+    grep -q 'has no --units' err || fail "--units: $(cat err)"
+    must 2 kiln knn none.db --shard 1/2
+    grep -q -e "--shard is for --part" err || fail "--shard: $(cat err)"
+); result
+
+test_case 'Gaussians in ranges' && (
+    both s '' 30000
+); result
+
 kiln generate points p --gaussians 100000 >/dev/null || fail "generate points"
-both p '' 10000
-both p '--neighbors 32' 5000
+
+test_case 'points in ranges' && (
+    both p '' 10000
+); result
+
+test_case 'points in ranges, with 32 neighbours' && (
+    both p '--neighbors 32' 5000
+); result
+
 kiln generate points few --gaussians 3 >/dev/null || fail "generate points"
-both few '' 1
-both few '--neighbors 2' 2
+
+test_case 'three points in ranges' && (
+    both few '' 1
+    both few '--neighbors 2' 2
+); result
+
 # two clouds far from each other, a plane of equal distances, rows far away
-python3 - <<'EOF'
-import os, struct
-rows = [(i % 40, i // 40 % 40, 0) for i in range(4000)] + [(1e5 + i % 30 * 0.25, i // 30 % 30, i // 900) for i in range(4000)]
-rows += [(3e6, -1e7, 5), (-2e6, 0, 0), (0, 0, 4e4)]
-os.mkdir("odd")
-with open("odd/points.ply", "wb") as f:
-    f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(rows))
-    f.write(b"property float x\nproperty float y\nproperty float z\nend_header\n")
-    for row in rows: f.write(struct.pack("<3f", *row))
-EOF
-both odd '' 500
-both odd '--neighbors 7' 100
+py odd
+
+test_case 'clouds far apart, equal distances and rows far away' && (
+    both odd '' 500
+); result
+
+test_case 'clouds far apart, with 7 neighbours' && (
+    both odd '--neighbors 7' 100
+); result
 
 # little memory leads to ranges by itself; a kill costs only ranges in hand
 rm -f ./*.db
@@ -62,22 +76,30 @@ cp base.db whole.db; cp base.db little.db; cp base.db killed.db
 knn whole.db
 knn little.db --ram 104M
 ranges=$(get 'phases["ranges"]')
-same whole.db little.db
+
+test_case 'little memory leads to ranges by itself' && (
+    same whole.db little.db
+); result
+
 stored() { sqlite3 "file:$1?mode=ro" "select count(*) from unit where name like 'range %'" 2>/dev/null || echo 0; }
-set -m; "$KILN_BIN/kiln-knn" killed.db --quiet --ram 104M >/dev/null 2>&1 & pid=$!; set +m
-for ((i = 0; i < 4000; i++)); do
+
+test_case 'a kill costs only ranges in hand' && (
+    set -m; "$KILN_BIN/kiln-knn" killed.db --quiet --ram 104M >/dev/null 2>&1 & pid=$!; set +m
+    for ((i = 0; i < 4000; i++)); do
+        kept=$(stored killed.db)
+        [ "$kept" -gt 0 ] && break
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.01
+    done
+    kill -9 -- "-$pid" 2>/dev/null || :
+    wait "$pid" 2>/dev/null || :
     kept=$(stored killed.db)
-    [ "$kept" -gt 0 ] && break
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.01
-done
-kill -9 -- "-$pid" 2>/dev/null
-wait "$pid" 2>/dev/null
-kept=$(stored killed.db)
-knn killed.db --ram 104M
-same whole.db killed.db
-[ "$(stored killed.db)" = "$ranges" ] || fail "$(stored killed.db) ranges are stored, not $ranges"
-[ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+    knn killed.db --ram 104M
+    same whole.db killed.db
+    [ "$(stored killed.db)" = "$ranges" ] || fail "$(stored killed.db) ranges are stored, not $ranges"
+    echo "$ranges ranges with --ram 104M; $kept were stored when it was killed"
+    [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+); result
 
 # other memory than before the kill: what is stored is gone on with, and the partition too; so it is where the whole has room now
 go_on() { # DB OPTIONS: with the ranges and the scratch that a kill left
@@ -85,7 +107,7 @@ go_on() { # DB OPTIONS: with the ranges and the scratch that a kill left
     cp half.db "$db"
     cp -r half.db.scratch "$db.scratch"
     scratch=$(stat -c %i "$db.scratch"/knn-*/means)
-    KILN_FAULT='unit=range*:kill' "$KILN_BIN/kiln-knn" "$db" --quiet "$@" >/dev/null 2>&1 && fail "$db: no range was left"
+    ! KILN_FAULT='unit=range*:kill' "$KILN_BIN/kiln-knn" "$db" --quiet "$@" >/dev/null 2>&1 || fail "$db: no range was left"
     [ "$(stat -c %i "$db.scratch"/knn-*/means)" = "$scratch" ] || fail "$db: the partition was made again"
     knn "$db" "$@"
     [ "$(get 'phases["ranges"]')" = "$ranges" ] || fail "$db: $(get phases), not the $ranges ranges of before"
@@ -93,11 +115,23 @@ go_on() { # DB OPTIONS: with the ranges and the scratch that a kill left
     same whole.db "$db"
 }
 cp base.db half.db
-KILN_FAULT='unit=range 5 *:kill' "$KILN_BIN/kiln-knn" half.db --quiet --ram 104M >/dev/null 2>&1 && fail "range 5 was made"
+! KILN_FAULT='unit=range 5 *:kill' "$KILN_BIN/kiln-knn" half.db --quiet --ram 104M >/dev/null 2>&1 || fail "range 5 was made"
 [ "$(stored half.db)" -gt 0 ] || fail "nothing was stored before the kill"
-go_on more.db --ram 120M
-go_on least.db --ram 72M
-go_on all.db
+
+test_case 'after a kill it goes on with more memory' && (
+    go_on more.db --ram 120M
+); result
+
+test_case 'after a kill it goes on with the least memory' && (
+    go_on least.db --ram 72M
+); result
+
+test_case 'after a kill it goes on where the whole has room now' && (
+    go_on all.db
+); result
+
 rm -r half.db.scratch
-[ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
-echo "$ranges ranges with --ram 104M; $kept were stored when it was killed"
+
+test_case 'no scratch is left' && (
+    [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+); result

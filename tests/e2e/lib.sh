@@ -3,13 +3,12 @@
 set -u
 KILN_BIN=${KILN_BIN:-$PWD/build/bin}
 KILN_SHARED=${KILN_SHARED:-}
-[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
 # A stand-in for what make viewer makes, so that kiln-export writes --format html without npm.
 export KILN_VIEWER=${KILN_VIEWER:-$PWD/tests/data/viewer}
 STAGES=$(sed -n 's/^STAGE(\([a-z]*\), [0-9]*, ALWAYS,.*/\1/p' pipelines/stages.def | grep -vx import | paste -sd ' ')
+. tests/cases.sh
+[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); at_exit 'rm -rf "$KILN_TMP"'; }
 
-fail() { echo "FAIL: $*" >&2; exit 1; }
-skip() { echo "SKIP: $*"; exit 77; }
 kiln() { local program=$1; shift; "$KILN_BIN/kiln-$program" --quiet "$@"; }
 # must STATUS command...: it ends with just that status
 must() {
@@ -18,9 +17,12 @@ must() {
     [ "$got" = "$want" ] || { cat "$KILN_TMP/err" >&2; fail "exit $got, not $want: $*"; }
 }
 # scene DIR N CAMERAS SIZE [options]: a generated scene
-scene() { local dir=$1 n=$2 k=$3 size=$4; shift 4; kiln generate scene "$dir" --gaussians "$n" --cameras "$k" --size "$size" "$@" >/dev/null || fail "generate"; }
-# bake SCENE MANIFEST [options of chunk]: every stage. Several bakes of a test share a folder and so export/scene.ply, which is that of another
-# manifest then: -w.
+scene() {
+    local dir=$1 n=$2 k=$3 size=$4; shift 4
+    kiln generate scene "$dir" --gaussians "$n" --cameras "$k" --size "$size" "$@" >/dev/null || fail "generate"
+}
+# bake SCENE MANIFEST [options of chunk]: every stage. Several bakes of a test share a folder and so export/scene.ply, which is that of
+# another manifest then: -w.
 bake() {
     local from=$1 db=$2 s; shift 2
     kiln import "$from" "$db" >/dev/null || fail "import $from"
@@ -35,28 +37,23 @@ bake() {
 digest() { kiln verify "$1" --digest || fail "digest of $1"; }
 # same A B: equal digests, with the difference shown
 same() { diff <(digest "$1") <(digest "$2") >&2 || fail "$1 and $2 differ"; }
-# edit_ply FILE COLUMN ROW|all EXPRESSION: sets a column of one row, or of all rows, to a Python expression of its present value v. The
-# file is one of `kiln generate`: binary, with floats only.
-edit_ply() {
-    python3 - "$@" <<'PLY' || fail "cannot edit '$1'"
-import struct, sys
-path, column, rows, expression = sys.argv[1:]
-data = bytearray(open(path, "rb").read())
-end = data.index(b"end_header\n") + 11
-head = [l.split() for l in data[:end].decode().split("\n")]
-names = [l[2] for l in head if l[:1] == ["property"]]
-count = next(int(l[2]) for l in head if l[:2] == ["element", "vertex"])
-for row in range(count) if rows == "all" else [int(rows)]:
-    at = end + (row * len(names) + names.index(column)) * 4
-    v, = struct.unpack_from("<f", data, at)
-    struct.pack_into("<f", data, at, eval(expression))
-open(path, "wb").write(data)
-PLY
+# edit_ply FILE COLUMN ROW|all EXPRESSION: sets a column of one row, or of all rows, to a Python expression of its present value v.
+# The file is one of `kiln generate`: binary, with floats only.
+E2E=$PWD/tests/e2e
+edit_ply() { python3 "$E2E/edit_ply.py" "$@" || fail "cannot edit '$1'"; }
+# ascii_ply 'TYPE COLUMN ...' ROW...: a PLY in text
+ascii_ply() {
+    local columns=$1; shift
+    printf 'ply\nformat ascii 1.0\nelement vertex %d\n' $#
+    # shellcheck disable=SC2086 # words
+    printf 'property %s %s\n' $columns
+    printf 'end_header\n'
+    printf '%s\n' "$@"
 }
 # stored DB STAGE: how many units of the stage it has
 stored() { sqlite3 "file:$1?mode=ro" "SELECT count(*) FROM unit WHERE stage = '$2'" 2>/dev/null || echo 0; }
-# killed_when_stored DB STAGE N command...: runs the command until DB has N units of the stage, then kills it: at the same point on slow and
-# fast machines, if a unit of it hangs (KILN_FAULT). The status is that of the command, 137 if it was killed.
+# killed_when_stored DB STAGE N command...: runs the command until DB has N units of the stage, then kills it: at the same point on slow
+# and fast machines, if a unit of it hangs (KILN_FAULT). The status is that of the command, 137 if it was killed.
 killed_when_stored() {
     local db=$1 stage=$2 n=$3 run; shift 3
     "$@" >/dev/null 2>&1 </dev/null & run=$!

@@ -11,8 +11,13 @@ usr=$KILN_TMP/usr src=$KILN_TMP/src db=$KILN_TMP/b/manifest.db
 settings=(O="$O" PREFIX="$usr")
 before=$(cat "$O/cuda-archs") || fail "no library in $O"
 # As under sudo: neither nvcc nor nvidia-smi, and the build stays what it is.
-env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s "${settings[@]}" install >"$KILN_TMP/install" 2>&1 || { cat "$KILN_TMP/install"; fail "make install"; }
-[ "$before" = "$(cat "$O/cuda-archs")" ] || fail "installing compiles for $(cat "$O/cuda-archs"), not for $before"
+env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s "${settings[@]}" install >"$KILN_TMP/install" 2>&1 ||
+    { cat "$KILN_TMP/install"; fail "make install"; }
+
+test_case 'installing compiles nothing' && (
+    [ "$before" = "$(cat "$O/cuda-archs")" ] || fail "installing compiles for $(cat "$O/cuda-archs"), not for $before"
+); result
+
 export PKG_CONFIG_PATH=$usr/lib/pkgconfig
 mkdir "$src"
 cp examples/draw_camera.c "$src"
@@ -27,24 +32,29 @@ build() { # compiler, file, program, shared|static
     $1 -Wall -Wextra -Werror -O1 $(pkg-config --cflags splatkiln) "$2" $libs -o "$3" || fail "$1 $2, $4"
 }
 
-# every header alone, in both languages
 (cd "$usr/include/splatkiln" && find . -name '*.h' -printf '%P\n') >headers
-while read -r h; do
-    printf '#include "%s"\n#include "%s"\n' "$h" "$h" >one.c
-    cp one.c one.cc
-    "${cc[@]}" -std=c11 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.c || fail "$h in C"
-    "${cxx[@]}" -std=c++17 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.cc || fail "$h in C++"
-done <headers
-# a header of C functions that forgot C++ compiles in it and does not link
-plain=$(cd "$usr/include/splatkiln" && xargs grep -L KILN_C_BEGIN <"$src/headers" | sort | tr '\n' ' ')
-[ "$plain" = 'base/hd.h kernels/exec.h ' ] || fail "without extern C: $plain"
 
-# what the shared library shows
-shown=$(nm -D --defined-only "$usr/lib/libsplatkiln.so.1" | awk '$3 !~ /^(kiln_|SPLATKILN_)/ {print $3}')
-[ -z "$shown" ] || fail "the shared library shows more than kiln_*: $shown"
-readelf -d "$usr/lib/libsplatkiln.so.1" >needed || fail "readelf"
-grep -q 'soname: \[libsplatkiln.so.1\]' needed || fail "no soname"
-! grep NEEDED needed | grep -E 'cuda|png|jpeg|jansson' || fail "the shared library needs what it should not"
+test_case 'every header alone, in both languages' && (
+    while read -r h; do
+        printf '#include "%s"\n#include "%s"\n' "$h" "$h" >one.c
+        cp one.c one.cc
+        "${cc[@]}" -std=c11 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.c || fail "$h in C"
+        "${cxx[@]}" -std=c++17 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.cc || fail "$h in C++"
+    done <headers
+); result
+
+test_case 'a header of C functions that forgot C++' && (
+    plain=$(cd "$usr/include/splatkiln" && xargs grep -L KILN_C_BEGIN <"$src/headers" | sort | tr '\n' ' ')
+    [ "$plain" = 'base/hd.h kernels/exec.h ' ] || fail "without extern C: $plain"
+); result
+
+test_case 'what the shared library shows and needs' && (
+    shown=$(nm -D --defined-only "$usr/lib/libsplatkiln.so.1" | awk '$3 !~ /^(kiln_|SPLATKILN_)/ {print $3}')
+    [ -z "$shown" ] || fail "the shared library shows more than kiln_*: $shown"
+    readelf -d "$usr/lib/libsplatkiln.so.1" >needed || fail "readelf"
+    grep -q 'soname: \[libsplatkiln.so.1\]' needed || fail "no soname"
+    ! grep NEEDED needed | grep -E 'cuda|png|jpeg|jansson' || fail "the shared library needs what it should not"
+); result
 
 cat >points.cc <<'E2'
 #include "kernels/runner.h"
@@ -80,36 +90,39 @@ for kind in shared static; do
     build "${CXX:-g++} -std=c++17" points.cc "points-$kind" $kind
 done
 export LD_LIBRARY_PATH=$usr/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-ldd draw-shared | grep -q "$usr/lib/libsplatkiln.so.1" || fail "draw-shared does not use the shared library"
-! ldd draw-static | grep -q libsplatkiln || fail "draw-static uses the shared library"
+
+test_case 'programs use the library that they were linked with' && (
+    ldd draw-shared | grep -q "$usr/lib/libsplatkiln.so.1" || fail "draw-shared does not use the shared library"
+    ! ldd draw-static | grep -q libsplatkiln || fail "draw-static uses the shared library"
+); result
 
 # the same values as kiln-render, whose .npy is rounded as the example rounds
 cd "$root" || fail "cd"
 scene "$KILN_TMP/s" 20000 2 200x120
 bake "$KILN_TMP/s" "$db" --max 4096
-cat >"$src/same.py" <<'E3'
-import array, struct, sys
-npy, ppm = open(sys.argv[1], "rb").read(), open(sys.argv[2], "rb").read()
-values = array.array("f", npy[10 + struct.unpack("<H", npy[8:10])[0]:])
-magic, size, depth, pixels = ppm.split(b"\n", 3)
-assert (magic, size, depth) == (b"P6", b"200 120", b"255"), (magic, size, depth)
-f32 = lambda v: struct.unpack("f", struct.pack("f", v))[0]
-eight = lambda v: 255 if v >= 1 else int(f32(f32(v * 255) + 0.5)) if v > 0 else 0
-want = bytes(eight(v) for i, v in enumerate(values) if i % 4 != 3)
-assert len(want) == len(pixels) and max(want) > 100
-assert want == pixels, "%d values differ" % sum(a != b for a, b in zip(want, pixels))
-E3
 kiln render "$db" --camera cam1 --devices cpu -o "$KILN_TMP/cam1.npy" >/dev/null || fail "kiln-render"
-for kind in shared static; do
-    must 0 "$src/draw-$kind" "$db" cam1 -1 "$KILN_TMP/$kind.ppm"
-    python3 "$src/same.py" "$KILN_TMP/cam1.npy" "$KILN_TMP/$kind.ppm" || fail "another picture: $kind"
-done
-[ "$("$src/points-shared" "$db")" = '20000 2' ] && [ "$("$src/points-static" "$db")" = '20000 2' ] || fail "the C++ program"
-must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.ppm"
-grep -q "no camera 'nowhere'; its 2 are cam0, cam1\$" "$KILN_TMP/err" || fail "the cameras are not named: $(cat "$KILN_TMP/err")"
-for device in '' gpu 0x -2 99999999999; do must 2 "$src/draw-shared" "$db" cam1 "$device" "$KILN_TMP/no.ppm"; done
-must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.ppm"
-must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.ppm"
 
-make -s "${settings[@]}" uninstall >/dev/null || fail "make uninstall"
-[ -z "$(find "$usr" ! -type d)" ] || fail "uninstall leaves $(find "$usr" ! -type d)"
+test_case 'the example draws the values of kiln-render' && (
+    for kind in shared static; do
+        must 0 "$src/draw-$kind" "$db" cam1 -1 "$KILN_TMP/$kind.ppm"
+        py same "$KILN_TMP/cam1.npy" "$KILN_TMP/$kind.ppm" || fail "another picture: $kind"
+    done
+); result
+
+test_case 'a program in C++' && (
+    [ "$("$src/points-shared" "$db")" = '20000 2' ] && [ "$("$src/points-static" "$db")" = '20000 2' ] || fail "the C++ program"
+); result
+
+test_case "the example's exit codes" && (
+    must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.ppm"
+    grep -q "no camera 'nowhere'; its 2 are cam0, cam1\$" "$KILN_TMP/err" ||
+        fail "the cameras are not named: $(cat "$KILN_TMP/err")"
+    for device in '' gpu 0x -2 99999999999; do must 2 "$src/draw-shared" "$db" cam1 "$device" "$KILN_TMP/no.ppm"; done
+    must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.ppm"
+    must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.ppm"
+); result
+
+test_case 'make uninstall leaves nothing' && (
+    make -s "${settings[@]}" uninstall >/dev/null || fail "make uninstall"
+    [ -z "$(find "$usr" ! -type d)" ] || fail "uninstall leaves $(find "$usr" ! -type d)"
+); result

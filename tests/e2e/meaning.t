@@ -1,6 +1,7 @@
 #!/bin/bash
-# What changes the meaning of results is said by its stage, again at the end of kiln pipeline, also when nothing was to be done, and in the
-# report: photos that are missing, a background that does not fit, exposures, masks and values that look wrong, points that nobody has trained.
+# What changes the meaning of results is said by its stage, again at the end of kiln pipeline, also when nothing was to be done, and
+# in the report: photos that are missing, a background that does not fit, exposures, masks and values that look wrong, points that
+# nobody has trained.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 root=$PWD
@@ -9,54 +10,59 @@ cd "$KILN_TMP" || exit 1
 pipeline() { "$KILN_BIN/kiln" pipeline "$@" --devices cpu; }
 # block STAGE SENTENCE: is in the block at the end, and in the report
 block() {
-    sed -n '/warning: what changes the meaning of these results:$/,$p' err | grep -q "^kiln pipeline: warning:   $1: $2" || fail "not at the end: $1: $2: $(cat err)"
-    grep -q "What changes the meaning of the results" s.bake/report.html && grep -q "<li>$1: $2" s.bake/report.html || fail "not in the report: $1: $2"
+    sed -n '/warning: what changes the meaning of these results:$/,$p' err | grep -q "^kiln pipeline: warning:   $1: $2" ||
+        fail "not at the end: $1: $2: $(cat err)"
+    grep -q "What changes the meaning of the results" s.bake/report.html && grep -q "<li>$1: $2" s.bake/report.html ||
+        fail "not in the report: $1: $2"
 }
 python3 "$root/tests/e2e/ball.py" s 4 || fail ball
-must 0 pipeline s --out s.bake
-block import '4 of 4 cameras have no photo; what has none is drawn, not measured'
-must 0 pipeline s --out s.bake # nothing to do: said again
-block import '4 of 4 cameras have no photo'
 
-# over white, where the Gaussians have another background
-cp s.bake/renders/cam?.png s/
-echo '{"cam0.png": [[1,0,0,0.1],[0,1,0,0],[0,0,1,0]]}' >s/exposure.json
-must 0 pipeline s --out s.bake --background 9,200,9 --overwrite
-grep -q 'cameras have no photo' err && fail "photos are there: $(cat err)"
-block render 'where nothing is drawn the photos are black and the background is 9,200,9'
-block render '1 of 4 pictures are compared as exposure.json says'
-must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
-grep -q 'what changes the meaning' err && fail "nothing changes it: $(cat err)"
-grep -q 'What changes the meaning' s.bake/report.html && fail 'the report says so still'
+test_step 'cameras without photos, also when nothing was to be done' && (
+    must 0 pipeline s --out s.bake
+    block import '4 of 4 cameras have no photo; what has none is drawn, not measured'
+    must 0 pipeline s --out s.bake # nothing to do: said again
+    block import '4 of 4 cameras have no photo'
+); result
 
-# what a training left and what is not used of it
-echo '{"cam0.png": [[1' >s/exposure.json
-mkdir s/masks && cp s/cam0.png s/masks/of_cam0.png
-must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
-block import 'exposures are not used: '
-block import ".*/masks.* holds 1 picture, and none is the mask of a photo"
-rm -r s/masks s/exposure.json
+test_step 'a background that does not fit, and exposures' && (
+    cp s.bake/renders/cam?.png s/
+    echo '{"cam0.png": [[1,0,0,0.1],[0,1,0,0],[0,0,1,0]]}' >s/exposure.json
+    must 0 pipeline s --out s.bake --background 9,200,9 --overwrite
+    ! grep -q 'cameras have no photo' err || fail "photos are there: $(cat err)"
+    block render 'where nothing is drawn the photos are black and the background is 9,200,9'
+    block render '1 of 4 pictures are compared as exposure.json says'
+    must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
+    ! grep -q 'what changes the meaning' err || fail "nothing changes it: $(cat err)"
+    ! grep -q 'What changes the meaning' s.bake/report.html || fail 'the report says so still'
+); result
 
-# values that look activated
-python3 "$root/tests/e2e/dialects.py" "$KILN_TMP" || fail dialects
-rm -rf s.bake
-must 0 pipeline activated.ply --out s.bake
-block import 'the values look activated already'
-rm -rf s.bake
-must 0 pipeline activated.ply --out s.bake --activated
-grep -q 'what changes the meaning' err && fail "--activated: $(cat err)"
-rm -rf s.bake
+test_case 'exposures and masks that are not used' && (
+    echo '{"cam0.png": [[1' >s/exposure.json
+    mkdir s/masks && cp s/cam0.png s/masks/of_cam0.png
+    must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
+    block import 'exposures are not used: '
+    block import ".*/masks.* holds 1 picture, and none is the mask of a photo"
+    rm -r s/masks s/exposure.json
+); result
 
-# points
-mkdir -p p
-python3 - <<'P'
-import random, struct
-random.seed(3)
-open('p/points.ply', 'w').write('ply\nformat ascii 1.0\nelement vertex 50\nproperty float x\nproperty float y\nproperty float z\nend_header\n' +
-                                ''.join('%f %f %f\n' % tuple(random.random() for _ in range(3)) for _ in range(50)))
-P
-must 0 pipeline p --out s.bake2
-mv s.bake2 s.bake3 && rm -rf s.bake && mv s.bake3 s.bake
-block knn 'the Gaussians are made of points, untrained: scales from neighbours, for a trainer to begin with'
-grep -q '^made 50 Gaussians of the points, untrained: scales from neighbours, for a trainer to begin with$' out || fail "knn: $(cat out)"
-grep -q '^the Gaussians are made of points, untrained' out || fail "render: $(cat out)"
+test_case 'values that look activated' && (
+    python3 "$root/tests/e2e/dialects.py" "$KILN_TMP" || fail dialects
+    rm -rf s.bake
+    must 0 pipeline activated.ply --out s.bake
+    block import 'the values look activated already'
+    rm -rf s.bake
+    must 0 pipeline activated.ply --out s.bake --activated
+    ! grep -q 'what changes the meaning' err || fail "--activated: $(cat err)"
+    rm -rf s.bake
+); result
+
+test_case 'points that nobody has trained' && (
+    mkdir -p p
+    py points
+    must 0 pipeline p --out s.bake2
+    mv s.bake2 s.bake3 && rm -rf s.bake && mv s.bake3 s.bake
+    block knn 'the Gaussians are made of points, untrained: scales from neighbours, for a trainer to begin with'
+    grep -q '^made 50 Gaussians of the points, untrained: scales from neighbours, for a trainer to begin with$' out ||
+        fail "knn: $(cat out)"
+    grep -q '^the Gaussians are made of points, untrained' out || fail "render: $(cat out)"
+); result

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Ways around the rule of what is the user's: paths through folders that are not there yet, places where the next import would take a
-# picture for a photo, a scene that was moved or copied with its bake, copies of folder exports, and a PLY that is its source again.
+# Ways around the rule of what is the user's: paths through folders that are not there yet, places where the next import would take
+# a picture for a photo, a scene that was moved or copied with its bake, copies of folder exports, and a PLY that is its source
+# again.
 . tests/e2e/lib.sh
 KILN_BIN=$(cd "$KILN_BIN" && pwd)
 cd "$KILN_TMP" || exit 1
@@ -11,68 +12,91 @@ db=s/bake/manifest.db
 scene=$(cat s/images/* s/scene.ply s/cameras.json | md5sum)
 stays() { [ "$scene" = "$(cat "$1"/images/* "$1"/scene.ply "$1"/cameras.json | md5sum)" ] || fail "$2: the scene is another one"; }
 
-# ---- '..' behind a folder that is not there ----------------------------------------------------------------------------------------
 mkdir z
-for flag in '' -w; do
-    must 2 kiln render $db --camera view_00 -o z/new/../../s/images/view_00.png $flag
-    must 2 kiln render $db -o z/new/../../s/images/ $flag
-    must 2 kiln export $db -o z/new/../../s/scene.ply $flag
-    must 2 kiln info $db --cameras -o z/new/../../s/cameras.json $flag
-done
-grep -q "leads through '..'" err || fail "$(cat err)"
-stays s "a path through .."
-must 0 kiln export $db -o z/../beside.ply # all of it is there
-# what is there may go up: a scene and a bake are named from a folder beside them
-cp -r s z/fresh && rm -r z/fresh/bake && mkdir z/work
-(cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --quiet) || fail "a scene by a path through .."
-(cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --out ../a/b --quiet) || fail "a bake by a path through .."
-[ -f z/fresh/bake/export/scene.ply ] && [ -f z/a/b/export/scene.ply ] || fail "the bakes lie elsewhere"
-(cd z/work && must 2 kiln render ../fresh/bake/manifest.db -o ../fresh/masks/new/ -w) || exit 1
-(cd z/work && must 2 kiln export ../fresh/bake/manifest.db -o ../new/../fresh/scene.ply -w) || exit 1
 
-# ---- where the next import looks for photos -----------------------------------------------------------------------------------------
-for place in s/view_00.png s/masks/view_00.png s/images_4/view_00.png s/images/new.png; do
-    must 2 kiln render $db --camera view_00 -o $place -w
-    [ ! -e $place ] || fail "$place was written"
-done
-cp -r s bare && rm -r bare/images bare/bake && must 0 front pipeline bare --quiet
-must 2 kiln render bare/bake/manifest.db -o bare/images/
-must 2 kiln render bare/bake/manifest.db -o bare/
-[ ! -e bare/images ] && [ ! -e bare/view_00.png ] || fail "a scene without photos was given some"
-# elsewhere in the scene's folder pictures are welcome
-must 0 kiln render $db --camera view_00 -o s/look.png
-must 0 kiln render $db -o s/frames/
-rm -r s/look.png s/frames
+test_case "'..' behind a folder that is not there" && (
+    for flag in '' -w; do
+        must 2 kiln render $db --camera view_00 -o z/new/../../s/images/view_00.png $flag
+        must 2 kiln render $db -o z/new/../../s/images/ $flag
+        must 2 kiln export $db -o z/new/../../s/scene.ply $flag
+        must 2 kiln info $db --cameras -o z/new/../../s/cameras.json $flag
+    done
+    grep -q "leads through '..'" err || fail "$(cat err)"
+    stays s "a path through .."
+    must 0 kiln export $db -o z/../beside.ply # all of it is there
+); result
 
-# ---- a scene that was copied or moved with its bake ---------------------------------------------------------------------------------
-cp -r s copied
-must 2 kiln render copied/bake/manifest.db -o copied/images/ -w
-must 2 kiln export copied/bake/manifest.db -o copied/scene.ply -w
-stays copied "a copied scene"
-cp -r s away && mv away moved
-must 2 kiln render moved/bake/manifest.db --camera view_00 -o moved/images/new.png
-must 2 kiln export moved/bake/manifest.db -o moved/scene.ply -w
-stays moved "a moved scene"
+test_case 'what is there may go up' && (
+    cp -r s z/fresh && rm -r z/fresh/bake && mkdir z/work
+    (cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --quiet) || fail "a scene by a path through .."
+    (cd z/work && "$KILN_BIN/kiln" pipeline ../fresh --out ../a/b --quiet) || fail "a bake by a path through .."
+    [ -f z/fresh/bake/export/scene.ply ] && [ -f z/a/b/export/scene.ply ] || fail "the bakes lie elsewhere"
+    (cd z/work && must 2 kiln render ../fresh/bake/manifest.db -o ../fresh/masks/new/ -w) || exit 1
+    (cd z/work && must 2 kiln export ../fresh/bake/manifest.db -o ../new/../fresh/scene.ply -w) || exit 1
+); result
 
-# ---- copies of exports that are folders ---------------------------------------------------------------------------------------------
-must 0 front pipeline s --quiet --export sog-folder,ply
-cp -r s/bake u && must 0 kiln export u/manifest.db
-printf x >>u/export/sog/meta.json && must 2 kiln export u/manifest.db --force
+test_case 'no picture goes where the next import looks for photos' && (
+    for place in s/view_00.png s/masks/view_00.png s/images_4/view_00.png s/images/new.png; do
+        must 2 kiln render $db --camera view_00 -o $place -w
+        [ ! -e $place ] || fail "$place was written"
+    done
+); result
 
-# ---- a PLY that is its source again ---------------------------------------------------------------------------------------------------
-must 0 kiln export $db --layer source -o same.ply && cmp s/scene.ply same.ply || fail "no copy of the source"
-if python3 -c 'import os; os.setxattr("same.ply", "user.a", b"b")' 2>/dev/null; then
-    must 0 kiln export $db --layer source -o same.ply
-    printf x >>same.ply && must 2 kiln export $db --layer source -o same.ply
-fi
-cp s/scene.ply backup.ply && must 2 kiln export $db --layer source -o backup.ply
-# fewer rows say who wrote them
-must 0 kiln export $db --filter-value opacity,gte,0.9 -o some.ply && grep -qa '^comment Generated by SplatKiln' some.ply || fail "no mark"
-cp some.ply other.ply && must 0 kiln export $db --filter-value opacity,gte,0.8 -o other.ply
+test_step 'a scene without photos is given none' && (
+    cp -r s bare && rm -r bare/images bare/bake && must 0 front pipeline bare --quiet
+    must 2 kiln render bare/bake/manifest.db -o bare/images/
+    must 2 kiln render bare/bake/manifest.db -o bare/
+    [ ! -e bare/images ] && [ ! -e bare/view_00.png ] || fail "a scene without photos was given some"
+); result
 
-# ---- options are refused with what was stored in force -------------------------------------------------------------------------------
-must 0 front pipeline s --quiet --min-opacity 0.1
-must 0 front pipeline s --min-opacity 0.2
-! grep -q 'min-opacity 0.1' err || fail "$(cat err)"
-echo mine >v.mp4; must 2 front pipeline bare --out new --video v.mp4
-[ ! -e new ] && [ "$(cat v.mp4)" = mine ] || fail "a refused bake has begun"
+test_case "elsewhere in the scene's folder pictures are welcome" && (
+    must 0 kiln render $db --camera view_00 -o s/look.png
+    must 0 kiln render $db -o s/frames/
+    rm -r s/look.png s/frames
+); result
+
+test_case 'a scene that was copied with its bake' && (
+    cp -r s copied
+    must 2 kiln render copied/bake/manifest.db -o copied/images/ -w
+    must 2 kiln export copied/bake/manifest.db -o copied/scene.ply -w
+    stays copied "a copied scene"
+); result
+
+test_case 'a scene that was moved with its bake' && (
+    cp -r s away && mv away moved
+    must 2 kiln render moved/bake/manifest.db --camera view_00 -o moved/images/new.png
+    must 2 kiln export moved/bake/manifest.db -o moved/scene.ply -w
+    stays moved "a moved scene"
+); result
+
+test_case 'copies of exports that are folders' && (
+    must 0 front pipeline s --quiet --export sog-folder,ply
+    cp -r s/bake u && must 0 kiln export u/manifest.db
+    printf x >>u/export/sog/meta.json && must 2 kiln export u/manifest.db --force
+); result
+
+test_case 'a PLY that is its source again' && (
+    must 0 kiln export $db --layer source -o same.ply && cmp s/scene.ply same.ply || fail "no copy of the source"
+    if python3 -c 'import os; os.setxattr("same.ply", "user.a", b"b")' 2>/dev/null; then
+        must 0 kiln export $db --layer source -o same.ply
+        printf x >>same.ply && must 2 kiln export $db --layer source -o same.ply
+    fi
+    cp s/scene.ply backup.ply && must 2 kiln export $db --layer source -o backup.ply
+); result
+
+test_case 'fewer rows say who wrote them' && (
+    must 0 kiln export $db --filter-value opacity,gte,0.9 -o some.ply && grep -qa '^comment Generated by SplatKiln' some.ply ||
+        fail "no mark"
+    cp some.ply other.ply && must 0 kiln export $db --filter-value opacity,gte,0.8 -o other.ply
+); result
+
+test_case 'options are refused with what is given now, not with what was stored' && (
+    must 0 front pipeline s --quiet --min-opacity 0.1
+    must 0 front pipeline s --min-opacity 0.2
+    ! grep -q 'min-opacity 0.1' err || fail "$(cat err)"
+); result
+
+test_case "a video of the user's ends a bake before it begins" && (
+    echo mine >v.mp4; must 2 front pipeline bare --out new --video v.mp4
+    [ ! -e new ] && [ "$(cat v.mp4)" = mine ] || fail "a refused bake has begun"
+); result

@@ -26,14 +26,17 @@ watch() { # program arguments...: it runs to its end, looked at all the time
     while kill -0 $pid 2>/dev/null; do look $pid; done
     wait $pid || fail "$1 with --devices $devices: $(cat "$KILN_TMP/err")"
 }
-for devices in cpu auto; do
-    rm -f "$db"*
-    watch import "$KILN_TMP/s" "$db"
-    for s in $STAGES; do watch "$s" "$db"; done
-done
-if command -v "${cc[0]}" >/dev/null; then # an NVML that stays where it was loaded, by a name that is looked for
-    "${cc[@]}" -shared -fPIC -Wl,-z,nodelete -o "$KILN_TMP/libcuda-fake.so" tests/unit/fake_nvml.c || fail "cc"
-    for s in knn tiles; do KILN_NVML=$KILN_TMP/libcuda-fake.so FAKE_GPUS=0 watch "$s" "$db" --force; done
-fi
-[ $looks -ge 14 ] && [ $worker_looks -ge 3 ] || fail "only $looks and $worker_looks looks at running processes"
-echo "$looks looks at parents, $worker_looks at workers"
+
+test_case 'neither a parent nor a worker on the CPU maps CUDA' && (
+    for devices in cpu auto; do
+        rm -f "$db"*
+        watch import "$KILN_TMP/s" "$db"
+        for s in $STAGES; do watch "$s" "$db"; done
+    done
+    if command -v "${cc[0]}" >/dev/null; then # an NVML that stays where it was loaded, by a name that is looked for
+        "${cc[@]}" -shared -fPIC -Wl,-z,nodelete -o "$KILN_TMP/libcuda-fake.so" tests/unit/fake_nvml.c || fail "cc"
+        for s in knn tiles; do KILN_NVML=$KILN_TMP/libcuda-fake.so FAKE_GPUS=0 watch "$s" "$db" --force; done
+    fi
+    [ $looks -ge 14 ] && [ $worker_looks -ge 3 ] || fail "only $looks and $worker_looks looks at running processes"
+    echo "$looks looks at parents, $worker_looks at workers"
+); result

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A plan stands, and the next step is given other options than it was made with, or none: exit 4, and neither the manifest nor the claim
-# changes, though the stage is fresh as it was asked for now. Every stage with rounds, every stored option. With the plan's options the
-# rounds end as one run does.
+# A plan stands, and the next step is given other options than it was made with, or none: exit 4, and neither the manifest nor the
+# claim changes, though the stage is fresh as it was asked for now. Every stage with rounds, every stored option. With the plan's
+# options the rounds end as one run does.
 . tests/e2e/lib.sh
 HERE=$PWD/tests/e2e
 cd "$KILN_TMP" || exit 1
@@ -33,44 +33,71 @@ mismatch() {
 }
 scene s 140000 3 64x48 # three blocks
 kiln import s base.db >/dev/null && kiln knn base.db >/dev/null && kiln prune base.db >/dev/null || fail "bake"
-kiln chunk base.db --max 9000 >/dev/null && kiln lod base.db >/dev/null && kiln tiles base.db >/dev/null && kiln render base.db >/dev/null || fail "bake"
-mismatch import --translate=1,0,0
-mismatch knn --neighbors=4 --range=40000
-mismatch prune --min-opacity=0.3
-mismatch chunk --max=8000
-mismatch lod --levels=2
-mismatch tiles --profile=gsplat-1.5
-mismatch render --background=1,0,0
-stages=$(grep -l 'KILN_PROGRAM_ROUNDS' $(dirname "$HERE")/../stages/*.c | wc -l)
-[ "$stages" = 7 ] || fail "$stages stages have rounds; the test has 7"
+kiln chunk base.db --max 9000 >/dev/null && kiln lod base.db >/dev/null && kiln tiles base.db >/dev/null &&
+    kiln render base.db >/dev/null ||
+    fail "bake"
 
-# what is asked for and not stored: a forecast of a pruned bake
-export KILN_ROUND_S=0
-cp base.db n.db
-must 0 kiln prune n.db --sizes 100,200 --plan --tasks 2
-sha256sum n.db n.db.claim >before
-for other in "" "--sizes 100" "--all-cameras" "--sizes 100,200 --all-cameras"; do
-    must 4 kiln prune n.db $other --shard 1/2 --part numbers
-    must 4 kiln prune n.db $other --gather numbers
-    must 4 kiln prune n.db $other --plan
-done
-sha256sum --quiet -c before || fail "a refused step has changed the plan"
-for i in 1 2; do must 0 kiln prune n.db --sizes 100,200 --shard $i/2 --part numbers; done
-must 0 kiln prune n.db --sizes 100,200 --gather numbers
-[ ! -e n.db.claim ] || fail "a forecast leaves its claim"
+test_case 'a plan of import stands while other options are given' && (
+    mismatch import --translate=1,0,0
+); result
 
-# a gather that was killed between its commit and the claim's end is run again
-unset KILN_ROUND_S
-cp base.db k.db
-must 0 kiln tiles k.db --profile gsplat-1.6 --plan
-while [ -e k.db.claim ]; do
-    cp k.db.claim claim
+test_case 'a plan of knn stands while other options are given' && (
+    mismatch knn --neighbors=4 --range=40000
+); result
+
+test_case 'a plan of prune stands while other options are given' && (
+    mismatch prune --min-opacity=0.3
+); result
+
+test_case 'a plan of chunk stands while other options are given' && (
+    mismatch chunk --max=8000
+); result
+
+test_case 'a plan of lod stands while other options are given' && (
+    mismatch lod --levels=2
+); result
+
+test_case 'a plan of tiles stands while other options are given' && (
+    mismatch tiles --profile=gsplat-1.5
+); result
+
+test_case 'a plan of render stands while other options are given' && (
+    mismatch render --background=1,0,0
+); result
+
+test_case 'every stage with rounds is tried' && (
+    stages=$(grep -l 'KILN_PROGRAM_ROUNDS' $(dirname "$HERE")/../stages/*.c | wc -l)
+    [ "$stages" = 7 ] || fail "$stages stages have rounds; the test has 7"
+); result
+
+test_case 'what is asked for and not stored: a forecast of a pruned bake' && (
+    export KILN_ROUND_S=0
+    cp base.db n.db
+    must 0 kiln prune n.db --sizes 100,200 --plan --tasks 2
+    sha256sum n.db n.db.claim >before
+    for other in "" "--sizes 100" "--all-cameras" "--sizes 100,200 --all-cameras"; do
+        must 4 kiln prune n.db $other --shard 1/2 --part numbers
+        must 4 kiln prune n.db $other --gather numbers
+        must 4 kiln prune n.db $other --plan
+    done
+    sha256sum --quiet -c before || fail "a refused step has changed the plan"
+    for i in 1 2; do must 0 kiln prune n.db --sizes 100,200 --shard $i/2 --part numbers; done
+    must 0 kiln prune n.db --sizes 100,200 --gather numbers
+    [ ! -e n.db.claim ] || fail "a forecast leaves its claim"
+); result
+
+test_case "a gather that was killed between its commit and the claim's end is run again" && (
+    unset KILN_ROUND_S
+    cp base.db k.db
+    must 0 kiln tiles k.db --profile gsplat-1.6 --plan
+    while [ -e k.db.claim ]; do
+        cp k.db.claim claim
+        must 0 kiln tiles k.db --profile gsplat-1.6 --gather parts
+    done
+    cp claim k.db.claim
+    must 4 kiln tiles k.db --profile inria --gather parts
+    [ -e k.db.claim ] || fail "a refused gather removes the claim"
+    must 0 kiln tiles k.db --profile gsplat-1.6 --shard 1/1 --part parts
     must 0 kiln tiles k.db --profile gsplat-1.6 --gather parts
-done
-cp claim k.db.claim
-must 4 kiln tiles k.db --profile inria --gather parts
-[ -e k.db.claim ] || fail "a refused gather removes the claim"
-must 0 kiln tiles k.db --profile gsplat-1.6 --shard 1/1 --part parts
-must 0 kiln tiles k.db --profile gsplat-1.6 --gather parts
-[ ! -e k.db.claim ] || fail "the claim stays after a second gather"
-exit 0
+    [ ! -e k.db.claim ] || fail "the claim stays after a second gather"
+); result

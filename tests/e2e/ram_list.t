@@ -14,16 +14,18 @@ fits() {
     [ -n "$mib" ] || fail "the least that works is not named: $(cat err)"
     must 0 chunk --ram "${mib}M"
     [ "$(number ram_peak_bytes)" -le $((mib << 20)) ] || fail "$(number ram_peak_bytes) bytes were taken of $mib MiB"
-    [ "$(number ram_peak_bytes)" -le "$(number ram_predicted_bytes)" ] || fail "$(number ram_peak_bytes) bytes were taken, less was predicted"
+    [ "$(number ram_peak_bytes)" -le "$(number ram_predicted_bytes)" ] ||
+        fail "$(number ram_peak_bytes) bytes were taken, less was predicted"
     [ "$(number ram_peak_bytes)" -gt $((30 << 20)) ] || fail "the list was not measured: $(number ram_peak_bytes) bytes"
 }
 kiln import s k.db >/dev/null && kiln knn k.db >/dev/null || fail "import, knn"
-fits 80 # the planning unit has room
-# the same list again, all of it stored
-python3 -c 'import sqlite3
-c = sqlite3.connect("k.db")
-c.execute("UPDATE stage SET state = ?, input_key = zeroblob(16) WHERE name = ?", ("stale", "chunk"))
-c.commit()' || fail "chunk cannot be made stale"
-fits 60
-[ "$(python3 -c 'import json; print(json.load(open("out"))["units"]["done"])')" = 0 ] || fail "units were made again"
-exit 0
+
+test_step 'the list with what a refusal names' && (
+    fits 80 # the planning unit has room
+); result
+
+test_case 'the same list, all of it stored' && (
+    py stale || fail "chunk cannot be made stale"
+    fits 60
+    [ "$(python3 -c 'import json; print(json.load(open("out"))["units"]["done"])')" = 0 ] || fail "units were made again"
+); result

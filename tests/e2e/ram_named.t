@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The least --ram that the first refusal of an export or of lod --refine names is enough for all that follows: every format, alone and
-# among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
+# The least --ram that the first refusal of an export or of lod --refine names is enough for all that follows: every format, alone
+# and among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
 cd "$KILN_TMP" || exit 1
 scene s 24000 3 160x100
 kiln import s s.db >/dev/null && kiln knn s.db >/dev/null && kiln prune s.db >/dev/null || fail "bake"
-kiln chunk s.db --max 6000 >/dev/null && kiln lod s.db >/dev/null && kiln tiles s.db --tables all >/dev/null || fail "chunk, lod, tiles"
+kiln chunk s.db --max 6000 >/dev/null && kiln lod s.db >/dev/null && kiln tiles s.db --tables all >/dev/null ||
+    fail "chunk, lod, tiles"
 
 # enough WHAT STAGE [arguments]
 enough() {
@@ -19,16 +20,22 @@ enough() {
     [ "$ram_outside" -le "$ram_cap" ] || fail "$what: $ram_outside bytes were taken, --ram allows $ram_cap"
     [ "$ram_outside" -le "$ram_predicted" ] || fail "$what: $ram_outside bytes were taken, $ram_predicted were predicted"
 }
+# named WHAT STAGE [arguments]: a case of it
+named() {
+    test_case "$1: the least --ram that a refusal names is enough" && (
+        enough "$@"
+    ); result
+}
 
 for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{print $1}'); do
-    enough "$format" export s.db --format "$format" -o "written-$format"
+    named "$format" export s.db --format "$format" -o "written-$format"
 done
 for format in ply spz4 ksplat; do
-    enough "$format of a part" export s.db --format "$format" -o "part-$format" --filter-box=-1e3,-1e3,-1e3,1e3,1e3,1e3 --scale 2
+    named "$format of a part" export s.db --format "$format" -o "part-$format" --filter-box=-1e3,-1e3,-1e3,1e3,1e3,1e3 --scale 2
 done
 for format in spz ksplat2; do
-    enough "$format with --report-loss" export s.db --format "$format" -o "lost-$format" --report-loss 2
+    named "$format with --report-loss" export s.db --format "$format" -o "lost-$format" --report-loss 2
 done
 must 0 mkdir several
-enough "several formats" export s.db --format splat,ksplat,spz -o several/
-enough "lod --refine" lod s.db --refine 2
+named "several formats" export s.db --format splat,ksplat,spz -o several/
+named "lod --refine" lod s.db --refine 2

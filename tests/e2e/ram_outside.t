@@ -2,8 +2,9 @@
 # starts first
 # time-limit: 900
 # Every stage, watched from outside by another program (tests/bench/ram_watch.c): never above --ram, never above what it predicted,
-# without a cap neither. 64 threads become fewer before a cap is refused: what a refusal names is the same for 1 and for 64, and works
-# at the first try. With --force a stage compares what it makes with what is there, so bits that depend on the cap are exit 70.
+# without a cap neither. 64 threads become fewer before a cap is refused: what a refusal names is the same for 1 and for 64, and
+# works at the first try. With --force a stage compares what it makes with what is there, so bits that depend on the cap are exit
+# 70.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
 cd "$KILN_TMP" || exit 1
@@ -25,31 +26,38 @@ within() {
 }
 
 for stage in import knn prune chunk tiles render export; do
-    line() { stage_line "$stage" s base.db; }
+    test_case "$stage: never above --ram, nor above what it predicted" && (
+        line() { stage_line "$stage" s base.db; }
+        # shellcheck disable=SC2046 # words
+        {
+            within '' 2 $(line)
+            refused 30M 1 $(line)
+            least=$ram_least
+            refused 30M 64 $(line)
+            [ "$ram_least" = "$least" ] || fail "$stage: $least MiB do for one thread, 64 threads want $ram_least"
+            within "${least}M" 64 $(line)
+            case $stage in tiles | render) within "$((least * 2))M" 64 $(line) ;; esac # whose caps decide how pictures are cut
+        }
+    ); result
+done
+
+test_case 'tables: counting has room, what the counts say has not' && (
     # shellcheck disable=SC2046 # words
-    {
-        within '' 2 $(line)
-        refused 30M 1 $(line)
-        least=$ram_least
-        refused 30M 64 $(line)
-        [ "$ram_least" = "$least" ] || fail "$stage: $least MiB do for one thread, 64 threads want $ram_least"
-        within "${least}M" 64 $(line)
-        case $stage in tiles | render) within "$((least * 2))M" 64 $(line) ;; esac # whose caps decide how pictures are cut
-    }
-done
-
-# Tables and pictures: counting has room, what the counts say has not. That names what does, exactly.
-# shellcheck disable=SC2046 # words
-refused 50M 64 $(stage_line tiles s base.db)
-# shellcheck disable=SC2046
-within "${ram_least}M" 64 $(stage_line tiles s base.db)
-
-# Pictures in slabs, under several caps.
-# shellcheck disable=SC2046
-refused 50M 64 $(stage_line render s base.db)
-for cap in "${ram_least}M" 72M; do
+    refused 50M 64 $(stage_line tiles s base.db)
     # shellcheck disable=SC2046
-    within "$cap" 2 $(stage_line render s base.db)
-    [ "$ram_slabs" -gt 1 ] || fail "with $cap nothing is drawn in slabs"
-done
-must 0 kiln verify base.db
+    within "${ram_least}M" 64 $(stage_line tiles s base.db)
+); result
+
+test_case 'pictures in slabs, under several caps' && (
+    # shellcheck disable=SC2046
+    refused 50M 64 $(stage_line render s base.db)
+    for cap in "${ram_least}M" 72M; do
+        # shellcheck disable=SC2046
+        within "$cap" 2 $(stage_line render s base.db)
+        [ "$ram_slabs" -gt 1 ] || fail "with $cap nothing is drawn in slabs"
+    done
+); result
+
+test_case 'the bake is whole' && (
+    must 0 kiln verify base.db
+); result

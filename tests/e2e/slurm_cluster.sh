@@ -97,7 +97,7 @@ E1
     [ $# -eq 0 ] || printf '%s\n' "$@" >>"$slurm/slurm.conf"
     printf 'Name=gpu File=%s\n' /dev/zero /dev/full >"$slurm/gres.conf"
     export SLURM_CONF=$slurm/slurm.conf
-    trap slurm_stop EXIT
+    at_exit slurm_stop
     for _ in $(seq 100); do [ -S "$slurm/munge.socket" ] && break; sleep 0.1; done
     [ -S "$slurm/munge.socket" ] || slurm_skip "munged does not start: $(tail -n 1 "$slurm/log/munged")"
     slurm_node_pids=
@@ -130,7 +130,6 @@ slurm_controller_start() {
 }
 
 slurm_stop() {
-    trap - EXIT
     [ -z "${slurm_node_pids:-}" ] || scancel --user=root 2>/dev/null
     for pid in ${slurm_node_pids:-} ${slurm_controller_pid:-} ${slurm_munge_pid:-}; do
         kill "$pid" 2>/dev/null || continue
@@ -156,6 +155,7 @@ slurm_hurry() {
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     skip() { echo "$*" >&2; exit 1; }
     fail() { echo "$*" >&2; exit 1; }
+    at_exit() { :; }
     place=$(mktemp -d) || exit 1
     slurm_start "$place/cluster"
     trap 'slurm_stop; rm -rf "$place"' EXIT

@@ -2,7 +2,8 @@
 #
 #   slurm_fake DIR      makes DIR/bin, which the caller puts in front of its PATH. sbatch counts in DIR/ids and writes its words to
 #                       DIR/job.ID, a line each, and its environment to DIR/environment.ID; with DIR/refuse it fails. squeue prints DIR/queue,
-#                       or DIR/limits where it is asked for a job's limits, and writes its environment to DIR/environment.squeue. DIR/called has a line for each call of scancel and scontrol
+#                       or DIR/limits where it is asked for a job's limits, and writes its environment to DIR/environment.squeue.
+#                       DIR/called has a line for each call of scancel and scontrol
 #                       DIR/max is MaxArraySize, where it is not 1001
 #   slurm_fake_run [ID] runs all submitted jobs (from ID), and those that they submit, one after the other, each with its log
 #   slurm_fake_words    sets words=(...) to the script and arguments of the job that was submitted last

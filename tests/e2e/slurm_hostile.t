@@ -1,15 +1,14 @@
 #!/bin/bash
-# A folder of a bake that somebody else has made: settings, commands, claim, lock, ended, links, pipes and parts in it are data at most.
-# kiln slurm and its jobs, examples/gnu-parallel.sh and examples/kubernetes/bake.sh run nothing of it and change nothing outside of it.
-# Slurm and kubectl are stand-ins. Each case has a name and a folder of its own: slurm_hostile.t CASE... runs those alone.
+# A folder of a bake that somebody else has made: settings, commands, claim, lock, ended, links, pipes and parts in it are data at
+# most. kiln slurm and its jobs, examples/gnu-parallel.sh and examples/kubernetes/bake.sh run nothing of it and change nothing
+# outside of it. Slurm and kubectl are stand-ins. Each case has a folder of its own.
 . tests/e2e/lib.sh
 . "${0%/*}/slurm_fake.sh"
 examples=$PWD/examples
 export HOSTILE=$KILN_TMP/hostile XDG_STATE_HOME=$KILN_TMP/state
 mkdir -p "$HOSTILE" && cd "$HOSTILE" || fail "cd"
-bad=0 n=0 wanted=" $* "
 
-# ---- stand-ins ------------------------------------------------------------------------------------------------------------
+# ---- stand-ins ----
 slurm_fake "$KILN_TMP"
 # kubectl: a Job's pods run here, one after the other
 cat >"$KILN_TMP/bin/kubectl" <<'E5'
@@ -30,7 +29,7 @@ E5
 chmod +x "$KILN_TMP"/bin/*
 export PATH=$KILN_TMP/bin:$KILN_BIN:$PATH PAUSE=0 IMAGE=it TASKS=2 NAME=kiln-it
 
-# ---- what is hostile ----------------------------------------------------------------------------------------------------
+# ---- what is hostile ----
 kiln generate scene small --gaussians 300 --cameras 2 --size 32x32 >/dev/null || fail "generate"
 touched() { printf '$(touch %s/PWNED)`touch %s/PWNED`' "$HOSTILE" "$HOSTILE"; }
 claim() { # STAGE TASKS [KEY]
@@ -45,7 +44,8 @@ new() {
 }
 # What scripts once sourced and evaluated.
 settings() {
-    printf "folder='%s'\nmanifest='%s'\nkiln='%s'\nscripts='%s'\ntasks='2'\nsbatch_options='%s'\ntmpdir=\n%s\n" "$out/slurm" "$out/manifest.db" \
+    printf "folder='%s'\nmanifest='%s'\nkiln='%s'\nscripts='%s'\ntasks='2'\nsbatch_options='%s'\ntmpdir=\n%s\n" "$out/slurm" \
+        "$out/manifest.db" \
         "$HOSTILE/evil" "$HOSTILE" "--wrap=$(touched)" "$(touched)" >"$out/slurm/settings"
     printf "'%s/evil-import' 'a' 'b' %s\n" "$HOSTILE" "$(touched)" >"$out/slurm/commands"
     printf "'%s/evil/kiln-%s' %s 'b'\n" "$HOSTILE" import "$(touched)" >>"$out/slurm/commands"
@@ -61,7 +61,7 @@ make_victims() {
 }
 make_victims
 
-wrong() { echo "not ok: $case: $*"; bad=$((bad + 1)); right=no; }
+wrong() { echo "FAIL: $case: $*" >&2; right=no; }
 # harmless: nothing ran, and nothing outside has changed
 harmless() {
     [ ! -e PWNED ] || { wrong "a command of the bake's folder ran"; rm PWNED; }
@@ -76,7 +76,8 @@ try() { # CODES command...: it ends with one of these
     local codes=$1; shift
     timeout -k 5 "${HANGS:-60}" "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err" </dev/null
     code=$?
-    case " $codes " in *" $code "* | ' any ') [ $code -lt 124 ] || [ $code = 143 ] || wrong "exit $code: $*" ;; *) wrong "exit $code, not $codes: $*: $(tail -n 2 "$KILN_TMP/err")" ;; esac
+    case " $codes " in *" $code "* | ' any ') [ $code -lt 124 ] || [ $code = 143 ] ||
+        wrong "exit $code: $*" ;; *) wrong "exit $code, not $codes: $*: $(tail -n 2 "$KILN_TMP/err")" ;; esac
     harmless
 }
 says() { grep -qE -- "$1" "$KILN_TMP/out" "$KILN_TMP/err" || wrong "nothing says '$1': $(cat "$KILN_TMP/out" "$KILN_TMP/err")"; }
@@ -87,16 +88,16 @@ job() {
     slurm_fake_words
     SLURM_JOB_ID=1 SLURM_ARRAY_JOB_ID=${2:+1} SLURM_ARRAY_TASK_ID=${2:-} try "$codes" sh "${words[@]}"
 }
-begin() { # CASE: false if it is not wanted
-    [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]] || return 1
-    case=$1 right=yes n=$((n + 1))
+begin() { # CASE
+    case=$1 right=yes
     rm -f "$KILN_TMP/ids" "$KILN_TMP"/job.*
     new "$case"
 }
-end() { [ $right = no ] || echo "ok: $case"; }
+end() { [ $right = yes ] || exit 1; }
 
-# ---- kiln slurm -----------------------------------------------------------------------------------------------------------
-if begin settings-and-commands; then
+# ---- kiln slurm ----
+test_case 'settings-and-commands' && (
+    begin settings-and-commands
     settings
     slurm 'any' --status
     slurm 'any' --cancel
@@ -107,73 +108,92 @@ if begin settings-and-commands; then
     job '0' 1
     slurm '0' --status
     end
-fi
-if begin settings-appear-later; then # somebody writes them while jobs wait
+); result
+
+test_case 'settings-appear-later' && (
+    begin settings-appear-later # somebody writes them while jobs wait
     slurm '0'
     settings
     job '0'
     job 'any' 1
     end
-fi
+); result
+
 for name in lock settings settings.new commands commands.new begun ended ended.new cancelled partial-import arrays chain; do
-    begin "link-$name" || continue
-    rm -f "$out/slurm/$name"
-    ln -s "$victims/one" "$out/slurm/$name"
-    slurm 'any'
-    slurm 'any' --status
-    slurm 'any' --cancel
-    slurm 'any'
-    [ ! -e "$KILN_TMP/ids" ] || { job 'any'; job 'any' 1; }
-    slurm 'any' --wait
-    end
+    test_case "link-$name" && (
+        begin "link-$name"
+        rm -f "$out/slurm/$name"
+        ln -s "$victims/one" "$out/slurm/$name"
+        slurm 'any'
+        slurm 'any' --status
+        slurm 'any' --cancel
+        slurm 'any'
+        [ ! -e "$KILN_TMP/ids" ] || { job 'any'; job 'any' 1; }
+        slurm 'any' --wait
+        end
+    ); result
 done
 for name in lock begun ended cancelled settings commands chain; do
-    begin "pipe-$name" || continue
-    rm -f "$out/slurm/$name"
-    mkfifo "$out/slurm/$name"
-    slurm 'any' --status
-    slurm 'any' --cancel
-    slurm 'any'
-    [ ! -e "$KILN_TMP/ids" ] || job 'any'
-    end
+    test_case "pipe-$name" && (
+        begin "pipe-$name"
+        rm -f "$out/slurm/$name"
+        mkfifo "$out/slurm/$name"
+        slurm 'any' --status
+        slurm 'any' --cancel
+        slurm 'any'
+        [ ! -e "$KILN_TMP/ids" ] || job 'any'
+        end
+    ); result
 done
-if begin link-to-a-folder; then
+
+test_case 'link-to-a-folder' && (
+    begin link-to-a-folder
     rm -r "$out/slurm"
     ln -s "$victims/folder" "$out/slurm"
     slurm 3; says 'is a link or a file'
     slurm 3 --status
     slurm 3 --cancel
     end
-fi
-if begin link-to-a-folder-of-parts; then
+); result
+
+test_case 'link-to-a-folder-of-parts' && (
+    begin link-to-a-folder-of-parts
     ln -s "$victims/folder" "$out/slurm/parts"
     slurm 3; says 'is a link or a file'
     slurm 3 --status
     end
-fi
-if begin pipe-as-a-folder; then
+); result
+
+test_case 'pipe-as-a-folder' && (
+    begin pipe-as-a-folder
     rm -r "$out/slurm"
     mkfifo "$out/slurm"
     slurm 3
     slurm 3 --status
     end
-fi
-if begin links-of-logs; then # Slurm opens logs by their paths, appending
+); result
+
+test_case 'links-of-logs' && (
+    begin links-of-logs # Slurm opens logs by their paths, appending
     for i in $(seq 20); do ln -s "$victims/two" "$out/slurm/import-round-$i.log"; done
     slurm 0
     log=$(sed -n 's/^--output=//p' "$KILN_TMP/job.1" | sed 's/%j/1/')
     echo 'what the job says' >>"$log"
     harmless
     end
-fi
-if begin a-link-in-place-of-the-logs; then # after the first job was submitted
+); result
+
+test_case 'a-link-in-place-of-the-logs' && (
+    begin a-link-in-place-of-the-logs # after the first job was submitted
     slurm 0
     for logs in "$out"/slurm/logs-*; do rm -r "$logs" && ln -s "$victims/folder" "$logs"; done
     job 'any'
     says 'the folder of the logs'
     end
-fi
-if begin links-of-parts; then
+); result
+
+test_case 'links-of-parts' && (
+    begin links-of-parts
     slurm 0
     job 0 # leaves a claim, and an array in the queue
     key=$(sed -n 's/^plan //p' "$out/manifest.db.claim")
@@ -182,8 +202,10 @@ if begin links-of-parts; then
     job 0 1
     job 'any'
     end
-fi
-if begin pipes-of-parts; then
+); result
+
+test_case 'pipes-of-parts' && (
+    begin pipes-of-parts
     slurm 0 --tasks 2
     job 0
     key=$(sed -n 's/^plan //p' "$out/manifest.db.claim")
@@ -192,8 +214,9 @@ if begin pipes-of-parts; then
     job 0 1
     job 'any'
     end
-fi
-# ---- claims ---------------------------------------------------------------------------------------------------------------
+); result
+
+# ---- claims ----
 hostile_claims() {
     claim ../../x 2
     printf '\0'
@@ -224,24 +247,30 @@ hostile_claims() {
 i=0
 while IFS= read -r -d '' text || [ -n "$text" ]; do
     i=$((i + 1))
-    begin "claim-$i" || continue
-    : >"$out/manifest.db"
-    printf %s "$text" >"$out/manifest.db.claim"
-    slurm 'any' --status
-    slurm 'any' --cancel
-    slurm 'any'
-    [ ! -e "$KILN_TMP/ids" ] || job 'any'
-    [ ! -e "$KILN_TMP/ids" ] || [ "$(cat "$KILN_TMP/ids")" -le 3 ] || wrong "$(cat "$KILN_TMP/ids") jobs were submitted"
-    slurm 'any' --status
-    try 'any' "$examples/gnu-parallel.sh" "$scene"
-    try 'any' "$examples/kubernetes/bake.sh" "$scene"
-    if [ -x "$KILN_BIN/kiln" ] && "$KILN_BIN/kiln" help | grep -q '^  claim '; then
-        try '0 3' "$KILN_BIN/kiln" claim "$out/manifest.db"
-        [ $code = 3 ] && [ ! -s "$KILN_TMP/out" ] || [ "$i" = 12 ] || wrong "kiln claim prints a claim that is none: $(cat "$KILN_TMP/out")"
-    fi
-    end
+
+    test_case "claim-$i" && (
+        begin "claim-$i"
+        : >"$out/manifest.db"
+        printf %s "$text" >"$out/manifest.db.claim"
+        slurm 'any' --status
+        slurm 'any' --cancel
+        slurm 'any'
+        [ ! -e "$KILN_TMP/ids" ] || job 'any'
+        [ ! -e "$KILN_TMP/ids" ] || [ "$(cat "$KILN_TMP/ids")" -le 3 ] || wrong "$(cat "$KILN_TMP/ids") jobs were submitted"
+        slurm 'any' --status
+        try 'any' "$examples/gnu-parallel.sh" "$scene"
+        try 'any' "$examples/kubernetes/bake.sh" "$scene"
+        if [ -x "$KILN_BIN/kiln" ] && "$KILN_BIN/kiln" help | grep -q '^  claim '; then
+            try '0 3' "$KILN_BIN/kiln" claim "$out/manifest.db"
+            [ $code = 3 ] && [ ! -s "$KILN_TMP/out" ] || [ "$i" = 12 ] ||
+                wrong "kiln claim prints a claim that is none: $(cat "$KILN_TMP/out")"
+        fi
+        end
+    ); result
 done < <(hostile_claims)
-if begin claim-pipe; then
+
+test_case 'claim-pipe' && (
+    begin claim-pipe
     mkfifo "$out/manifest.db.claim"
     slurm 'any' --status
     slurm 'any'
@@ -249,66 +278,82 @@ if begin claim-pipe; then
     try 'any' "$examples/gnu-parallel.sh" "$scene"
     try 'any' "$examples/kubernetes/bake.sh" "$scene"
     end
-fi
-# ---- what ended says ------------------------------------------------------------------------------------------------------
-for text in '5 tiles \033]0;title\007\033[31mred' '5 ../../x y' '999999999999999999999 tiles x' '-1 tiles x' '0' '' 'a[$(touch PWNED)] tiles x' \
+); result
+
+# ---- what ended says ----
+for text in '5 tiles \033]0;title\007\033[31mred' '5 ../../x y' '999999999999999999999 tiles x' '-1 tiles x' '0' '' \
+    'a[$(touch PWNED)] tiles x' \
     '5 $(touch PWNED) x' '0 tiles'; do
-    begin "ended-$(printf '%s' "$text" | cksum | cut -d ' ' -f 1)" || continue
-    # shellcheck disable=SC2059 # with its escapes
-    printf -- "$text\n" >"$out/slurm/ended"
-    mkdir -p "$out/slurm/parts"
-    slurm 'any' --status
-    slurm 'any' --wait
-    end
+    test_case "ended says '$text'" && (
+        begin "ended-$(printf '%s' "$text" | cksum | cut -d ' ' -f 1)"
+        # shellcheck disable=SC2059 # with its escapes
+        printf -- "$text\n" >"$out/slurm/ended"
+        mkdir -p "$out/slurm/parts"
+        slurm 'any' --status
+        slurm 'any' --wait
+        end
+    ); result
 done
-# ---- names ----------------------------------------------------------------------------------------------------------------
+# ---- names ----
 names=('a $(touch PWNED) b' 'a`touch PWNED`b' "a';touch PWNED;'b" 'a{= system("touch PWNED") =}b' 'a{}b{%}' $'a\nb' 'a%jb' 'a|b' 'a\b' '-rf'
     'kiln-import' "kiln-tiles' x" ' blank ')
 for i in "${!names[@]}"; do
-    begin "name-$i" || continue
-    mv "$scene" "$HOSTILE/${names[i]}" && scene=$HOSTILE/${names[i]} out=$scene/bake
-    slurm 'any'
-    if [ -e "$KILN_TMP/ids" ]; then job 0; fi
-    slurm 'any' --status
-    slurm 'any' --cancel
-    rm -rf "$out"
-    ! command -v parallel >/dev/null || try 'any' "$examples/gnu-parallel.sh" "$scene" --stages import,knn,prune
-    [ -z "$(find "$HOSTILE" -name 'PWNED*')" ] || wrong "the name ran"
-    rm -rf "$out"
-    try 'any' "$examples/kubernetes/bake.sh" "$scene" --stages import,knn
-    [ -z "$(find "$HOSTILE" -name 'PWNED*')" ] || wrong "the name ran"
-    rm -rf "$scene"
-    end
+    test_case "name: ${names[i]//$'\n'/ }" && (
+        begin "name-$i"
+        mv "$scene" "$HOSTILE/${names[i]}" && scene=$HOSTILE/${names[i]} out=$scene/bake
+        slurm 'any'
+        if [ -e "$KILN_TMP/ids" ]; then job 0; fi
+        slurm 'any' --status
+        slurm 'any' --cancel
+        rm -rf "$out"
+        ! command -v parallel >/dev/null || try 'any' "$examples/gnu-parallel.sh" "$scene" --stages import,knn,prune
+        [ -z "$(find "$HOSTILE" -name 'PWNED*')" ] || wrong "the name ran"
+        rm -rf "$out"
+        try 'any' "$examples/kubernetes/bake.sh" "$scene" --stages import,knn
+        [ -z "$(find "$HOSTILE" -name 'PWNED*')" ] || wrong "the name ran"
+        rm -rf "$scene"
+        end
+    ); result
 done
-# ---- the examples ---------------------------------------------------------------------------------------------------------
+# ---- the examples ----
 for place in parallel parallel/parts parts; do
-    begin "example-link-$(basename "$place")-$(dirname "$place" | tr -d .)" || continue
-    rm -rf "${out:?}/$place"
-    ln -s "$victims/folder" "$out/$place"
-    ! command -v parallel >/dev/null || try 'any' "$examples/gnu-parallel.sh" "$scene" --stages import,knn,prune
-    try 'any' "$examples/kubernetes/bake.sh" "$scene" --stages import,knn,prune
-    end
+    test_case "example-link-$place" && (
+        begin "example-link-$(basename "$place")-$(dirname "$place" | tr -d .)"
+        rm -rf "${out:?}/$place"
+        ln -s "$victims/folder" "$out/$place"
+        ! command -v parallel >/dev/null || try 'any' "$examples/gnu-parallel.sh" "$scene" --stages import,knn,prune
+        try 'any' "$examples/kubernetes/bake.sh" "$scene" --stages import,knn,prune
+        end
+    ); result
 done
-if begin example-links-of-scripts && command -v parallel >/dev/null; then
+
+test_case 'example-links-of-scripts' && (
+    begin example-links-of-scripts
+    command -v parallel >/dev/null || skip "no parallel"
     try 0 "$KILN_BIN/kiln" pipeline "$scene" --stages import,knn
     try 0 "$KILN_BIN/kiln-prune" "$out/manifest.db" --plan --tasks 2
-    key=$(sed -n 's/^plan //p' "$out/manifest.db.claim" 2>/dev/null)
+    key=$(sed -n 's/^plan //p' "$out/manifest.db.claim" 2>/dev/null) || :
     for ending in sh log ended; do ln -s "$victims/two" "$out/parallel/prune-$key-of-2.$ending"; done
     try 'any' "$examples/gnu-parallel.sh" "$scene" --stages import,knn,prune
     end
-fi
-# ---- what is remembered ---------------------------------------------------------------------------------------------------
-if begin remembered-elsewhere; then # by a variable that leads into the bake, as a scene's own .envrc might
+); result
+
+# ---- what is remembered ----
+test_case 'remembered-elsewhere' && (
+    begin remembered-elsewhere # by a variable that leads into the bake, as a scene's own .envrc might
     mkdir -p "$out/state"
     XDG_STATE_HOME=$out/state slurm 0 --sbatch=--partition=one
     [ -z "$(find "$out/state" -type f)" ] || wrong "it was remembered in the bake's own folder"
     end
-fi
-if begin remembered; then
+); result
+
+test_case 'remembered' && (
+    begin remembered
     slurm 0 --sbatch='--gres=gpu:1 --constraint="a|b"' --tasks 3
     slurm 0
     last=$KILN_TMP/job.$(cat "$KILN_TMP/ids")
-    grep -qx -- '--gres=gpu:1' "$last" && grep -qx -- '--constraint=a|b' "$last" && grep -qx 'tasks=3' "$last" || wrong "nothing was remembered"
+    grep -qx -- '--gres=gpu:1' "$last" && grep -qx -- '--constraint=a|b' "$last" && grep -qx 'tasks=3' "$last" ||
+        wrong "nothing was remembered"
     file=$(grep -l "^bake $out\$" "$XDG_STATE_HOME"/splatkiln/slurm/*) || wrong "there is no file"
     chmod g+w "$file" # others may write to it now
     slurm 0; says 'others may write'
@@ -320,7 +365,4 @@ if begin remembered; then
     last=$KILN_TMP/job.$(cat "$KILN_TMP/ids")
     ! grep -q gres "$last" || wrong "a link was read"
     end
-fi
-[ $n -gt 0 ] || fail "there is no case$wanted"
-[ $bad = 0 ] || fail "$bad of $n cases"
-echo "$n cases"
+); result

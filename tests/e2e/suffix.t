@@ -1,5 +1,6 @@
 #!/bin/bash
-# The suffix of -o decides the format, and one that is not written is refused with the list of those that are. A folder may have dots.
+# The suffix of -o decides the format, and one that is not written is refused with the list of those that are. A folder may have
+# dots.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 scene s 500 2 48x32
@@ -14,53 +15,73 @@ refused() { # words of the sentence, command...
     [ "$before" = "$(find . -type f ! -name out ! -name err | sort)" ] || fail "a refused command wrote a file: $*"
 }
 is() { # format, file
-    case $1 in png) head -c 8 "$2" | grep -qa PNG ;; npy) head -c 6 "$2" | grep -qa NUMPY ;; ply) head -c 3 "$2" | grep -q ply ;; esac || fail "'$2' is no $1"
+    case $1 in png) head -c 8 "$2" | grep -qa PNG ;; npy) head -c 6 "$2" | grep -qa NUMPY ;; ply) head -c 3 "$2" |
+        grep -q ply ;; esac ||
+        fail "'$2' is no $1"
 }
 
 # export: what kiln-export --list-formats has is written, not refused
 written=,$("$KILN_BIN/kiln-export" --list-formats | awk '{ print $2 }' | paste -sd ,),
 for suffix in spz SPZ splat ksplat sog glb gltf ply.gz ply.zst compressed.ply Compressed.PLY csv html xyz v2; do
     [[ $written != *,"${suffix,,}",* ]] || continue
-    refused "NAME.ply chunks" kiln export $db -o "o.$suffix"; grep -qiF ".$suffix" err || fail "no .$suffix in: $(cat err)"
-    [ ! -e "o.$suffix" ] || fail "o.$suffix was made"
+
+    test_case "export to NAME.$suffix is refused" && (
+        refused "NAME.ply chunks" kiln export $db -o "o.$suffix"; grep -qiF ".$suffix" err || fail "no .$suffix in: $(cat err)"
+        [ ! -e "o.$suffix" ] || fail "o.$suffix was made"
+    ); result
 done
-refused 'NAME.ply chunks' kiln export $db -o o.none
-refused 'NAME.ply chunks' kiln export $db --format ply -o o.none
-refused 'compressed-ply chunks --format' kiln export $db --format chunks -o o.compressed.ply
-refused 'ply chunks --format' kiln export $db --format chunks -o o.ply
-refused "'.' NAME.ply chunks" kiln export $db -o x.png.
-refused "'.' NAME.ply chunks" kiln export $db -o x.ply.
-refused "'.' NAME.png" kiln render $db --camera cam0 -o x.png.
-must 0 kiln export $db -o O.PLY && is ply O.PLY
-must 0 kiln export $db -o plain && is ply plain
-must 0 kiln export $db -o new.v2/ && is ply new.v2/scene.ply
-mkdir there.spz && must 0 kiln export $db -o there.spz && is ply there.spz/scene.ply
-must 0 kiln export $db --format chunks -o raw.v2 && [ -s raw.v2/index.json ] || fail 'no raw.v2/index.json'
-must 0 kiln export $db --format chunks && must 0 kiln export $db -o o.ply && is ply o.ply # the suffix is before what is stored
-must 0 kiln export $db -o raw && [ -s raw/index.json ] || fail 'the stored format was forgotten'
+
+test_case 'export: suffixes that do not fit the format' && (
+    refused 'NAME.ply chunks' kiln export $db -o o.none
+    refused 'NAME.ply chunks' kiln export $db --format ply -o o.none
+    refused 'compressed-ply chunks --format' kiln export $db --format chunks -o o.compressed.ply
+    refused 'ply chunks --format' kiln export $db --format chunks -o o.ply
+    refused "'.' NAME.ply chunks" kiln export $db -o x.png.
+    refused "'.' NAME.ply chunks" kiln export $db -o x.ply.
+    refused "'.' NAME.png" kiln render $db --camera cam0 -o x.png.
+); result
+
+test_case 'export: suffixes that decide the format' && (
+    must 0 kiln export $db -o O.PLY && is ply O.PLY
+    must 0 kiln export $db -o plain && is ply plain
+    must 0 kiln export $db -o new.v2/ && is ply new.v2/scene.ply
+    mkdir there.spz && must 0 kiln export $db -o there.spz && is ply there.spz/scene.ply
+    must 0 kiln export $db --format chunks -o raw.v2 && [ -s raw.v2/index.json ] || fail 'no raw.v2/index.json'
+    must 0 kiln export $db --format chunks && must 0 kiln export $db -o o.ply && is ply o.ply # the suffix is before what is stored
+    must 0 kiln export $db -o raw && [ -s raw/index.json ] || fail 'the stored format was forgotten'
+); result
 
 # render
 for suffix in jpg JPEG mp4 exr webp v2; do
-    refused "NAME.png NAME.npy .$suffix" kiln render $db --camera cam0 -o "v.$suffix"
-    refused "NAME.png NAME.npy .$suffix" kiln render $db --cameras s/cameras.json -o "v.$suffix"
-    [ ! -e "v.$suffix" ] || fail "v.$suffix was made"
+    test_case "a picture in NAME.$suffix is refused" && (
+        refused "NAME.png NAME.npy .$suffix" kiln render $db --camera cam0 -o "v.$suffix"
+        refused "NAME.png NAME.npy .$suffix" kiln render $db --cameras s/cameras.json -o "v.$suffix"
+        [ ! -e "v.$suffix" ] || fail "v.$suffix was made"
+    ); result
 done
-refused 'npy --format' kiln render $db --camera cam0 --format png16 -o v.npy
-refused 'png --format' kiln render $db --camera cam0 --format npy -o v.png
-refused '2 cameras' kiln render $db -o v.png
-must 0 kiln render $db --camera cam0 -o V.PNG && is png V.PNG
-must 0 kiln render $db --camera cam0 -o V.NPY && is npy V.NPY
-must 0 kiln render $db --camera cam0 --format png16 -o w.png && is png w.png
-[ "$(od -A n -t u1 -j 24 -N 1 w.png | tr -d ' ')" = 16 ] || fail 'w.png has no 16 bits'
-must 0 kiln render $db --camera cam0 --format png16 --depth -o depth.png && is png depth.png && is png depth.depth.png
-must 0 kiln render $db --camera cam0 --format npy -o plain.bare/ && is npy plain.bare/cam0.npy
-must 0 kiln render $db --camera cam0 --format npy -o bare && is npy bare
-must 0 kiln render $db -o frames.v2/ && is png frames.v2/cam1.png
-must 0 kiln render $db -o frames.v2 && is png frames.v2/cam1.png # which is there now
-mkdir there.mp4 && must 0 kiln render $db --camera cam0 -o there.mp4 && is png there.mp4/cam0.png
-must 0 kiln render $db -o frames && is png frames/cam1.png
 
-# generate writes a folder
-refused 'folder' kiln generate scene g.ply --gaussians 10
-must 0 kiln generate scene g.v2 --gaussians 10 --cameras 1 --size 16x16
-[ -s g.v2/scene.ply ] || fail 'no scene in g.v2'
+test_case 'render: suffixes that do not fit' && (
+    refused 'npy --format' kiln render $db --camera cam0 --format png16 -o v.npy
+    refused 'png --format' kiln render $db --camera cam0 --format npy -o v.png
+    refused '2 cameras' kiln render $db -o v.png
+); result
+
+test_case 'render: suffixes that decide the format' && (
+    must 0 kiln render $db --camera cam0 -o V.PNG && is png V.PNG
+    must 0 kiln render $db --camera cam0 -o V.NPY && is npy V.NPY
+    must 0 kiln render $db --camera cam0 --format png16 -o w.png && is png w.png
+    [ "$(od -A n -t u1 -j 24 -N 1 w.png | tr -d ' ')" = 16 ] || fail 'w.png has no 16 bits'
+    must 0 kiln render $db --camera cam0 --format png16 --depth -o depth.png && is png depth.png && is png depth.depth.png
+    must 0 kiln render $db --camera cam0 --format npy -o plain.bare/ && is npy plain.bare/cam0.npy
+    must 0 kiln render $db --camera cam0 --format npy -o bare && is npy bare
+    must 0 kiln render $db -o frames.v2/ && is png frames.v2/cam1.png
+    must 0 kiln render $db -o frames.v2 && is png frames.v2/cam1.png # which is there now
+    mkdir there.mp4 && must 0 kiln render $db --camera cam0 -o there.mp4 && is png there.mp4/cam0.png
+    must 0 kiln render $db -o frames && is png frames/cam1.png
+); result
+
+test_case 'generate writes a folder' && (
+    refused 'folder' kiln generate scene g.ply --gaussians 10
+    must 0 kiln generate scene g.v2 --gaussians 10 --cameras 1 --size 16x16
+    [ -s g.v2/scene.ply ] || fail 'no scene in g.v2'
+); result

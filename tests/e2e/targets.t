@@ -6,64 +6,92 @@ cd "$KILN_TMP" || exit 1
 scene s 300 2 40x24
 bake s x.db
 cp x.db mani; cp x.db other
-must 2 kiln export mani -o mani --format ply
-grep -q "'mani' is the bake itself" err || fail "$(cat err)"
-must 2 kiln export mani --add other --format splat -o other
+
+test_case 'over the bake itself' && (
+    must 2 kiln export mani -o mani --format ply
+    grep -q "'mani' is the bake itself" err || fail "$(cat err)"
+    must 2 kiln export mani --add other --format splat -o other
+); result
+
 cp s/scene.ply before.ply
-must 2 kiln export x.db -o s/scene.ply
-grep -q "'s/scene.ply' is a file of the scene" err || fail "$(cat err)"
-must 2 kiln info mani --cameras -o mani
-must 2 kiln report mani -o mani
-ln -s mani link
-must 2 kiln report link -o ./mani
-must 2 kiln report mani --against other -o other
-must 2 kiln report mani -o mani-wal
-must 2 kiln report mani -o s/scene.ply
-[ ! -e mani-wal ] || fail "a page has the name of the manifest's log"
-cmp s/scene.ply before.ply || fail 'the scene was written over'
-kiln verify mani >/dev/null && kiln verify other >/dev/null || fail 'a bake was written over'
-# one refused: none written
-mkdir o
-must 4 kiln export x.db --format splat,lod -o o/ # of levels, which are not there
-[ -z "$(ls o)" ] || fail "one of two formats was refused, and there is: $(ls o)"
-# a stored list
-must 0 kiln export x.db --format csv,splat
-must 2 kiln export x.db -o noext
-grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err || fail "$(cat err)"
-must 2 kiln export x.db -o x.foo
-grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
-must 2 kiln export x.db -o -
-# names as long as the file system takes them, by bytes; what a killed run left of such a file and folder goes, of others stays
-for n in 101 248 249 255; do
-    odd=$([ $((n % 2)) = 0 ] || echo x)
-    for to in "$(printf 'ü%.0s' $(seq $(((n - 4) / 2))))$odd.ply" "$(printf 'ü%.0s' $(seq $((n / 2))))$odd"; do
-        [ "$(printf %s "$to" | wc -c)" = $n ] || fail "a name of $(printf %s "$to" | wc -c) bytes"
-        format=ply; [[ $to = *.ply ]] || format=sog-folder
+
+test_case 'over a file of the scene' && (
+    must 2 kiln export x.db -o s/scene.ply
+    grep -q "'s/scene.ply' is a file of the scene" err || fail "$(cat err)"
+); result
+
+test_case 'other programs over the bake and its files' && (
+    must 2 kiln info mani --cameras -o mani
+    must 2 kiln report mani -o mani
+    ln -s mani link
+    must 2 kiln report link -o ./mani
+    must 2 kiln report mani --against other -o other
+    must 2 kiln report mani -o mani-wal
+    must 2 kiln report mani -o s/scene.ply
+    [ ! -e mani-wal ] || fail "a page has the name of the manifest's log"
+); result
+
+test_case 'nothing was written over' && (
+    cmp s/scene.ply before.ply || fail 'the scene was written over'
+    kiln verify mani >/dev/null && kiln verify other >/dev/null || fail 'a bake was written over'
+); result
+
+test_case 'one format refused: none written' && (
+    mkdir o
+    must 4 kiln export x.db --format splat,lod -o o/ # of levels, which are not there
+    [ -z "$(ls o)" ] || fail "one of two formats was refused, and there is: $(ls o)"
+); result
+
+test_case 'a stored list of formats' && (
+    must 0 kiln export x.db --format csv,splat
+    must 2 kiln export x.db -o noext
+    grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err || fail "$(cat err)"
+    must 2 kiln export x.db -o x.foo
+    grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
+    must 2 kiln export x.db -o -
+); result
+
+test_case 'names as long as the file system takes them' && (
+    for n in 101 248 249 255; do
+        odd=$([ $((n % 2)) = 0 ] || echo x)
+        for to in "$(printf 'ü%.0s' $(seq $(((n - 4) / 2))))$odd.ply" "$(printf 'ü%.0s' $(seq $((n / 2))))$odd"; do
+            [ "$(printf %s "$to" | wc -c)" = $n ] || fail "a name of $(printf %s "$to" | wc -c) bytes"
+            format=ply; [[ $to = *.ply ]] || format=sog-folder
+            rm -rf long; mkdir long
+            must 0 kiln export x.db --format $format -o "long/$to"
+            [ "$(ls long)" = "$to" ] || fail "$n bytes: $(ls long)"
+        done
+    done
+    must 74 kiln export x.db --format ply -o "none/$(printf 'x%.0s' {1..256})"
+    [ ! -e none ] || fail "a name of 256 bytes: $(find none)"
+); result
+
+test_case 'what a killed run left of a file with a long name' && (
+    stem=$(printf 'x%.0s' {1..100})
+    for format in ply sog-folder; do
         rm -rf long; mkdir long
-        must 0 kiln export x.db --format $format -o "long/$to"
-        [ "$(ls long)" = "$to" ] || fail "$n bytes: $(ls long)"
+        for left in "$stem" "${stem:0:96}.ply" "${stem:1}y"; do
+            if [ $format = ply ]; then touch "long/$left.tmp.999999999"; else mkdir "long/$left.tmp.999999999"; fi
+        done
+        must 0 kiln export x.db --format $format -o "long/$stem${stem}"
+        [ "$(ls long)" = "$(printf '%s\n' "${stem:0:96}.ply.tmp.999999999" "$stem$stem" "${stem:1}y.tmp.999999999" | LC_ALL=C sort)" ] ||
+            fail "leftovers: $(ls long)"
     done
-done
-must 74 kiln export x.db --format ply -o "none/$(printf 'x%.0s' {1..256})"
-[ ! -e none ] || fail "a name of 256 bytes: $(find none)"
-stem=$(printf 'x%.0s' {1..100})
-for format in ply sog-folder; do
-    rm -rf long; mkdir long
-    for left in "$stem" "${stem:0:96}.ply" "${stem:1}y"; do
-        if [ $format = ply ]; then touch "long/$left.tmp.999999999"; else mkdir "long/$left.tmp.999999999"; fi
+); result
+
+test_case 'a file is written as a whole' && (
+    for part in '--shard 1/2' '--units 0'; do
+        # shellcheck disable=SC2086
+        must 2 kiln export x.db $part -o part.ply
+        grep -q -e "has no ${part% *}:" err && [ ! -e part.ply ] || fail "$part: $(cat err)"
     done
-    must 0 kiln export x.db --format $format -o "long/$stem${stem}"
-    [ "$(ls long)" = "$(printf '%s\n' "${stem:0:96}.ply.tmp.999999999" "$stem$stem" "${stem:1}y.tmp.999999999" | LC_ALL=C sort)" ] || fail "leftovers: $(ls long)"
-done
-# a file is written as a whole: options that leave units to other runs are not offered
-for part in '--shard 1/2' '--units 0'; do
-    # shellcheck disable=SC2086
-    must 2 kiln export x.db $part -o part.ply
-    grep -q -e "has no ${part% *}:" err && [ ! -e part.ply ] || fail "$part: $(cat err)"
-done
+); result
+
 must 0 kiln export x.db -o one.ply
-# normals
-must 0 kiln export x.db -o less.ply --no-normals
-head -c 2000 one.ply | grep -aq 'float nx' || fail 'the scene has no normals'
-! head -c 2000 less.ply | grep -aq 'float n[xyz]' || fail 'normals are there'
-kiln import less.ply less.db >/dev/null || fail 'a PLY without normals is not read'
+
+test_case '--no-normals' && (
+    must 0 kiln export x.db -o less.ply --no-normals
+    head -c 2000 one.ply | grep -aq 'float nx' || fail 'the scene has no normals'
+    ! head -c 2000 less.ply | grep -aq 'float n[xyz]' || fail 'normals are there'
+    kiln import less.ply less.db >/dev/null || fail 'a PLY without normals is not read'
+); result

@@ -12,22 +12,7 @@ said() { "$KILN_BIN/kiln-verify" bad.db "$@" 2>&1; echo "exit $?"; }
 damaged() {
     rm -f bad.db*
     cp m.db bad.db
-    python3 - "$1" <<'PY' || fail "cannot damage: $1"
-import sqlite3, sys
-db = sqlite3.connect("bad.db")
-def flip(id):  # one byte in the middle
-    packed = bytearray(db.execute("SELECT packed FROM blob WHERE id = ?", (id,)).fetchone()[0])
-    packed[len(packed) // 2] ^= 0x10
-    db.execute("UPDATE blob SET packed = ? WHERE id = ?", (bytes(packed), id))
-def blob_of(plane, chunk):
-    return db.execute("SELECT blob.id FROM plane JOIN plane_segment ON plane_segment.plane = plane.id JOIN blob ON blob.hash ="
-                      " plane_segment.hash JOIN chunk ON chunk.id = plane.chunk WHERE plane.name = ? AND ordinal = ?"
-                      " ORDER BY blob.id DESC", (plane, chunk)).fetchone()[0]
-def table_blob(name):
-    return db.execute("SELECT blob.id FROM tile_segment JOIN blob USING (hash) WHERE name = ? ORDER BY blob.id", (name,)).fetchone()[0]
-exec(sys.argv[1])
-db.commit()
-PY
+    py damage "$1" || fail "cannot damage: $1"
 }
 # alike WORDS...: all say the same, exit 74, and these words
 alike() {
@@ -41,46 +26,66 @@ alike() {
     for word; do grep -q -- "$word" one || fail "not said: $word: $(cat one)"; done
 }
 
-cp m.db bad.db
-for options in '--threads 1' '--threads 8' '--threads 8 --ram 1M' --quick; do
-    # shellcheck disable=SC2086 # words
-    said $options | grep -q 'all is well' || fail "a sound bake, $options: $(said $options)"
-done
-same_bytes() { "$KILN_BIN/kiln-verify" bad.db --json --threads "$1" | grep '"checked_bytes"'; }
-[ "$(same_bytes 1)" = "$(same_bytes 8)" ] || fail "other bytes with 8 threads"
-
-damaged 'for i in blob_of("means", 0), blob_of("shN", 1), blob_of("quats", 0), table_blob("rank_delta"): flip(i)'
-alike 'blob [0-9a-f]* is damaged' "chunk '[^']*', plane 'shN'"
-[ "$(grep -c 'warning: .*damaged' one)" -ge 8 ] || fail "too little is said: $(cat one)" # each as a blob and where it is used
-said --quick | grep -q 'all is well' || fail "--quick reads blobs: $(said --quick)"
-said --quick | grep -q 'checked rows and references, not the bytes' || fail "--quick does not say what it leaves out"
-
-damaged 'flip(blob_of("means", 1)); db.execute("UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0"); db.execute("UPDATE tile_band SET pairs = pairs + 1")'
-alike 'its box says' 'pairs, they have'
-damaged 'db.execute("DELETE FROM blob WHERE id = ?", (blob_of("sh0", 0),))'
-alike 'refers to a row of blob that is missing'
-said --quick | grep -q 'refers to a row of blob that is missing' || fail "--quick does not find a missing blob: $(said --quick)"
-must 74 "$KILN_BIN/kiln-verify" bad.db --quick
-damaged 'db.execute("UPDATE layer SET count = count + 1")'
-alike 'its chunks have'
-said --quick | grep -q 'its chunks have' || fail "--quick does not count: $(said --quick)"
-
-# damage of pages: SQLite's own words, by one thread
-pages=$(($(stat -c %s m.db) / 65536))
-for page in 2 5 $((pages / 3)) $((pages / 2)) $((pages - 3)); do
+test_case 'a sound bake' && (
     cp m.db bad.db
-    head -c 64 /dev/zero | dd of=bad.db bs=1 seek=$((page * 65536)) conv=notrunc status=none
-    cmp -s m.db bad.db && continue
-    said --threads 1 >one
-    said --threads 8 >eight
-    cmp -s one eight || { diff one eight >&2; fail "page $page: 8 threads say something else"; }
-done
+    for options in '--threads 1' '--threads 8' '--threads 8 --ram 1M' --quick; do
+        # shellcheck disable=SC2086 # words
+        said $options | grep -q 'all is well' || fail "a sound bake, $options: $(said $options)"
+    done
+); result
 
-# while a stage writes
-cp m.db bad.db
-kiln prune bad.db --min-opacity 0.2 >/dev/null &
-writer=$!
-for _ in 1 2 3; do said --threads 4 >out; grep -q '^exit 0$' out || fail "while prune writes: $(cat out)"; done
-wait $writer || fail 'prune'
-must 2 "$KILN_BIN/kiln-verify" m.db --quick --digest
-exit 0
+test_case 'the same bytes are checked by one thread and by eight' && (
+    cp m.db bad.db
+    same_bytes() { "$KILN_BIN/kiln-verify" bad.db --json --threads "$1" | grep '"checked_bytes"'; }
+    [ "$(same_bytes 1)" = "$(same_bytes 8)" ] || fail "other bytes with 8 threads"
+); result
+
+test_case 'damaged blobs, which --quick does not read' && (
+    damaged 'for i in blob_of("means", 0), blob_of("shN", 1), blob_of("quats", 0), table_blob("rank_delta"): flip(i)'
+    alike 'blob [0-9a-f]* is damaged' "chunk '[^']*', plane 'shN'"
+    [ "$(grep -c 'warning: .*damaged' one)" -ge 8 ] || fail "too little is said: $(cat one)" # each as a blob and where it is used
+    said --quick | grep -q 'all is well' || fail "--quick reads blobs: $(said --quick)"
+    said --quick | grep -q 'checked rows and references, not the bytes' || fail "--quick does not say what it leaves out"
+); result
+
+test_case 'rows and a blob that do not fit' && (
+    damaged 'flip(blob_of("means", 1)); db.execute("UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0"); db.execute("UPDATE tile_band SET pairs = pairs + 1")'
+    alike 'its box says' 'pairs, they have'
+); result
+
+test_case 'a blob that is gone' && (
+    damaged 'db.execute("DELETE FROM blob WHERE id = ?", (blob_of("sh0", 0),))'
+    alike 'refers to a row of blob that is missing'
+    said --quick | grep -q 'refers to a row of blob that is missing' || fail "--quick does not find a missing blob: $(said --quick)"
+    must 74 "$KILN_BIN/kiln-verify" bad.db --quick
+); result
+
+test_case 'a count that is wrong' && (
+    damaged 'db.execute("UPDATE layer SET count = count + 1")'
+    alike 'its chunks have'
+    said --quick | grep -q 'its chunks have' || fail "--quick does not count: $(said --quick)"
+); result
+
+test_case "damage of pages: SQLite's own words, by one thread" && (
+    pages=$(($(stat -c %s m.db) / 65536))
+    for page in 2 5 $((pages / 3)) $((pages / 2)) $((pages - 3)); do
+        cp m.db bad.db
+        head -c 64 /dev/zero | dd of=bad.db bs=1 seek=$((page * 65536)) conv=notrunc status=none
+        cmp -s m.db bad.db && continue
+        said --threads 1 >one
+        said --threads 8 >eight
+        cmp -s one eight || { diff one eight >&2; fail "page $page: 8 threads say something else"; }
+    done
+); result
+
+test_case 'while a stage writes' && (
+    cp m.db bad.db
+    kiln prune bad.db --min-opacity 0.2 >/dev/null &
+    writer=$!
+    for _ in 1 2 3; do said --threads 4 >out; grep -q '^exit 0$' out || fail "while prune writes: $(cat out)"; done
+    wait $writer || fail 'prune'
+); result
+
+test_case '--quick and --digest do not go together' && (
+    must 2 "$KILN_BIN/kiln-verify" m.db --quick --digest
+); result

@@ -1,8 +1,8 @@
 #!/bin/bash
 # time-limit: 900
-# Promise 3 for kiln-gc: a disk that is full after N bytes, the n-th write, sync or step of SQLite that fails: it ends with its code, the
-# manifest is whole, and the same command once more does the rest. Where vacuum has no room, dropping stands. About 8 faults of a
-# kind; FAULT_MOST=25 tests/run fault/gc takes 25, FAULT_ALL=1 all, the full sweep. SEED: others are left out.
+# Promise 3 for kiln-gc: a disk that is full after N bytes, the n-th write, sync or step of SQLite that fails: it ends with its
+# code, the manifest is whole, and the same command once more does the rest. Where vacuum has no room, dropping stands. About 8
+# faults of a kind; FAULT_MOST=25 tests/run fault/gc takes 25, FAULT_ALL=1 all, the full sweep. SEED: others are left out.
 . tests/fault/lib.sh
 "${cc[@]}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
 scene "$KILN_TMP/s" 8000 2 80x48
@@ -21,7 +21,8 @@ small=$(stat -c %s "$dir/x.db")
 # faulty KIND N: calls: how many there were, hits: how many failed
 faulty() {
     rm -rf "$dir" "$dir.count"; mkdir "$dir"; cp "$before" "$dir/x.db"
-    KILN_TEST_FAIL=$1:$2:any:$dir.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout -k 1 $WITHIN "$KILN_BIN/kiln-gc" --quiet "$dir/x.db" --vacuum \
+    KILN_TEST_FAIL=$1:$2:any:$dir.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout -k 1 $WITHIN "$KILN_BIN/kiln-gc" --quiet \
+        "$dir/x.db" --vacuum \
         >/dev/null 2>"$dir.err"
     code=$?
     calls=$(counted "$dir.count" 1) hits=$(counted "$dir.count" 2)
@@ -38,33 +39,43 @@ faulty() {
 }
 
 RANDOM=${SEED:-1} tried=0 most=${FAULT_MOST:-8}
-faulty space 0
-total=$calls full=0
-for part in 1 2 3 4 5 6 7 8 9 10 11; do # of 12
-    faulty space $((total * part / 12))
-    [ "$hits" != 0 ] || fail "the disk never was full"
-    [ $code = 74 ] && full=$((full + 1))
-    if [ -s "$dir.err" ]; then grep -q 'are free there, make room' "$dir.err" || fail "no numbers: $(cat "$dir.err")"; fi
-done
-[ $full -ge 6 ] || fail "only $full of 11 full disks were told"
-for kind in write fsync step; do
-    faulty $kind 0
-    total=$calls n=0 step=1
-    while n=$((n + step)) && [ $n -le "$total" ]; do
-        faulty $kind $n
-        tried=$((tried + 1))
-        [ -n "${FAULT_ALL:-}" ] || [ "$total" -le "$most" ] || step=$((1 + RANDOM % (2 * total / most)))
+
+test_case 'a disk that is full after N bytes' && (
+    faulty space 0
+    total=$calls full=0
+    for part in 1 2 3 4 5 6 7 8 9 10 11; do # of 12
+        faulty space $((total * part / 12))
+        [ "$hits" != 0 ] || fail "the disk never was full"
+        [ $code = 74 ] && full=$((full + 1))
+        if [ -s "$dir.err" ]; then grep -q 'are free there, make room' "$dir.err" || fail "no numbers: $(cat "$dir.err")"; fi
     done
+    [ $full -ge 6 ] || fail "only $full of 11 full disks were told"
+); result
+
+for kind in write fsync step; do
+    test_case "the n-th $kind fails" && (
+        faulty $kind 0
+        total=$calls n=0 step=1
+        while n=$((n + step)) && [ $n -le "$total" ]; do
+            faulty $kind $n
+            tried=$((tried + 1))
+            [ -n "${FAULT_ALL:-}" ] || [ "$total" -le "$most" ] || step=$((1 + RANDOM % (2 * total / most)))
+        done
+    echo "$tried faults of $kind, SEED=${SEED:-1}"
+    ); result
 done
 
-# a file system in which the manifest grows full: vacuum is refused before it begins
-if [ "$(id -u)" = 0 ] && mkdir "$KILN_TMP/small" && mount -t tmpfs -o size=$(($(stat -c %s "$before") / 1024 + 5000))k none "$KILN_TMP/small" 2>/dev/null; then
+test_case 'a file system in which the manifest grows full' && (
+    [ "$(id -u)" = 0 ] && mkdir "$KILN_TMP/small" &&
+        mount -t tmpfs -o size=$(($(stat -c %s "$before") / 1024 + 5000))k none "$KILN_TMP/small" 2>/dev/null ||
+        skip 'no tmpfs can be mounted'
     trap 'umount -l "$KILN_TMP/small"' EXIT
     db=$KILN_TMP/small/x.db
     cp "$before" "$db"
     must 0 kiln gc "$db" --dry-run
     must 74 "$KILN_BIN/kiln-gc" "$db"
-    grep -q "vacuum needs .* in '$KILN_TMP/small'.*, where .* are free; .*kiln-gc --vacuum gives it back" "$KILN_TMP/err" || fail "no room: $(cat "$KILN_TMP/err")"
+    grep -q "vacuum needs .* in '$KILN_TMP/small'.*, where .* are free; .*kiln-gc --vacuum gives it back" "$KILN_TMP/err" ||
+        fail "no room: $(cat "$KILN_TMP/err")"
     grep -q '^blobs  *[1-9]' "$KILN_TMP/out" || fail "it does not say what was dropped: $(cat "$KILN_TMP/out")"
     [ "$(stat -c %s "$db")" = "$(stat -c %s "$before")" ] || fail "the file has another size"
     kiln verify "$db" >/dev/null || fail "verify without room"
@@ -79,7 +90,4 @@ if [ "$(id -u)" = 0 ] && mkdir "$KILN_TMP/small" && mount -t tmpfs -o size=$(($(
     [ -z "$(ls -A "$KILN_TMP/elsewhere")" ] || fail "left: $(ls -A "$KILN_TMP/elsewhere")"
     digest "$db" | cmp -s - "$KILN_TMP/digest" || fail "other digests after vacuum"
     must 2 kiln gc "$db" --vacuum --scratch-dir "$KILN_TMP/nowhere"
-else
-    echo "no small tmpfs without root"
-fi
-echo "11 full disks, $full told; $tried other faults, SEED=${SEED:-1}"
+); result

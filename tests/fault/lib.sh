@@ -109,21 +109,26 @@ loop() {
     [ $bad = 0 ]
 }
 
-# loops MOST KIND...: over all stages, in parent and worker, as many beside each other as there are cores
+# loops MOST KIND...: over all stages, in parent and worker, as many beside each other as there are cores; a case for each loop
 loops() {
-    local most=${FAULT_MOST:-$1} kind stage who; shift
+    local most=${FAULT_MOST:-$1} kind stage who name; shift
     if [ -n "${FAULT:-}" ]; then
         # shellcheck disable=SC2086 # four words
         one $FAULT || fail "as above"
         return
     fi
-    export -f one loop command_of counted wrong code_is_right one_sentence is_untouched is_whole goes_on fail
+    export -f one loop command_of counted wrong code_is_right one_sentence is_untouched is_whole goes_on fail case_place
     export KILN_TMP KILN_BIN WITHIN most
-    for kind; do for stage in $ALL_STAGES; do for who in parent worker; do echo "$stage $kind $who"; done; done; done |
-        xargs -P "$(nproc)" -n 3 bash -c 'loop "$@" "$most"' loop >"$KILN_TMP/wrong"
-    awk -v seed="${SEED:-1}" '{ n += $4; all += $6 } END { print n " faults tried of " all ", SEED=" seed }' "$KILN_TMP/loops"
-    if [ -s "$KILN_TMP/wrong" ]; then
-        head -n ${FAULT_LINES:-60} "$KILN_TMP/wrong"
-        fail "see above"
-    fi
+    for kind; do for stage in $ALL_STAGES; do for who in parent worker; do
+        ! case_is_wanted "$(loop_name "$stage" "$kind" "$who")" || echo "$stage $kind $who"
+    done; done; done | xargs -r -P "$(nproc)" -n 3 bash -c 'loop "$@" "$most"' loop >"$KILN_TMP/wrong"
+    for kind; do for stage in $ALL_STAGES; do for who in parent worker; do
+        test_case "$(loop_name "$stage" "$kind" "$who")" && (
+            ! grep -A 5 "^FAULT='$stage $kind [0-9]* $who'" "$KILN_TMP/wrong" || fail "see above"
+            grep "^$stage $kind $who: " "$KILN_TMP/loops" || fail "the loop did not come to its end"
+        ); result
+    done; done; done
+    [ ! -s "$KILN_TMP/loops" ] ||
+        awk -v seed="${SEED:-1}" '{ n += $4; all += $6 } END { print n " faults tried of " all ", SEED=" seed }' "$KILN_TMP/loops"
 }
+loop_name() { echo "the n-th $2 fails: $1, $3"; } # STAGE KIND WHO

@@ -26,42 +26,47 @@ interrupt() {
     { is_whole && goes_on; } || fail "see above (SEED=${SEED:-5})"
 }
 
-for stage in $ALL_STAGES; do
-    dir=$KILN_TMP/signal
-    rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"
-    command_of "$stage" "$dir"
-    began=$(date +%s%N)
-    "${run[@]}" >/dev/null || fail "$stage"
-    takes=$((($(date +%s%N) - began) / 1000000)) # a moment is one of these, so that most come in time on any machine
-    for signal in INT TERM; do
-        for try in 1 2 3; do interrupt "$stage" $signal $((RANDOM % takes)) && caught=$((caught + 1)); done
+test_case 'SIGINT and SIGTERM at random moments of each stage' && (
+    for stage in $ALL_STAGES; do
+        dir=$KILN_TMP/signal
+        rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"
+        command_of "$stage" "$dir"
+        began=$(date +%s%N)
+        "${run[@]}" >/dev/null || fail "$stage"
+        takes=$((($(date +%s%N) - began) / 1000000)) # a moment is one of these, so that most come in time on any machine
+        for signal in INT TERM; do
+            for try in 1 2 3; do interrupt "$stage" $signal $((RANDOM % takes)) && caught=$((caught + 1)); done
+        done
     done
-done
-[ $caught -ge 10 ] || fail "only $caught signals came in time"
+    [ $caught -ge 10 ] || fail "only $caught signals came in time"
+    echo "$caught signals in time, the slowest end took $slowest ms"
+); result
 
-# ---- leftovers -----------------------------------------------------------------------------------------------------------------
 "$KILN_BIN/kiln-info" --version >/dev/null & gone=$!
 wait $gone
 for stage in render export; do
-    n=leftovers kind=kill who=$stage dir=$KILN_TMP/left code=0
-    rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"; : >"$dir.err"
-    file=$(cd "$KILN_TMP/after.$stage" && find . -name "$([ $stage = render ] && echo '*.png' || echo '*.ply')" | head -n 1)
-    mkdir -p "$(dirname "$dir/$file")"
-    touch "$dir/$file.tmp.$gone" "$dir/$file.tmp.$$" "$dir/$file.tmp.mine"
-    command_of $stage "$dir"
-    "${run[@]}" >/dev/null || fail "$stage beside leftovers"
-    [ ! -e "$dir/$file.tmp.$gone" ] || fail "$stage left what a killed process had left"
-    [ -e "$dir/$file.tmp.$$" ] || fail "$stage took the file of a running process away"
-    [ -e "$dir/$file.tmp.mine" ] || fail "$stage took a file away that is none of ours"
+    test_case "$stage: what a killed process has left goes, and nothing else" && (
+        n=leftovers kind=kill who=$stage dir=$KILN_TMP/left code=0
+        rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"; : >"$dir.err"
+        file=$(cd "$KILN_TMP/after.$stage" && find . -name "$([ $stage = render ] && echo '*.png' || echo '*.ply')" | head -n 1)
+        mkdir -p "$(dirname "$dir/$file")"
+        touch "$dir/$file.tmp.$gone" "$dir/$file.tmp.$$" "$dir/$file.tmp.mine"
+        command_of $stage "$dir"
+        "${run[@]}" >/dev/null || fail "$stage beside leftovers"
+        [ ! -e "$dir/$file.tmp.$gone" ] || fail "$stage left what a killed process had left"
+        [ -e "$dir/$file.tmp.$$" ] || fail "$stage took the file of a running process away"
+        [ -e "$dir/$file.tmp.mine" ] || fail "$stage took a file away that is none of ours"
+    ); result
 done
 
-# A worker that dies in the midst of a file leaves half of it: the same run takes it away, whether it fails for another's sake, is ended
-# by a signal, or goes on with another worker.
+# A worker that dies in the midst of a file leaves half of it: the same run takes it away, whether it fails for another's sake, is
+# ended by a signal, or goes on with another worker.
 cp -a "$KILN_TMP/after.export" "$KILN_TMP/raw"
 # begin_raw OPTION...: an export of raw planes by two workers, the first of which hangs in its first file; its process is in $pid
 begin_raw() {
     rm -rf "$KILN_TMP/raw/out" "$KILN_TMP/raw.count"
-    KILN_TEST_FAIL=hang:1:worker:$KILN_TMP/raw.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout --foreground -k 9 $WITHIN "$KILN_BIN/kiln-export" \
+    KILN_TEST_FAIL=hang:1:worker:$KILN_TMP/raw.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout --foreground -k 9 $WITHIN \
+        "$KILN_BIN/kiln-export" \
         --quiet "$KILN_TMP/raw/x.db" --format chunks -o "$KILN_TMP/raw/out" --workers 2 --threads 2 "$@" 2>"$KILN_TMP/err" & pid=$!
 }
 # end_raw CODE WHAT: it ends with that, and nothing half-written lies there
@@ -77,15 +82,23 @@ end_raw() {
 KILN_FAULT=$(python3 -c 'import json, sys
 for c in sorted(json.load(open(sys.argv[1]))["chunks"], key=lambda c: c["count"])[:3]: print("unit=chunk %s:enospc;" % c["name"])' \
     "$KILN_TMP/raw/out/index.json" | tr -d '\n')
-export KILN_FAULT
-begin_raw
-unset KILN_FAULT
-end_raw 74 "on a full disk"
-begin_raw
-for _ in $(seq 500); do [ -n "$(find "$KILN_TMP/raw/out" -name '*.tmp.*' 2>/dev/null)" ] && break; sleep 0.02; done
-kill -TERM $pid # passed on by timeout, once: a second one would end the export where it is
-end_raw 143 "that was ended"
-begin_raw --deadline 2
-end_raw 0 "whose worker was replaced"
-[ -f "$KILN_TMP/raw/out/index.json" ] || fail "no index after a worker was replaced"
-echo "$caught signals in time, the slowest end took $slowest ms"
+
+test_case 'a worker that died in a file: on a full disk' && (
+    export KILN_FAULT
+    begin_raw
+    unset KILN_FAULT
+    end_raw 74 "on a full disk"
+); result
+
+test_case 'a worker that died in a file: the export is ended' && (
+    begin_raw
+    for _ in $(seq 3000); do [ -s "$KILN_TMP/raw.count" ] && [ "$(counted "$KILN_TMP/raw.count" 2)" = 1 ] && break; sleep 0.02; done
+    kill -TERM $pid # passed on by timeout, once: a second one would end the export where it is
+    end_raw 143 "that was ended"
+); result
+
+test_case 'a worker that died in a file: another one goes on' && (
+    begin_raw --deadline 2
+    end_raw 0 "whose worker was replaced"
+    [ -f "$KILN_TMP/raw/out/index.json" ] || fail "no index after a worker was replaced"
+); result

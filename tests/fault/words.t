@@ -48,13 +48,21 @@ if [ -n "${FAULT:-}" ]; then
     cat "$KILN_TMP/table"
     exit
 fi
-export -f word right_code command_of counted wrong is_whole goes_on fail
+export -f word right_code command_of counted wrong is_whole goes_on fail case_place
 export KILN_TMP KILN_BIN MAX
-for when in once always; do for kind in $WORDS; do for stage in $ALL_STAGES; do echo "$stage $kind $when"; done; done; done |
-    awk -v all="${FAULT_ALL:-}" '$3 == "once" || all != "" || always++ % 3 == 0' |
-    xargs -P "$(nproc)" -n 3 bash -c 'word "$@"' word >"$KILN_TMP/wrong"
+pairs() { # STAGE WORD WHEN, a line each
+    local stage kind when
+    for when in once always; do for kind in $WORDS; do for stage in $ALL_STAGES; do echo "$stage $kind $when"; done; done; done |
+        awk -v all="${FAULT_ALL:-}" '$3 == "once" || all != "" || always++ % 3 == 0'
+}
+: >"$KILN_TMP/table"
+pairs | while read -r stage kind when; do
+    ! case_is_wanted "$kind $when: $stage" || echo "$stage $kind $when"
+done | xargs -r -P "$(nproc)" -n 3 bash -c 'word "$@"' word >"$KILN_TMP/wrong"
 sort "$KILN_TMP/table"
-if [ -s "$KILN_TMP/wrong" ]; then
-    head -n 60 "$KILN_TMP/wrong"
-    fail 'see above'
-fi
+while read -r stage kind when; do
+    test_case "$kind $when: $stage" && (
+        ! grep -A 5 "^FAULT='$stage $kind - $when'" "$KILN_TMP/wrong" || fail 'see above'
+        grep -q "^$stage  *$kind  *$when " "$KILN_TMP/table" || fail 'it did not come to its end'
+    ); result
+done < <(pairs)

@@ -20,7 +20,7 @@ must 0 "$KILN_BIN/kiln" pipeline lead/s --out "$KILN_TMP/alone" --devices cpu
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])') || fail "port"
 serve >server.log 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null' EXIT
+at_exit 'kill $server 2>/dev/null'
 # Debian 12's CLI takes the address as an option alone.
 mkdir bin
 printf '#!/bin/sh\nexec "%s" --endpoint-url http://127.0.0.1:%s "$@"\n' "$cli" "$port" >bin/aws

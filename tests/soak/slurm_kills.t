@@ -37,7 +37,7 @@ told() {
 }
 python3 tests/soak/slurm_killer.py "$KILN_BIN/kiln" "$KILN_TMP/bake-" "$events" "$wanted" "${SEED:-7}" $$ &
 killer=$!
-trap 'kill $killer 2>/dev/null; slurm_stop' EXIT # which waits for all that was started here
+at_exit 'kill $killer 2>/dev/null; slurm_stop' # which waits for all that was started here
 while [ "$(kills)" -lt "$wanted" ]; do
     out=$KILN_TMP/bake-$((++bakes)) before=$again ended=
     must 0 on_hosts --tasks 3 --sbatch=--partition=low

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The completion scripts that the option tables give: bash is asked word by word, zsh in a terminal of its own where it is installed.
+# The completion scripts that the option tables give: bash is asked word by word, zsh in a terminal of its own where it is
+# installed.
 set -u
-bad=0
-fail() { echo "$*"; bad=1; }
+. tests/cases.sh
 "$KILN_BIN/kiln" completion bash >"$KILN_TMP/kiln.bash" || fail 'kiln completion bash'
 "$KILN_BIN/kiln" completion zsh >"$KILN_TMP/_kiln" || fail 'kiln completion zsh'
-"$KILN_BIN/kiln" completion fish 2>/dev/null && fail 'a shell that is not known'
+! "$KILN_BIN/kiln" completion fish 2>/dev/null || fail 'a shell that is not known'
 mkdir -p "$KILN_TMP/w/scene dir/inner" && cd "$KILN_TMP/w" || exit 1
 touch a.db b.txt "scene dir/x.ply"
 
@@ -30,57 +30,71 @@ has() { # one of what comes, words
     got=$("$bash" --norc "$KILN_TMP/ask" "$KILN_TMP/kiln.bash" "$@" 2>&1)
     [[ $got == *"<$want>"* ]] || fail "$*: $got, without $want"
 }
-is '<pipeline><prune>' kiln p
-has verify kiln ''
-has info kiln help i
-is '<--help>' kiln --h
-is '<--min-opacity>' kiln prune --min-o
-is '<--min-opacity>' kiln prune --min_o
-is '<--min-opacity>' kiln-prune --min-o
-is '<--min-opacity>' /usr/bin/kiln-prune --min-o
-is '<>' kiln prune --min-opacity 0 # a number: nothing is offered
-is '<--merge><--merge-distance>' kiln prune --mer
-is '<--no-merge>' kiln prune --no-m
-is '<png><png16>' kiln render x.db --format p
-is '<png><png16>' kiln render x.db --format = p
-is '<--format=png><--format=png16>' kiln render x.db --format=p
-is '<npy><none>' kiln-render -f n
-is '<clamp>' kiln prune --max_scale_policy c
-is '<inria>' kiln pipeline s --profile in
-is '<--render-format><--render-undistort-filter><--render-camera><--render-cameras><--render-scale><--render-output>' kiln pipeline --render-
-is '<b.txt><a.db><scene dir>' kiln pipeline ''
-is '<a.db><scene dir>' kiln info ''
-is '<>' kiln info a.db ''
-is '<a.db><scene dir>' kiln import b.txt ''
-is '<scene dir/x.ply><scene dir/inner>' kiln import 'scene dir/'
-is '<a.db><scene dir>' kiln knn --neighbors 4 --force --json=yes ''
-is '<a.db><scene dir>' kiln knn --neighbors = 4 --sync = yes ''
-is '<scene dir>' kiln pipeline --out s
-is '<demo>' kiln generate d
-is '<--sbatch><--sbatch-task><--sbatch-round>' kiln slurm --sb
-is '<--tasks>' kiln slurm --tasks
-is '<inria>' kiln slurm s --profile in
-is '<>' kiln slurm --pri
-is '<b.txt><a.db><scene dir>' kiln slurm ''
-is '<scene dir>' kiln generate demo ''
-is '<bash>' kiln completion b
-is '<a.db><scene dir>' kiln knn -- ''
-is '<>' kiln knn -- --
-is '<>' kiln nothing --x
 
-# every option that a program shows is offered
-shopt -s nullglob
-for path in "$KILN_BIN"/kiln-*; do
-    program=${path##*/}
-    offered=$("$bash" --norc "$KILN_TMP/ask" "$KILN_TMP/kiln.bash" "$program" --)
-    for name in $("$path" --help-json | sed -n 's/.*{"name": "\([^"]*\)".*/\1/p'); do
-        [[ $offered == *"<--$name>"* ]] || fail "$program --$name is not offered in bash"
-        grep -q -- "--${name}[=,}[]" "$KILN_TMP/_kiln" || fail "$program --$name is not in zsh's script"
+test_case 'commands of kiln' && (
+    is '<pipeline><prune>' kiln p
+    has verify kiln ''
+    has info kiln help i
+    is '<--help>' kiln --h
+); result
+
+test_case 'options of a stage' && (
+    is '<--min-opacity>' kiln prune --min-o
+    is '<--min-opacity>' kiln prune --min_o
+    is '<--min-opacity>' kiln-prune --min-o
+    is '<--min-opacity>' /usr/bin/kiln-prune --min-o
+    is '<>' kiln prune --min-opacity 0 # a number: nothing is offered
+    is '<--merge><--merge-distance>' kiln prune --mer
+    is '<--no-merge>' kiln prune --no-m
+); result
+
+test_case 'values of options' && (
+    is '<png><png16>' kiln render x.db --format p
+    is '<png><png16>' kiln render x.db --format = p
+    is '<--format=png><--format=png16>' kiln render x.db --format=p
+    is '<npy><none>' kiln-render -f n
+    is '<clamp>' kiln prune --max_scale_policy c
+    is '<inria>' kiln pipeline s --profile in
+    is '<--render-format><--render-undistort-filter><--render-camera><--render-cameras><--render-scale><--render-output>' kiln \
+        pipeline --render-
+); result
+
+test_case 'files, folders and other commands' && (
+    is '<b.txt><a.db><scene dir>' kiln pipeline ''
+    is '<a.db><scene dir>' kiln info ''
+    is '<>' kiln info a.db ''
+    is '<a.db><scene dir>' kiln import b.txt ''
+    is '<scene dir/x.ply><scene dir/inner>' kiln import 'scene dir/'
+    is '<a.db><scene dir>' kiln knn --neighbors 4 --force --json=yes ''
+    is '<a.db><scene dir>' kiln knn --neighbors = 4 --sync = yes ''
+    is '<scene dir>' kiln pipeline --out s
+    is '<demo>' kiln generate d
+    is '<--sbatch><--sbatch-task><--sbatch-round>' kiln slurm --sb
+    is '<--tasks>' kiln slurm --tasks
+    is '<inria>' kiln slurm s --profile in
+    is '<>' kiln slurm --pri
+    is '<b.txt><a.db><scene dir>' kiln slurm ''
+    is '<scene dir>' kiln generate demo ''
+    is '<bash>' kiln completion b
+    is '<a.db><scene dir>' kiln knn -- ''
+    is '<>' kiln knn -- --
+    is '<>' kiln nothing --x
+); result
+
+test_case 'every option that a program shows is offered' && (
+    shopt -s nullglob
+    for path in "$KILN_BIN"/kiln-*; do
+        program=${path##*/}
+        offered=$("$bash" --norc "$KILN_TMP/ask" "$KILN_TMP/kiln.bash" "$program" --)
+        for name in $("$path" --help-json | sed -n 's/.*{"name": "\([^"]*\)".*/\1/p'); do
+            [[ $offered == *"<--$name>"* ]] || fail "$program --$name is not offered in bash"
+            grep -q -- "--${name}[=,}[]" "$KILN_TMP/_kiln" || fail "$program --$name is not in zsh's script"
+        done
     done
-done
+); result
 
-# zsh: the script is its own autoloaded function; keys are typed into a terminal
-if command -v zsh >/dev/null; then
+test_case 'zsh' && (
+    command -v zsh >/dev/null || skip 'no zsh'
     cp "$KILN_TMP/_kiln" "$KILN_TMP/w/_kiln"
     cat >"$KILN_TMP/zask" <<'E2'
 zmodload zsh/zpty || exit 1
@@ -107,5 +121,4 @@ E2
     zis 'info a.db' 'kiln info a'
     zis 'demo' 'kiln generate d'
     zis 'ncel' 'kiln slurm --ca'
-fi
-exit $bad
+); result
