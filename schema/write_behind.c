@@ -13,6 +13,8 @@
  * One thread that copies, not several: file systems let one write into a file at a time (ext4, xfs and tmpfs hold the inode's lock
  * while they copy), and so writes stay in order. A second thread lets the disk begin (start_disk): to hand pages to the disk takes
  * longer than to copy them, and needs no such lock.
+ * A page of memory that the kernel has not used before costs a write several times what copying into it takes. So where what was
+ * written is not read soon (`passes`), its pages leave the page cache when they are on the disk, and the next writes get them.
  * After a failure nothing more is written: what follows would only fill a disk that is full. */
 #include "schema/write_behind.h"
 
@@ -44,7 +46,8 @@ typedef struct {
 
 struct kiln_behind {
     int fd;
-    bool threaded;
+    bool threaded, passes;
+    sqlite3_int64 synced_from, synced_to; /* on the disk, still in the page cache; the starter's while it runs */
     side_thread writer,
         starter;          /* copies; lets the disk begin. Without a starter the writer does that, without a writer the caller */
     pthread_mutex_t lock; /* of what follows, while there is a thread */
@@ -76,6 +79,14 @@ static void start_disk(kiln_behind *b, bool threaded)
     if (threaded) (void)pthread_mutex_unlock(&b->lock);
     (void)sync_file_range(b->fd, from, to - from, SYNC_FILE_RANGE_WRITE);
     if (threaded) (void)pthread_mutex_lock(&b->lock);
+}
+
+/* Pages that somebody else uses at this moment stay. */
+static void leave_cache(kiln_behind *b)
+{
+    if (b->synced_from < b->synced_to)
+        (void)posix_fadvise(b->fd, b->synced_from, b->synced_to - b->synced_from, POSIX_FADV_DONTNEED);
+    b->synced_from = b->synced_to = 0;
 }
 
 static int write_now(const kiln_behind *b, const block *w)
@@ -131,6 +142,7 @@ static void *write_full_blocks(void *behind)
 static void *start_disk_early(void *behind)
 {
     kiln_behind *b = behind;
+    leave_cache(b);
     (void)pthread_mutex_lock(&b->lock);
     while (!b->end) {
         if (is_early_due(b))
@@ -241,12 +253,19 @@ int kiln_behind_end(kiln_behind *b)
     return rc;
 }
 
-kiln_behind *kiln_behind_new(int fd, bool threaded)
+void kiln_behind_synced(kiln_behind *b, sqlite3_int64 from, sqlite3_int64 to)
+{
+    leave_cache(b); /* of a transaction without a starter */
+    if (b->passes) b->synced_from = from, b->synced_to = to;
+}
+
+kiln_behind *kiln_behind_new(int fd, bool threaded, bool passes)
 {
     kiln_behind *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->fd = fd;
     b->threaded = threaded;
+    b->passes = passes;
     (void)pthread_mutex_init(&b->lock, NULL); /* these cannot fail on Linux */
     (void)pthread_cond_init(&b->writer.wake, NULL);
     (void)pthread_cond_init(&b->starter.wake, NULL);
@@ -258,6 +277,7 @@ void kiln_behind_free(kiln_behind *b)
 {
     if (!b) return;
     (void)kiln_behind_end(b);
+    leave_cache(b);
     for (unsigned i = 0; i < KILN_BEHIND_BLOCKS; i++) free(b->blocks[i].data);
     (void)pthread_cond_destroy(&b->written);
     (void)pthread_cond_destroy(&b->starter.wake);

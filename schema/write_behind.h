@@ -16,9 +16,9 @@ typedef struct kiln_behind kiln_behind;
 /* Memory of one with threads, taken from the first write on. */
 enum { KILN_BEHIND_BLOCK = 256 << 10, KILN_BEHIND_BLOCKS = 16, KILN_BEHIND_RAM = KILN_BEHIND_BLOCK * KILN_BEHIND_BLOCKS };
 
-/* fd: of a regular file, borrowed. threaded: by threads, where they can be made; else each write is done as it comes.
- * NULL: out of memory. */
-kiln_behind *kiln_behind_new(int fd, bool threaded);
+/* fd: of a regular file, borrowed. threaded: by threads, where they can be made; else each write is done as it comes. passes: what
+ * is on the disk leaves the page cache, because nobody reads it soon. NULL: out of memory. */
+kiln_behind *kiln_behind_new(int fd, bool threaded, bool passes);
 /* Ends (kiln_behind_end) and frees it; accepts NULL. */
 void kiln_behind_free(kiln_behind *b);
 
@@ -28,5 +28,7 @@ int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 
 int kiln_behind_wait(kiln_behind *b);
 /* The same, and ends the threads: before the file is synced or cut. The failure that it tells is forgotten then. */
 int kiln_behind_end(kiln_behind *b);
+/* Says that this part of the file is on the disk. Between kiln_behind_end and the next write. */
+void kiln_behind_synced(kiln_behind *b, sqlite3_int64 from, sqlite3_int64 to);
 
 #endif
