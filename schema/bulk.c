@@ -46,7 +46,7 @@ static kiln_status set_up_bulk(kiln_manifest *s, kiln_error *err)
 
 static bool give_file(kiln_manifest *m)
 {
-    return kiln_direct_write_by(m->bulk->second->db, m->bulk->fd, m->threads >= BEHIND_THREADS);
+    return kiln_direct_write_by(m->bulk->second->db, m->bulk->fd, m->threads >= BEHIND_THREADS, m->passes);
 }
 
 static kiln_status open_second(kiln_manifest *m, kiln_error *err)
@@ -154,6 +154,12 @@ void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads)
 {
     m->threads = threads;
     if (m->bulk && m->bulk->second) (void)give_file(m); /* it was opened to cut garbage off; as it is it writes, too */
+}
+
+void kiln_bulk_pass(kiln_manifest *m, bool on)
+{
+    m->passes = on;
+    if (m->bulk && m->bulk->second) (void)give_file(m);
 }
 
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context, kiln_error *err)

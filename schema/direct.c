@@ -259,6 +259,8 @@ static int commit(direct_file *f)
         f->state.commits++;
         f->state.logged += f->n_kept;
         f->state.log_frames = f->wal.header.last_frame;
+        if (f->behind)
+            kiln_behind_synced(f->behind, (sqlite3_int64)f->n_pages * KILN_WAL_PAGE, (sqlite3_int64)n_pages * KILN_WAL_PAGE);
         f->n_pages = f->end = n_pages;
         f->n_kept = 0;
     }
@@ -442,12 +444,12 @@ const kiln_direct_state *kiln_direct_state_of(sqlite3 *db)
     return f ? &f->state : NULL;
 }
 
-bool kiln_direct_write_by(sqlite3 *db, int fd, bool threaded)
+bool kiln_direct_write_by(sqlite3 *db, int fd, bool threaded, bool passes)
 {
     direct_file *f = file_of(db);
     int moved = 1;
     if (!f || f->file->pMethods->xFileControl(f->file, SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved) return false;
-    kiln_behind *const behind = kiln_behind_new(fd, threaded);
+    kiln_behind *const behind = kiln_behind_new(fd, threaded, passes);
     if (!behind) return false;
     kiln_behind_free(f->behind);
     f->behind = behind;

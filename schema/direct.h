@@ -32,10 +32,10 @@ int kiln_direct_register(void);
 /* The state of a connection's file; NULL if it was not opened with this VFS. Valid until the connection is closed. */
 const kiln_direct_state *kiln_direct_state_of(sqlite3 *db);
 /* Gives the connection a descriptor of the database file, opened by its path, through which new pages are written; by a thread if
- * `threaded` (write_behind.h). Until then nothing can be written. It may be called again
- * between two transactions. False, and nothing has changed: the path names another file now, or out of memory. The
+ * `threaded`, and leave the page cache behind each commit if `passes` (write_behind.h). Until then nothing can be written. It may
+ * be called again between two transactions. False, and nothing has changed: the path names another file now, or out of memory. The
  * caller closes it after ALL connections of this process to the file: closing any descriptor of a file drops the process's locks on
  * it (fcntl(2)). */
-bool kiln_direct_write_by(sqlite3 *db, int fd, bool threaded);
+bool kiln_direct_write_by(sqlite3 *db, int fd, bool threaded, bool passes);
 
 #endif

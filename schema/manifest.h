@@ -165,6 +165,9 @@ enum { KILN_BULK_RAM = 23 << 20 };
 /* How many CPU threads this process and its children may use, in all; 1 at first. Where there are enough, a thread of its own
  * writes new pages while kiln_bulk_store goes on; it ends before the transaction does. Call it between transactions. */
 void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads);
+/* on: blobs that kiln_bulk_store stores from now on leave the page cache when they are on the disk, because nobody reads them soon;
+ * storing them takes less time then. Call it between transactions. */
+void kiln_bulk_pass(kiln_manifest *m, bool on);
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context,
                             kiln_error *err) KILN_MUST_CHECK;
 

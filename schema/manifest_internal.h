@@ -52,6 +52,7 @@ struct kiln_manifest {
     int wal_pages;          /* frames in the WAL after the last commit */
     struct kiln_bulk *bulk; /* bulk.c; NULL: not opened */
     unsigned threads;       /* kiln_bulk_use_threads */
+    bool passes;            /* kiln_bulk_pass */
     struct kiln_blob_unpacker *unpacker; /* of all blobs that are read; NULL: none was read yet */
     uint64_t *steps;                     /* of SQLite's machine: those of the query that runs, or other_steps */
     uint64_t other_steps, most_steps;

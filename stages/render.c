@@ -229,6 +229,7 @@ static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *er
 
 static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
+    enum { MANY = 64 }; /* cameras that take some milliseconds to plan */
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
     s->profile = kiln_profiles[o.request.profile].name;
@@ -262,6 +263,7 @@ static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err
     else
         KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
+    if (kiln_run_is_once(r) && s->n_jobs >= MANY) kiln_run_open_early(r); /* all of them are due */
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         KILN_TRY(kiln_render_job_make(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
         kiln_pictures_key_job(r, &s->jobs[i]); /* while the job's texts are in memory */

@@ -19,9 +19,6 @@ static struct {
     bool predict;
 } o;
 
-/* Above this many predicted bytes tables are made only when asked for. */
-#define TABLES_AUTO_BYTES ((uint64_t)4 << 30)
-
 static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
     KILN_LEVEL_OPTION_ROW(o.level),
@@ -77,7 +74,7 @@ static kiln_status choose_tables(kiln_tiles_bake *b, kiln_error *err)
     uint64_t total = 0;
     for (uint32_t i = 0; i < b->n_jobs; i++) total += b->jobs[i].bytes;
     bool automatic = strcmp(o.tables, "auto") == 0, none = strcmp(o.tables, "none") == 0, all = strcmp(o.tables, "all") == 0;
-    if (automatic && total > TABLES_AUTO_BYTES) {
+    if (automatic && total > KILN_TILES_AUTO_BYTES) {
         char text[32];
         kiln_say("tables would take about %s; none are made (rendering does not need them); --tables all makes them",
                  kiln_size_text(total, text));

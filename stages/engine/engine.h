@@ -152,6 +152,13 @@ void kiln_run_computes(kiln_run *r, bool on);
 /* Between kiln_run_on_cpu and the first list that is there: GPUs that a later list will be on are opened while lists of the CPU
  * run. Returns whether there are some and --threads and --ram have room for lists of both at a time. */
 bool kiln_run_open_ahead(kiln_run *r);
+/* Opens the GPUs that --devices names while a stage that is sure to have work plans its first list, so that both go on together.
+ * Call it as soon as the input is known to be good. Does nothing where the first list will be on the CPU, or `auto` has to choose.
+ */
+void kiln_run_open_early(kiln_run *r);
+/* on: results of the next lists are gigabytes that few runs read again, so they do not stay in the page cache, in the place of what
+ * is read again; not on: as usual. Call it between lists. */
+void kiln_run_passes_results(kiln_run *r, bool on);
 /* on: most units of the next lists keep one thread busy, as those of a program that is KILN_PROGRAM_SERIAL; not on: as the program
  * says. */
 void kiln_run_serial(kiln_run *r, bool on);

@@ -1,5 +1,6 @@
 /* webp_encode -- see the header. Method and quality are chosen by measurement (DESIGN.md): codes are noise for the most part, in
- * which a longer search finds nothing. */
+ * which a longer search finds nothing. libwebp has one thread a picture, so the slowest picture of an export is what others wait
+ * for. */
 #include "stages/image/webp_encode.h"
 
 #include <stdbool.h>
@@ -37,7 +38,7 @@ kiln_status kiln_webp_encode(const uint32_t *argb, uint64_t width, uint64_t heig
         return kiln_fail(err, KILN_E_BUG, "libwebp is of another version than its headers");
     config.lossless = 1;
     config.exact = 1;
-    config.method = small ? 4 : 2;
+    config.method = small ? 4 : 1;
     config.quality = small ? 75 : 0;
     picture.use_argb = 1;
     picture.width = (int)width;

@@ -393,8 +393,11 @@ static bool all_there(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 
 kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < b->n_jobs; i++) n += b->jobs[i].wanted ? 1 + (uint64_t)b->jobs[i].n_bands : 0;
+    uint64_t n = 0, bytes = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        n += b->jobs[i].wanted ? 1 + (uint64_t)b->jobs[i].n_bands : 0;
+        bytes += b->jobs[i].wanted ? b->jobs[i].bytes : 0;
+    }
     KILN_TRY(KILN_ALLOC(&b->units, n, "units", err));
     KILN_TRY(KILN_ALLOC(&b->payloads, n, "units", err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
@@ -405,7 +408,10 @@ kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         for (uint32_t k = 0; k < j->n_bands; k++) add_unit(r, b, j, &k);
     }
     note_largest(b);
-    KILN_TRY(kiln_run_units(r, "tile tables", b->units, b->n_units, err));
+    kiln_run_passes_results(r, bytes > KILN_TILES_AUTO_BYTES);
+    const kiln_status st = kiln_run_units(r, "tile tables", b->units, b->n_units, err);
+    kiln_run_passes_results(r, false);
+    KILN_TRY(st);
     for (uint32_t i = 0; i < b->n_jobs; i++) b->jobs[i].has_table = b->jobs[i].wanted && all_there(b, &b->jobs[i]);
     return KILN_OK;
 }

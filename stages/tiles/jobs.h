@@ -43,6 +43,9 @@ typedef struct {
     uint64_t n_units;
 } kiln_tiles_bake;
 
+/* Above this many predicted bytes tables are made only when asked for, and pass through the page cache. */
+#define KILN_TILES_AUTO_BYTES ((uint64_t)4 << 30)
+
 /* level: the text of --level. camera: NULL for all of them. */
 kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
                             kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;

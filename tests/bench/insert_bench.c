@@ -1,7 +1,8 @@
-/* insert_bench FROM TO [log|THREADS] -- how fast bare inserts are: the blobs of FROM's tile tables, or all if it has none, read
- * into memory first, go into a fresh manifest TO in transactions like the engine's (64 MiB or 256 blobs). log: all through SQLite's
- * log. THREADS: as kiln_bulk_use_threads has them; by default this machine's. What the parent of kiln-tiles stores a second is
- * compared with it (tests/bench/scaling). Prints "BYTES SECONDS". */
+/* insert_bench FROM TO [log|THREADS [pass]] -- how fast bare inserts are: the blobs of FROM's tile tables, or all if it has none,
+ * read into memory first, go into a fresh manifest TO in transactions like the engine's (64 MiB or 256 blobs). log: all through
+ * SQLite's log. pass: what is on the disk leaves the page cache (kiln_bulk_pass). THREADS: as kiln_bulk_use_threads has them; by
+ * default this machine's. What the parent of kiln-tiles stores a second is compared with it (tests/bench/scaling). Prints "BYTES
+ * SECONDS". */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/manifest.h"
@@ -86,7 +87,12 @@ static kiln_status insert_batch(kiln_manifest *m, const blobs *b, bool through_l
     return kiln_bulk_store(m, through_log ? 0 : bytes, store, &a, err);
 }
 
-static kiln_status measure(const char *from, const char *to, bool through_log, unsigned threads, kiln_error *err)
+typedef struct {
+    bool through_log, pass;
+    unsigned threads;
+} how;
+
+static kiln_status measure(const char *from, const char *to, how h, kiln_error *err)
 {
     kiln_status st;
     kiln_manifest *source = NULL, *target = NULL;
@@ -94,9 +100,10 @@ static kiln_status measure(const char *from, const char *to, bool through_log, u
     KILN_GO(kiln_manifest_open(from, KILN_OPEN_READ, "insert_bench", true, &source, err));
     KILN_GO(read_blobs(source, &b, err));
     KILN_GO(kiln_manifest_open(to, KILN_OPEN_CREATE, "insert_bench", true, &target, err));
-    kiln_bulk_use_threads(target, threads);
+    kiln_bulk_use_threads(target, h.threads);
+    kiln_bulk_pass(target, h.pass);
     const uint64_t start_ns = kiln_now_ns();
-    for (uint64_t next = 0; next < b.n;) KILN_GO(insert_batch(target, &b, through_log, &next, err));
+    for (uint64_t next = 0; next < b.n;) KILN_GO(insert_batch(target, &b, h.through_log, &next, err));
     printf("%llu %.6f\n", (unsigned long long)b.bytes, (double)(kiln_now_ns() - start_ns) * 1e-9);
 done:
     kiln_manifest_close(target);
@@ -108,13 +115,13 @@ done:
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
-    const bool through_log = argc == 4 && strcmp(argv[3], "log") == 0;
-    const long threads = argc == 4 && !through_log ? strtol(argv[3], NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
-    if ((argc != 3 && argc != 4) || threads < 1) {
-        fprintf(stderr, "usage: insert_bench FROM TO [log|THREADS]\n");
+    const bool through_log = argc == 4 && strcmp(argv[3], "log") == 0, pass = argc == 5 && strcmp(argv[4], "pass") == 0;
+    const long threads = argc >= 4 && !through_log ? strtol(argv[3], NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
+    if (argc < 3 || argc > 5 || (argc == 5 && !pass) || threads < 1) {
+        fprintf(stderr, "usage: insert_bench FROM TO [log|THREADS [pass]]\n");
         return 2;
     }
-    const kiln_status st = measure(argv[1], argv[2], through_log, (unsigned)threads, &err);
+    const kiln_status st = measure(argv[1], argv[2], (how){through_log, pass, (unsigned)threads}, &err);
     if (st != KILN_OK) fprintf(stderr, "insert_bench: %s\n", err.msg);
     return kiln_exit_code(st);
 }

@@ -2,6 +2,8 @@
  * connection. */
 #include "tests/unit/bulk_fixture.h"
 
+#include <sys/statfs.h>
+
 static void each_batch_is_an_ordinary_commit(void **state)
 {
     char path[600];
@@ -33,6 +35,61 @@ static void each_batch_is_an_ordinary_commit(void **state)
     OK(store_batch(m, (batch){9, 2, MIB}, &err));
     kiln_manifest_close(m);
     assert_holds(path, n + 2);
+}
+
+/* Pages of the file's first `bytes` that are in the page cache. */
+static size_t count_cached(int fd, size_t bytes)
+{
+    enum { SMALL = 4096 };
+    size_t n = 0;
+    unsigned char *in = malloc(bytes / SMALL);
+    assert_non_null(in);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    assert_int_equal(mincore(map, bytes, in), 0);
+    for (size_t i = 0; i < bytes / SMALL; i++) n += in[i] & 1;
+    assert_int_equal(munmap(map, bytes), 0);
+    free(in);
+    return n;
+}
+
+static bool is_on_a_disk(const char *path)
+{
+    enum { TMPFS = 0x01021994 };
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && (unsigned long)fs.f_type != TMPFS;
+}
+
+/* The pages of a batch leave with the next one, those of the last when it is said that others stay. */
+static void what_passes_leaves_the_page_cache(void **state)
+{
+    enum { BATCH = 32 * MIB, ALL = 3 * BATCH / 4096 };
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    if (!is_on_a_disk(path)) {
+        kiln_manifest_close(m);
+        print_message("memory file systems have no page cache\n");
+        skip();
+    }
+    const int fd = open(path, O_RDONLY | O_CLOEXEC); /* closed behind SQLite, whose locks go with it */
+    assert_true(fd >= 0);
+    for (threads = 1; threads <= THREADS; threads += THREADS - 1) {
+        const uint32_t first = 10 * threads;
+        for (uint32_t i = 0; i < 3; i++) OK(store_batch(m, (batch){first + i, 4, BATCH / 4}, &err));
+        assert_true(count_cached(fd, 3 * BATCH) > ALL / 2);
+        kiln_bulk_pass(m, true);
+        for (uint32_t i = 3; i < 6; i++) OK(store_batch(m, (batch){first + i, 4, BATCH / 4}, &err));
+        kiln_bulk_pass(m, false);
+        const size_t bytes = (size_t)size_of(path), before = count_cached(fd, bytes - 3 * BATCH);
+        assert_true(count_cached(fd, bytes) - before < ALL / 8);
+        OK(store_batch(m, (batch){first + 6, 4, BATCH / 4}, &err));
+        assert_true(count_cached(fd, bytes + BATCH / 2) > ALL / 8);
+    }
+    threads = THREADS;
+    kiln_manifest_close(m);
+    close(fd);
+    assert_holds(path, 2 * 7 * 4);
 }
 
 /* Both connections by turns: each has to see what the other has done. */
@@ -134,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_batch_is_an_ordinary_commit, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(what_passes_leaves_the_page_cache, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(connections_take_turns, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(old_pages_are_used_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(too_many_changes_go_through_the_log, make_scratch, remove_scratch),

@@ -129,6 +129,9 @@ static void with_room_all_workers_have_two_units_and_results_wait(void **state)
     assert_true(p.direct);
     assert_true(p.predicted >= sum);
     assert_true(p.predicted < sum + KILN_BULK_RAM);
+    assert_int_equal(plan(64 << 10, 100, 4, &p, NULL), KILN_OK);
+    assert_int_equal(p.batch, 1024 * MIB);
+    assert_true(p.predicted >= sum + 768 * MIB);
 }
 
 /* The connection that writes batches once is counted, and left out where it has no room. */

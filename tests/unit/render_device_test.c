@@ -78,12 +78,51 @@ static void what_the_device_refuses_is_drawn_in_slabs(void **state)
     }
 }
 
+static bool opened_early(void)
+{
+    char line[TEST_PATH_MAX + 64];
+    (void)snprintf(line, sizeof line, "grep -q 'opening 1 GPU while the list is planned' %s/err", folder);
+    return system(line) == 0;
+}
+
+/* A list of many cameras that are due whatever is stored: the GPU opens and reads ahead while they are planned. */
+static void many_cameras_are_planned_while_the_gpu_opens(void **state)
+{
+    enum { MANY = 64, FEW = 63 };
+    char line[128], late[4096], early[4096];
+    (void)state;
+    needs_own_memory();
+    run_stage("--threads=2 --orbit=64 --size=64x40 --format=none --verbose", 256 * MIB, late); /* auto has to choose */
+    assert_false(opened_early());
+    json_t *const pictures = reported("views");
+    for (int k = 0; k < 2; k++) {
+        (void)snprintf(line, sizeof line, "--threads=2 --orbit=64 --size=64x40 --format=none --verbose --devices=0%s",
+                       k ? " --ram=100M" : "");
+        run_stage(line, 256 * MIB, early);
+        assert_true(opened_early());
+        assert_string_equal(early, late);
+        assert_int_equal(number("units.done"), MANY);
+        assert_int_equal(started(), 1);
+        json_t *const again = reported("views");
+        for (size_t i = 0; i < MANY; i++)
+            assert_true(json_equal(json_object_get(json_array_get(again, i), "pixels"),
+                                   json_object_get(json_array_get(pictures, i), "pixels")));
+        json_decref(again);
+        if (k) must_be_within(100);
+    }
+    json_decref(pictures);
+    run_stage("--threads=2 --orbit=63 --size=64x40 --format=none --verbose --devices=0", 256 * MIB, early);
+    assert_int_equal(number("units.done"), FEW);
+    assert_false(opened_early());
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) return be_the_stage(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_cap_changes_what_the_device_is_given),
         cmocka_unit_test(what_the_device_refuses_is_drawn_in_slabs),
+        cmocka_unit_test(many_cameras_are_planned_while_the_gpu_opens),
     };
     return cmocka_run_group_tests_name("render on a device", tests, bake, remove_folder_of);
 }

@@ -42,7 +42,9 @@ enum {
     COMMIT_BYTES = 2560, /* of the rows of layers that the commit makes of it */
     LISTED_BYTES = 192,  /* of a unit in a list: among those due, in the schedule while it is sorted, its key */
     BATCH_MOST = 256 * MIB,
-    BATCH_SHARE = 16,  /* of the cap */
+    BATCH_SHARE = 16,         /* of the cap */
+    BATCH_AMPLE = 1024 * MIB, /* where the cap is so large that a small share of it is more */
+    BATCH_AMPLE_SHARE = 32,
     THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */
 };
 static const double FREE_SHARE = 0.95; /* of what is free; the cap is never larger */
@@ -262,12 +264,21 @@ static uint64_t least_batch(uint64_t cap, uint64_t need)
     return kiln_max_u64(kiln_min_u64(BATCH_MOST, cap / BATCH_SHARE), need / 2);
 }
 
+/* Returns more room than `batch` where that takes nothing that units and caches would: workers need not wait then while a
+ * transaction waits for the disk. */
+static uint64_t ample_batch(const kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t batch, uint64_t need)
+{
+    const uint64_t ample = kiln_min_u64(BATCH_AMPLE, p->cap / BATCH_AMPLE_SHARE), result = need / 2;
+    if (ample <= batch) return batch;
+    return share_of(p->cap, l->parent + KILN_BULK_RAM + ample, n, threads) >= need + l->cache + result ? ample : batch;
+}
+
 /* Plans so that results may wait while workers go on. */
 static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
-    const uint64_t result = need / 2, batch = least_batch(p->cap, need);
-    const uint64_t share = share_of(p->cap, l->parent + batch, n, threads);
-    if (share < need + result) return false;
+    const uint64_t result = need / 2, least = least_batch(p->cap, need);
+    if (share_of(p->cap, l->parent + least, n, threads) < need + result) return false;
+    const uint64_t batch = ample_batch(p, l, n, threads, least, need), share = share_of(p->cap, l->parent + batch, n, threads);
     p->unit = share - result;
     p->batch = batch;
     p->in_flight = KILN_IN_FLIGHT;

@@ -4,10 +4,12 @@
  * workers must not wait while the disk works.
  *
  * Layout. A thread stores one batch at a time. Meanwhile the parent receives results and hands out units, and nothing else uses the
- * manifest (kiln_job_store_end). A batch is stored when it has as many bytes as the plan of memory allows, or as many units as fit.
- * It is also stored when its oldest result is BATCH_MS old and BATCH_WAIT_FACTOR times as old as the last transaction took, so that
- * a slow disk leaves the parent time for its workers. When no more units are left than workers have in flight, batches do not wait:
- * storing after the last result would keep no worker busy. */
+ * manifest (kiln_job_store_end). Another thread gives the memory of the batch before back: the kernel takes a quarter of the time
+ * for that in which a batch is stored. The plan of memory has room for all three. A batch is stored when it has as many bytes as a
+ * transaction should, or as many units as fit; if the disk is slower than the workers, it grows meanwhile. It is also stored when
+ * its oldest result is BATCH_MS old and BATCH_WAIT_FACTOR times as old as the last transaction took, so that a slow disk leaves the
+ * parent time for its workers. When no more units are left than workers have in flight, batches do not wait: storing after the last
+ * result would keep no worker busy. */
 #include "stages/engine/parent/arrivals.h"
 
 #include "stages/engine/memory/memfd.h"
@@ -25,6 +27,7 @@ enum {
     BATCH_MS = 200,
     BATCH_MS_MOST = 2000,
     BATCH_WAIT_FACTOR = 4,
+    BATCH_BYTES = 128 << 20, /* enough for the syncs of a transaction to take a small part of it */
     /* A result of up to so many bytes is copied. The end of a map interrupts every CPU that a thread of this process has run on,
      * and was two fifths of what the parent did for counts of pairs, 1 KiB each. */
     COPIED_MOST = 16 << 10,
@@ -36,19 +39,71 @@ bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u)
     return u->volatile_result || !j->run->manifest || kiln_run_is_once(j->run);
 }
 
-/* ---- storing ---------------------------------------------------------------------------------------------------------- */
-static void arrival_release(kiln_run *r, kiln_arrival *a)
+/* ---- giving memory back ------------------------------------------------------------------------------------------------ */
+static void free_arrival(kiln_arrival *a)
 {
     free(a->blobs);
-    if (a->is_map) {
+    if (a->is_map)
         (void)munmap(a->bytes, a->n_bytes);
-        r->ram.held -= a->held_bytes;
-    } else {
+    else
         free(a->bytes);
-    }
+}
+
+static uint64_t mapped_bytes(const kiln_arrival *a) { return a->is_map ? a->held_bytes : 0; }
+
+static void arrival_release(kiln_run *r, kiln_arrival *a)
+{
+    r->ram.held -= mapped_bytes(a);
+    free_arrival(a);
     *a = (kiln_arrival){0};
 }
 
+static void *give_back_in_thread(void *giving_back)
+{
+    kiln_giving_back *g = giving_back;
+    for (unsigned i = 0; i < g->n; i++) free_arrival(&g->items[i]);
+    atomic_store(&g->done, true);
+    return NULL;
+}
+
+/* Threads block all signals, so that they reach the thread that waits for workers. */
+static bool start_thread(pthread_t *thread, void *(*run)(void *), void *context)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+    const bool started = pthread_create(thread, NULL, run, context) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* Waits until the memory is given back. */
+static void give_back_end(kiln_job *j)
+{
+    kiln_giving_back *g = &j->giving_back;
+    if (g->n && g->threaded) (void)pthread_join(g->thread, NULL); /* cannot fail: it was created, and is joined once */
+    for (unsigned i = 0; i < g->n; i++) j->run->ram.held -= mapped_bytes(&g->items[i]);
+    g->n = 0;
+    g->bytes = 0;
+}
+
+/* Gives the memory of the batch that was stored back, on a thread if the plan has room for what arrives meanwhile. */
+static void give_back_begin(kiln_job *j)
+{
+    const kiln_storing *s = &j->storing;
+    kiln_giving_back *g = &j->giving_back;
+    give_back_end(j);
+    memcpy(g->items, s->items, s->n * sizeof *g->items);
+    g->n = s->n;
+    g->bytes = s->bytes;
+    atomic_store(&g->done, false);
+    g->threaded = j->plan.batch > 0 && g->n > 0 && start_thread(&g->thread, give_back_in_thread, g);
+    if (g->threaded) return;
+    (void)give_back_in_thread(g);
+    give_back_end(j);
+}
+
+/* ---- storing ---------------------------------------------------------------------------------------------------------- */
 static uint64_t packed_bytes(const kiln_arrival *a)
 {
     uint64_t bytes = 0;
@@ -56,18 +111,17 @@ static uint64_t packed_bytes(const kiln_arrival *a)
     return bytes;
 }
 
-/* Waits for the transaction that runs and releases its batch. */
+/* Waits for the transaction that runs and begins to release its batch. */
 static void join(kiln_job *j)
 {
     kiln_run *r = j->run;
     kiln_storing *s = &j->storing;
-    if (s->n && s->threaded) (void)pthread_join(s->thread, NULL); /* cannot fail: it was created, and is joined once */
-    if (s->n) r->lists.store_ns += s->ns;
+    if (s->n == 0) return;
+    if (s->threaded) (void)pthread_join(s->thread, NULL); /* cannot fail: it was created, and is joined once */
+    r->lists.store_ns += s->ns;
     if (s->status == KILN_OK) r->lists.n_stored += s->n;
-    for (unsigned i = 0; i < s->n; i++) {
-        if (s->status == KILN_OK) r->lists.stored_bytes += packed_bytes(&s->items[i]);
-        arrival_release(r, &s->items[i]);
-    }
+    for (unsigned i = 0; i < s->n && s->status == KILN_OK; i++) r->lists.stored_bytes += packed_bytes(&s->items[i]);
+    give_back_begin(j);
     s->n = 0;
     s->bytes = 0;
 }
@@ -75,6 +129,7 @@ static void join(kiln_job *j)
 void kiln_job_drop_arrivals(kiln_job *j)
 {
     join(j);
+    give_back_end(j);
     for (unsigned i = 0; i < j->n_batch; i++) arrival_release(j->run, &j->batch[i]);
     j->n_batch = 0;
     j->batch_bytes = 0;
@@ -104,17 +159,6 @@ static void *store_in_thread(void *job)
     return NULL;
 }
 
-/* The thread blocks all signals, so that they reach the thread that waits for workers. */
-static bool start_thread(kiln_job *j)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
-    const bool started = pthread_create(&j->storing.thread, NULL, store_in_thread, j) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err)
 {
     kiln_storing *s = &j->storing;
@@ -137,7 +181,7 @@ static kiln_status store_begin(kiln_job *j, kiln_error *err)
     atomic_store(&s->done, false);
     j->n_batch = 0;
     j->batch_bytes = 0;
-    s->threaded = j->plan.batch > 0 && start_thread(j);
+    s->threaded = j->plan.batch > 0 && start_thread(&s->thread, store_in_thread, j);
     if (s->threaded) return KILN_OK;
     (void)store_in_thread(j);
     kiln_run_look_at_ram(j->run);
@@ -157,7 +201,8 @@ static bool batch_is_ripe(const kiln_job *j)
     if (wait_ns < BATCH_MS * NS_OF_MS) wait_ns = BATCH_MS * NS_OF_MS;
     if (wait_ns > BATCH_MS_MOST * NS_OF_MS) wait_ns = BATCH_MS_MOST * NS_OF_MS;
     if (kiln_schedule_waiting(j->schedule) == 0) return true; /* all have been handed out: the list is about to end */
-    return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= wait_ns;
+    return j->n_batch == KILN_BATCH_UNITS || j->batch_bytes >= BATCH_BYTES || 2 * j->batch_bytes >= j->plan.batch ||
+           kiln_now_ns() - j->batch_since_ns >= wait_ns;
 }
 
 kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)
@@ -167,12 +212,27 @@ kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)
     return batch_is_ripe(j) ? store_begin(j, err) : KILN_OK;
 }
 
-/* Adds a result to the batch. If both together would be too large, the batch is stored first. */
+static bool has_room_for(const kiln_job *j, uint64_t bytes)
+{
+    return j->batch_bytes + j->storing.bytes + j->giving_back.bytes + bytes <= j->plan.batch;
+}
+
+/* Makes room in the batch for a result, waiting as short as can be: first for what gives memory back. An empty batch takes a result
+ * of any size. */
+static kiln_status make_room(kiln_job *j, uint64_t bytes, kiln_error *err)
+{
+    if (j->giving_back.n && (atomic_load(&j->giving_back.done) || !has_room_for(j, bytes))) give_back_end(j);
+    if (j->n_batch == KILN_BATCH_UNITS || (j->batch_bytes + j->storing.bytes && !has_room_for(j, bytes)))
+        KILN_TRY(store_begin(j, err));
+    if (j->storing.n && !has_room_for(j, bytes)) KILN_TRY(kiln_job_store_end(j, err));
+    if (!has_room_for(j, bytes)) give_back_end(j);
+    return KILN_OK;
+}
+
+/* Adds a result to the batch. If all that waits would be too large with it, the batch is stored first. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
-    const uint64_t waiting = j->batch_bytes + j->storing.bytes;
-    if (j->n_batch == KILN_BATCH_UNITS || (waiting && waiting + a->held_bytes > j->plan.batch)) KILN_TRY(store_begin(j, err));
-    if (j->storing.bytes + a->held_bytes > j->plan.batch) KILN_TRY(kiln_job_store_end(j, err));
+    KILN_TRY(make_room(j, a->held_bytes, err));
     if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
     j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;

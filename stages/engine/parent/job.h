@@ -6,8 +6,8 @@
  *   worker_failures.c    decides what happens to units that fail and to workers that die or hang
  *   arrivals.c   takes results and stores them in batches
  *
- * Everything runs in the parent's main thread, except one thread that stores a batch. While it runs, nothing else uses the manifest
- * (kiln_job_store_end).
+ * Everything runs in the parent's main thread, except one thread that stores a batch and one that gives the memory of the batch
+ * before back. While the first runs, nothing else uses the manifest (kiln_job_store_end).
  */
 #ifndef KILN_STAGES_ENGINE_PARENT_JOB_H
 #define KILN_STAGES_ENGINE_PARENT_JOB_H
@@ -45,6 +45,16 @@ typedef struct {
     uint64_t ns; /* time of the last transaction */
 } kiln_storing;
 
+/* Stored results whose memory is being given back; n == 0: none are. */
+typedef struct {
+    kiln_arrival items[KILN_BATCH_UNITS];
+    unsigned n;
+    uint64_t bytes;
+    bool threaded; /* `thread` gives it back */
+    pthread_t thread;
+    atomic_bool done;
+} kiln_giving_back;
+
 /* Where and why a unit failed last. */
 typedef struct {
     uint64_t item;
@@ -77,6 +87,7 @@ struct kiln_job {
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
     kiln_storing storing;
+    kiln_giving_back giving_back;
     uint64_t n_ready, n_taken; /* of a run that takes results in order (kiln_run_takes): so many of the first are done, are taken */
     bool take_waits;           /* for its descriptor */
     uint64_t n_answered, answered_ns; /* units that came back, and how long they took together */

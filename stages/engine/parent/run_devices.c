@@ -1,6 +1,7 @@
 /* Where the lists of a run are: on the GPUs that --devices names, or on the CPU beside them. */
 #include "stages/engine/parent/run_devices.h"
 
+#include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "kernels/device.h"
@@ -172,6 +173,27 @@ bool kiln_run_open_ahead(kiln_run *r)
         r->ram.ahead += kiln_rest_start_bytes();
     }
     return true;
+}
+
+/* Each reads ahead within the least that its units will have, because how many have room is not known. */
+void kiln_run_open_early(kiln_run *r)
+{
+    kiln_home *const h = r->devices.home;
+    const char *kind = kiln_run_named_kind(r);
+    const unsigned asked = r->options->workers;
+    if (!kind || strcmp(kind, "cuda") != 0 || why_cpu(r) != NO_REASON) return;
+    if (kiln_run_find_devices(r, NULL) != KILN_OK) { /* the list will say why */
+        h->devices.n = 0;
+        return;
+    }
+    const unsigned n = asked && asked < h->devices.n ? asked : h->devices.n;
+    const uint64_t unit_ram = kiln_run_unit_ram(r) / n;
+    kiln_chat("opening %s while the list is planned", KILN_COUNT(n, "GPU"));
+    for (unsigned i = 0; i < n; i++) {
+        if (h->workers[i].retired || h->workers[i].pid > 0) continue;
+        if (kiln_worker_start(r, &h->devices.items[i], unit_ram, &h->workers[i], NULL) == KILN_OK && h->n_workers <= i)
+            h->n_workers = i + 1;
+    }
 }
 
 void kiln_run_serial(kiln_run *r, bool on) { r->devices.serial = on; }

@@ -120,6 +120,8 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
+void kiln_run_passes_results(kiln_run *r, bool on) { kiln_bulk_pass(kiln_run_store(r), on); }
+
 void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->lists.taker = t; }
 
 /* All units must be due: one that is left out would never be taken. */
