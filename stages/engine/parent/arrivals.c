@@ -219,7 +219,7 @@ static bool has_room_for(const kiln_job *j, uint64_t bytes)
 
 /* Makes room in the batch for a result, waiting as short as can be: first for what gives memory back. An empty batch takes a result
  * of any size. */
-static kiln_status make_room(kiln_job *j, uint64_t bytes, kiln_error *err)
+static kiln_status make_batch_room(kiln_job *j, uint64_t bytes, kiln_error *err)
 {
     if (j->giving_back.n && (atomic_load(&j->giving_back.done) || !has_room_for(j, bytes))) give_back_end(j);
     if (j->n_batch == KILN_BATCH_UNITS || (j->batch_bytes + j->storing.bytes && !has_room_for(j, bytes)))
@@ -232,7 +232,7 @@ static kiln_status make_room(kiln_job *j, uint64_t bytes, kiln_error *err)
 /* Adds a result to the batch. If all that waits would be too large with it, the batch is stored first. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
-    KILN_TRY(make_room(j, a->held_bytes, err));
+    KILN_TRY(make_batch_room(j, a->held_bytes, err));
     if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
     j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;
