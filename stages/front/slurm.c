@@ -70,16 +70,16 @@ static const char *const notes[] = {
     "~/.local/state/splatkiln/slurm ($XDG_STATE_HOME): nothing that lies in the folder of a scene or of a bake is run.",
     "Exit codes are those of the stages; 74 where Slurm refuses a job, 75 where jobs of this bake have not ended.", NULL};
 
-static void help_slurm(const kiln_cli *c, FILE *out)
+static void help_slurm(const kiln_cli *c, bool all, FILE *out)
 {
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
     kiln_cli_wrap(notes[0], 0, out);
-    kiln_cli_help_rows("Options", c->options, out);
+    kiln_cli_help_rows("Options", c->options, all, out);
     for (size_t i = 1; notes[i]; i++) {
         (void)fputc('\n', out);
         kiln_cli_wrap(notes[i], 0, out);
     }
-    kiln_cli_help_rows("Others", kiln_print_options, out);
+    kiln_cli_help_rows("Others", kiln_print_options, all, out);
 }
 
 const kiln_cli kiln_front_slurm_cli = {.program = "kiln slurm",
