@@ -10,7 +10,7 @@
 
 kiln_convert_options kiln_convert_given;
 
-enum { FOR_IMPORT = 1, FOR_EXPORT = 2, FOR_BOTH = 3 };
+enum { FOR_IMPORT = 1, FOR_EXPORT = 2, FOR_BOTH = FOR_IMPORT | FOR_EXPORT, FOR_ALL = 7 };
 
 /* Which options it has, of whose table. `as`: its name here, where both stages have one of that name in another sense. letter: as
  * splat-transform has it, where it means the same there. */
@@ -146,8 +146,6 @@ kiln_status kiln_convert_cli(kiln_cli *out, kiln_error *err)
     return KILN_OK;
 }
 
-const char *kiln_convert_format(void) { return *(const char *const *)row_named(table.rows, "format")->where; }
-
 static kiln_status pass_row(const kiln_opt *o, const char *name, kiln_words *out, kiln_error *err)
 {
     char *text;
@@ -167,13 +165,13 @@ static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const ta
 {
     for (size_t i = 0; i < n; i++)
         if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) && kiln_opt_given(cli, rows[i].name))
-            KILN_TRY(pass_row(&rows[i], from[i].name, out, err));
+            KILN_TRY(pass_row(&rows[i], stage == FOR_ALL ? rows[i].name : from[i].name, out, err));
     return KILN_OK;
 }
 
 kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out, kiln_error *err)
 {
-    const unsigned for_stage = stage == &kiln_stage_import ? FOR_IMPORT : FOR_EXPORT;
+    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_import ? FOR_IMPORT : FOR_EXPORT;
     KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
     return pass_rows(cli, table.common, shared, N_ROWS(shared), for_stage, out, err);
 }

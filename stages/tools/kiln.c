@@ -85,6 +85,7 @@ int main(int argc, char **argv)
     kiln_error err = {0};
     int code = 0;
     kiln_program_family(kiln_stage_program_find);
+    if (argc > 0 && !strcmp(argv[0], "kiln-convert")) return kiln_front_convert_worker(argc, argv);
     const kiln_stage_program *stage = called(argc > 0 ? argv[0] : NULL);
     if (stage) return kiln_program_main(stage, argc, argv);
     if (argc > 1 && (stage = kiln_program_own(argv[1]))) return kiln_program_main(stage, argc - 1, argv + 1);
