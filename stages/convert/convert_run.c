@@ -5,10 +5,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "stages/convert/convert_rows.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
+#include "stages/import/plain_rows.h"
 #include "stages/products/product_guard.h"
 
 #include <errno.h>
@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the target
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the target ------------------------------------------------------------------------------------------ */
 
 static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
 
@@ -71,11 +70,10 @@ kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char 
     return st;
 }
 
-/* ---- the run
- * --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    kiln_convert_rows rows;
+    kiln_plain_rows rows;
     kiln_export_target to;
     kiln_export_bake bake;
     kiln_export e;
@@ -94,6 +92,18 @@ static kiln_status write_converted(kiln_run *r, conversion *c, kiln_error *err)
     return st;
 }
 
+/* All rows are the only bake. */
+static kiln_status read_converted(kiln_run *r, const char *const *files, unsigned n, conversion *c, kiln_error *err)
+{
+    KILN_TRY(kiln_plain_rows_open(r, files, n, NULL, c->to.path, &c->rows, err));
+    KILN_TRY(kiln_plain_rows_measure(r, &c->rows, err));
+    KILN_TRY(kiln_import_scene(&c->rows.in, &c->bake.scene, err));
+    c->bake.layer = c->rows.layer;
+    c->bake.n_source_rows = c->bake.scene.rows_read;
+    c->e.from = (kiln_export_from){c->rows.packed.data, c->rows.packed.size, kiln_import_block_ram(&c->rows.in)};
+    return KILN_OK;
+}
+
 static kiln_status convert_files(kiln_run *r, conversion *c, kiln_error *err)
 {
     const kiln_parsed *args = kiln_run_args(r);
@@ -104,7 +114,7 @@ static kiln_status convert_files(kiln_run *r, conversion *c, kiln_error *err)
     KILN_TRY(guard_target(args->positional, n, &c->to, err));
     KILN_TRY(kiln_temporary_path(c->to.path, c->temporary, err));
     KILN_TRY(kiln_make_parents(c->to.path, err));
-    KILN_TRY(kiln_convert_rows_read(r, args->positional, n, c->to.path, &c->rows, &c->bake, &c->e.from, err));
+    KILN_TRY(read_converted(r, args->positional, n, c, err));
     c->e.bakes = &c->bake;
     c->e.n_bakes = 1;
     c->e.target = c->to.path;
@@ -124,20 +134,83 @@ kiln_status kiln_convert_run(kiln_run *r, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&c, 1, "a conversion", err));
     const kiln_status st = convert_files(r, c, err);
     free(c->e.chunks);
-    kiln_convert_rows_release(&c->rows);
+    kiln_plain_rows_release(&c->rows);
     free(c);
     return st;
 }
 
+/* ---- worker ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_export *e;
+    kiln_worker *w;
+    const kiln_chunk *chunk; /* whose block is read; NULL: none yet */
+    kiln_plain_reader *reader;
+} block_planes;
+
+static void close_planes(void *own)
+{
+    block_planes *p = own;
+    if (p) kiln_plain_reader_close(p->reader);
+    free(p);
+}
+
+static kiln_status open_planes(const kiln_export *e, kiln_worker *w, void **out, kiln_error *err)
+{
+    block_planes *p;
+    KILN_TRY(KILN_ALLOC(&p, 1, "planes of blocks", err));
+    *p = (block_planes){.e = e, .w = w};
+    *out = p;
+    return kiln_plain_reader_open(e->from.data, &p->reader, err);
+}
+
+static kiln_status read_block_of(block_planes *p, const kiln_chunk *c, kiln_error *err)
+{
+    uint64_t kept;
+    p->chunk = NULL;
+    KILN_TRY(
+        kiln_plain_reader_clean(p->reader, (uint64_t)(c - p->e->bakes[0].layer->chunks), kiln_worker_threads(p->w), &kept, err));
+    if (kept != c->count) return kiln_fail(err, KILN_E_INPUT, "a file was changed while it was converted");
+    p->chunk = c;
+    return KILN_OK;
+}
+
+typedef struct {
+    const char *name;
+    void *dst;
+    size_t bytes;
+    bool found;
+} plane_search;
+
+static kiln_status copy_plane(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+{
+    plane_search *s = context;
+    (void)elem;
+    if (s->found || strcmp(name, s->name) != 0) return KILN_OK;
+    if (bytes != s->bytes) return kiln_fail(err, KILN_E_BUG, "plane '%s' has %zu bytes", name, (size_t)bytes);
+    memcpy(s->dst, data, bytes);
+    s->found = true;
+    return KILN_OK;
+}
+
+static kiln_status give_plane(void *own, const kiln_chunk *c, const char *name, void *dst, size_t bytes, kiln_error *err)
+{
+    block_planes *p = own;
+    plane_search s = {name, dst, bytes, false};
+    if (p->chunk != c) KILN_TRY(read_block_of(p, c, err));
+    KILN_TRY(kiln_plain_reader_planes(p->reader, copy_plane, &s, err));
+    return s.found ? KILN_OK : kiln_fail(err, KILN_E_BUG, "a block has no plane '%s'", name);
+}
+
+static const kiln_export_planes planes_of_blocks = {open_planes, give_plane, close_planes};
+
 kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
 {
-    static const char block[] = "block ";
     static bool writes; /* of this process: a run measures first and then writes */
-    static const char *const of_import[] = {KILN_UNPACK_UNIT, KILN_SPOOL_UNIT, KILN_SCAN_UNIT};
-    for (size_t i = 0; i < sizeof of_import / sizeof *of_import; i++)
-        if (strcmp(name, of_import[i]) == 0) return kiln_import_unit(w, name, payload, bytes, err);
-    if (strncmp(name, block, sizeof block - 1) == 0) return kiln_block_measure(w, payload, err);
+    bool reads;
+    KILN_TRY(kiln_plain_rows_unit(w, name, payload, bytes, &reads, err));
+    if (reads) return KILN_OK;
     if (!writes) kiln_worker_set_state(w, NULL, NULL); /* the reader of blocks: what is kept from here on is an export's */
     writes = true;
-    return kiln_export_unit_of(w, &kiln_convert_planes, payload, bytes, err);
+    return kiln_export_unit_of(w, &planes_of_blocks, payload, bytes, err);
 }

@@ -36,8 +36,7 @@ typedef struct {
 
 static bool is_stream(const char *word) { return strcmp(word, "-") == 0; }
 
-/* ---- what is refused before anything is done -----------------------------------------------------------------------------------
- */
+/* ---- what is refused before anything is done ------------------------------------------------------------- */
 
 /* A letter of splat-transform that means another thing: to move a scene by it would be wrong without a word. */
 static kiln_status refuse_letters(int argc, char **argv, kiln_error *err)
@@ -87,7 +86,7 @@ static kiln_status check_streams(const conversion *c, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the folder for what has no other place ---------------------------------------------------------------------------------- */
+/* ---- the folder for what has no other place -------------------------------------------------------------- */
 
 static kiln_status name_folder(conversion *c, kiln_error *err)
 {
@@ -121,8 +120,7 @@ static kiln_status make_folder(conversion *c, kiln_error *err)
     return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
 }
 
-/* ---- the command lines ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the command lines ----------------------------------------------------------------------------------- */
 
 static kiln_status input_path(const conversion *c, unsigned i, char out[KILN_PATH_MAX], kiln_error *err)
 {
@@ -172,8 +170,7 @@ static kiln_status make_export_words(conversion *c, kiln_error *err)
     return kiln_words_add(&c->export, c->manifest, err);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------------------- */
 
 static const kiln_stage_program convert_program = {.name = "convert",
                                                    .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL,

@@ -208,8 +208,7 @@ uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info,
     return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_BLOCK) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
-kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
-                            kiln_error *err)
+kiln_status kiln_block_read_raw(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
     uint64_t next;
     if (s->reader && (q->n > KILN_BLOCK_ROWS || q->first > s->file_rows || q->n > s->file_rows - q->first))
@@ -221,6 +220,19 @@ kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, u
         kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
     if (s->reader) KILN_TRY(kiln_file_unchanged(q->place.path, &q->file, err));
     if (s->reader) clear_degrees(s);
+    return KILN_OK;
+}
+
+void kiln_block_raw(const kiln_block_reader *s, const kiln_source_info **info, const kiln_rows **rows)
+{
+    *info = &s->info;
+    *rows = &s->rows;
+}
+
+kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
+                            kiln_error *err)
+{
+    KILN_TRY(kiln_block_read_raw(s, q, err));
     if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, threads);
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, counts);
     return KILN_OK;

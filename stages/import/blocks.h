@@ -56,7 +56,10 @@ kiln_status kiln_block_reader_of(kiln_worker *w, const kiln_block_request *q, ki
 void kiln_block_reader_free(kiln_block_reader *b); /* accepts NULL */
 /* b may be NULL. */
 bool kiln_block_reader_is_of(const kiln_block_reader *b, const kiln_block_request *q);
-/* Adds to counts. KILN_E_INPUT: the file is not that of the plan. */
+/* The rows of the file, as they are. KILN_E_INPUT: the file is not that of the plan. */
+kiln_status kiln_block_read_raw(kiln_block_reader *b, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+void kiln_block_raw(const kiln_block_reader *b, const kiln_source_info **info, const kiln_rows **rows); /* borrowed */
+/* Moved and sanitised; adds to counts. */
 kiln_status kiln_block_read(kiln_block_reader *b, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
                             kiln_error *err) KILN_MUST_CHECK;
 void kiln_block_stats_of(const kiln_block_reader *b, kiln_block_stats *out);
@@ -67,6 +70,7 @@ kiln_status kiln_block_planes(const kiln_block_reader *b, const kiln_block_reque
                               kiln_error *err) KILN_MUST_CHECK;
 /* The unit of a block whose planes are not stored: their names and the statistics alone. */
 kiln_status kiln_block_measure(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_BLOCK_UNIT "block "       /* begins the names of such units */
 #define KILN_PLANE_NAMES "plane names" /* output: names, each ended by NUL */
 
 /* Request of the cube unit: one of these per block. */

@@ -393,20 +393,25 @@ uint64_t kiln_import_block_ram(const kiln_import_result *i)
     return most;
 }
 
-kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
-                                kiln_block_request *requests, kiln_error *err)
+void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s, kiln_block_request *requests)
 {
-    const uint64_t ram = kiln_import_block_ram(i) + (1 << 16); /* names, statistics */
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         const kiln_join_part *p = kiln_part_of_block(i->parts, i->n_parts, b);
         fill_request(p, kiln_sources_find(s, p->path), b, &requests[b]);
+    }
+}
+
+kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *units, kiln_block_request *requests, kiln_error *err)
+{
+    const uint64_t ram = kiln_import_block_ram(i) + (1 << 16); /* names, statistics */
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         units[b] = (kiln_unit){.payload = &requests[b],
                                .payload_bytes = sizeof requests[b],
                                .cost = requests[b].n,
                                .ram = ram,
                                .n_outputs = 2,
                                .volatile_result = true};
-        (void)snprintf(units[b].name, sizeof units[b].name, "block %llu", (unsigned long long)b);
+        (void)snprintf(units[b].name, sizeof units[b].name, KILN_BLOCK_UNIT "%llu", (unsigned long long)b);
     }
     KILN_TRY(kiln_run_units(r, "measuring", units, i->scan.n_blocks, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) KILN_TRY(take_counters(r, i, &units[b], err));
