@@ -53,7 +53,8 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
                            (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, n, err));
     if (kiln_export_given.output && strcmp(kiln_export_given.output, "-") == 0)
-        return kiln_fail(err, KILN_E_USAGE, "-o takes a file or a folder; '-' is none, as no format is written as a stream");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o takes a file or a folder; '-' is none; kiln convert IN - writes a scene's file to standard output");
     if (kiln_export_given.output && !to_folder) {
         if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
             return kiln_fail(
@@ -592,6 +593,8 @@ const kiln_stage_program kiln_stage_export = {.name = "export",
                                               .cli = &kiln_export_cli,
                                               .open = KILN_OPEN_WRITE,
                                               .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_UNDIVIDED,
+                                              .instead =
+                                                  "kiln convert IN OUT turns one file of a scene into another, without a bake",
                                               .lists = &kiln_export_given.list_formats,
                                               .list = kiln_writers_list,
                                               .check = check_export_options,

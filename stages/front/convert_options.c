@@ -42,9 +42,11 @@ static const taken shared[] = {
 
 static const kiln_opt own[] = {
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
-                     "as splat-transform has it; rows with numbers that are not finite are left out in any case", .letter = 'N'),
+                     "as splat-transform has it; rows with numbers that are not finite are left out in any case", .letter = 'N',
+                     .brief = "as in splat-transform; always done"),
     KILN_OPTION_PATH("scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
-                     "folder on a disk for the rows on their way, about as large as a PLY of them; else beside OUT"),
+                     "folder on a disk for the rows on their way, about as large as a PLY of them; else beside OUT",
+                     .brief = "where rows lie on their way; else beside OUT", .group = "Files"),
 };
 
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))

@@ -43,9 +43,9 @@ static kiln_bake_options o;
     KILN_OPTION_BOOL("lod", &o.lod,                                                                                         \
                      "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this"),     \
     KILN_OPTION_BOOL("report", &o.report, "write report.html, the bake as one page to look at, when all stages are done",   \
-                     .def = "yes"),                                                                                         \
+                     .def = "yes", .brief = "write report.html, the bake as a page to look at"),                                                                                         \
     KILN_OPTION_BOOL("print-commands", &o.print_commands,                                                                   \
-                     "print the command of each stage and of the report, quoted for a shell, and run none of them")
+                     "print the command of each stage and of the report, quoted for a shell, and run none of them", .brief = "print the command of each stage, run none")
 /* clang-format on */
 
 static const kiln_opt own_rows[] = {OWN_ROWS, KILN_OPTION_END};
@@ -82,6 +82,14 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
                   "redoes only what has changed; killed, it goes on where it was.",
                   0, out);
     help_section("Options", KILN_SECTION_OWN, all, out);
+    if (!all) {
+        (void)fputc('\n', out);
+        kiln_cli_wrap(
+            "Options of the stages are taken, too, and stored in the manifest as they store them: kiln help STAGE lists those "
+            "of one, --help-all those of all stages, and says which have to be named (--export-format).",
+            0, out);
+        return;
+    }
     help_section("Options of several stages", KILN_SECTION_SHARED, all, out);
     for (size_t s = 0; s < table.n_stages; s++) {
         (void)snprintf(title, sizeof title, "Options of %.50s", table.stage[s].stage);

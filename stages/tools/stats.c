@@ -12,17 +12,21 @@
 static const kiln_opt own[] = {
     KILN_OPTION_TEXT("pairs", &kiln_stats_given.pairs, "WxH",
                      "also count the pairs of tiles and Gaussians that a renderer lists, in pictures of this size; own: of the "
-                     "cameras' own"),
+                     "cameras' own",
+                     .brief = "what a renderer lists in pictures of this size", .group = "Pairs"),
     KILN_OPTION_PATH(
         "cameras", &kiln_stats_given.cameras, "FILE",
         "with --pairs: cameras from here, as kiln-import reads them; else those of the manifest, or eight on a circle"),
     KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1, "with --pairs: the renderer",
-                     .letter = 'p', .def = "gsplat-1.5"),
+                     .letter = 'p', .def = "gsplat-1.5", .brief = "the renderer"),
     KILN_OPTION_ENUM("antialiased", &kiln_stats_given.view.antialiased, "WHEN", "scene|on|off",
-                     "with --pairs: antialiasing (mip compensation), as the scene was trained, on or off", .def = "scene"),
+                     "with --pairs: antialiasing (mip compensation), as the scene was trained, on or off", .def = "scene",
+                     .brief = "mip compensation: as the scene says, or on, off"),
     KILN_OPTION_TEXT("near", &kiln_stats_given.view.near_text, "M",
-                     "with --pairs: near plane in scene units; profile: the renderer's own", .def = "profile"),
-    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1, "of a manifest", .def = "source"),
+                     "with --pairs: near plane in scene units; profile: the renderer's own", .def = "profile",
+                     .brief = "near plane in scene units"),
+    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1, "of a manifest", .def = "source",
+                     .brief = "of a manifest: which layer", .group = "Rows"),
 };
 
 /* How files are read is for kiln-import to say. */
