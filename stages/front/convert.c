@@ -106,7 +106,7 @@ static kiln_status name_folder(conversion *c, kiln_error *err)
     return kiln_temporary_path(base, c->folder, err);
 }
 
-static kiln_status make_folder(conversion *c, kiln_error *err)
+static kiln_status make_convert_folder(conversion *c, kiln_error *err)
 {
     KILN_TRY(name_folder(c, err));
     if (mkdir(c->folder, 0700) != 0) {
@@ -214,7 +214,7 @@ static kiln_status take_inputs(const conversion *c, kiln_error *err)
 static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
 {
     const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
-    if (with_folder) KILN_TRY(make_folder(c, err));
+    if (with_folder) KILN_TRY(make_convert_folder(c, err));
     KILN_TRY(take_inputs(c, err));
     if (c->bakes) {
         KILN_TRY(run_bake(c, code, err));

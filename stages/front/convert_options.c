@@ -18,35 +18,54 @@ typedef struct {
     unsigned stages;
     const char *name, *as;
     char letter;
+    const char *group, *brief; /* as in base/option.h; brief NULL: the stage's */
 } taken;
 
+/* clang-format off */
 static const taken list[] = {
-    {FOR_EXPORT, "format", NULL, 0},        {FOR_EXPORT, "overwrite", NULL, 0},       {FOR_EXPORT, "filter-box", NULL, 0},
-    {FOR_EXPORT, "filter-sphere", NULL, 0}, {FOR_EXPORT, "filter-value", NULL, 'V'},  {FOR_EXPORT, "scale", NULL, 's'},
-    {FOR_EXPORT, "rotate", NULL, 0},        {FOR_EXPORT, "translate", NULL, 0},       {FOR_EXPORT, "sh-degree", NULL, 'H'},
-    {FOR_EXPORT, "order", NULL, 0},         {FOR_EXPORT, "columns", NULL, 0},         {FOR_EXPORT, "no-normals", NULL, 0},
-    {FOR_EXPORT, "keep-origin", NULL, 0},   {FOR_EXPORT, "frame", "export-frame", 0}, {FOR_IMPORT, "frame", "import-frame", 0},
-    {FOR_IMPORT, "lod", NULL, 0},           {FOR_IMPORT, "static", NULL, 0},          {FOR_IMPORT, "activated", NULL, 0},
-    {FOR_IMPORT, "extra", NULL, 0},         {FOR_IMPORT, "parts", NULL, 0},           {FOR_IMPORT, "max-inflated", NULL, 0},
+    {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it"},
+    {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL},
+    {FOR_EXPORT, "order", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "columns", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "no-normals", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "keep-origin", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "frame", "export-frame", 0, NULL, NULL},
+    {FOR_EXPORT, "overwrite", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL},
+    {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL},
+    {FOR_EXPORT, "scale", NULL, 's', NULL, NULL},
+    {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "translate", NULL, 0, NULL, NULL},
+    {FOR_IMPORT, "frame", "import-frame", 0, "How files are read", NULL},
+    {FOR_IMPORT, "lod", NULL, 0, NULL, NULL},
+    {FOR_IMPORT, "static", NULL, 0, NULL, NULL},
+    {FOR_IMPORT, "activated", NULL, 0, NULL, NULL},
+    {FOR_IMPORT, "extra", NULL, 0, NULL, NULL},
+    {FOR_IMPORT, "parts", NULL, 0, NULL, "IN is a folder of files that are one scene"},
+    {FOR_IMPORT, "max-inflated", NULL, 0, NULL, NULL},
 };
 
 /* Of the rows that all stages have. */
 static const taken shared[] = {
-    {FOR_BOTH, "devices", NULL, 0}, {FOR_BOTH, "device", NULL, 0},
-    {FOR_BOTH, "gpu", NULL, 0},     {FOR_BOTH, "threads", NULL, 0},
-    {FOR_BOTH, "jobs", NULL, 0},    {FOR_BOTH, "ram", NULL, 0},
-    {FOR_BOTH, "vram", NULL, 0},    {FOR_BOTH, "allow-network-fs", NULL, 0},
-    {FOR_EXPORT, "json", NULL, 0},  {FOR_BOTH, "quiet", NULL, 0},
-    {FOR_BOTH, "verbose", NULL, 0},
+    {FOR_BOTH, "devices", NULL, 0, NULL, NULL},   {FOR_BOTH, "device", NULL, 0, NULL, NULL},
+    {FOR_BOTH, "gpu", NULL, 0, NULL, NULL},       {FOR_BOTH, "threads", NULL, 0, NULL, NULL},
+    {FOR_BOTH, "jobs", NULL, 0, NULL, NULL},      {FOR_BOTH, "ram", NULL, 0, NULL, NULL},
+    {FOR_BOTH, "vram", NULL, 0, NULL, NULL},      {FOR_BOTH, "allow-network-fs", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "json", NULL, 0, NULL, NULL},    {FOR_BOTH, "quiet", NULL, 0, NULL, NULL},
+    {FOR_BOTH, "verbose", NULL, 0, NULL, NULL},
 };
+/* clang-format on */
 
 static const kiln_opt own[] = {
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
-                     "as splat-transform has it; rows with numbers that are not finite are left out in any case", .letter = 'N',
-                     .brief = "as in splat-transform; always done"),
-    KILN_OPTION_PATH("scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
-                     "folder on a disk for the rows on their way, about as large as a PLY of them; else beside OUT",
-                     .brief = "where rows lie on their way; else beside OUT", .group = "Files"),
+                     "as splat-transform has it: rows with numbers that are not finite are left out in any case", .letter = 'N',
+                     .brief = "as in splat-transform; it is always done", .group = "Others"),
+    KILN_OPTION_PATH(
+        "scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
+        "folder on a disk for streams on their way, and for rows where the format also holds cameras: as large as a PLY of "
+        "them; else beside OUT",
+        .brief = "for what lies on a disk meanwhile; else beside OUT"),
 };
 
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))
@@ -71,12 +90,14 @@ static const kiln_stage_program *stage_of(const taken *t)
 }
 
 /* Nothing of it is stored. */
-static void take_row(const kiln_opt *from, const taken *t, kiln_opt *out)
+static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
 {
     *out = *from;
-    out->flags &= KILN_HIDDEN | KILN_ALONE;
+    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE;
     if (t->as) out->name = t->as;
     if (t->letter) out->letter = t->letter;
+    if (t->brief) out->brief = t->brief;
+    out->group = t->group;
 }
 
 static kiln_status take_check(const kiln_cli *of, const taken *t, kiln_error *err)
@@ -97,7 +118,7 @@ static kiln_status take_rows(kiln_error *err)
         const kiln_cli *of = stage_of(&list[i])->cli;
         const kiln_opt *from = row_named(of->options, list[i].name);
         if (!from) return kiln_fail(err, KILN_E_BUG, "%s has no option --%s", of->program, list[i].name);
-        take_row(from, &list[i], &table.rows[n++]);
+        take_option_row(from, &list[i], &table.rows[n++]);
         KILN_TRY(take_check(of, &list[i], err));
     }
     for (size_t i = 0; i < N_ROWS(own); i++) table.rows[n++] = own[i];
@@ -110,7 +131,7 @@ static kiln_status take_shared(const kiln_cli *merged, kiln_error *err)
     for (size_t i = 0; i < N_ROWS(shared); i++) {
         const kiln_opt *from = row_named(merged->common, shared[i].name);
         if (!from) return kiln_fail(err, KILN_E_BUG, "no stage has an option --%s", shared[i].name);
-        take_row(from, &shared[i], &table.common[n++]);
+        take_option_row(from, &shared[i], &table.common[n++]);
     }
     for (const kiln_opt *o = kiln_print_options; o->name && n < SHARED_ROWS; o++) table.common[n++] = *o;
     return KILN_OK;

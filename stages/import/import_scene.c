@@ -173,7 +173,7 @@ static bool are_stats(const kiln_block_stats *s)
     return sound;
 }
 
-static kiln_status take_bounds(kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c, kiln_error *err)
+static kiln_status take_block_bounds(kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c, kiln_error *err)
 {
     kiln_block_stats stats;
     KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
@@ -192,7 +192,7 @@ static kiln_status take_bounds(kiln_run *r, const kiln_unit *u, uint64_t number,
 static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
                               kiln_error *err)
 {
-    KILN_TRY(take_bounds(r, u, number, c, err));
+    KILN_TRY(take_block_bounds(r, u, number, c, err));
     return kiln_unit_refuse(r, u, take_planes(&i->scan.info, &u->result, c, err), err);
 }
 
@@ -216,7 +216,7 @@ static kiln_status take_measured(const kiln_import_result *i, kiln_run *r, const
 {
     void *names;
     uint64_t bytes;
-    KILN_TRY(take_bounds(r, u, number, c, err));
+    KILN_TRY(take_block_bounds(r, u, number, c, err));
     KILN_TRY(kiln_unit_data(r, u, KILN_PLANE_NAMES, &names, &bytes, err));
     const kiln_status st = describe_planes(&i->scan.info, names, bytes, c, err);
     free(names);

@@ -13,6 +13,14 @@ static void add_column(kiln_stats_columns *out, const char *name, kiln_type type
     (void)snprintf(c->name, sizeof c->name, "%s", name);
     c->type = type;
     c->data = data;
+    c->is_extra = false;
+}
+
+static void add_extra(kiln_stats_columns *out, const char *name, kiln_type type, const void *data)
+{
+    const uint32_t before = out->n;
+    add_column(out, name, type, data);
+    for (uint32_t i = before; i < out->n; i++) out->at[i].is_extra = true;
 }
 
 /* Component c of a plane of n rows. */
@@ -21,7 +29,7 @@ static const void *component(const void *plane, uint64_t n, uint64_t c, kiln_typ
     return plane ? (const char *)plane + c * n * kiln_type_size(type) : NULL;
 }
 
-static void add_plane(kiln_stats_columns *out, const char *const *names, kiln_type type, const void *plane, uint64_t n)
+static void add_components(kiln_stats_columns *out, const char *const *names, kiln_type type, const void *plane, uint64_t n)
 {
     for (uint64_t c = 0; names[c]; c++) add_column(out, names[c], type, component(plane, n, c, type));
 }
@@ -46,17 +54,17 @@ void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *r
     static const kiln_rows none;
     const kiln_rows *r = rows ? rows : &none;
     out->n = 0;
-    add_plane(out, xyz, KILN_TYPE_F64, r->means, r->n);
+    add_components(out, xyz, KILN_TYPE_F64, r->means, r->n);
     if (info->kind == KILN_SCENE_SPLATS) {
-        add_plane(out, rot, KILN_TYPE_F32, r->quats, r->n);
-        add_plane(out, scale, KILN_TYPE_F32, r->log_scales, r->n);
-        add_plane(out, opacity, KILN_TYPE_F32, r->opacity_logits, r->n);
-        if (!info->has_rgb) add_plane(out, dc, KILN_TYPE_F32, r->sh0, r->n);
+        add_components(out, rot, KILN_TYPE_F32, r->quats, r->n);
+        add_components(out, scale, KILN_TYPE_F32, r->log_scales, r->n);
+        add_components(out, opacity, KILN_TYPE_F32, r->opacity_logits, r->n);
+        if (!info->has_rgb) add_components(out, dc, KILN_TYPE_F32, r->sh0, r->n);
         add_rest(out, info->sh_degree, r->shN, r->n);
     }
-    if (info->has_rgb) add_plane(out, rgb, KILN_TYPE_F32, r->rgb, r->n);
+    if (info->has_rgb) add_components(out, rgb, KILN_TYPE_F32, r->rgb, r->n);
     for (uint32_t e = 0; e < info->n_extras; e++)
-        if (!info->extras[e].raw) add_column(out, info->extras[e].name, info->extras[e].type, r->extras[e]);
+        if (!info->extras[e].raw) add_extra(out, info->extras[e].name, info->extras[e].type, r->extras[e]);
 }
 
 void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes, kiln_stats_columns *out)
@@ -69,7 +77,7 @@ void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
     out->n = 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if ((p = kiln_chunk_plane(c, known[k].plane)))
-            add_plane(out, known[k].names, p->type, planes ? planes[p - c->planes] : NULL, c->count);
+            add_components(out, known[k].names, p->type, planes ? planes[p - c->planes] : NULL, c->count);
     if ((p = kiln_chunk_plane(c, "shN"))) {
         uint32_t degree = 1;
         while (degree < 4 && kiln_sh_components(degree) < p->components) degree++;
@@ -77,7 +85,7 @@ void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
     }
     for (uint32_t i = 0; i < c->n_planes; i++)
         if (strncmp(c->planes[i].name, "extra/", 6) == 0 && c->planes[i].components == 1)
-            add_column(out, c->planes[i].name + 6, c->planes[i].type, planes ? planes[i] : NULL);
+            add_extra(out, c->planes[i].name + 6, c->planes[i].type, planes ? planes[i] : NULL);
 }
 
 uint32_t kiln_stats_column_find(const kiln_stats_columns *c, const char *name)

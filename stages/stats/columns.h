@@ -10,6 +10,7 @@ typedef struct {
     char name[96];
     kiln_type type;
     const void *data; /* [n]; NULL: of a list of names */
+    bool is_extra;    /* of unknown meaning, or none that a picture shows */
 } kiln_stats_column;
 
 typedef struct {

@@ -85,6 +85,25 @@ static json_t *bars_json(const kiln_stats_of_column *c)
     return list;
 }
 
+/* Those that are no part of a Gaussian or point: name and type, as splat-transform calls them. */
+static json_t *extras_json(const kiln_stats *s)
+{
+    static const char *const types[] = {
+        [KILN_TYPE_U8] = "uint8",   [KILN_TYPE_I8] = "int8",   [KILN_TYPE_U16] = "uint16",  [KILN_TYPE_I16] = "int16",
+        [KILN_TYPE_U32] = "uint32", [KILN_TYPE_I32] = "int32", [KILN_TYPE_F32] = "float32", [KILN_TYPE_F64] = "float64"};
+    json_t *list = json_array();
+    for (uint32_t c = 0; list && c < s->columns.n; c++) {
+        const kiln_stats_column *column = &s->columns.at[c];
+        if (!column->is_extra) continue;
+        if (json_array_append_new(
+                list, json_pack("{s:o, s:s}", "name", kiln_json_string(column->name), "type", types[column->type])) == 0)
+            continue;
+        json_decref(list);
+        list = NULL;
+    }
+    return list;
+}
+
 static json_t *histograms_json(const kiln_stats *s)
 {
     json_t *list = json_array();
@@ -128,13 +147,21 @@ static json_t *columns_json(const kiln_stats *s)
                      data, "fillRatio", kiln_json_real(s->fill_ratio));
 }
 
+/* Of the picture's tiles, how many the average visible Gaussian is listed in. */
+static double covered_share(const kiln_stats *s, uint32_t v)
+{
+    const kiln_view *view = &s->views[v].view;
+    const double tiles = (double)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
+    return s->pairs[v].visible ? (double)s->pairs[v].box_pairs / (double)s->pairs[v].visible / tiles : 0;
+}
+
 static json_t *view_json(const kiln_stats *s, uint32_t v)
 {
     const kiln_stats_pairs *p = &s->pairs[v];
-    return json_pack("{s:o, s:i, s:i, s:I, s:I, s:I, s:I}", "name", kiln_json_string(s->names[v]), "width",
+    return json_pack("{s:o, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "name", kiln_json_string(s->names[v]), "width",
                      (int)s->views[v].view.width, "height", (int)s->views[v].view.height, "visible", (json_int_t)p->visible,
                      "pairs", (json_int_t)p->pairs, "box_pairs", (json_int_t)p->box_pairs, "box_bytes",
-                     (json_int_t)(BOX_PAIR_BYTES * p->box_pairs));
+                     (json_int_t)(BOX_PAIR_BYTES * p->box_pairs), "covered_share", kiln_json_real(covered_share(s, v)));
 }
 
 static kiln_status report_pairs(kiln_run *r, const kiln_stats *s, kiln_error *err)
@@ -147,10 +174,11 @@ static kiln_status report_pairs(kiln_run *r, const kiln_stats *s, kiln_error *er
 
 static kiln_status report_stats(kiln_run *r, const char *path, const kiln_stats *s, kiln_error *err)
 {
-    json_t *facts = json_pack("{s:o, s:s, s:b, s:I, s:i, s:[I], s:i, s:s, s:[o]}", "file", kiln_json_string(path), "format",
-                              s->format, "gaussian", s->scene.kind == KILN_SCENE_SPLATS, "numGaussians", (json_int_t)s->n_rows,
-                              "numLods", 1, "lodCounts", (json_int_t)s->n_rows, "shBands", (int)s->scene.sh_degree, "model",
-                              s->scene.antialiased ? "antialiased" : "default", "stats", columns_json(s));
+    json_t *facts =
+        json_pack("{s:o, s:s, s:b, s:I, s:i, s:[I], s:i, s:s, s:o, s:[o]}", "file", kiln_json_string(path), "format", s->format,
+                  "gaussian", s->scene.kind == KILN_SCENE_SPLATS, "numGaussians", (json_int_t)s->n_rows, "numLods", 1, "lodCounts",
+                  (json_int_t)s->n_rows, "shBands", (int)s->scene.sh_degree, "model",
+                  s->scene.antialiased ? "antialiased" : "default", "extraColumns", extras_json(s), "stats", columns_json(s));
     const int failed = facts ? json_object_update(kiln_run_report(r), facts) : -1;
     json_decref(facts);
     if (!failed && s->n_views &&
@@ -215,6 +243,27 @@ static void print_columns(const kiln_stats *s, bool all)
                    (unsigned long long)bad, (unsigned long long)rest);
 }
 
+/* A sound scene's Gaussians cover less than a hundredth of a picture on average, and half of one where scales have exploded. */
+static const double EXPLODED = 0.05;
+
+static void print_verdict(const kiln_stats *s, uint32_t worst)
+{
+    const double share = 100 * covered_share(s, worst);
+    char size[32];
+    const kiln_view *view = &s->views[worst].view;
+    kiln_print_sentence("%s lists %llu pairs in '%s' at %u x %u; gsplat takes %s for them, at %d bytes a pair",
+                        kiln_profiles[s->views[worst].profile].name, (unsigned long long)s->pairs[worst].box_pairs, s->names[worst],
+                        view->width, view->height, kiln_size_text(BOX_PAIR_BYTES * s->pairs[worst].box_pairs, size),
+                        BOX_PAIR_BYTES);
+    if (share >= 100 * EXPLODED)
+        kiln_print_sentence(
+            "the average Gaussian covers %.2g %% of that picture, as exploded scales do: look at the maxima of scale_0 "
+            "to scale_2; kiln-prune cures them",
+            share);
+    else
+        kiln_print_sentence("the average Gaussian covers %.2g %% of that picture, as in sound scenes", share);
+}
+
 static void print_pairs(const kiln_stats *s)
 {
     uint32_t worst = 0;
@@ -227,13 +276,7 @@ static void print_pairs(const kiln_stats *s)
                    kiln_size_text(BOX_PAIR_BYTES * p[v].box_pairs, size));
         if (p[v].box_pairs > p[worst].box_pairs) worst = v;
     }
-    kiln_print_sentence(
-        "%s lists %llu pairs in '%s' at %u x %u, %.1f for each visible Gaussian; gsplat takes %s for them, at %d bytes "
-        "a pair",
-        kiln_profiles[s->views[0].profile].name, (unsigned long long)p[worst].box_pairs, s->names[worst],
-        s->views[worst].view.width, s->views[worst].view.height,
-        (double)p[worst].box_pairs / (double)(p[worst].visible ? p[worst].visible : 1),
-        kiln_size_text(BOX_PAIR_BYTES * p[worst].box_pairs, size), BOX_PAIR_BYTES);
+    print_verdict(s, worst);
 }
 
 kiln_status kiln_stats_tell(kiln_run *r, const kiln_stats *s, kiln_error *err)

@@ -182,7 +182,7 @@ static kiln_status read_geometry(stats_pass *p, uint32_t block, geometry *g, kil
 }
 
 typedef struct {
-    kiln_splat2d *splats; /* [KILN_BLOCK_ROWS] */
+    kiln_splat2d *splats; /* [rows of the largest block] */
     uint64_t *row_pairs;  /* [tile rows of the largest view] */
 } pair_room;
 
@@ -210,6 +210,14 @@ static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const 
     return KILN_OK;
 }
 
+static uint64_t most_rows(const stats_pass *p)
+{
+    uint64_t most = KILN_BLOCK_ROWS;
+    for (uint32_t c = 0; p->layer && c < p->layer->n_chunks; c++)
+        if (p->layer->chunks[c].count > most) most = p->layer->chunks[c].count;
+    return most;
+}
+
 static kiln_status count_blocks(stats_pass *p, const kiln_stats_request *q, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -221,7 +229,7 @@ static kiln_status count_blocks(stats_pass *p, const kiln_stats_request *q, kiln
     for (uint32_t v = 0; v < n_views; v++)
         if (kiln_view_tiles_y(&p->views[v].view) > tiles_y) tiles_y = kiln_view_tiles_y(&p->views[v].view);
     KILN_GO(KILN_ALLOC(&sums, n_views, "pairs", err));
-    KILN_GO(KILN_ALLOC_UNSET(&room.splats, KILN_BLOCK_ROWS, "projected Gaussians", err));
+    KILN_GO(KILN_ALLOC_UNSET(&room.splats, most_rows(p), "projected Gaussians", err));
     KILN_GO(KILN_ALLOC(&room.row_pairs, tiles_y, "pairs of tile rows", err));
     for (uint32_t i = 0; i < q->n; i++) {
         KILN_GO(read_geometry(p, q->first + i, &g, err));

@@ -6,7 +6,7 @@ cd "$KILN_TMP" || exit 1
 convert() { "$KILN_BIN/kiln" convert --quiet "$@"; }
 scene s 3000 1 48x32
 written=$("$KILN_BIN/kiln-export" --list-formats | awk '$3 == "splats" && $2 != "(folder)" { split($2, s, ","); print $1 ":" s[1] }')
-kiln import s/point_cloud.ply all.db >/dev/null 2>&1 || kiln import s all.db >/dev/null || fail import
+kiln import s all.db >/dev/null || fail import
 mkdir in made two
 for pair in ply:ply splat:splat spz:spz spz4:spz compressed-ply:compressed.ply glb:glb ksplat:ksplat sog:sog; do
     kiln export all.db --layer source --format "${pair%%:*}" -o "in/${pair%%:*}.${pair#*:}" || fail "export $pair"
@@ -89,7 +89,7 @@ must 3 convert in/none.ply made/x.ply
 
 # ended in the middle: nothing is left; killed: what is left goes with the next
 must 0 "$KILN_BIN/kiln-generate" --quiet scene large -n 300000 -c 1 -s 16x16
-large=$(find large -name point_cloud.ply)
+large=large/scene.ply
 for to in csv html; do # without and with a bake
     mkdir ended
     "$KILN_BIN/kiln" convert --quiet "$large" ended/x.$to 2>err & run=$!

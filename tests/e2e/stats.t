@@ -3,7 +3,7 @@
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 scene s 70000 2 96x64
-ply=$(find s -name point_cloud.ply)
+ply=s/scene.ply
 stats() { kiln stats "$@"; }
 must 0 stats "$ply" --json
 python3 - "$ply" out <<'PY' || fail 'numbers'
@@ -83,6 +83,10 @@ assert file["profile"] == "gsplat-1.5"
 PY
 must 0 stats "$ply" --pairs 512x512
 grep -q '^orbit_7 ' out && grep -q "^gsplat-1.5 lists [0-9]* pairs in 'orbit_[0-7]' at 512 x 512" out || fail "$(cat out)"
+grep -q '^the average Gaussian covers 0.[0-9]* % of that picture, as in sound scenes$' out || fail "a sound scene: $(cat out)"
+scene exploded 2000 1 16x16 --explode 400 --explode-by 6
+must 0 stats exploded/scene.ply --pairs 512x512 --profile gsplat-1.5
+grep -q '^the average Gaussian covers [1-9][0-9.]* % of that picture, as exploded scales do' out || fail "exploded scales: $(cat out)"
 must 2 stats "$ply" --pairs 512
 must 2 stats "$ply" --cameras s/cameras.json
 must 3 stats none.ply

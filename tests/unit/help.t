@@ -18,7 +18,7 @@ for path in "${programs[@]}"; do
     json=$("$path" --help-json) || say "--help-json ends with $?"
     [[ $help == "Usage: $program "* ]] || say '--help does not start with Usage:'
     [[ $all == "Usage: $program "* ]] || say '--help-all does not start with Usage:'
-    wide=$(awk 'length > 80' <<<"$help$all")
+    wide=$(awk 'length > 80' <<<"$help"$'\n'"$all")
     [ -z "$wide" ] || say "--help is wider than 80 columns: $wide"
     [ "$(wc -l <<<"$help")" -le 50 ] || say "--help has $(wc -l <<<"$help") lines"
     shown=$(grep -oE '^[* ] (-., |    )--(\[no-\])?[a-z-]+' <<<"$help" | sed -E 's/.*--(\[no-\])?//')
