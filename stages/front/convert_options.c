@@ -19,41 +19,42 @@ typedef struct {
     const char *name, *as;
     char letter;
     const char *group, *brief; /* as in base/option.h; brief NULL: the stage's */
+    const char *def;           /* NULL: the stage's */
 } taken;
 
 /* clang-format off */
 static const taken list[] = {
-    {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it"},
-    {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL},
-    {FOR_EXPORT, "order", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "columns", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "no-normals", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "keep-origin", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "frame", "export-frame", 0, NULL, NULL},
-    {FOR_EXPORT, "overwrite", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL},
-    {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL},
-    {FOR_EXPORT, "scale", NULL, 's', NULL, NULL},
-    {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "translate", NULL, 0, NULL, NULL},
-    {FOR_IMPORT, "frame", "import-frame", 0, "How files are read", NULL},
-    {FOR_IMPORT, "lod", NULL, 0, NULL, NULL},
-    {FOR_IMPORT, "static", NULL, 0, NULL, NULL},
-    {FOR_IMPORT, "activated", NULL, 0, NULL, NULL},
-    {FOR_IMPORT, "extra", NULL, 0, NULL, NULL},
-    {FOR_IMPORT, "parts", NULL, 0, NULL, "IN is a folder of files that are one scene"},
-    {FOR_IMPORT, "max-inflated", NULL, 0, NULL, NULL},
+    {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it", NULL},
+    {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL, NULL},
+    {FOR_EXPORT, "order", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "columns", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "no-normals", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "keep-origin", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "frame", "export-frame", 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "overwrite", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL, NULL},
+    {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL, NULL},
+    {FOR_EXPORT, "scale", NULL, 's', NULL, NULL, NULL},
+    {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "translate", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "frame", "import-frame", 0, "How files are read", NULL, NULL},
+    {FOR_IMPORT, "lod", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "static", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "activated", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "extra", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "parts", NULL, 0, NULL, "IN is a folder of files that are one scene", NULL},
+    {FOR_IMPORT, "max-inflated", NULL, 0, NULL, NULL, NULL},
 };
 
 /* Of the rows that all stages have. */
 static const taken shared[] = {
-    {FOR_BOTH, "devices", NULL, 0, NULL, NULL},   {FOR_BOTH, "device", NULL, 0, NULL, NULL},
-    {FOR_BOTH, "gpu", NULL, 0, NULL, NULL},       {FOR_BOTH, "threads", NULL, 0, NULL, NULL},
-    {FOR_BOTH, "jobs", NULL, 0, NULL, NULL},      {FOR_BOTH, "ram", NULL, 0, NULL, NULL},
-    {FOR_BOTH, "vram", NULL, 0, NULL, NULL},      {FOR_BOTH, "allow-network-fs", NULL, 0, NULL, NULL},
-    {FOR_EXPORT, "json", NULL, 0, NULL, NULL},    {FOR_BOTH, "quiet", NULL, 0, NULL, NULL},
-    {FOR_BOTH, "verbose", NULL, 0, NULL, NULL},
+    {FOR_BOTH, "devices", NULL, 0, NULL, NULL, NULL},   {FOR_BOTH, "device", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "gpu", NULL, 0, NULL, NULL, NULL},       {FOR_BOTH, "threads", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "jobs", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "ram", NULL, 0, NULL, NULL, "200M"},
+    {FOR_BOTH, "vram", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "allow-network-fs", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "json", NULL, 0, NULL, NULL, NULL},    {FOR_BOTH, "quiet", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "verbose", NULL, 0, NULL, NULL, NULL},
 };
 /* clang-format on */
 
@@ -97,6 +98,7 @@ static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
     if (t->as) out->name = t->as;
     if (t->letter) out->letter = t->letter;
     if (t->brief) out->brief = t->brief;
+    if (t->def) out->def = t->def;
     out->group = t->group;
 }
 
@@ -187,7 +189,7 @@ static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const ta
                              kiln_words *out, kiln_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) && kiln_opt_given(cli, rows[i].name))
+        if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) && (from[i].def || kiln_opt_given(cli, rows[i].name)))
             KILN_TRY(pass_row(&rows[i], stage == FOR_ALL ? rows[i].name : from[i].name, out, err));
     return KILN_OK;
 }
