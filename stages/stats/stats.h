@@ -1,4 +1,9 @@
-/* stats -- what kiln-stats finds out of a file of rows or of a layer, and tells. */
+/* stats -- what kiln-stats finds out of a file of rows or of a layer, and tells.
+ *
+ * Rows are those of a file as its reader gives them, before anything is sanitised, so what is not finite is counted; or the planes
+ * of a layer. Pairs are counted of sanitised rows. Moments are of a block and added in the order of blocks, counts are whole
+ * numbers, so the numbers do not depend on threads. Quantiles are exact (tally.h). Rejected: a histogram between the extremes, as
+ * splat-transform has it, in which one Gaussian at 10^7 hides all others; of 1,000 its fill ratio is 122.87, exact is 123.03. */
 #ifndef KILN_STAGES_STATS_H
 #define KILN_STAGES_STATS_H
 
