@@ -14,7 +14,8 @@ static bool asked; /* storage of the rows that print something and end the progr
 /* clang-format off */
 #define PRINT_ROWS                                                                                                 \
     KILN_OPTION_BOOL("version", &asked, "print the version and end", .flags = KILN_ALONE),                         \
-    KILN_OPTION_BOOL("help", &asked, "print this text and end", .letter = 'h', .flags = KILN_ALONE),               \
+    KILN_OPTION_BOOL("help", &asked, "print a line for each option and end", .letter = 'h', .flags = KILN_ALONE),  \
+    KILN_OPTION_BOOL("help-all", &asked, "print all options and end", .flags = KILN_ALONE),                        \
     KILN_OPTION_BOOL("help-json", &asked, "print the options as JSON and end", .flags = KILN_HIDDEN | KILN_ALONE), \
     KILN_OPTION_BOOL("man", &asked, "print the man page and end", .flags = KILN_HIDDEN | KILN_ALONE)
 /* clang-format on */
@@ -53,13 +54,11 @@ const kiln_opt kiln_common_options[] = {
     KILN_OPTION_END,
 };
 
-static void print_help(const kiln_cli *cli, FILE *out)
-{
-    if (cli->help)
-        cli->help(cli, out);
-    else
-        kiln_cli_help(cli, out);
-}
+static void print_help_of(const kiln_cli *cli, bool all, FILE *out) { (cli->help ? cli->help : kiln_cli_help)(cli, all, out); }
+
+static void print_help(const kiln_cli *cli, FILE *out) { print_help_of(cli, false, out); }
+
+static void print_help_all(const kiln_cli *cli, FILE *out) { print_help_of(cli, true, out); }
 
 static void print_version(const kiln_cli *cli, FILE *out) { (void)fprintf(out, "%s %s\n", cli->program, kiln_version); }
 
@@ -67,9 +66,7 @@ static const struct {
     const char *option;
     void (*print)(const kiln_cli *cli, FILE *out);
 } printers[] = {
-    {"help", print_help},
-    {"version", print_version},
-    {"help-json", kiln_cli_help_json},
+    {"help", print_help},  {"help-all", print_help_all}, {"version", print_version}, {"help-json", kiln_cli_help_json},
     {"man", kiln_cli_man},
 };
 

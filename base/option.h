@@ -75,7 +75,9 @@ typedef struct {
     const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE"; NULL for a KILN_OPT_BOOL */
     const char *def;   /* default as text, as a user would type it; NULL: none (NULL pointer, 0, NAN, false), whose text is "" */
     const char *range; /* "1..32", "a|b|c" or NULL */
-    const char *help;  /* one line, no full stop */
+    const char *help;  /* a sentence without a full stop */
+    const char *brief; /* the line of --help, where the first clause of `help` is none; NULL: that clause */
+    const char *group; /* of the first row of a section of --help: its title; NULL: the row is of the section of the row before */
     unsigned flags;
 } kiln_opt;
 
@@ -89,8 +91,8 @@ typedef struct {
  *   };
  *
  * Arguments are what every such row has: name, storage, name of its value, text of help; for ENUM also the words "a|b|c". Fields
- * that only some rows have follow by name, in this order: .letter, .def, .range, .flags. A macro that makes rows cannot have
- * parameters of these names, as they would be replaced in the fields too.
+ * that only some rows have follow by name, in this order: .letter, .def, .range, .brief, .group, .flags. A macro that makes rows
+ * cannot have parameters of these names, as they would be replaced in the fields too.
  *
  * The kind comes from the type of the storage, so storage of a wrong type does not compile. A list is a kind and no flag of a text:
  * code asks for the kind before it reads a value, and a list's text has to be taken apart first (kiln_opt_list_next). */
@@ -140,8 +142,8 @@ typedef struct kiln_cli {
     const kiln_opt *common;              /* the shared rows (kiln_common_options) or NULL */
     const kiln_opt_check *checks;        /* of rows of `options`; NULL: none */
     const kiln_opt_check *common_checks; /* likewise of `common` */
-    /* Prints --help; NULL: kiln_cli_help does. */
-    void (*help)(const struct kiln_cli *cli, FILE *out);
+    /* Prints --help and, with all, --help-all; NULL: kiln_cli_help does. */
+    void (*help)(const struct kiln_cli *cli, bool all, FILE *out);
     /* Options were typed as variables of make: the sentence about an unknown one spells names like that. */
     bool from_make;
 } kiln_cli;
@@ -155,12 +157,14 @@ typedef struct {
 } kiln_common;
 extern kiln_common kiln_common_values;
 extern const kiln_opt kiln_common_options[];
-/* Those rows of it that print something and end: --version, --help, --help-json, --man. */
+/* Those rows of it that print something and end: --version, --help, --help-all, --help-json, --man. */
 extern const kiln_opt kiln_print_options[];
 
+enum { KILN_POSITIONALS_MAX = 256 };
+
 typedef struct {
-    bool done;                 /* --help, --version, --help-json, --man printed: end with 0 */
-    const char *positional[8]; /* borrowed from argv, ~ expanded (then owned by the process) */
+    bool done;                                    /* --help, --help-all, --version, --help-json, --man printed: end with 0 */
+    const char *positional[KILN_POSITIONALS_MAX]; /* borrowed from argv, ~ expanded (then owned by the process) */
     unsigned n_positional;
 } kiln_parsed;
 
@@ -184,16 +188,19 @@ bool kiln_opt_list_next(const char **at, char *item, size_t size);
 /* Appends an item to the storage of a list, as `--name item` does; "": empties it. Afterwards nothing says that it was given. */
 kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error *err) KILN_MUST_CHECK;
 
-/* Print what --help, --man and --help-json show. The caller checks the stream.
- * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * help-json: each visible row with "stored" (KILN_KEYED), "later", "once", "alone", "named", "checked" (it has a kiln_opt_check),
- * and "aliases": hidden rows of the same storage.
+/* Print what --help, --help-all, --man and --help-json show. The caller checks the stream.
+ * help: "Usage: kiln-knn MANIFEST [options]" and a line for each option of the program's own, in 80 columns; all: whole texts, and
+ * the common options; man: roff man(7), section 1; hidden rows are left out. help-json: each visible row with "stored"
+ * (KILN_KEYED), "later", "once", "alone", "named", "checked" (it has a kiln_opt_check), and "aliases": hidden rows of the same
+ * storage.
  */
-void kiln_cli_help(const kiln_cli *cli, FILE *out);
+void kiln_cli_help(const kiln_cli *cli, bool all, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out);
-/* Prints one section of --help: the title, then the visible rows of a table; nothing when there are none. */
-void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out);
+/* Prints a part of --help: the visible rows of a table, under the title and those of their groups; nothing when there are none. */
+void kiln_cli_help_rows(const char *title, const kiln_opt *table, bool all, FILE *out);
+/* The line of an option in --help: its brief text, which is one line (unit/help). */
+void kiln_cli_help_line(const kiln_opt *o, FILE *out);
 /* Prints text in lines of at most 80 columns; every line but the first is indented. _from: the first begins at `column`. */
 void kiln_cli_wrap(const char *text, unsigned indent, FILE *out);
 void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out);

@@ -49,13 +49,20 @@ static void describe_option(const kiln_opt *o, char *buf, size_t size)
     (void)snprintf(buf, size, notes[0] ? "%s (%s)" : "%s%s", o->help, notes);
 }
 
-static void help_row(FILE *out, const kiln_opt *o)
+/* "* -k, --neighbors K" */
+static void left_of(const kiln_opt *o, char left[128])
 {
-    char text[1024], left[128], letter[8] = "    ";
+    char letter[8] = "    ";
     const char *arg = arg_of(o);
     if (o->letter) (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    (void)snprintf(left, sizeof left, "%s %s--%s%s%s%s", o->flags & KILN_KEYED ? "*" : " ", letter, default_yes(o) ? "[no-]" : "",
-                   o->name, arg ? " " : "", arg ? arg : "");
+    (void)snprintf(left, 128, "%s %s--%s%s%s%s", o->flags & KILN_KEYED ? "*" : " ", letter, default_yes(o) ? "[no-]" : "", o->name,
+                   arg ? " " : "", arg ? arg : "");
+}
+
+static void help_row(FILE *out, const kiln_opt *o)
+{
+    char text[1024], left[128];
+    left_of(o, left);
     describe_option(o, text, sizeof text);
     if ((int)strlen(left) > HELP_COLUMN - 2)
         (void)fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
@@ -71,41 +78,96 @@ void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE
     wrap(out, text, (int)column, (int)indent);
 }
 
-void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out)
+/* The first clause of a text, and where it ends. */
+static size_t first_clause(const char *text)
 {
-    bool any = false;
+    static const char *const ends[] = {"; ", ": ", " (", ", such as "};
+    size_t n = strlen(text);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *at = strstr(text, ends[i]);
+        if (at && (size_t)(at - text) < n) n = (size_t)(at - text);
+    }
+    return n;
+}
+
+void kiln_cli_help_line(const kiln_opt *o, FILE *out)
+{
+    const char *text = o->brief ? o->brief : o->help;
+    char left[128];
+    const int n = (int)(o->brief ? strlen(text) : first_clause(text));
+    left_of(o, left);
+    (void)fprintf(out, (int)strlen(left) > HELP_COLUMN - 2 ? "%s  %.*s\n" : "%-28s%.*s\n", left, n, text);
+}
+
+void kiln_cli_help_rows(const char *title, const kiln_opt *table, bool all, FILE *out)
+{
+    const char *due = title;
     for (const kiln_opt *o = table; o && o->name; o++) {
+        if (o->group) due = o->group;
         if (o->flags & KILN_HIDDEN) continue;
-        if (!any) (void)fprintf(out, "\n%s:\n", title);
-        any = true;
-        help_row(out, o);
+        if (due) (void)fprintf(out, "\n%s:\n", due);
+        due = NULL;
+        if (all)
+            help_row(out, o);
+        else
+            kiln_cli_help_line(o, out);
     }
 }
 
 static bool has_positionals(const kiln_cli *cli) { return cli->n_positionals + cli->n_optional > 0; }
 
-static bool any_keyed(const kiln_cli *cli)
+static bool any_flag(const kiln_cli *cli, unsigned flag)
 {
     for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
-        if (o->flags & KILN_KEYED && !(o->flags & KILN_HIDDEN)) return true;
+        if (o->flags & flag && !(o->flags & KILN_HIDDEN)) return true;
     return false;
 }
 
-void kiln_cli_help(const kiln_cli *cli, FILE *out)
+/* "-o, --dry-run" */
+static void once_options(const kiln_cli *cli, char *out, size_t size)
+{
+    size_t n = 0;
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o)) && n < size;) {
+        if (!(o->flags & KILN_ONCE) || o->flags & KILN_HIDDEN) continue;
+        n += (size_t)snprintf(out + n, size - n, "%s--%s", n ? ", " : "", o->name);
+    }
+}
+
+/* Which values later runs know: those of options with a star, but of no run that has an option which leaves the state as it is. */
+static void help_stored(const kiln_cli *cli, FILE *out)
+{
+    char once[256] = "", text[400];
+    if (!any_flag(cli, KILN_KEYED)) return;
+    once_options(cli, once, sizeof once);
+    (void)snprintf(text, sizeof text,
+                   "* Stored in the manifest when the run succeeds, for later runs, until --reset%s%s%s. All others "
+                   "hold for this run alone.",
+                   *once ? "; not by a run with " : "", once, "");
+    (void)fputc('\n', out);
+    wrap(out, text, 0, 2);
+}
+
+static void help_more(const kiln_cli *cli, bool all, FILE *out)
 {
     char line[256];
+    if (all || !cli->common)
+        (void)snprintf(line, sizeof line, "The manual, with the exit codes: %s --man | man -l -", cli->program);
+    else
+        (void)snprintf(line, sizeof line, "More: --help-all, also of the options that all programs have (%s); the manual: --man",
+                       any_flag(cli, KILN_DEVICE) ? "--ram, --threads, --devices, --json, -q" : "--threads, --json, -q");
+    (void)fputc('\n', out);
+    wrap(out, line, 0, 0);
+}
+
+void kiln_cli_help(const kiln_cli *cli, bool all, FILE *out)
+{
     (void)fprintf(out, "Usage: %s%s%s [options]\n\n", cli->program, has_positionals(cli) ? " " : "",
                   has_positionals(cli) ? cli->positionals : "");
     wrap(out, cli->summary, 0, 0);
-    kiln_cli_help_rows("Options", cli->options, out);
-    if (any_keyed(cli)) {
-        (void)fputc('\n', out);
-        wrap(out, "* What is given here is stored in the manifest and used by later runs too.", 0, 2);
-    }
-    kiln_cli_help_rows("Common options", cli->common, out);
-    (void)snprintf(line, sizeof line, "The manual, with the exit codes: %s --man | man -l -", cli->program);
-    (void)fputc('\n', out);
-    wrap(out, line, 0, 0);
+    kiln_cli_help_rows("Options", cli->options, all, out);
+    if (all) kiln_cli_help_rows("Common options", cli->common, all, out);
+    help_stored(cli, out);
+    help_more(cli, all, out);
 }
 
 /* ---- man(7) ---------------------------------------------------------------------------------------------------------- */
@@ -203,7 +265,7 @@ void kiln_cli_man(const kiln_cli *cli, FILE *out)
     roff_line(out, " [options]\n.SH DESCRIPTION\n", cli->program, ": ");
     roff_line(out, "", cli->summary, ".\n");
     for (const char *const *note = cli->tables_note; note && *note; note++) roff_line(out, ".PP\n", *note, "\n");
-    if (any_keyed(cli))
+    if (any_flag(cli, KILN_KEYED))
         (void)fputs(".PP\nOptions that change the result are stored in the manifest and used by later runs too.\n", out);
     (void)fputs(".SH OPTIONS\n", out);
     for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)

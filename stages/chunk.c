@@ -26,7 +26,8 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_block_layer_names + 1, "what to cut", .def = "pruned", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_block_layer_names + 1, "what to cut", .def = "pruned",
+                     .brief = "what to cut: source, initial or pruned", .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("max", &o.max, "N", "split a cell with more Gaussians than this", .def = "65536", .range = "1..65536",
                        .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("min", &o.min, "N", "join cells with fewer Gaussians than this; 0: a quarter of --max, 1: join none",

@@ -10,16 +10,16 @@
 #include "schema/layers.h"
 #include "schema/level_sites.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/json_text.h"
 #include "stages/export/bakes.h"
+#include "stages/export/export_options.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
+#include "stages/export/export_told.h"
 #include "stages/export/level_chunks.h"
 #include "stages/formats/export_views.h"
 #include "stages/formats/writer.h"
 #include "stages/products/product_records.h"
 #include "stages/select/chunk_choice.h"
-#include "stages/select/move.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,123 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static struct {
-    const char *format, *chunks, *output, *add, *geo;
-    const char *filter_boxes, *filter_spheres, *filter_values;
-    double translate[3], rotate[3], scale, min_psnr;
-    uint32_t layer, order, frame, sh_degree, report_loss;
-    bool keep_origin, no_normals, list_formats, overwrite;
-    uint32_t columns;
-} o;
-
-#define WRITER(id, name, ...) "|" name
-static const char formats[] = /* "|ply|chunks": an option's range is all but the first bar */
-#include "stages/formats/writers.def"
-    ;
-#undef WRITER
-
-#define WRITER(id, name, ...) " " name
-static const char format_help[] =
-    "one or several, with commas between them (kiln-export --list-formats describes them; else the suffix of -o decides):"
-#include "stages/formats/writers.def"
-    ;
-#undef WRITER
-
-static const kiln_opt options[] = {
-    KILN_OPTION_TEXT("format", &o.format, "LIST", format_help, .letter = 'f', .def = "ply", .range = formats + 1,
-                     .flags = KILN_KEYED | KILN_TITLE),
-    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_drawable_names + 1, "what to write; baked: what was chunked", .def = "baked",
-                     .flags = KILN_KEYED),
-    KILN_OPTION_ENUM("order", &o.order, "ORDER", "source|baked",
-                     "order of the rows of a PLY: as in the source, or chunk after chunk, as all other formats have them",
-                     .def = "source", .flags = KILN_KEYED),
-    KILN_OPTION_TEXT("chunks", &o.chunks, "LIST",
-                     "only these: names separated by commas, #INDEX, or patterns: * stays within a level of a name, ** crosses "
-                     "levels",
-                     .flags = KILN_KEYED),
-    KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "write"),
-    KILN_OPTION_NUMBER("sh-degree", &o.sh_degree, "N", "spherical harmonics up to this degree", .def = "4", .range = "0..4",
-                       .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_NUMBER("translate", &o.translate, "X,Y,Z", "move what is written: this is added after --scale and --rotate",
-                       .def = "0,0,0", .range = KILN_MOVE_PLACES, .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("rotate", &o.rotate, "X,Y,Z", "turn what is written: degrees about the x axis, then y, then z",
-                       .def = "0,0,0", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("scale", &o.scale, "S", "make what is written S times as large", .def = "1", .range = KILN_MOVE_SCALES,
-                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_LIST("add", &o.add, "MANIFEST", "also write the same layer of this bake into the same file",
-                     .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_BOOL("no-normals", &o.no_normals, "leave the columns nx, ny and nz out of a PLY", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_ENUM("columns", &o.columns, "WHICH", "source|inria",
-                     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, "
-                     "rot, all float, which strict readers want in this order (Unity, Unreal, Blender)",
-                     .def = "source", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_BOOL("keep-origin", &o.keep_origin,
-                     "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles",
-                     .flags = KILN_KEYED),
-    KILN_OPTION_ENUM("frame", &o.frame, "FRAME", "rub|as-is",
-                     "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
-                     "forward), as import expects them; as-is: the numbers as in a PLY",
-                     .def = "rub", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_TEXT("geo", &o.geo, "LAT,LON,H",
-                     "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid "
-                     "(WGS 84) in metres; or none",
-                     .def = "none", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_NUMBER("report-loss", &o.report_loss, "N",
-                       "draw up to N of the cameras from the written file and from the rows that went into it, and print the dB "
-                       "between them",
-                       .def = "0", .range = "0..1000000"),
-    KILN_OPTION_NUMBER("min-psnr", &o.min_psnr, "DB", "with --report-loss: if a camera has less, leave no file and end with 3",
-                       .def = "off", .range = "0..|off"),
-    KILN_OPTION_PATH("output", &o.output, "PATH",
-                     "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest",
-                     .letter = 'o', .flags = KILN_ONCE),
-    KILN_OVERWRITE_OPTION(&o.overwrite),
-    KILN_OPTION_BOOL("list-formats", &o.list_formats, "name the formats that are written, and end", .flags = KILN_ALONE),
-    KILN_OPTION_END,
-};
-
-static kiln_status check_formats(const char *text, kiln_error *err)
-{
-    const kiln_writer *list[KILN_WRITERS_MAX];
-    uint32_t n;
-    return kiln_writers_parse(text, list, &n, err);
-}
-
-static kiln_status check_chunk_list(const char *text, kiln_error *err) { return kiln_chunks_check(text, false, err); }
-
-/* --geo: a place on the globe; *placed: it is one. */
-static kiln_status parse_geo(const char *text, double at[3], bool *placed, kiln_error *err)
-{
-    int end = 0;
-    *placed = strcmp(text, "none") != 0;
-    if (!*placed) return KILN_OK;
-    if (sscanf(text, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) == 3 && text[end] == '\0' && fabs(at[0]) <= 90 &&
-        fabs(at[1]) <= 360 && fabs(at[2]) <= 1e7)
-        return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE,
-                     "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
-                     "47.37,8.54,410, or none",
-                     text);
-}
-
-static kiln_status check_geo(const char *text, kiln_error *err)
-{
-    double at[3];
-    bool placed;
-    return parse_geo(text, at, &placed, err);
-}
-
-static const kiln_opt_check checks[] = {
-    KILN_FILTER_CHECKS, {"format", check_formats}, {"chunks", check_chunk_list}, {"geo", check_geo}, {NULL, NULL}};
-
-static const kiln_cli cli = {.program = "kiln-export",
-                             .summary = "writes the baked scene for other renderers",
-                             .positionals = "MANIFEST",
-                             .n_positionals = 1,
-                             .options = options,
-                             .common = kiln_common_options,
-                             .checks = checks};
 
 /* One format. */
 typedef struct {
@@ -165,18 +48,20 @@ typedef struct {
 
 static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
 {
-    const bool given = kiln_opt_given(&cli, "format");
-    const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
-    KILN_TRY(kiln_writers_parse(o.format, list, n, err));
-    if (o.output && strcmp(o.output, "-") == 0)
-        return kiln_fail(err, KILN_E_USAGE, "-o takes a file or a folder; '-' is none, as no format is written as a stream");
-    if (o.output && !to_folder) {
-        if (*n > 1 && (given || !kiln_path_has_suffix(o.output)))
+    const bool given = kiln_opt_given(&kiln_export_cli, "format");
+    const bool to_folder = kiln_export_given.output && kiln_export_given.output[0] &&
+                           (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
+    KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, n, err));
+    if (kiln_export_given.output && strcmp(kiln_export_given.output, "-") == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o takes a file or a folder; '-' is none; kiln convert IN - writes a scene's file to standard output");
+    if (kiln_export_given.output && !to_folder) {
+        if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "-o '%s' is one file, and there are several formats (%s); give a folder, such as '%s/', or name one of them",
-                o.output, o.format, o.output);
-        KILN_TRY(kiln_writer_for(o.output, list[0], given, &list[0], err));
+                kiln_export_given.output, kiln_export_given.format, kiln_export_given.output);
+        KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, &list[0], err));
         *n = 1;
     }
     return KILN_OK;
@@ -216,12 +101,13 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
     char folder[KILN_PATH_MAX], name[64];
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
     const bool one_file = f->to.writer->functions->place == KILN_PLACE_FILE;
-    if (o.output) {
-        const bool to_folder = o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
+    if (kiln_export_given.output) {
+        const bool to_folder =
+            kiln_export_given.output[0] && (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
         if (to_folder && (one_file || j->n_files > 1))
-            KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, o.output, f->to.writer->default_name, err));
+            KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, kiln_export_given.output, f->to.writer->default_name, err));
         else
-            (void)snprintf(f->to.path, sizeof f->to.path, "%s", o.output);
+            (void)snprintf(f->to.path, sizeof f->to.path, "%s", kiln_export_given.output);
         for (size_t n = strlen(f->to.path); n > 1 && f->to.path[n - 1] == '/';) f->to.path[--n] = '\0';
         if (f->to.writer->functions->place == KILN_PLACE_FOLDER && kiln_is_dir(f->to.path))
             KILN_TRY(resolve_folder(f->to.path, err));
@@ -236,7 +122,7 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
 
 static const kiln_opt *option_named(const char *name)
 {
-    const kiln_opt *row = options;
+    const kiln_opt *row = kiln_export_cli.options;
     while (strcmp(row->name, name) != 0) row++;
     return row;
 }
@@ -245,30 +131,24 @@ static const kiln_opt *option_named(const char *name)
  * was written before, and is no reason to refuse a PLY. */
 static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln_error *err)
 {
-    bool used = strcmp(o.geo, "none") == 0;
+    bool used = strcmp(kiln_export_given.geo, "none") == 0;
     for (uint32_t i = 0; i < n; i++) used = used || list[i]->functions->geo;
     if (used) return KILN_OK;
-    if (kiln_opt_given(&cli, "geo"))
+    if (kiln_opt_given(&kiln_export_cli, "geo"))
         return kiln_fail(err, KILN_E_USAGE,
                          "--geo is for the format 3dtiles alone, and --format is %s; add 3dtiles to it or leave out --geo",
-                         n > 1 ? o.format : list[0]->name);
+                         n > 1 ? kiln_export_given.format : list[0]->name);
     kiln_warn("the stored --geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
     return KILN_OK;
 }
 
 static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
 {
-    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
-    if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
-    j->e.source_order = o.order == 0;
-    j->e.keep_origin = o.keep_origin;
-    j->e.inria_columns = o.columns != 0;
-    j->e.no_normals = o.no_normals;
-    j->e.frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
-    kiln_edits_of(o.translate, o.rotate, o.scale, o.sh_degree, &j->e.edits);
-    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &j->e.filters, err));
-    KILN_TRY(kiln_export_bakes_open(r, o.add, kind, &j->e.bakes, &j->e.n_bakes, err));
-    KILN_TRY(kiln_export_choose(&j->e, o.chunks, err));
+    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
+    if (kiln_opt_given(&kiln_export_cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    KILN_TRY(kiln_export_wishes(&j->e, err));
+    KILN_TRY(kiln_export_bakes_open(r, kiln_export_given.add, kind, &j->e.bakes, &j->e.n_bakes, err));
+    KILN_TRY(kiln_export_choose(&j->e, kiln_export_given.chunks, err));
     if (j->e.n_chunks) return KILN_OK;
     return kiln_export_fail_empty(&j->e, err);
 }
@@ -321,8 +201,8 @@ static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *er
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "written file");
     kiln_key_text(h, "format", w->name);
-    for (const kiln_opt *row = options; row->name; row++) {
-        if (!(row->flags & KILN_KEYED) || row->where == &o.format) continue;
+    for (const kiln_opt *row = kiln_export_cli.options; row->name; row++) {
+        if (!(row->flags & KILN_KEYED) || row->where == &kiln_export_given.format) continue;
         (void)kiln_opt_text(row, text, sizeof text);
         if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue; /* files written before are known */
         kiln_key_text(h, row->name, text);
@@ -398,9 +278,9 @@ static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
 {
     kiln_product_guard *g;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), o.overwrite, &g, err));
+    KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), kiln_export_given.overwrite, &g, err));
     for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
-        if (!j->files[i].intact) st = kiln_export_target_check(g, &j->files[i].to, o.overwrite, err);
+        if (!j->files[i].intact) st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);
     kiln_product_guard_close(g);
     return st;
 }
@@ -410,8 +290,9 @@ static kiln_hash output_key(kiln_run *r, const job *j)
 {
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "exported files");
-    for (const kiln_opt *row = options; row->name; row++)
-        if (row->flags & KILN_KEYED && row->where != &o.format) kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
+    for (const kiln_opt *row = kiln_export_cli.options; row->name; row++)
+        if (row->flags & KILN_KEYED && row->where != &kiln_export_given.format)
+            kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
     key_inputs(h, j);
     return kiln_key_end(h);
 }
@@ -472,68 +353,6 @@ static kiln_status commit_export(kiln_run *r, kiln_manifest *m, void *context, k
 
 /* ---- the run ---------------------------------------------------------------------------------------------------------------- */
 
-static void say_what_was_written(const file *f, const kiln_export *e, const kiln_export_said *said)
-{
-    const kiln_export_count *counts = f->to.writer->functions->counts;
-    if (said->remarks.size) kiln_say("'%s': %s", f->to.path, (const char *)said->remarks.data);
-    if (said->notes.size) kiln_warn("'%s': %s", f->to.path, (const char *)said->notes.data);
-    for (uint32_t i = 0; counts && counts[i].more; i++)
-        if (said->counts[i])
-            kiln_warn("'%s': %llu %s", f->to.path, (unsigned long long)said->counts[i],
-                      said->counts[i] == 1 ? counts[i].one : counts[i].more);
-    for (uint32_t i = 0; i < said->loss.n; i++)
-        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->to.path,
-                 said->loss.cameras[i].name, said->loss.psnr[i]);
-    kiln_say("%llu row%s of the layer '%s'%s written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", f->to.path);
-}
-
-/* A member that cannot be set makes the object NULL, which report_exported_file says. */
-static void set_json_member(json_t **object, const char *key, json_t *value)
-{
-    if (json_object_set_new(*object, key, value) == 0) return;
-    json_decref(*object);
-    *object = NULL;
-}
-
-/* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
-static json_t *changes_json(const kiln_export_count *counts, const kiln_export_said *said)
-{
-    json_t *out = json_object();
-    for (uint32_t i = 0; out && counts && counts[i].more; i++)
-        set_json_member(&out, counts[i].more, json_integer((json_int_t)said->counts[i]));
-    return out;
-}
-
-static json_t *losses_json(const kiln_loss *l)
-{
-    json_t *out = json_object();
-    for (uint32_t i = 0; out && i < l->n; i++) {
-        json_t *name = kiln_json_string(l->cameras[i].name); /* of which a key can be made */
-        set_json_member(&out, name ? json_string_value(name) : NULL, kiln_json_real(l->psnr[i]));
-        json_decref(name);
-    }
-    return out;
-}
-
-static kiln_status report_exported_file(kiln_run *r, const file *f, const kiln_export *e, const kiln_export_said *said,
-                                        kiln_error *err)
-{
-    json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
-    json_t *facts =
-        json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(f->to.path), "format", f->to.writer->name,
-                  "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks, "changed",
-                  changes_json(f->to.writer->functions->counts, said), "psnr", losses_json(&said->loss));
-    int failed = facts ? 0 : -1;
-    if (!failed && !files) {
-        failed = json_object_update(all, facts); /* the first file's facts are the run's, too */
-        if (!failed) failed = json_object_set_new(all, "files", files = json_array());
-    }
-    if (!failed) failed = json_array_append(files, facts);
-    json_decref(facts);
-    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
-}
-
 /* e: a copy of j->e for this format; end_file, also after a failure. */
 static kiln_status begin_file(kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
                               kiln_level_tree *tree, kiln_error *err)
@@ -562,7 +381,7 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
 }
 
 /* How many cameras --report-loss draws of this format: none of one that nothing here reads again. */
-static uint32_t loss_cameras(const file *f) { return f->to.writer->functions->reader ? o.report_loss : 0; }
+static uint32_t loss_cameras(const file *f) { return f->to.writer->functions->reader ? kiln_export_given.report_loss : 0; }
 
 /* Formats that can be measured are, beside others that cannot. */
 static kiln_status check_measurable(const job *j, kiln_error *err)
@@ -592,7 +411,7 @@ static kiln_status foresee_file(kiln_run *r, const job *j, const file *f, kiln_e
     char temporary[KILN_PATH_MAX];
     kiln_export e;
     kiln_level_tree tree;
-    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr};
+    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = kiln_export_given.min_psnr};
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_foresee(r, f->to.writer, &e, &loss, err);
     end_file(&e, &tree);
@@ -604,7 +423,7 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
     char temporary[KILN_PATH_MAX];
     kiln_export e;
     kiln_level_tree tree;
-    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr};
+    const kiln_loss loss = {.most = loss_cameras(f), .min_psnr = kiln_export_given.min_psnr};
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_check(r, f->to.writer, &e, &loss, err);
     end_file(&e, &tree);
@@ -614,14 +433,14 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
-    kiln_export_said said = {.loss = {.most = loss_cameras(f), .min_psnr = o.min_psnr}};
+    kiln_export_said said = {.loss = {.most = loss_cameras(f), .min_psnr = kiln_export_given.min_psnr}};
     kiln_export e;
     kiln_level_tree tree;
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
     if (st == KILN_OK) st = kiln_export_run(r, f->to.writer, &e, &said, err);
     if (st == KILN_OK) {
-        say_what_was_written(f, &e, &said);
-        st = report_exported_file(r, f, &e, &said, err);
+        kiln_export_tell(&f->to, &e, &said);
+        st = kiln_export_report(r, &f->to, &e, &said, err);
     }
     kiln_buffer_release(&said.notes);
     kiln_buffer_release(&said.remarks);
@@ -668,11 +487,11 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
 {
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
-    KILN_TRY(parse_geo(o.geo, j->e.geo, &j->e.placed, err));
-    if (o.report_loss && !j->e.splats)
+    KILN_TRY(kiln_export_geo(kiln_export_given.geo, j->e.geo, &j->e.placed, err));
+    if (kiln_export_given.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
-    if (o.report_loss) KILN_TRY(check_measurable(j, err));
+    if (kiln_export_given.report_loss) KILN_TRY(check_measurable(j, err));
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
@@ -681,7 +500,7 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(record_key(r, j, &j->files[i], err));
         const bool again =
             kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0; /* a loss is measured on what is written */
-        if (!o.output) KILN_TRY(look_at_file(r, &j->files[i], err));
+        if (!kiln_export_given.output) KILN_TRY(look_at_file(r, &j->files[i], err));
         j->files[i].intact = j->files[i].unchanged && !again;
     }
     return guard_files(r, j, err);
@@ -727,15 +546,16 @@ static kiln_status check_format(const kiln_writer *w, kiln_error *err)
 /* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be any's. */
 static kiln_status check_chunks(kiln_run *r, kiln_error *err)
 {
-    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
+    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
     kiln_layer *layer = NULL;
     uint8_t *chosen = NULL;
     kiln_error none;
-    if (!o.chunks) return KILN_OK;
-    if (kind == KILN_LAYER_baked) KILN_TRY(kiln_chunks_check(o.chunks, true, err));
-    if (o.add || !kiln_run_manifest(r) || kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK) return KILN_OK;
+    if (!kiln_export_given.chunks) return KILN_OK;
+    if (kind == KILN_LAYER_baked) KILN_TRY(kiln_chunks_check(kiln_export_given.chunks, true, err));
+    if (kiln_export_given.add || !kiln_run_manifest(r) || kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK)
+        return KILN_OK;
     kiln_status st = KILN_ALLOC(&chosen, layer->n_chunks, "chunks", err);
-    if (st == KILN_OK) st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, o.chunks, chosen, err);
+    if (st == KILN_OK) st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, kiln_export_given.chunks, chosen, err);
     free(chosen);
     kiln_layer_free(layer);
     return st;
@@ -746,13 +566,14 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     const kiln_writer *list[KILN_WRITERS_MAX];
     kiln_filters filters;
     uint32_t n;
-    if (!isnan(o.min_psnr) && o.report_loss == 0)
+    if (!isnan(kiln_export_given.min_psnr) && kiln_export_given.report_loss == 0)
         return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
     for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
-    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
-    if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres, kiln_export_given.filter_values,
+                                &filters, err)); /* not too many of them */
+    if (kiln_opt_given(&kiln_export_cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
     return check_chunks(r, err);
 }
 
@@ -769,10 +590,12 @@ static kiln_status run_export(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_export = {.name = "export",
-                                              .cli = &cli,
+                                              .cli = &kiln_export_cli,
                                               .open = KILN_OPEN_WRITE,
                                               .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_UNDIVIDED,
-                                              .lists = &o.list_formats,
+                                              .instead =
+                                                  "kiln convert IN OUT turns one file of a scene into another, without a bake",
+                                              .lists = &kiln_export_given.list_formats,
                                               .list = kiln_writers_list,
                                               .check = check_export_options,
                                               .run = run_export,

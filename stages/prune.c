@@ -41,10 +41,11 @@ static const kiln_opt options[] = {
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     KILN_OPTION_NUMBER("merge-distance", &o.rules.merge_distance, "FACTOR",
                        "near-duplicates are at most this many median spacings apart", .def = "0.1", .range = "0..10",
-                       .flags = KILN_KEYED),
+                       .brief = "near: at most this many median spacings", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n', .flags = KILN_ONCE),
     KILN_OPTION_BOOL("all-cameras", &o.all_cameras, "predict pairs for all cameras, not only for 32"),
-    KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]"),
+    KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]",
+                     .brief = "predict pairs at these lengths of the longer side"),
     KILN_OPTION_PATH("against", &o.against, "MANIFEST", "also print the scales of this other bake, to compare"),
     KILN_OPTION_END,
 };

@@ -24,7 +24,7 @@ static const kiln_opt options[] = {
     KILN_LEVEL_OPTION_ROW(o.level),
     KILN_OPTION_TEXT("tables", &o.tables, "WHICH",
                      "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas",
-                     .def = "auto", .flags = KILN_KEYED),
+                     .def = "auto", .brief = "which cameras get a table: auto, all, none, a list", .flags = KILN_KEYED),
     KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
                      .flags = KILN_ONCE),
     KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory, make no table", .flags = KILN_ONCE),

@@ -89,6 +89,7 @@ typedef struct {
      * worker's state, within the memory of a unit. It returns soon after *stop becomes true. It reports no failure: the unit meets
      * the same one. Returns an upper bound of the host memory that it has taken, in bytes. */
     uint64_t (*early)(kiln_worker *w, const atomic_bool *stop);
+    const char *instead;              /* what to do where the manifest is none, behind a semicolon; may be NULL */
     const kiln_stage_output *outputs; /* the outputs, besides layers, that later stages read; ends with a NULL name. May be NULL */
 } kiln_stage_program;
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */

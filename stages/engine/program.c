@@ -36,8 +36,12 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
     /* a run that changes nothing needs no lock, does not wait for one and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
-    KILN_TRY(kiln_round_open(r, r->parsed.positional[p->manifest_arg], mode, err));
-    return kiln_run_load_parameters(r, err);
+    const kiln_status st = kiln_round_open(r, r->parsed.positional[p->manifest_arg], mode, err);
+    if (st == KILN_E_INPUT && p->instead && kiln_is_file(r->parsed.positional[p->manifest_arg])) {
+        const size_t n = strlen(err->msg);
+        (void)snprintf(err->msg + n, sizeof err->msg - n, "; %s", p->instead);
+    }
+    return st == KILN_OK ? kiln_run_load_parameters(r, err) : st;
 }
 
 /* Says whether to remove the manifest: the run has made it and failed without finished work, or because of its input. */
@@ -156,6 +160,7 @@ static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->progr
 
 static const char *after_signal(const kiln_run *r)
 {
+    if (r->program->unit && !r->stage) return "nothing is kept of it";
     return r->options->part ? "no part is left, run the same command to begin it again"
                             : "finished units are kept, run the same command to go on";
 }

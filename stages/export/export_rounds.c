@@ -50,8 +50,9 @@ typedef struct {
 
 static uint64_t unit_ram(const runner *k, const kiln_export_round *round, uint64_t unit)
 {
-    if (!round) return kiln_export_rows_ram(k->e, unit, k->f->survey | KILN_ROWS_MEANS) + (1 << 16);
-    return round->ram(k->e, unit);
+    const uint64_t from = k->e->from.ram;
+    if (!round) return from + kiln_export_rows_ram(k->e, unit, k->f->survey | KILN_ROWS_MEANS) + (1 << 16);
+    return from + round->ram(k->e, unit);
 }
 
 /* Counts over all formats of a run, because workers live on from one to the next. */
@@ -225,10 +226,10 @@ static uint64_t units_of(const runner *k, const kiln_export_round *round)
 static uint64_t round_ram(const runner *k, const kiln_export_round *round)
 {
     uint64_t most = 0;
-    if (round->foresee) return round->foresee(k->e);
+    if (round->foresee) return k->e->from.ram + round->foresee(k->e);
     const uint64_t n = units_of(k, round);
     for (uint64_t i = 0; i < n; i++) most = kiln_max_u64(most, round->ram(k->e, i));
-    return most;
+    return k->e->from.ram + most;
 }
 
 /* The engine keeps results of all lists until the run ends. */

@@ -25,6 +25,9 @@ kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_ex
 /* Looks whether w refuses e, as kiln_export_run would before it writes anything. */
 kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss,
                               kiln_error *err) KILN_MUST_CHECK;
+/* A unit, in a worker whose state is an earlier one's or NULL. planes: where rows of kiln_export.from are. */
+kiln_status kiln_export_unit_of(kiln_worker *w, const kiln_export_planes *planes, const void *payload, size_t bytes,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* The unit function of kiln-export. */
 kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 

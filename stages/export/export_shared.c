@@ -45,6 +45,18 @@ void kiln_export_count_rows(kiln_export *e)
     e->n_chunks = n;
 }
 
+/* A layer of no manifest: its chunks have the same planes, whose data are nowhere. */
+typedef struct {
+    uint32_t n_chunks, n_planes, sh_degree;
+    uint64_t count, from_bytes;
+} layer_record;
+
+typedef struct {
+    char name[96];
+    kiln_type type;
+    uint32_t components;
+} plane_record;
+
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
 
 static kiln_status pack_bake(const kiln_export_bake *p, kiln_buffer *out, kiln_error *err)
@@ -61,6 +73,35 @@ static kiln_status pack_bake(const kiln_export_bake *p, kiln_buffer *out, kiln_e
     const kiln_status st = kiln_buffer_put(out, r, sizeof *r, err);
     free(r);
     return st;
+}
+
+static kiln_status pack_planes(const kiln_chunk *c, kiln_buffer *out, kiln_error *err)
+{
+    for (uint32_t i = 0; i < c->n_planes; i++) {
+        plane_record r;
+        memset(&r, 0, sizeof r);
+        memcpy(r.name, c->planes[i].name, sizeof r.name);
+        r.type = c->planes[i].type;
+        r.components = c->planes[i].components;
+        KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
+    }
+    return KILN_OK;
+}
+
+/* Scene, layer and what the rows are read by, where no manifest has them. */
+static kiln_status pack_source(const kiln_export *e, kiln_buffer *out, kiln_error *err)
+{
+    const kiln_layer *l = e->bakes[0].layer;
+    const layer_record r = {.n_chunks = l->n_chunks,
+                            .n_planes = l->chunks[0].n_planes,
+                            .sh_degree = l->sh_degree,
+                            .count = l->count,
+                            .from_bytes = e->from.bytes};
+    KILN_TRY(kiln_buffer_put(out, &e->bakes[0].scene, sizeof e->bakes[0].scene, err));
+    KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
+    KILN_TRY(pack_planes(&l->chunks[0], out, err));
+    KILN_TRY(kiln_buffer_put(out, l->chunks, l->n_chunks * sizeof *l->chunks, err)); /* their pointers are not read there */
+    return kiln_buffer_put(out, e->from.data, e->from.bytes, err);
 }
 
 static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
@@ -83,10 +124,12 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     h.e.tree = NULL; /* the workers make it of the levels */
     h.e.target = h.e.temporary = NULL;
     h.e.plan = NULL;
+    h.e.from.data = NULL;
     h.e.views = NULL; /* the parent's: it does not follow */
     h.plan_bytes = e->plan_bytes;
     KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
     for (uint32_t i = 0; i < e->n_bakes; i++) KILN_TRY(pack_bake(&e->bakes[i], out, err));
+    if (e->from.bytes) KILN_TRY(pack_source(e, out, err));
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         const chunk_record r = record_of(e, &e->chunks[i]);
         KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
@@ -129,6 +172,7 @@ static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *
     p->n_source_rows = r->n_source_rows;
     p->source_first = r->source_first;
     memcpy(p->path, r->path, sizeof p->path);
+    if (!m) goto done; /* take_source has the rest */
     if (r->path[0]) KILN_GO(kiln_manifest_open(r->path, KILN_OPEN_READ, "export", true, &m, err));
     KILN_GO(kiln_scene_get(m, &p->scene, err));
     KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[r->kind].name, r->layer, &p->layer, err));
@@ -136,6 +180,48 @@ static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *
 done:
     if (m != first) kiln_manifest_close(m);
     free(r);
+    return st;
+}
+
+static kiln_status take_layer_chunk(cursor *c, const plane_record *planes, uint32_t n, kiln_chunk *out, kiln_error *err)
+{
+    KILN_TRY(take_shared_bytes(c, out, sizeof *out, err));
+    out->n_planes = 0;
+    out->planes = NULL;
+    KILN_TRY(KILN_ALLOC(&out->planes, n, "planes", err));
+    for (; out->n_planes < n; out->n_planes++) {
+        const plane_record *r = &planes[out->n_planes];
+        kiln_plane *p = &out->planes[out->n_planes];
+        memcpy(p->name, r->name, sizeof p->name);
+        p->type = r->type;
+        p->components = r->components;
+        p->data.raw_bytes = out->count * r->components * kiln_type_size(r->type);
+    }
+    return KILN_OK;
+}
+
+static kiln_status take_source(cursor *c, kiln_export_copy *out, kiln_error *err)
+{
+    kiln_export_bake *p = &out->e.bakes[0];
+    kiln_status st = KILN_OK;
+    plane_record *planes = NULL;
+    layer_record r;
+    KILN_TRY(take_shared_bytes(c, &p->scene, sizeof p->scene, err));
+    KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
+    KILN_TRY(KILN_ALLOC(&p->layer, 1, "a layer", err));
+    (void)snprintf(p->layer->kind, sizeof p->layer->kind, "%s", kiln_layer_kinds[KILN_LAYER_source].name);
+    p->layer->sh_degree = r.sh_degree;
+    p->layer->count = r.count;
+    KILN_TRY(KILN_ALLOC(&p->layer->chunks, r.n_chunks, "chunks", err));
+    KILN_GO(KILN_ALLOC(&planes, r.n_planes, "planes", err));
+    KILN_GO(take_shared_bytes(c, planes, r.n_planes * sizeof *planes, err));
+    for (; p->layer->n_chunks < r.n_chunks; p->layer->n_chunks++)
+        KILN_GO(take_layer_chunk(c, planes, r.n_planes, &p->layer->chunks[p->layer->n_chunks], err));
+    KILN_GO(kiln_alloc(&out->from, r.from_bytes, 1, "what rows are read by", err));
+    KILN_GO(take_shared_bytes(c, out->from, r.from_bytes, err));
+    out->e.from.data = out->from;
+done:
+    free(planes);
     return st;
 }
 
@@ -168,6 +254,7 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(KILN_ALLOC(&out->e.bakes, h.e.n_bakes, "bakes", err));
     KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));
     for (uint32_t i = 0; i < h.e.n_bakes; i++) KILN_TRY(take_bake(&c, m, &out->e.bakes[i], err));
+    if (h.e.from.bytes) KILN_TRY(take_source(&c, out, err));
     KILN_TRY(take_chunks(&c, &out->e, err));
     if (out->e.bakes[0].levels) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
     KILN_TRY(take_text(&c, out->target, err));
@@ -187,5 +274,6 @@ void kiln_export_copy_release(kiln_export_copy *c)
     for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_export_bake_release(&c->e.bakes[i]);
     free(c->e.bakes);
     free(c->e.chunks);
+    free(c->from);
     kiln_buffer_release(&c->plan);
 }

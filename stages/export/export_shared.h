@@ -28,8 +28,10 @@ typedef struct {
     kiln_level_tree tree;
     char target[KILN_PATH_MAX], temporary[KILN_PATH_MAX];
     kiln_buffer plan;
+    void *from; /* kiln_export.from */
 } kiln_export_copy;
-/* Reads the layers again. m: of the first bake. Release also after a failure. KILN_E_BUG: the bytes are not what pack makes. */
+/* Reads the layers again. m: of the first bake; NULL with kiln_export.from. Release also after a failure. KILN_E_BUG: the bytes are
+ * not what pack makes. */
 kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m, kiln_export_copy *out,
                                kiln_error *err) KILN_MUST_CHECK;
 void kiln_export_copy_release(kiln_export_copy *c);

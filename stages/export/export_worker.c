@@ -24,6 +24,7 @@ static void free_state(void *state)
     worker_state *s = state;
     if (!s) return;
     const kiln_writer *writer = s->copy.places.writer;
+    if (s->x.planes) s->x.planes->close(s->x.planes_own);
     kiln_runner_drop(kiln_worker_runner(s->x.w), s->x.own);
     if (s->x.own) (writer->functions->close ? writer->functions->close : free)(s->x.own);
     if (s->x.fd >= 0) close(s->x.fd); /* every write was checked; the parent syncs */
@@ -45,12 +46,14 @@ static kiln_status open_export_file(const char *path, int *fd, kiln_error *err)
 static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export_request *q, const void *shared, size_t bytes,
                               kiln_error *err)
 {
-    kiln_manifest *m;
+    kiln_manifest *m = NULL;
+    const kiln_export_planes *planes = s->x.planes;
     s->serial = q->serial;
-    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .round = q->round};
+    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .round = q->round, .planes = planes};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) s->x.scratch[i] = -1;
-    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    if (!planes) KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
+    if (planes) KILN_TRY(planes->open(s->x.e, w, &s->x.planes_own, err));
     if (q->round >= KILN_ROUND_SURVEY) return KILN_OK;
     if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_export_file(s->copy.temporary, &s->x.fd, err));
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
@@ -86,16 +89,17 @@ static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_
     return give_counts(s, w, err);
 }
 
-kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+kiln_status kiln_export_unit_of(kiln_worker *w, const kiln_export_planes *planes, const void *payload, size_t bytes,
+                                kiln_error *err)
 {
     kiln_export_request q;
     worker_state *s = kiln_worker_state(w);
-    (void)name;
     if (bytes < sizeof q) return kiln_fail(err, KILN_E_BUG, "an export request of %zu bytes", bytes);
     memcpy(&q, payload, sizeof q);
     if (!s || s->serial != q.serial) {
         kiln_worker_set_state(w, NULL, NULL); /* the round before is over: its memory goes first */
         KILN_TRY(KILN_ALLOC(&s, 1, "export", err));
+        s->x.planes = planes;
         const kiln_status st = open_state(s, w, &q, (const char *)payload + sizeof q, bytes - sizeof q, err);
         if (st != KILN_OK) {
             free_state(s);
@@ -104,4 +108,10 @@ kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *paylo
         kiln_worker_set_state(w, s, free_state);
     }
     return run_unit(s, &q, w, err);
+}
+
+kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+{
+    (void)name;
+    return kiln_export_unit_of(w, NULL, payload, bytes, err);
 }

@@ -46,13 +46,28 @@ static const known_plane *find_known(const char *name)
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, kiln_manifest **out, kiln_error *err)
+/* Where the planes of a chunk are. */
+typedef struct {
+    kiln_manifest *m; /* NULL: of the worker's own planes */
+    kiln_export_worker *x;
+} plane_home;
+
+static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, plane_home *out, kiln_error *err)
 {
-    if (bake == 0) return kiln_worker_manifest(x->w, out, err);
+    *out = (plane_home){.x = x};
+    if (x->planes) return KILN_OK;
+    if (bake == 0) return kiln_worker_manifest(x->w, &out->m, err);
     if (!x->others[bake])
         KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true, &x->others[bake], err));
-    *out = x->others[bake];
+    out->m = x->others[bake];
     return KILN_OK;
+}
+
+static kiln_status read_plane_of(const plane_home *h, const kiln_chunk *chunk, const char *name, void *dst, size_t bytes,
+                                 kiln_error *err)
+{
+    if (h->m) return kiln_plane_read(h->m, chunk, name, dst, bytes, err);
+    return h->x->planes->plane(h->x->planes_own, chunk, name, dst, bytes, err);
 }
 
 static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type, kiln_error *err)
@@ -66,18 +81,18 @@ static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64
 }
 
 /* Into an array of the caller's own. */
-static kiln_status read_own_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
-                                  void **out, kiln_error *err)
+static kiln_status read_own_plane(const plane_home *h, const kiln_chunk *chunk, const char *name, uint64_t components,
+                                  kiln_type type, void **out, kiln_error *err)
 {
     const uint64_t bytes = chunk->count * components * kiln_type_size(type);
     KILN_TRY(check_plane(chunk, name, components, type, err));
     KILN_TRY(kiln_alloc_unset(out, bytes, 1, "planes of a chunk", err));
-    return kiln_plane_read(m, chunk, name, *out, bytes, err);
+    return read_plane_of(h, chunk, name, *out, bytes, err);
 }
 
 /* Into the kept array. The layer's own degree may be above or, with several bakes, below the one that is written. Coefficients of
  * higher degrees follow those of lower ones, so they are cut off the end, or 0. */
-static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const known_plane *k, kiln_export_rows *rows,
+static kiln_status read_known(kiln_export_worker *x, const plane_home *h, const known_plane *k, kiln_export_rows *rows,
                               kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
@@ -90,12 +105,12 @@ static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const kno
     if (components) KILN_TRY(check_plane(chunk, k->name, components, k->type, err));
     KILN_TRY(kiln_export_keep(x, KILN_KEPT_PLANES + (unsigned)(k - known), wanted > components ? wanted * row : bytes,
                               "planes of a chunk", array, err));
-    if (components) KILN_TRY(kiln_plane_read(m, chunk, k->name, *array, bytes, err));
+    if (components) KILN_TRY(read_plane_of(h, chunk, k->name, *array, bytes, err));
     if (wanted > components) memset((char *)*array + bytes, 0, wanted * row - bytes);
     return KILN_OK;
 }
 
-static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
+static kiln_status read_extras(const plane_home *h, kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
     KILN_TRY(KILN_ALLOC(&rows->extras, chunk->n_planes, "planes of a chunk", err));
@@ -106,7 +121,7 @@ static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_er
         (void)snprintf(out->name, sizeof out->name, "%s", p->name);
         out->type = p->type;
         out->components = p->components;
-        KILN_TRY(read_own_plane(m, chunk, p->name, p->components, p->type, &out->data, err));
+        KILN_TRY(read_own_plane(h, chunk, p->name, p->components, p->type, &out->data, err));
     }
     return KILN_OK;
 }
@@ -138,7 +153,7 @@ typedef struct {
     void *own[KILN_FILTERS_MAX];
 } look;
 
-static kiln_status read_filtered(kiln_manifest *m, const kiln_export_rows *rows, look *l, kiln_error *err)
+static kiln_status read_filtered(const plane_home *h, const kiln_export_rows *rows, look *l, kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
     for (uint32_t k = 0; k < l->filters.n_planes; k++) {
@@ -146,7 +161,7 @@ static kiln_status read_filtered(kiln_manifest *m, const kiln_export_rows *rows,
         const kiln_plane *p = kiln_chunk_plane(chunk, name);
         l->planes[k] = strcmp(name, "shN") ? kiln_export_rows_plane(rows, name) : NULL; /* that one is cut */
         if (l->planes[k] || !p) continue;
-        KILN_TRY(read_own_plane(m, chunk, name, p->components, p->type, &l->own[k], err));
+        KILN_TRY(read_own_plane(h, chunk, name, p->components, p->type, &l->own[k], err));
         l->planes[k] = l->own[k];
     }
     return KILN_OK;
@@ -164,7 +179,7 @@ static void compact_export_rows(const kiln_export *e, kiln_export_rows *rows, ui
     rows->n = kept;
 }
 
-static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
+static kiln_status select_rows(const kiln_export *e, const plane_home *h, kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_export_bake *bake = &e->bakes[rows->chunk->bake];
     const kiln_chunk *chunk = rows->chunk->chunk;
@@ -178,7 +193,7 @@ static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_expo
     KILN_GO(kiln_filters_bind(&l->filters, chunk, bake->layer->sh_degree, err));
     if (kiln_filters_chunk(&l->filters, chunk, bake->scene.origin) == KILN_CHUNK_ALL) goto done;
     KILN_GO(KILN_ALLOC_UNSET(&keep, chunk->count, "the choice of rows", err));
-    KILN_GO(read_filtered(m, rows, l, err));
+    KILN_GO(read_filtered(h, rows, l, err));
     compact_export_rows(e, rows, chunk->count, keep,
                         kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
 done:
@@ -222,16 +237,16 @@ static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_
 
 kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes, kiln_export_rows *rows, kiln_error *err)
 {
-    kiln_manifest *m;
+    plane_home h;
     kiln_status st = KILN_OK;
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
     rows->first = rows->chunk->first;
-    KILN_TRY(open_bake(x, rows->chunk->bake, &m, err));
+    KILN_TRY(open_bake(x, rows->chunk->bake, &h, err));
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
-        if (planes & known[i].bit) st = read_known(x, m, &known[i], rows, err);
+        if (planes & known[i].bit) st = read_known(x, &h, &known[i], rows, err);
     if (st == KILN_OK) st = check_box(rows, err);
-    if (st == KILN_OK && planes & KILN_ROWS_EXTRAS) st = read_extras(m, rows, err);
-    if (st == KILN_OK) st = select_rows(x->e, m, rows, err);
+    if (st == KILN_OK && planes & KILN_ROWS_EXTRAS) st = read_extras(&h, rows, err);
+    if (st == KILN_OK) st = select_rows(x->e, &h, rows, err);
     if (st == KILN_OK) st = edit_rows(x->e, rows, err);
     if (st != KILN_OK) kiln_export_rows_release(rows);
     return st;

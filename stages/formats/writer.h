@@ -71,6 +71,14 @@ typedef struct {
     kiln_value_range means[3], log_scales, opacity_logits, sh0, shN;
 } kiln_export_survey;
 
+/* Rows of an export without a manifest: what its workers read them by, bytes of whoever exports, and the host memory that this
+ * takes. All 0: the rows are the bakes'. */
+typedef struct {
+    const void *data;
+    size_t bytes;
+    uint64_t ram;
+} kiln_export_from;
+
 /* Cameras and tile tables (export_views.h). */
 typedef struct kiln_export_views kiln_export_views;
 
@@ -107,6 +115,7 @@ typedef struct {
     bool apart;
     const void *plan; /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
+    kiln_export_from from;
     /* The parent's, for a writer that asks for them; else NULL. */
     const kiln_export_views *views;
 } kiln_export;
@@ -179,6 +188,14 @@ typedef struct {
     uint64_t bytes;
 } kiln_kept;
 
+/* Where planes are read that are in no manifest (kiln_export.from). One of them is open in a worker. */
+typedef struct {
+    kiln_status (*open)(const kiln_export *e, kiln_worker *w, void **out, kiln_error *err);
+    /* As kiln_plane_read. All planes of a chunk are read before those of the next. */
+    kiln_status (*plane)(void *own, const kiln_chunk *c, const char *name, void *dst, size_t bytes, kiln_error *err);
+    void (*close)(void *own); /* accepts NULL */
+} kiln_export_planes;
+
 typedef struct {
     const kiln_export *e;
     kiln_worker *w;
@@ -187,6 +204,8 @@ typedef struct {
     uint32_t round;
     void *own; /* the writer's; NULL at the begin of a round; freed by its close, after kiln_runner_drop */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
+    const kiln_export_planes *planes;         /* NULL: they are in the manifests */
+    void *planes_own;                         /* theirs */
     kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
     kiln_kept kept[KILN_KEPT_ALL];
 } kiln_export_worker;

@@ -42,5 +42,8 @@ uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes)
     const uint64_t paths = 2 * (uint64_t)KILN_PATH_MAX;
     const uint64_t bytes = sizeof(kiln_export) + KILN_SHARED_HEAD + e->n_bakes * (uint64_t)(KILN_PATH_MAX + KILN_SHARED_BAKE) +
                            e->n_chunks * (uint64_t)KILN_SHARED_CHUNK + paths + plan_bytes;
-    return kiln_shared_payload_ram(bytes) + bytes;
+    const kiln_layer *l = e->bakes[0].layer;
+    const uint64_t chunks = e->from.bytes ? l->n_chunks * (sizeof *l->chunks + l->chunks[0].n_planes * sizeof(kiln_plane)) : 0;
+    const uint64_t from = e->from.bytes ? sizeof(kiln_scene) + e->from.bytes + chunks : 0;
+    return kiln_shared_payload_ram(bytes + from) + bytes + from;
 }

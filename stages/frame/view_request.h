@@ -22,7 +22,7 @@ typedef struct {
                      .letter = 'p', .def = "inria", .flags = KILN_KEYED),                                                     \
     KILN_OPTION_ENUM("antialiased", &(o).antialiased, "WHEN", "scene|on|off",                                                 \
                      "antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene",                  \
-                     .flags = KILN_KEYED),                                                                                    \
+                     .brief = "mip compensation: as the scene says, or on, off", .flags = KILN_KEYED),                        \
     KILN_OPTION_TEXT("near", &(o).near_text, "M", "near plane in scene units; profile: the renderer's own", .def = "profile", \
                      .flags = KILN_KEYED)
 /* clang-format on */

@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     const char *program;  /* "kiln slurm" */
     const kiln_opt *rows; /* its own options, ended by a row without name */
-    void (*help)(const kiln_cli *cli, FILE *out);
+    void (*help)(const kiln_cli *cli, bool all, FILE *out);
     /* Called when the command line has been read and before anything is looked for: refuses what it does not take. */
     kiln_status (*check)(const kiln_cli *cli, kiln_error *err);
     bool (*makes_demo)(void); /* says whether --demo is to make a scene that is not there */

@@ -5,6 +5,7 @@
  *   @path  @dir  @manifest (*.db and folders)  @command (a command of kiln)  @text (nothing to offer) */
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 
@@ -94,10 +95,15 @@ static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_e
     command *c = &list->command[list->n++];
     *c = (command){.name = row->name, .what = row->what, .positionals = row->positionals};
     if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
-    KILN_TRY(KILN_ALLOC(&c->options, table->n + 16, "the options of a command", err));
+    KILN_TRY(KILN_ALLOC(&c->options, table->n + 64, "the options of a command", err));
     if (is_slurm) add_offers(c, kiln_front_slurm_cli.options, NULL);
     if (row->run == kiln_front_claim) add_offers(c, kiln_front_claim_cli.options, NULL);
     if (row->run == kiln_front_claim) add_offers(c, kiln_print_options, NULL);
+    if (row->run == kiln_front_convert) {
+        KILN_TRY(kiln_convert_cli(&cli, err));
+        add_offers(c, cli.options, NULL);
+        add_offers(c, cli.common, NULL);
+    }
     if (!is_pipeline && !is_slurm) return KILN_OK;
     add_offers(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
     add_offers(c, kiln_print_options, NULL);

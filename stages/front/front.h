@@ -15,6 +15,11 @@ typedef kiln_status kiln_front_command(int argc, char **argv, int *code, kiln_er
 
 /* Bakes a scene: runs the stages one after the other and stops at the first that fails, with its exit code. */
 kiln_front_command kiln_front_pipeline;
+#define KILN_CONVERT "kiln convert"
+/* Turns a file of one format into one of another. Its options: convert_options.h. */
+kiln_front_command kiln_front_convert;
+/* main of its workers, which are called kiln-convert. */
+int kiln_front_convert_worker(int argc, char **argv);
 /* Bakes over the hosts of a Slurm cluster; it is what its jobs execute, too (slurm_submit.h). */
 kiln_front_command kiln_front_slurm;
 /* Its own options; it takes those of `kiln pipeline` besides, of which _passes says whether it takes this one. */

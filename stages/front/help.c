@@ -10,6 +10,7 @@
 
 const kiln_front_row kiln_front_rows[] = {
     {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
+    {"convert", "turns a scene of any format that is read into any that is written", "IN [IN...] OUT", kiln_front_convert},
     {"slurm", "bakes a scene over the hosts of a Slurm cluster", "SCENE", kiln_front_slurm},
     {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST", kiln_front_claim},
     {"help", "prints this overview, or the help of a command", "[COMMAND]", kiln_front_help},

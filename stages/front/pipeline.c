@@ -43,9 +43,9 @@ static kiln_bake_options o;
     KILN_OPTION_BOOL("lod", &o.lod,                                                                                         \
                      "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this"),     \
     KILN_OPTION_BOOL("report", &o.report, "write report.html, the bake as one page to look at, when all stages are done",   \
-                     .def = "yes"),                                                                                         \
+                     .def = "yes", .brief = "write report.html, the bake as a page to look at"),                                                                                         \
     KILN_OPTION_BOOL("print-commands", &o.print_commands,                                                                   \
-                     "print the command of each stage and of the report, quoted for a shell, and run none of them")
+                     "print the command of each stage and of the report, quoted for a shell, and run none of them", .brief = "print the command of each stage, run none")
 /* clang-format on */
 
 static const kiln_opt own_rows[] = {OWN_ROWS, KILN_OPTION_END};
@@ -61,18 +61,18 @@ static kiln_cli cli;
 
 /* ---- the table and its help -------------------------------------------------------------------------------------- */
 
-static void help_section(const char *title, int section, FILE *out)
+static void help_section(const char *title, int section, bool all, FILE *out)
 {
     kiln_opt *rows;
     size_t n = 0;
     if (KILN_ALLOC(&rows, table.n + 1, "a part of the help", NULL) != KILN_OK) return;
     for (size_t i = 0; i < table.n; i++)
         if (table.section[i] == section) rows[n++] = table.rows[i];
-    kiln_cli_help_rows(title, rows, out);
+    kiln_cli_help_rows(title, rows, all, out);
     free(rows);
 }
 
-static void help_pipeline_command(const kiln_cli *c, FILE *out)
+static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
 {
     char title[80];
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
@@ -81,17 +81,25 @@ static void help_pipeline_command(const kiln_cli *c, FILE *out)
                   "other renderers). Run again, it "
                   "redoes only what has changed; killed, it goes on where it was.",
                   0, out);
-    help_section("Options", KILN_SECTION_OWN, out);
-    help_section("Options of several stages", KILN_SECTION_SHARED, out);
+    help_section("Options", KILN_SECTION_OWN, all, out);
+    if (!all) {
+        (void)fputc('\n', out);
+        kiln_cli_wrap(
+            "Options of the stages are taken, too, and stored in the manifest as they store them: kiln help STAGE lists those "
+            "of one, --help-all those of all stages, and says which have to be named (--export-format).",
+            0, out);
+        return;
+    }
+    help_section("Options of several stages", KILN_SECTION_SHARED, all, out);
     for (size_t s = 0; s < table.n_stages; s++) {
         (void)snprintf(title, sizeof title, "Options of %.50s", table.stage[s].stage);
-        help_section(title, (int)s, out);
+        help_section(title, (int)s, all, out);
     }
     (void)fputc('\n', out);
     kiln_cli_wrap("* What is given here is stored in the manifest and used by later runs too.", 2, out);
     kiln_cli_wrap("To give an option to one stage alone, put the stage's name in front: --prune-min-opacity, --render-threads.", 0,
                   out);
-    kiln_cli_help_rows("Others", kiln_print_options, out);
+    kiln_cli_help_rows("Others", kiln_print_options, all, out);
 }
 
 static const char *const notes[] = {

@@ -47,17 +47,19 @@ static const kiln_opt rows[] = {
     KILN_OPTION_TEXT("sbatch-task", &o.list[KILN_SLURM_SBATCH_TASK], "OPTIONS",
                      "more of them for the jobs that compute, such as '--gres=gpu:1'"),
     KILN_OPTION_TEXT("sbatch-round", &o.list[KILN_SLURM_SBATCH_ROUND], "OPTIONS",
-                     "more of them for the jobs between, which plan and gather, such as '--partition=cpu'"),
+                     "more of them for the jobs between, which plan and gather, such as '--partition=cpu'",
+                     .brief = "of the jobs between, which plan and gather"),
     KILN_OPTION_TEXT("wrapper", &o.list[KILN_SLURM_WRAPPER], "WORDS",
                      "run each stage behind these words: 'apptainer exec --nv x.sif'; its path is the same in the container"),
     KILN_OPTION_TEXT("setup", &o.list[KILN_SLURM_SETUP], "FILE",
                      "a file for sh that each job sources first, such as one with 'module load cuda'"),
-    KILN_OPTION_TEXT("mail", &o.list[KILN_SLURM_MAIL], "ADDRESS",
-                     "have Slurm send one mail when the bake has ended, well or badly"),
+    KILN_OPTION_TEXT("mail", &o.list[KILN_SLURM_MAIL], "ADDRESS", "have Slurm send one mail when the bake has ended, well or badly",
+                     .brief = "one mail from Slurm when the bake has ended"),
     KILN_OPTION_BOOL("status", &o.status, "say what is done, what runs and what is missing; with --json for programs"),
     KILN_OPTION_BOOL("cancel", &o.cancel, "cancel all jobs of this bake; nothing finished is lost"),
     KILN_OPTION_BOOL("wait", &o.wait,
-                     "wait until the bake has ended, and end with its exit code; jobs that wait for ever are waited for"),
+                     "wait until the bake has ended, and end with its exit code; jobs that wait for ever are waited for",
+                     .brief = "wait for the end, and end with its exit code"),
     KILN_OPTION_END,
 };
 
@@ -70,16 +72,16 @@ static const char *const notes[] = {
     "~/.local/state/splatkiln/slurm ($XDG_STATE_HOME): nothing that lies in the folder of a scene or of a bake is run.",
     "Exit codes are those of the stages; 74 where Slurm refuses a job, 75 where jobs of this bake have not ended.", NULL};
 
-static void help_slurm(const kiln_cli *c, FILE *out)
+static void help_slurm(const kiln_cli *c, bool all, FILE *out)
 {
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
     kiln_cli_wrap(notes[0], 0, out);
-    kiln_cli_help_rows("Options", c->options, out);
+    kiln_cli_help_rows("Options", c->options, all, out);
     for (size_t i = 1; notes[i]; i++) {
         (void)fputc('\n', out);
         kiln_cli_wrap(notes[i], 0, out);
     }
-    kiln_cli_help_rows("Others", kiln_print_options, out);
+    kiln_cli_help_rows("Others", kiln_print_options, all, out);
 }
 
 const kiln_cli kiln_front_slurm_cli = {.program = "kiln slurm",

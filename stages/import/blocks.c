@@ -13,7 +13,7 @@
 
 enum { DROPPED_ROWS_LISTED = 100 };
 
-typedef struct {
+struct kiln_block_reader {
     kiln_place place;
     char reader_name[32];
     const kiln_reader *reader; /* NULL: random points */
@@ -23,11 +23,10 @@ typedef struct {
     uint64_t file_rows;
     kiln_rows rows;
     kiln_clean clean;
-} block_state;
+};
 
-static void free_state(void *state)
+void kiln_block_reader_free(kiln_block_reader *s)
 {
-    block_state *s = state;
     if (!s) return;
     if (s->reader && s->source) s->reader->close(s->source);
     kiln_rows_release(&s->rows);
@@ -35,8 +34,10 @@ static void free_state(void *state)
     free(s);
 }
 
+static void free_state(void *state) { kiln_block_reader_free(state); }
+
 /* What a file of several lacks: the highest degrees of SH, colours, columns. Nothing writes there but where it is cleared. */
-static kiln_status widen_block_shape(block_state *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status widen_block_shape(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
     kiln_source_info *info = &s->info;
     s->file_degree = info->sh_degree;
@@ -53,14 +54,14 @@ static kiln_status widen_block_shape(block_state *s, const kiln_block_request *q
     return KILN_OK;
 }
 
-static void clear_degrees(block_state *s)
+static void clear_degrees(kiln_block_reader *s)
 {
     const uint64_t from = kiln_sh_components(s->file_degree);
     const uint64_t to = kiln_sh_components(s->info.sh_degree);
     if (to > from) memset(s->rows.shN + from * s->rows.n, 0, (to - from) * s->rows.n * sizeof *s->rows.shN);
 }
 
-static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status fill_state(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
     s->place = q->place;
     memcpy(s->reader_name, q->reader, sizeof s->reader_name);
@@ -77,19 +78,30 @@ static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_
     return kiln_clean_alloc(&s->clean, err);
 }
 
-static kiln_status get_state(kiln_worker *w, const kiln_block_request *q, block_state **out, kiln_error *err)
+bool kiln_block_reader_is_of(const kiln_block_reader *s, const kiln_block_request *q)
 {
-    block_state *s = kiln_worker_state(w);
-    *out = s;
-    if (s && strcmp(s->place.path, q->place.path) == 0 && strcmp(s->reader_name, q->reader) == 0) return KILN_OK;
+    return s && strcmp(s->place.path, q->place.path) == 0 && strcmp(s->reader_name, q->reader) == 0;
+}
+
+kiln_status kiln_block_reader_open(const kiln_block_request *q, kiln_block_reader **out, kiln_error *err)
+{
+    kiln_block_reader *s;
+    *out = NULL;
     KILN_TRY(KILN_ALLOC(&s, 1, "block reader", err));
     kiln_status st = fill_state(s, q, err);
-    if (st != KILN_OK) {
-        free_state(s);
-        return st;
-    }
-    kiln_worker_set_state(w, s, free_state);
-    *out = s;
+    if (st == KILN_OK)
+        *out = s;
+    else
+        kiln_block_reader_free(s);
+    return st;
+}
+
+kiln_status kiln_block_reader_of(kiln_worker *w, const kiln_block_request *q, kiln_block_reader **out, kiln_error *err)
+{
+    *out = kiln_worker_state(w);
+    if (kiln_block_reader_is_of(*out, q)) return KILN_OK;
+    KILN_TRY(kiln_block_reader_open(q, out, err));
+    kiln_worker_set_state(w, *out, free_state);
     return KILN_OK;
 }
 
@@ -108,7 +120,7 @@ static float largest_value(const float *v, uint64_t n)
     return m;
 }
 
-static void take_stats(const block_state *s, kiln_block_stats *out)
+void kiln_block_stats_of(const kiln_block_reader *s, kiln_block_stats *out)
 {
     const uint64_t n = s->clean.n;
     memset(out, 0, sizeof *out);
@@ -122,7 +134,7 @@ static void take_stats(const block_state *s, kiln_block_stats *out)
     out->max_opacity_logit = largest_value(s->rows.opacity_logits, n);
 }
 
-static kiln_status put_block_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q,
+static kiln_status put_block_counters(kiln_worker *w, const kiln_block_reader *s, const kiln_block_request *q,
                                       const kiln_row_counts *counts, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -140,36 +152,52 @@ static kiln_status put_block_counters(kiln_worker *w, const block_state *s, cons
     return st;
 }
 
-/* The arrays stay as they are until the next block, so they are lent. */
-static kiln_status put_f32(kiln_worker *w, const char *name, const float *v, uint64_t components, uint64_t n, kiln_error *err)
+typedef struct {
+    kiln_block_plane_fn *each;
+    void *context;
+} plane_visit;
+
+static kiln_status visit_f32(const plane_visit *v, const char *name, const float *data, uint64_t components, uint64_t n,
+                             kiln_error *err)
 {
-    return components ? kiln_worker_lend(w, name, v, components * n * sizeof *v, sizeof *v, err) : KILN_OK;
+    return components ? v->each(v->context, name, data, components * n * sizeof *data, sizeof *data, err) : KILN_OK;
 }
 
-static kiln_status put_block_planes(kiln_worker *w, const block_state *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status visit_extras(const plane_visit *v, const kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
-    const uint64_t n = s->clean.n;
-    const uint32_t degree = s->info.sh_degree;
-    KILN_TRY(put_f32(w, "means", s->clean.means, 3, n, err));
-    KILN_TRY(
-        kiln_worker_lend(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
-    if (s->info.kind == KILN_SCENE_SPLATS) {
-        KILN_TRY(put_f32(w, "log_scales", s->rows.log_scales, 3, n, err));
-        KILN_TRY(put_f32(w, "quats", s->rows.quats, 4, n, err));
-        KILN_TRY(put_f32(w, "opacity_logits", s->rows.opacity_logits, 1, n, err));
-        KILN_TRY(put_f32(w, "sh0", s->rows.sh0, 3, n, err));
-        KILN_TRY(put_f32(w, "shN", s->rows.shN, kiln_sh_components(degree), n, err));
-    } else if (s->info.has_rgb || !s->reader) {
-        KILN_TRY(put_f32(w, "rgb", s->rows.rgb, 3, n, err));
-    }
     for (uint32_t e = 0; e < s->info.n_extras; e++) {
         char name[96];
-        uint32_t size = kiln_type_size(s->info.extras[e].type);
+        const uint32_t size = kiln_type_size(s->info.extras[e].type);
         if (!q->keep[e]) continue;
-        snprintf(name, sizeof name, "extra/%s", s->info.extras[e].name);
-        KILN_TRY(kiln_worker_lend(w, name, s->rows.extras[e], n * size, size, err));
+        (void)snprintf(name, sizeof name, "extra/%s", s->info.extras[e].name);
+        KILN_TRY(v->each(v->context, name, s->rows.extras[e], s->clean.n * size, size, err));
     }
     return KILN_OK;
+}
+
+kiln_status kiln_block_planes(const kiln_block_reader *s, const kiln_block_request *q, kiln_block_plane_fn *each, void *context,
+                              kiln_error *err)
+{
+    const plane_visit v = {each, context};
+    const uint64_t n = s->clean.n;
+    KILN_TRY(visit_f32(&v, "means", s->clean.means, 3, n, err));
+    KILN_TRY(each(context, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
+    if (s->info.kind == KILN_SCENE_SPLATS) {
+        KILN_TRY(visit_f32(&v, "log_scales", s->rows.log_scales, 3, n, err));
+        KILN_TRY(visit_f32(&v, "quats", s->rows.quats, 4, n, err));
+        KILN_TRY(visit_f32(&v, "opacity_logits", s->rows.opacity_logits, 1, n, err));
+        KILN_TRY(visit_f32(&v, "sh0", s->rows.sh0, 3, n, err));
+        KILN_TRY(visit_f32(&v, "shN", s->rows.shN, kiln_sh_components(s->info.sh_degree), n, err));
+    } else if (s->info.has_rgb || !s->reader) {
+        KILN_TRY(visit_f32(&v, "rgb", s->rows.rgb, 3, n, err));
+    }
+    return visit_extras(&v, s, q, err);
+}
+
+/* The arrays stay as they are until the next block, so they are lent. */
+static kiln_status lend_plane(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+{
+    return kiln_worker_lend(context, name, data, bytes, elem, err);
 }
 
 uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX])
@@ -180,13 +208,9 @@ uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info,
     return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_BLOCK) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
-kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
+kiln_status kiln_block_read_raw(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
-    block_state *s;
-    kiln_row_counts counts = {0};
-    kiln_block_stats stats;
     uint64_t next;
-    KILN_TRY(get_state(w, q, &s, err));
     if (s->reader && (q->n > KILN_BLOCK_ROWS || q->first > s->file_rows || q->n > s->file_rows - q->first))
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows, fewer than were planned", q->place.path,
                          (unsigned long long)s->file_rows); /* the plan may be of another host, and of another file */
@@ -196,10 +220,58 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
         kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
     if (s->reader) KILN_TRY(kiln_file_unchanged(q->place.path, &q->file, err));
     if (s->reader) clear_degrees(s);
-    if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, kiln_worker_threads(w));
-    kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, &counts);
-    take_stats(s, &stats);
-    KILN_TRY(put_block_planes(w, s, q, err));
+    return KILN_OK;
+}
+
+void kiln_block_raw(const kiln_block_reader *s, const kiln_source_info **info, const kiln_rows **rows)
+{
+    *info = &s->info;
+    *rows = &s->rows;
+}
+
+kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
+                            kiln_error *err)
+{
+    KILN_TRY(kiln_block_read_raw(s, q, err));
+    if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, threads);
+    kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, counts);
+    return KILN_OK;
+}
+
+kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
+{
+    kiln_block_reader *s;
+    kiln_row_counts counts = {0};
+    kiln_block_stats stats;
+    KILN_TRY(kiln_block_reader_of(w, q, &s, err));
+    KILN_TRY(kiln_block_read(s, q, kiln_worker_threads(w), &counts, err));
+    kiln_block_stats_of(s, &stats);
+    KILN_TRY(kiln_block_planes(s, q, lend_plane, w, err));
     KILN_TRY(kiln_worker_put(w, "stats", &stats, sizeof stats, 1, err));
     return put_block_counters(w, s, q, &counts, err);
+}
+
+static kiln_status put_name(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+{
+    (void)data, (void)bytes, (void)elem;
+    return kiln_buffer_put(context, name, strlen(name) + 1, err);
+}
+
+kiln_status kiln_block_measure(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
+{
+    kiln_block_reader *s;
+    kiln_row_counts counts = {0};
+    kiln_block_stats stats;
+    kiln_buffer names = {0};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_block_reader_of(w, q, &s, err));
+    KILN_TRY(kiln_block_read(s, q, kiln_worker_threads(w), &counts, err));
+    kiln_block_stats_of(s, &stats);
+    KILN_GO(kiln_block_planes(s, q, put_name, &names, err));
+    KILN_GO(kiln_worker_put(w, KILN_PLANE_NAMES, names.data, names.size, 1, err));
+    KILN_GO(kiln_worker_put(w, "stats", &stats, sizeof stats, 1, err));
+    KILN_GO(put_block_counters(w, s, q, &counts, err));
+done:
+    kiln_buffer_release(&names);
+    return st;
 }

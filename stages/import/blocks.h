@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "kernels/similarity/similarity.h"
 #include "stages/engine/engine.h"
+#include "stages/formats/clean_rows.h"
 #include "stages/formats/spool.h"
 
 /* A column that joined files have and this one lacks. */
@@ -44,6 +45,33 @@ typedef struct {
 /* Host memory that the unit takes: rows, reader (NULL: random points), outputs. */
 uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX]);
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+
+/* Blocks outside of that unit: read again and sanitised, for whoever stores no planes. A reader is of one file, which it keeps
+ * open. Its rows are those of the block that was read last. */
+typedef struct kiln_block_reader kiln_block_reader;
+kiln_status kiln_block_reader_open(const kiln_block_request *q, kiln_block_reader **out, kiln_error *err) KILN_MUST_CHECK;
+/* The worker's, kept as its state. */
+kiln_status kiln_block_reader_of(kiln_worker *w, const kiln_block_request *q, kiln_block_reader **out,
+                                 kiln_error *err) KILN_MUST_CHECK;
+void kiln_block_reader_free(kiln_block_reader *b); /* accepts NULL */
+/* b may be NULL. */
+bool kiln_block_reader_is_of(const kiln_block_reader *b, const kiln_block_request *q);
+/* The rows of the file, as they are. KILN_E_INPUT: the file is not that of the plan. */
+kiln_status kiln_block_read_raw(kiln_block_reader *b, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+void kiln_block_raw(const kiln_block_reader *b, const kiln_source_info **info, const kiln_rows **rows); /* borrowed */
+/* Moved and sanitised; adds to counts. */
+kiln_status kiln_block_read(kiln_block_reader *b, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
+                            kiln_error *err) KILN_MUST_CHECK;
+void kiln_block_stats_of(const kiln_block_reader *b, kiln_block_stats *out);
+/* Calls each for each plane that the layer gets of this block; data are the reader's, and change with the next block. */
+typedef kiln_status kiln_block_plane_fn(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem,
+                                        kiln_error *err);
+kiln_status kiln_block_planes(const kiln_block_reader *b, const kiln_block_request *q, kiln_block_plane_fn *each, void *context,
+                              kiln_error *err) KILN_MUST_CHECK;
+/* The unit of a block whose planes are not stored: their names and the statistics alone. */
+kiln_status kiln_block_measure(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_BLOCK_UNIT "block "       /* begins the names of such units */
+#define KILN_PLANE_NAMES "plane names" /* output: names, each ended by NUL */
 
 /* Request of the cube unit: one of these per block. */
 typedef struct {

@@ -173,8 +173,7 @@ static bool are_stats(const kiln_block_stats *s)
     return sound;
 }
 
-static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
-                              kiln_error *err)
+static kiln_status take_block_bounds(kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c, kiln_error *err)
 {
     kiln_block_stats stats;
     KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
@@ -187,7 +186,41 @@ static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const ki
     memcpy(c->reach_max, stats.box_max, sizeof c->reach_max);
     c->max_log_scale = stats.max_log_scale;
     c->max_opacity_logit = stats.max_opacity_logit;
+    return KILN_OK;
+}
+
+static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
+                              kiln_error *err)
+{
+    KILN_TRY(take_block_bounds(r, u, number, c, err));
     return kiln_unit_refuse(r, u, take_planes(&i->scan.info, &u->result, c, err), err);
+}
+
+/* names: of the planes, each ended by NUL. */
+static kiln_status describe_planes(const kiln_source_info *info, const char *names, uint64_t bytes, kiln_chunk *c, kiln_error *err)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < bytes; i++) n += names[i] == '\0';
+    KILN_TRY(KILN_ALLOC(&c->planes, n, "planes", err));
+    for (const char *at = names; at < names + bytes; at += strlen(at) + 1) {
+        kiln_plane *p = &c->planes[c->n_planes++];
+        KILN_TRY(describe_plane(info, at, p, err));
+        p->data.raw_bytes = c->count * p->components * kiln_type_size(p->type);
+    }
+    qsort(c->planes, c->n_planes, sizeof *c->planes, planes_by_name);
+    return KILN_OK;
+}
+
+static kiln_status take_measured(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
+                                 kiln_error *err)
+{
+    void *names;
+    uint64_t bytes;
+    KILN_TRY(take_block_bounds(r, u, number, c, err));
+    KILN_TRY(kiln_unit_data(r, u, KILN_PLANE_NAMES, &names, &bytes, err));
+    const kiln_status st = describe_planes(&i->scan.info, names, bytes, c, err);
+    free(names);
+    return st;
 }
 
 kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out, kiln_error *err)
@@ -202,7 +235,8 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (blocks[b].quarantined) continue;
         kiln_chunk *c = &l->chunks[l->n_chunks++];
-        KILN_TRY(kiln_unit_pass(r, &blocks[b], take_block(i, r, &blocks[b], b, c, err)));
+        KILN_TRY(
+            kiln_unit_pass(r, &blocks[b], (blocks[b].volatile_result ? take_measured : take_block)(i, r, &blocks[b], b, c, err)));
         l->count += c->count;
     }
     return kiln_run_refused(r, err);

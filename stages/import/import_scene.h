@@ -39,7 +39,8 @@ typedef struct {
 kiln_axis kiln_import_up(const kiln_import_result *i);
 
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK;
-/* Names and types of the planes that the blocks have, in one chunk after the other. kiln_layer_free(*out). */
+/* Names and types of the planes that the blocks have, in one chunk after the other. Of volatile units they have no data.
+ * kiln_layer_free(*out). */
 kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out,
                               kiln_error *err) KILN_MUST_CHECK;
 /* rows_read, rows_dropped, dropped {reason: count}, frames_read, ...; also to stderr as sentences. */

@@ -23,7 +23,6 @@ typedef struct {
     kiln_place place;
     kiln_similarity move;
 } scan_request;
-#define SCAN_UNIT "scan"
 #define CUBE_UNIT "root cube"
 
 /* One unit for all files: the origin is of all their rows. */
@@ -55,7 +54,7 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
     if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
     if (bytes == sizeof(kiln_spool_request) && (strcmp(name, KILN_UNPACK_UNIT) == 0 || strcmp(name, KILN_SPOOL_UNIT) == 0))
         return kiln_spool_unit(w, payload, err);
-    if (strcmp(name, SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
+    if (strcmp(name, KILN_SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
         return scan_unit(w, payload, (uint32_t)(bytes / sizeof(scan_request)), err);
     _Static_assert(sizeof(kiln_undistorted_request) != sizeof(kiln_block_request), "units of import are told apart by these");
     if (bytes == sizeof(kiln_undistorted_request)) return kiln_undistorted_unit(w, payload, err);
@@ -187,7 +186,7 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, const kiln_sourc
 {
     kiln_status st = KILN_OK;
     scan_request *q = NULL;
-    kiln_unit u = {.name = SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = !kiln_run_is_round(r) || has_scratch(i)};
+    kiln_unit u = {.name = KILN_SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = !kiln_run_is_round(r) || has_scratch(i)};
     KILN_TRY(KILN_ALLOC(&q, i->n_parts, "files of rows", err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
         snprintf(q[k].reader, sizeof q[k].reader, "%s", i->parts[k].reader->name);
@@ -381,6 +380,41 @@ kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_so
     KILN_TRY(kiln_run_refused(r, err));
     if (i->n_missing == i->scan.n_blocks && i->n_missing > 0)
         return kiln_fail(err, KILN_E_PARTIAL, "no block of '%s' could be imported", i->data.rows_path);
+    return KILN_OK;
+}
+
+uint64_t kiln_import_block_ram(const kiln_import_result *i)
+{
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < i->n_parts; k++) {
+        const kiln_source_info *info = &i->parts[k].scan.info;
+        most = kiln_max_u64(most, kiln_rows_ram(info) + kiln_reader_ram(i->parts[k].reader, info, KILN_PASS_BLOCK));
+    }
+    return most;
+}
+
+void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s, kiln_block_request *requests)
+{
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
+        const kiln_join_part *p = kiln_part_of_block(i->parts, i->n_parts, b);
+        fill_request(p, kiln_sources_find(s, p->path), b, &requests[b]);
+    }
+}
+
+kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *units, kiln_block_request *requests, kiln_error *err)
+{
+    const uint64_t ram = kiln_import_block_ram(i) + (1 << 16); /* names, statistics */
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
+        units[b] = (kiln_unit){.payload = &requests[b],
+                               .payload_bytes = sizeof requests[b],
+                               .cost = requests[b].n,
+                               .ram = ram,
+                               .n_outputs = 2,
+                               .volatile_result = true};
+        (void)snprintf(units[b].name, sizeof units[b].name, KILN_BLOCK_UNIT "%llu", (unsigned long long)b);
+    }
+    KILN_TRY(kiln_run_units(r, "measuring", units, i->scan.n_blocks, err));
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) KILN_TRY(take_counters(r, i, &units[b], err));
     return KILN_OK;
 }
 

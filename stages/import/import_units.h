@@ -6,6 +6,7 @@
 #include "stages/import/import_scene.h"
 
 /* Any unit of import, in a worker. */
+#define KILN_SCAN_UNIT "scan"
 kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
 /* In this order, each with what the one before has filled. As kiln_run_units.
@@ -21,6 +22,13 @@ kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sour
                              kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
                                kiln_block_request *requests, kiln_error *err) KILN_MUST_CHECK;
+/* Instead of blocks, where nothing is stored: volatile units, which kiln_block_measure computes; fills i's counts. */
+kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *units, kiln_block_request *requests,
+                                kiln_error *err) KILN_MUST_CHECK;
+/* Their requests, [i->scan.n_blocks], of which there are rows. */
+void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s, kiln_block_request *requests);
+/* What such a unit takes, or any that reads a block and puts none of it, at most. */
+uint64_t kiln_import_block_ram(const kiln_import_result *i);
 kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -22,14 +22,17 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("gaussians", &o.gaussians, "N", "how many", .letter = 'n', .def = "120000", .range = "1..4294967294"),
+    KILN_OPTION_NUMBER("gaussians", &o.gaussians, "N", "how many", .letter = 'n', .def = "120000", .range = "1..4294967294",
+                       .brief = "number of Gaussians, or of points"),
     KILN_OPTION_NUMBER("cameras", &o.cameras, "K", "cameras on an orbit", .letter = 'c', .def = "12", .range = "1..100000"),
-    KILN_OPTION_TEXT("size", &o.size, "WxH", "of the pictures; demo: 640x400, scene: 1920x1080", .letter = 's'),
-    KILN_OPTION_NUMBER("seed", &o.seed, "N", "scene: another seed, another scene", .def = "1"),
+    KILN_OPTION_TEXT("size", &o.size, "WxH", "of the pictures; demo: 640x400, scene: 1920x1080", .letter = 's',
+                     .brief = "width and height of the pictures"),
+    KILN_OPTION_NUMBER("seed", &o.seed, "N", "scene: another seed, another scene", .def = "1",
+                       .brief = "another seed, another scene"),
     KILN_OPTION_NUMBER("explode", &o.explode, "PERMILLE", "scene: share of Gaussians whose scales explode", .def = "0",
-                       .range = "0..1000"),
-    KILN_OPTION_NUMBER("explode-by", &o.explode_by, "LOG", "scene: by how much their log scales grow", .def = "4",
-                       .range = "0..50"),
+                       .range = "0..1000", .brief = "so many of 1,000 Gaussians are blown up"),
+    KILN_OPTION_NUMBER("explode-by", &o.explode_by, "LOG", "scene: by how much their log scales grow", .def = "4", .range = "0..50",
+                       .brief = "by this much, as a natural logarithm"),
     KILN_OVERWRITE_OPTION(&o.overwrite),
     KILN_OPTION_END,
 };

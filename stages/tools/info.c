@@ -21,16 +21,21 @@ static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("lod", &with_levels, "say how many Gaussians and bytes each level of detail has, and its measured error"),
+    KILN_OPTION_BOOL("lod", &with_levels, "say how many Gaussians and bytes each level of detail has, and its measured error",
+                     .brief = "Gaussians, bytes and error of each level of detail"),
     KILN_OPTION_BOOL("plots", &with_plots,
                      "draw histograms: sizes, opacities, needles and spacing before and after pruning, PSNR of the cameras, rows "
-                     "of the chunks"),
+                     "of the chunks",
+                     .brief = "draw histograms of scales, opacities and pictures"),
     KILN_OPTION_BOOL("ascii", &ascii,
                      "with --plots: draw with # and . in place of blocks; without this, the locale decides (LC_ALL, LC_CTYPE, "
-                     "LANG)"),
+                     "LANG)",
+                     .brief = "draw the plots with ASCII characters alone"),
     KILN_OPTION_BOOL("cameras", &cameras_alone,
-                     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn"),
-    KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout", .letter = 'o', .def = "-"),
+                     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn",
+                     .brief = "write the cameras alone, as JSON for kiln-render"),
+    KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout", .letter = 'o', .def = "-",
+                     .brief = "where --cameras writes, else to stdout"),
     KILN_OVERWRITE_OPTION(&overwrite),
     KILN_OPTION_END,
 };

@@ -17,9 +17,9 @@
 static kiln_error overview_error;
 static kiln_status overview_status;
 
-static void help_kiln(const kiln_cli *cli, FILE *out)
+static void help_kiln(const kiln_cli *cli, bool all, FILE *out)
 {
-    (void)cli;
+    (void)cli, (void)all;
     overview_status = kiln_front_overview(false, out, &overview_error);
 }
 
@@ -74,7 +74,7 @@ static const kiln_stage_program *called(const char *by)
 /* Commands whose sentences do not name them. */
 static const char *teller(const char *command)
 {
-    static const char *const names[] = {"kiln pipeline", "kiln slurm", "kiln claim"};
+    static const char *const names[] = {"kiln pipeline", "kiln convert", "kiln slurm", "kiln claim"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(strchr(names[i], ' ') + 1, command)) return names[i];
     return "kiln";
@@ -85,6 +85,7 @@ int main(int argc, char **argv)
     kiln_error err = {0};
     int code = 0;
     kiln_program_family(kiln_stage_program_find);
+    if (argc > 0 && !strcmp(argv[0], "kiln-convert")) return kiln_front_convert_worker(argc, argv);
     const kiln_stage_program *stage = called(argc > 0 ? argv[0] : NULL);
     if (stage) return kiln_program_main(stage, argc, argv);
     if (argc > 1 && (stage = kiln_program_own(argv[1]))) return kiln_program_main(stage, argc - 1, argv + 1);

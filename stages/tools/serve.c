@@ -28,7 +28,7 @@ static const kiln_opt options[] = {
     KILN_OPTION_TEXT("listen", &o.listen, "ADDRESS",
                      "numeric address to listen on. 127.0.0.1: this machine alone; 0.0.0.0: whoever reaches it, over HTTP without "
                      "encryption",
-                     .letter = 'l', .def = "127.0.0.1"),
+                     .letter = 'l', .def = "127.0.0.1", .brief = "numeric address to listen on"),
     KILN_OPTION_NUMBER("max-connections", &o.connections, "N", "most connections at a time; further ones wait", .def = "2048",
                        .range = "1..65536"),
     KILN_OPTION_END,

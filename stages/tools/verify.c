@@ -19,9 +19,11 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("digest", &o.digest, "print sorted lines KIND NAME DIGEST instead of checking", .letter = 'd'),
+    KILN_OPTION_BOOL("digest", &o.digest, "print sorted lines KIND NAME DIGEST instead of checking", .letter = 'd',
+                     .brief = "print lines KIND NAME DIGEST, check nothing"),
     KILN_OPTION_BOOL("quick", &o.quick,
-                     "check only structure, rows, counts, references and sizes; the content of blobs is not read"),
+                     "check only structure, rows, counts, references and sizes; the content of blobs is not read",
+                     .brief = "check structure, rows, counts and sizes alone"),
     KILN_OPTION_NUMBER("ram", &kiln_common_values.ram, "SIZE",
                        "most host memory to take: a size or a share of what is free; with little, fewer threads check (one always "
                        "does)",

@@ -63,6 +63,10 @@ bench-formats: $(BIN) $(RAM_WATCH) $(FORMAT_FILES)
 ## bench-export: viewers has brought them (GAUSSIANS=, SCENE=folder, SH=, FORMATS="spz sog": tests/bench/exports)
 bench-export: $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/exports $(FORMATS)
+.PHONY: bench-convert
+## bench-convert: CPU seconds and memory of kiln convert beside splat-transform's (GAUSSIANS=, PAIRS="ply:spz sog:ply": tests/bench/conversions)
+bench-convert: $(BIN) $(RAM_WATCH)
+	@O='$O' tests/bench/conversions $(PAIRS)
 .PHONY: bench-hosts
 ## bench-hosts: processor seconds of each stage on one host and shared out among several, and how fast parts are gathered (N=600000
 ## bench-hosts: PARTS=8 CAMERAS= STAGES= DIR=: tests/bench/hosts)

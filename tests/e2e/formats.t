@@ -12,7 +12,7 @@ kiln import p.ply points.db >/dev/null || fail 'import of points'
 "$KILN_BIN/kiln-export" --list-formats >formats || fail '--list-formats fails'
 [ "$(wc -l <formats)" -ge 2 ] || fail "--list-formats names too few: $(cat formats)"
 read_suffixes=$("$KILN_BIN/kiln-import" --list-formats | awk '$1 != "(packed)" { print $2 }' | tr , '\n')
-"$KILN_BIN/kiln-export" --help | tr -s ' \n' ' ' >help
+"$KILN_BIN/kiln-export" --help-all | tr -s ' \n' ' ' >help
 
 test_case 'a format that there is not' && (
     must 2 kiln export splats.db --format none-such

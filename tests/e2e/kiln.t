@@ -138,13 +138,13 @@ test_case 'a partial bake ends with 7, and --allow-partial goes on' && (
 
 test_case 'kiln help names the programs' && (
     must 0 front help
-    for name in pipeline slurm help completion import $STAGES compare doctor generate info report verify; do
+    for name in pipeline convert slurm help completion import $STAGES compare doctor generate info report verify; do
         grep -q "^  $name " "$KILN_TMP/out" || fail "kiln help lacks $name"
     done
 ); result
 
 test_case 'help fits 80 columns' && (
-    for words in 'help' 'help pipeline' 'help prune' 'help slurm' 'pipeline --help' '--help'; do
+    for words in 'help' 'help pipeline' 'help prune' 'help slurm' 'help convert' 'pipeline --help' 'pipeline --help-all' '--help'; do
         # shellcheck disable=SC2086 # words
         must 0 front $words
         [ -z "$(awk 'length > 80' "$KILN_TMP/out")" ] || fail "kiln $words is wider than 80 columns"
@@ -153,7 +153,7 @@ test_case 'help fits 80 columns' && (
 ); result
 
 test_case 'options of kiln pipeline, --version and info' && (
-    must 0 front pipeline --help
+    must 0 front pipeline --help-all
     for option in --min-opacity --render-format --export-format --out; do
         grep -q -- " $option " "$KILN_TMP/out" || fail "no $option"
     done

@@ -458,10 +458,27 @@ static char *printed(void (*print)(const kiln_cli *, FILE *))
     return text;
 }
 
+static void print_help(const kiln_cli *of, FILE *out) { kiln_cli_help(of, false, out); }
+static void print_help_all(const kiln_cli *of, FILE *out) { kiln_cli_help(of, true, out); }
+
+static void help_is_a_line_for_each_option(void **state)
+{
+    (void)state;
+    char *text = printed(print_help);
+    assert_memory_equal(text, "Usage: kiln-try MANIFEST [options]\n", 35);
+    assert_non_null(strstr(text, "\n* -k, --neighbors K "));
+    assert_null(strstr(text, "default 3"));
+    assert_null(strstr(text, "secret"));
+    assert_null(strstr(text, "\n      --threads"));
+    assert_non_null(strstr(text, "--help-all"));
+    assert_non_null(strstr(text, "\n* Stored in the manifest"));
+    free(text);
+}
+
 static void help_fits_80_columns_and_hides_what_is_hidden(void **state)
 {
     (void)state;
-    char *text = printed(kiln_cli_help);
+    char *text = printed(print_help_all);
     assert_memory_equal(text, "Usage: kiln-try MANIFEST [options]\n", 35);
     assert_non_null(strstr(text, "* -k, --neighbors K "));
     assert_non_null(strstr(text, "(1 to 32; default 3)"));
@@ -567,7 +584,7 @@ static void an_underscore_stands_for_a_hyphen(void **state)
     assert_refused("m --min_opacty 3", "unknown option '--min_opacty', did you mean '--min-opacity'?");
     assert_refused("m --min_opacity=7", "--min-opacity takes a number from 0 to 1");
     assert_refused("m --_rows=1", "unknown option");
-    char *text = printed(kiln_cli_help);
+    char *text = printed(print_help_all);
     assert_null(strchr(text, '_'));
     free(text);
 }
@@ -652,6 +669,7 @@ int main(void)
         cmocka_unit_test(given_knows_aliases_flags_and_only_this_line),
         cmocka_unit_test(a_tilde_in_front_becomes_home_in_paths_only),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
+        cmocka_unit_test(help_is_a_line_for_each_option),
         cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
         cmocka_unit_test(the_listing_for_programs_has_aliases_and_flags),
         cmocka_unit_test(a_check_sees_each_text_that_is_set),

@@ -116,7 +116,7 @@ static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, 
 {
     char rest[64];
     (void)snprintf(rest, sizeof rest, "%d:%llu", WORKER_FD, (unsigned long long)unit_ram);
-    KILN_TRY(add_argument(a, "", r->cli.program, "", "", err));
+    KILN_TRY(add_argument(a, "kiln-", r->program->name, "", "", err)); /* whatever its sentences call it */
     KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device_word(device), ":", rest, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) KILN_TRY(add_option(a, o, err));
     const void *printers = printer_storage(r->cli.common);

@@ -1,0 +1,216 @@
+/* convert_run -- see the header. Chunks of the layer are blocks of the files, so the bytes are those of kiln-export --layer source.
+ */
+#include "stages/convert/convert_run.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/export/bakes.h"
+#include "stages/export/export_options.h"
+#include "stages/export/export_told.h"
+#include "stages/import/plain_rows.h"
+#include "stages/products/product_guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the target ------------------------------------------------------------------------------------------ */
+
+static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
+
+kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    uint32_t n;
+    const bool given = kiln_opt_given(&kiln_export_cli, "format");
+    KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, &n, err));
+    if (n > 1) return kiln_fail(err, KILN_E_USAGE, "OUT is one file or folder, and --format names %u formats", n);
+    *writer = list[0];
+    return is_folder_name(out) ? KILN_OK : kiln_writer_for(out, list[0], given, writer, err);
+}
+
+kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[KILN_PATH_MAX], kiln_error *err)
+{
+    const bool one_file = w->functions->place == KILN_PLACE_FILE;
+    if (is_folder_name(out) && one_file) return kiln_path_join(target, KILN_PATH_MAX, out, w->default_name, err);
+    (void)snprintf(target, KILN_PATH_MAX, "%s", out);
+    for (size_t n = strlen(target); n > 1 && target[n - 1] == '/';) target[--n] = '\0';
+    if (one_file || !kiln_is_dir(target)) return KILN_OK;
+    char *real = realpath(target, NULL);
+    if (!real) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", target, strerror(errno));
+    (void)snprintf(target, KILN_PATH_MAX, "%s", real);
+    free(real);
+    return KILN_OK;
+}
+
+static kiln_status guard_target(const char *const *files, unsigned n, kiln_export_target *t, kiln_error *err)
+{
+    const bool overwrite = kiln_export_given.overwrite;
+    kiln_status st = KILN_OK;
+    for (unsigned i = 0; i < n && st == KILN_OK; i++) { /* a guard knows one scene */
+        kiln_product_guard *g;
+        KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
+        if (kiln_is_file(files[i])) kiln_product_guard_scene(g, files[i], "");
+        st = kiln_export_target_check(g, t, overwrite, err);
+        kiln_product_guard_close(g);
+    }
+    return st;
+}
+
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, kiln_error *err)
+{
+    kiln_export_target *t;
+    KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
+    kiln_status st = kiln_convert_writer(target, &t->writer, err);
+    if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
+    if (st == KILN_OK) st = guard_target(files, n, t, err);
+    free(t);
+    return st;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    kiln_plain_rows rows;
+    kiln_export_target to;
+    kiln_export_bake bake;
+    kiln_export e;
+    char temporary[KILN_PATH_MAX];
+} conversion;
+
+static kiln_status write_converted(kiln_run *r, conversion *c, kiln_error *err)
+{
+    kiln_export_said said = {0};
+    KILN_TRY(kiln_export_foresee(r, c->to.writer, &c->e, &said.loss, err));
+    kiln_status st = kiln_export_run(r, c->to.writer, &c->e, &said, err);
+    if (st == KILN_OK) kiln_export_tell(&c->to, &c->e, &said);
+    if (st == KILN_OK) st = kiln_export_report(r, &c->to, &c->e, &said, err);
+    kiln_buffer_release(&said.notes);
+    kiln_buffer_release(&said.remarks);
+    return st;
+}
+
+/* All rows are the only bake. */
+static kiln_status read_converted(kiln_run *r, const char *const *files, unsigned n, conversion *c, kiln_error *err)
+{
+    KILN_TRY(kiln_plain_rows_open(r, files, n, NULL, c->to.path, &c->rows, err));
+    KILN_TRY(kiln_plain_rows_measure(r, &c->rows, err));
+    KILN_TRY(kiln_import_scene(&c->rows.in, &c->bake.scene, err));
+    c->bake.layer = c->rows.layer;
+    c->bake.n_source_rows = c->bake.scene.rows_read;
+    c->e.from = (kiln_export_from){c->rows.packed.data, c->rows.packed.size, kiln_import_block_ram(&c->rows.in)};
+    return KILN_OK;
+}
+
+static kiln_status convert_files(kiln_run *r, conversion *c, kiln_error *err)
+{
+    const kiln_parsed *args = kiln_run_args(r);
+    const unsigned n = args->n_positional - 1;
+    const char *out = args->positional[n];
+    KILN_TRY(kiln_convert_writer(out, &c->to.writer, err));
+    KILN_TRY(kiln_convert_target(out, c->to.writer, c->to.path, err));
+    KILN_TRY(guard_target(args->positional, n, &c->to, err));
+    KILN_TRY(kiln_temporary_path(c->to.path, c->temporary, err));
+    KILN_TRY(kiln_make_parents(c->to.path, err));
+    KILN_TRY(read_converted(r, args->positional, n, c, err));
+    c->e.bakes = &c->bake;
+    c->e.n_bakes = 1;
+    c->e.target = c->to.path;
+    c->e.replace = c->to.replace;
+    c->e.seen = c->to.seen;
+    c->e.temporary = c->temporary;
+    KILN_TRY(kiln_export_wishes(&c->e, err));
+    KILN_TRY(kiln_export_choose(&c->e, NULL, err));
+    if (c->e.n_chunks == 0) return kiln_export_fail_empty(&c->e, err);
+    KILN_TRY(kiln_writer_check_kind(c->to.writer, c->e.splats, err));
+    return write_converted(r, c, err);
+}
+
+kiln_status kiln_convert_run(kiln_run *r, kiln_error *err)
+{
+    conversion *c;
+    KILN_TRY(KILN_ALLOC(&c, 1, "a conversion", err));
+    const kiln_status st = convert_files(r, c, err);
+    free(c->e.chunks);
+    kiln_plain_rows_release(&c->rows);
+    free(c);
+    return st;
+}
+
+/* ---- worker ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_export *e;
+    kiln_worker *w;
+    const kiln_chunk *chunk; /* whose block is read; NULL: none yet */
+    kiln_plain_reader *reader;
+} block_planes;
+
+static void close_planes(void *own)
+{
+    block_planes *p = own;
+    if (p) kiln_plain_reader_close(p->reader);
+    free(p);
+}
+
+static kiln_status open_planes(const kiln_export *e, kiln_worker *w, void **out, kiln_error *err)
+{
+    block_planes *p;
+    KILN_TRY(KILN_ALLOC(&p, 1, "planes of blocks", err));
+    *p = (block_planes){.e = e, .w = w};
+    *out = p;
+    return kiln_plain_reader_open(e->from.data, &p->reader, err);
+}
+
+static kiln_status read_block_of(block_planes *p, const kiln_chunk *c, kiln_error *err)
+{
+    uint64_t kept;
+    p->chunk = NULL;
+    KILN_TRY(
+        kiln_plain_reader_clean(p->reader, (uint64_t)(c - p->e->bakes[0].layer->chunks), kiln_worker_threads(p->w), &kept, err));
+    if (kept != c->count) return kiln_fail(err, KILN_E_INPUT, "a file was changed while it was converted");
+    p->chunk = c;
+    return KILN_OK;
+}
+
+typedef struct {
+    const char *name;
+    void *dst;
+    size_t bytes;
+    bool found;
+} plane_search;
+
+static kiln_status copy_plane(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+{
+    plane_search *s = context;
+    (void)elem;
+    if (s->found || strcmp(name, s->name) != 0) return KILN_OK;
+    if (bytes != s->bytes) return kiln_fail(err, KILN_E_BUG, "plane '%s' has %zu bytes", name, (size_t)bytes);
+    memcpy(s->dst, data, bytes);
+    s->found = true;
+    return KILN_OK;
+}
+
+static kiln_status give_plane(void *own, const kiln_chunk *c, const char *name, void *dst, size_t bytes, kiln_error *err)
+{
+    block_planes *p = own;
+    plane_search s = {name, dst, bytes, false};
+    if (p->chunk != c) KILN_TRY(read_block_of(p, c, err));
+    KILN_TRY(kiln_plain_reader_planes(p->reader, copy_plane, &s, err));
+    return s.found ? KILN_OK : kiln_fail(err, KILN_E_BUG, "a block has no plane '%s'", name);
+}
+
+static const kiln_export_planes planes_of_blocks = {open_planes, give_plane, close_planes};
+
+kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+{
+    static bool writes; /* of this process: a run measures first and then writes */
+    bool reads;
+    KILN_TRY(kiln_plain_rows_unit(w, name, payload, bytes, &reads, err));
+    if (reads) return KILN_OK;
+    if (!writes) kiln_worker_set_state(w, NULL, NULL); /* the reader of blocks: what is kept from here on is an export's */
+    writes = true;
+    return kiln_export_unit_of(w, &planes_of_blocks, payload, bytes, err);
+}

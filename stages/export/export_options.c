@@ -1,0 +1,143 @@
+/* export_options -- see the header. */
+#include "stages/export/export_options.h"
+
+#include "schema/layers.h"
+#include "stages/products/product_guard.h"
+#include "stages/select/chunk_choice.h"
+#include "stages/select/move.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+kiln_export_options kiln_export_given;
+
+#define WRITER(id, name, ...) "|" name
+static const char formats[] = /* "|ply|chunks": an option's range is all but the first bar */
+#include "stages/formats/writers.def"
+    ;
+#undef WRITER
+
+#define WRITER(id, name, ...) " " name
+static const char format_help[] =
+    "one or several, with commas between them (kiln-export --list-formats describes them; else the suffix of -o decides):"
+#include "stages/formats/writers.def"
+    ;
+#undef WRITER
+
+static const kiln_opt options[] = {
+    KILN_OPTION_TEXT("format", &kiln_export_given.format, "LIST", format_help, .letter = 'f', .def = "ply", .range = formats + 1,
+                     .brief = "one or several of those of --list-formats", .group = "What is written",
+                     .flags = KILN_KEYED | KILN_TITLE),
+    KILN_OPTION_ENUM("layer", &kiln_export_given.layer, "LAYER", kiln_drawable_names + 1, "what to write; baked: what was chunked",
+                     .def = "baked", .brief = "source, initial, pruned or baked (what was chunked)", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("order", &kiln_export_given.order, "ORDER", "source|baked",
+                     "order of the rows of a PLY: as in the source, or chunk after chunk, as all other formats have them",
+                     .def = "source", .brief = "rows of a PLY as in the source, or chunk by chunk", .flags = KILN_KEYED),
+    KILN_OPTION_TEXT("chunks", &kiln_export_given.chunks, "LIST",
+                     "only these: names separated by commas, #INDEX, or patterns: * stays within a level of a name, ** crosses "
+                     "levels",
+                     .brief = "only these chunks, by name, #INDEX or pattern", .group = "Which rows, and where they lie",
+                     .flags = KILN_KEYED),
+    KILN_FILTER_OPTIONS(&kiln_export_given.filter_boxes, &kiln_export_given.filter_spheres, &kiln_export_given.filter_values,
+                        "write"),
+    KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "spherical harmonics up to this degree", .def = "4",
+                       .range = "0..4", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_NUMBER("translate", &kiln_export_given.translate, "X,Y,Z",
+                       "move what is written: this is added after --scale and --rotate", .def = "0,0,0", .range = KILN_MOVE_PLACES,
+                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("rotate", &kiln_export_given.rotate, "X,Y,Z",
+                       "turn what is written: degrees about the x axis, then y, then z", .def = "0,0,0",
+                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("scale", &kiln_export_given.scale, "S", "make what is written S times as large", .def = "1",
+                       .range = KILN_MOVE_SCALES, .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_LIST("add", &kiln_export_given.add, "MANIFEST", "also write the same layer of this bake into the same file",
+                     .brief = "also the same layer of this bake, in the same file", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_BOOL("no-normals", &kiln_export_given.no_normals, "leave the columns nx, ny and nz out of a PLY",
+                     .brief = "leave nx, ny and nz out of a PLY", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_ENUM("columns", &kiln_export_given.columns, "WHICH", "source|inria",
+                     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, "
+                     "rot, all float, which strict readers want in this order (Unity, Unreal, Blender)",
+                     .def = "source", .brief = "columns of a PLY: those of the source, or INRIA's",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_BOOL("keep-origin", &kiln_export_given.keep_origin,
+                     "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles",
+                     .brief = "float positions relative to the scene's origin", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
+                     "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
+                     "forward), as import expects them; as-is: the numbers as in a PLY",
+                     .def = "rub", .brief = "axes of SPZ and GLB: their own (rub), or as-is",
+                     .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_TEXT("geo", &kiln_export_given.geo, "LAT,LON,H",
+                     "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid "
+                     "(WGS 84) in metres; or none",
+                     .def = "none", .brief = "where the origin of 3dtiles lies on the globe", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_NUMBER("report-loss", &kiln_export_given.report_loss, "N",
+                       "draw up to N of the cameras from the written file and from the rows that went into it, and print the dB "
+                       "between them",
+                       .def = "0", .range = "0..1000000", .brief = "measure in N cameras what the format loses, in dB",
+                       .group = "Files"),
+    KILN_OPTION_NUMBER("min-psnr", &kiln_export_given.min_psnr, "DB",
+                       "with --report-loss: if a camera has less, leave no file and end with 3", .def = "off", .range = "0..|off",
+                       .brief = "with it: if a camera has less, leave no file"),
+    KILN_OPTION_PATH("output", &kiln_export_given.output, "PATH",
+                     "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest",
+                     .letter = 'o', .brief = "a file, whose suffix is the format, or a folder", .flags = KILN_ONCE),
+    KILN_OVERWRITE_OPTION(&kiln_export_given.overwrite),
+    KILN_OPTION_BOOL("list-formats", &kiln_export_given.list_formats, "name the formats that are written, and end",
+                     .flags = KILN_ALONE),
+    KILN_OPTION_END,
+};
+
+static kiln_status check_formats(const char *text, kiln_error *err)
+{
+    const kiln_writer *list[KILN_WRITERS_MAX];
+    uint32_t n;
+    return kiln_writers_parse(text, list, &n, err);
+}
+
+static kiln_status check_chunk_list(const char *text, kiln_error *err) { return kiln_chunks_check(text, false, err); }
+
+kiln_status kiln_export_geo(const char *text, double at[3], bool *placed, kiln_error *err)
+{
+    int end = 0;
+    *placed = strcmp(text, "none") != 0;
+    if (!*placed) return KILN_OK;
+    if (sscanf(text, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) == 3 && text[end] == '\0' && fabs(at[0]) <= 90 &&
+        fabs(at[1]) <= 360 && fabs(at[2]) <= 1e7)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
+                     "47.37,8.54,410, or none",
+                     text);
+}
+
+static kiln_status check_geo(const char *text, kiln_error *err)
+{
+    double at[3];
+    bool placed;
+    return kiln_export_geo(text, at, &placed, err);
+}
+
+static const kiln_opt_check checks[] = {
+    KILN_FILTER_CHECKS, {"format", check_formats}, {"chunks", check_chunk_list}, {"geo", check_geo}, {NULL, NULL}};
+
+const kiln_cli kiln_export_cli = {.program = "kiln-export",
+                                  .summary = "writes the baked scene for other renderers",
+                                  .positionals = "MANIFEST",
+                                  .n_positionals = 1,
+                                  .options = options,
+                                  .common = kiln_common_options,
+                                  .checks = checks};
+
+kiln_status kiln_export_wishes(kiln_export *e, kiln_error *err)
+{
+    const kiln_export_options *o = &kiln_export_given;
+    e->source_order = o->order == 0;
+    e->keep_origin = o->keep_origin;
+    e->inria_columns = o->columns != 0;
+    e->no_normals = o->no_normals;
+    e->frame = o->frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
+    kiln_edits_of(o->translate, o->rotate, o->scale, o->sh_degree, &e->edits);
+    return kiln_filters_parse(o->filter_boxes, o->filter_spheres, o->filter_values, &e->filters, err);
+}

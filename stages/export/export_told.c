@@ -1,0 +1,68 @@
+/* export_told -- see the header. */
+#include "stages/export/export_told.h"
+
+#include "base/log.h"
+#include "stages/engine/json_text.h"
+
+#include <math.h>
+
+void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said)
+{
+    const kiln_export_count *counts = to->writer->functions->counts;
+    if (said->remarks.size) kiln_say("'%s': %s", to->path, (const char *)said->remarks.data);
+    if (said->notes.size) kiln_warn("'%s': %s", to->path, (const char *)said->notes.data);
+    for (uint32_t i = 0; counts && counts[i].more; i++)
+        if (said->counts[i])
+            kiln_warn("'%s': %llu %s", to->path, (unsigned long long)said->counts[i],
+                      said->counts[i] == 1 ? counts[i].one : counts[i].more);
+    for (uint32_t i = 0; i < said->loss.n; i++)
+        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", to->path,
+                 said->loss.cameras[i].name, said->loss.psnr[i]);
+    kiln_say("%llu row%s of the layer '%s'%s written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", to->path);
+}
+
+/* A member that cannot be set makes the object NULL, which kiln_export_report says. */
+static void set_json_member(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0) return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+/* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
+static json_t *changes_json(const kiln_export_count *counts, const kiln_export_said *said)
+{
+    json_t *out = json_object();
+    for (uint32_t i = 0; out && counts && counts[i].more; i++)
+        set_json_member(&out, counts[i].more, json_integer((json_int_t)said->counts[i]));
+    return out;
+}
+
+static json_t *losses_json(const kiln_loss *l)
+{
+    json_t *out = json_object();
+    for (uint32_t i = 0; out && i < l->n; i++) {
+        json_t *name = kiln_json_string(l->cameras[i].name); /* of which a key can be made */
+        set_json_member(&out, name ? json_string_value(name) : NULL, kiln_json_real(l->psnr[i]));
+        json_decref(name);
+    }
+    return out;
+}
+
+kiln_status kiln_export_report(kiln_run *r, const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said,
+                               kiln_error *err)
+{
+    json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
+    json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(to->path), "format", to->writer->name,
+                              "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
+                              "changed", changes_json(to->writer->functions->counts, said), "psnr", losses_json(&said->loss));
+    int failed = facts ? 0 : -1;
+    if (!failed && !files) {
+        failed = json_object_update(all, facts); /* the first file's facts are the run's, too */
+        if (!failed) failed = json_object_set_new(all, "files", files = json_array());
+    }
+    if (!failed) failed = json_array_append(files, facts);
+    json_decref(facts);
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
+}

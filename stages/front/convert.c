@@ -1,0 +1,276 @@
+/* `kiln convert` -- a file of any format that is read becomes one of any format that is written, and nothing else stays.
+ *
+ * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
+ * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
+ * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.PID, which is removed on every
+ * way out; what a killed convert has left goes when OUT is made again. */
+#include "stages/front/convert_streams.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/interrupt.h"
+#include "stages/engine/program.h"
+#include "stages/convert/convert_run.h"
+#include "stages/front/convert_options.h"
+#include "stages/front/front.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct {
+    kiln_cli cli;
+    kiln_parsed parsed;
+    unsigned n; /* files that are read: all positionals but the last */
+    const kiln_writer *writer;
+    char out[KILN_PATH_MAX];    /* as it was typed; of standard output a file in `folder` */
+    char folder[KILN_PATH_MAX]; /* "" until it is made */
+    char manifest[KILN_PATH_MAX];
+    bool to_stream, bakes;
+    kiln_words import, export; /* where it bakes; else `import` is all of it */
+} conversion;
+
+static bool is_stream(const char *word) { return strcmp(word, "-") == 0; }
+
+/* ---- what is refused before anything is done ------------------------------------------------------------- */
+
+/* A letter of splat-transform that means another thing: to move a scene by it would be wrong without a word. */
+static kiln_status refuse_letters(int argc, char **argv, kiln_error *err)
+{
+    static const struct {
+        const char *letter, *name;
+    } others[] = {{"-t", "translate"}, {"-r", "rotate"}, {"-B", "filter-box"}, {"-S", "filter-sphere"}};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            if (!strcmp(argv[i], others[k].letter))
+                return kiln_fail(
+                    err, KILN_E_USAGE,
+                    "%s of splat-transform counts in a frame that is turned by 180 degrees about z, with x and y of other "
+                    "signs; --%s takes the numbers of a PLY",
+                    others[k].letter, others[k].name);
+    return KILN_OK;
+}
+
+static kiln_status refuse_levels(const conversion *c, kiln_error *err)
+{
+    const kiln_writer *w = c->writer;
+    kiln_buffer scene = {0};
+    if (!(w->holds & KILN_NEEDS_LEVELS)) return KILN_OK;
+    kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
+    if (st == KILN_OK)
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "the format %s is made of levels of detail, and those take a bake: kiln pipeline %.*s --export %s", w->name,
+                       (int)scene.size, (const char *)scene.data, w->name);
+    kiln_buffer_release(&scene);
+    return st;
+}
+
+static unsigned count_streams(const conversion *c)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < c->n; i++) n += is_stream(c->parsed.positional[i]);
+    return n;
+}
+
+static kiln_status check_streams(const conversion *c, kiln_error *err)
+{
+    const unsigned n = count_streams(c);
+    if (n > 1) return kiln_fail(err, KILN_E_USAGE, "standard input, '-', is one file; it is named %u times", n);
+    if (c->to_stream && c->writer->functions->place != KILN_PLACE_FILE)
+        return kiln_fail(err, KILN_E_USAGE, "the format %s is a folder, which standard output cannot take; name a folder",
+                         c->writer->name);
+    return KILN_OK;
+}
+
+/* ---- the folder for what has no other place -------------------------------------------------------------- */
+
+static kiln_status name_folder(conversion *c, kiln_error *err)
+{
+    char base[KILN_PATH_MAX], target[KILN_PATH_MAX];
+    const char *temporary = getenv("TMPDIR"), *scratch = kiln_convert_given.scratch_dir;
+    if (c->to_stream)
+        (void)snprintf(target, sizeof target, "%s", c->writer->default_name);
+    else
+        KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
+    if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
+    if (scratch)
+        KILN_TRY(kiln_path_join(base, sizeof base, scratch, kiln_path_base(target), err));
+    else
+        (void)snprintf(base, sizeof base, "%s", target);
+    KILN_TRY(kiln_make_parents(base, err));
+    kiln_leftover_folders_drop(base);
+    return kiln_temporary_path(base, c->folder, err);
+}
+
+static kiln_status make_convert_folder(conversion *c, kiln_error *err)
+{
+    KILN_TRY(name_folder(c, err));
+    if (mkdir(c->folder, 0700) != 0) {
+        const int why = errno;
+        (void)kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s; --scratch-dir names another place", c->folder,
+                        strerror(why));
+        c->folder[0] = '\0';
+        return KILN_E_IO;
+    }
+    KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
+    return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
+}
+
+/* ---- the command lines ----------------------------------------------------------------------------------- */
+
+static kiln_status input_path(const conversion *c, unsigned i, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    if (is_stream(c->parsed.positional[i])) return kiln_path_join(out, KILN_PATH_MAX, c->folder, "stdin", err);
+    (void)snprintf(out, KILN_PATH_MAX, "%s", c->parsed.positional[i]);
+    return KILN_OK;
+}
+
+/* The program without a manifest, whose options are ours. */
+static kiln_status make_words(conversion *c, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    KILN_TRY(kiln_words_add(&c->import, KILN_CONVERT, err));
+    KILN_TRY(kiln_convert_pass(&c->cli, NULL, &c->import, err));
+    if (c->to_stream) KILN_TRY(kiln_words_addf(&c->import, err, "--format=%s", c->writer->name));
+    KILN_TRY(kiln_words_add(&c->import, "--", err));
+    for (unsigned i = 0; i < c->n; i++) {
+        KILN_TRY(input_path(c, i, path, err));
+        KILN_TRY(kiln_words_add(&c->import, path, err));
+    }
+    return kiln_words_add(&c->import, c->out, err);
+}
+
+static kiln_status make_import_words(conversion *c, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    KILN_TRY(kiln_words_add(&c->import, KILN_CONVERT, err));
+    KILN_TRY(kiln_convert_pass(&c->cli, &kiln_stage_import, &c->import, err));
+    for (unsigned i = 1; i < c->n; i++) {
+        KILN_TRY(input_path(c, i, path, err));
+        KILN_TRY(kiln_words_addf(&c->import, err, "--add=%s", path));
+    }
+    KILN_TRY(kiln_words_add(&c->import, "--", err));
+    KILN_TRY(input_path(c, 0, path, err));
+    KILN_TRY(kiln_words_add(&c->import, path, err));
+    return kiln_words_add(&c->import, c->manifest, err);
+}
+
+static kiln_status make_export_words(conversion *c, kiln_error *err)
+{
+    KILN_TRY(kiln_words_add(&c->export, KILN_CONVERT, err));
+    KILN_TRY(kiln_convert_pass(&c->cli, &kiln_stage_export, &c->export, err));
+    KILN_TRY(kiln_words_add(&c->export, "--layer=source", err));
+    KILN_TRY(kiln_words_addf(&c->export, err, "--output=%s", c->out));
+    if (c->to_stream) KILN_TRY(kiln_words_addf(&c->export, err, "--format=%s", c->writer->name));
+    KILN_TRY(kiln_words_add(&c->export, "--", err));
+    return kiln_words_add(&c->export, c->manifest, err);
+}
+
+/* ---- running --------------------------------------------------------------------------------------------- */
+
+static const kiln_stage_program convert_program = {.name = "convert",
+                                                   .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL,
+                                                   .run = kiln_convert_run,
+                                                   .unit = kiln_convert_unit};
+
+/* Under our name, by which sentences begin. */
+static int run_program(const kiln_stage_program *program, const kiln_cli *cli, const kiln_words *words)
+{
+    static kiln_stage_program ours; /* the engine keeps them until its next start */
+    static kiln_cli named;
+    named = *cli;
+    named.program = KILN_CONVERT;
+    ours = *program;
+    ours.cli = &named;
+    const int code = kiln_program_main(&ours, (int)words->n, words->word);
+    kiln_memory_trim();
+    return code;
+}
+
+static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
+{
+    KILN_TRY(make_import_words(c, err));
+    KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
+    *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
+    if (*code == 0) *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
+    return KILN_OK;
+}
+
+static kiln_status take_inputs(const conversion *c, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    for (unsigned i = 0; i < c->n; i++) {
+        if (!is_stream(c->parsed.positional[i])) continue;
+        KILN_TRY(input_path(c, i, path, err));
+        KILN_TRY(kiln_convert_take_input(path, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
+{
+    const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
+    if (with_folder) KILN_TRY(make_convert_folder(c, err));
+    KILN_TRY(take_inputs(c, err));
+    if (c->bakes) {
+        KILN_TRY(run_bake(c, code, err));
+    } else {
+        KILN_TRY(make_words(c, err));
+        *code = run_program(&convert_program, &c->cli, &c->import);
+    }
+    return *code == 0 && c->to_stream ? kiln_convert_give_output(c->out, err) : KILN_OK;
+}
+
+static kiln_status plan_conversion(conversion *c, kiln_error *err)
+{
+    c->n = c->parsed.n_positional - 1;
+    (void)snprintf(c->out, sizeof c->out, "%s", c->parsed.positional[c->n]);
+    c->to_stream = is_stream(c->out);
+    KILN_TRY(kiln_convert_writer(c->to_stream ? "" : c->out, &c->writer, err));
+    c->bakes = c->writer->functions->views;
+    KILN_TRY(refuse_levels(c, err));
+    KILN_TRY(check_streams(c, err));
+    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
+}
+
+/* A terminal that is closed ends it like SIGTERM. */
+static void on_hangup(int signal)
+{
+    (void)signal;
+    (void)raise(SIGTERM);
+}
+
+kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)
+{
+    conversion *c;
+    KILN_TRY(refuse_letters(argc, argv, err));
+    KILN_TRY(KILN_ALLOC(&c, 1, "a conversion", err));
+    kiln_status st = kiln_convert_cli(&c->cli, err);
+    if (st == KILN_OK) st = kiln_cli_parse(&c->cli, argc, argv, &c->parsed, err);
+    if (st == KILN_OK && !c->parsed.done) {
+        kiln_interrupt_watch("nothing is left of it");
+        (void)signal(SIGHUP, on_hangup);
+        st = plan_conversion(c, err);
+        if (st == KILN_OK) st = run_conversion(c, code, err);
+        if (c->folder[0]) kiln_folder_drop(c->folder);
+    }
+    kiln_words_release(&c->import);
+    kiln_words_release(&c->export);
+    free(c);
+    return st;
+}
+
+int kiln_front_convert_worker(int argc, char **argv)
+{
+    static kiln_cli cli;
+    static kiln_stage_program program;
+    kiln_error err;
+    program = convert_program;
+    program.cli = &cli;
+    if (kiln_convert_cli(&cli, &err) != KILN_OK) return kiln_exit_code(err.status);
+    return kiln_program_main(&program, argc, argv);
+}

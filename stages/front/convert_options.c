@@ -1,0 +1,202 @@
+/* convert_options -- see the header. A value is parsed into the storage of its stage, which the stage's own start overwrites: so
+ * all are turned into words before the first stage runs. */
+#include "stages/front/convert_options.h"
+
+#include "stages/engine/parent/options.h"
+#include "stages/front/front.h"
+#include "stages/front/programs.h"
+
+#include <string.h>
+
+kiln_convert_options kiln_convert_given;
+
+enum { FOR_IMPORT = 1, FOR_EXPORT = 2, FOR_BOTH = FOR_IMPORT | FOR_EXPORT, FOR_ALL = 7 };
+
+/* Which options it has, of whose table. `as`: its name here, where both stages have one of that name in another sense. letter: as
+ * splat-transform has it, where it means the same there. */
+typedef struct {
+    unsigned stages;
+    const char *name, *as;
+    char letter;
+    const char *group, *brief; /* as in base/option.h; brief NULL: the stage's */
+    const char *def;           /* NULL: the stage's */
+} taken;
+
+/* clang-format off */
+static const taken list[] = {
+    {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it", NULL},
+    {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL, NULL},
+    {FOR_EXPORT, "order", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "columns", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "no-normals", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "keep-origin", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "frame", "export-frame", 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "overwrite", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL, NULL},
+    {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL, NULL},
+    {FOR_EXPORT, "scale", NULL, 's', NULL, NULL, NULL},
+    {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "translate", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "frame", "import-frame", 0, "How files are read", NULL, NULL},
+    {FOR_IMPORT, "lod", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "static", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "activated", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "extra", NULL, 0, NULL, NULL, NULL},
+    {FOR_IMPORT, "parts", NULL, 0, NULL, "IN is a folder of files that are one scene", NULL},
+    {FOR_IMPORT, "max-inflated", NULL, 0, NULL, NULL, NULL},
+};
+
+/* Of the rows that all stages have. */
+static const taken shared[] = {
+    {FOR_BOTH, "devices", NULL, 0, NULL, NULL, NULL},   {FOR_BOTH, "device", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "gpu", NULL, 0, NULL, NULL, NULL},       {FOR_BOTH, "threads", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "jobs", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "ram", NULL, 0, NULL, NULL, "200M"},
+    {FOR_BOTH, "vram", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "allow-network-fs", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "json", NULL, 0, NULL, NULL, NULL},    {FOR_BOTH, "quiet", NULL, 0, NULL, NULL, NULL},
+    {FOR_BOTH, "verbose", NULL, 0, NULL, NULL, NULL},
+};
+/* clang-format on */
+
+static const kiln_opt own[] = {
+    KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
+                     "as splat-transform has it: rows with numbers that are not finite are left out in any case", .letter = 'N',
+                     .brief = "as in splat-transform; it is always done", .group = "Others"),
+    KILN_OPTION_PATH(
+        "scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
+        "folder on a disk for streams on their way, and for rows where the format also holds cameras: as large as a PLY of "
+        "them; else beside OUT",
+        .brief = "for what lies on a disk meanwhile; else beside OUT"),
+};
+
+#define N_ROWS(table) (sizeof(table) / sizeof *(table))
+enum { ROWS = N_ROWS(list) + N_ROWS(own), SHARED_ROWS = N_ROWS(shared) + 8, CHECKS = 16 };
+
+static struct {
+    kiln_opt rows[ROWS + 1], common[SHARED_ROWS + 1];
+    kiln_opt_check checks[CHECKS + 1];
+    unsigned n_checks;
+} table;
+
+static const kiln_opt *row_named(const kiln_opt *rows, const char *name)
+{
+    for (; rows->name; rows++)
+        if (!strcmp(rows->name, name)) return rows;
+    return NULL;
+}
+
+static const kiln_stage_program *stage_of(const taken *t)
+{
+    return t->stages & FOR_EXPORT ? &kiln_stage_export : &kiln_stage_import;
+}
+
+/* Nothing of it is stored. */
+static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
+{
+    *out = *from;
+    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE;
+    if (t->as) out->name = t->as;
+    if (t->letter) out->letter = t->letter;
+    if (t->brief) out->brief = t->brief;
+    if (t->def) out->def = t->def;
+    out->group = t->group;
+}
+
+static kiln_status take_check(const kiln_cli *of, const taken *t, kiln_error *err)
+{
+    for (const kiln_opt_check *c = of->checks; c && c->name; c++) {
+        if (strcmp(c->name, t->name) != 0) continue;
+        if (table.n_checks == CHECKS) return kiln_fail(err, KILN_E_BUG, "more than %d checks of options", CHECKS);
+        table.checks[table.n_checks++] = (kiln_opt_check){t->as ? t->as : t->name, c->check};
+    }
+    return KILN_OK;
+}
+
+static kiln_status take_rows(kiln_error *err)
+{
+    unsigned n = 0;
+    table.n_checks = 0;
+    for (size_t i = 0; i < N_ROWS(list); i++) {
+        const kiln_cli *of = stage_of(&list[i])->cli;
+        const kiln_opt *from = row_named(of->options, list[i].name);
+        if (!from) return kiln_fail(err, KILN_E_BUG, "%s has no option --%s", of->program, list[i].name);
+        take_option_row(from, &list[i], &table.rows[n++]);
+        KILN_TRY(take_check(of, &list[i], err));
+    }
+    for (size_t i = 0; i < N_ROWS(own); i++) table.rows[n++] = own[i];
+    return KILN_OK;
+}
+
+static kiln_status take_shared(const kiln_cli *merged, kiln_error *err)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < N_ROWS(shared); i++) {
+        const kiln_opt *from = row_named(merged->common, shared[i].name);
+        if (!from) return kiln_fail(err, KILN_E_BUG, "no stage has an option --%s", shared[i].name);
+        take_option_row(from, &shared[i], &table.common[n++]);
+    }
+    for (const kiln_opt *o = kiln_print_options; o->name && n < SHARED_ROWS; o++) table.common[n++] = *o;
+    return KILN_OK;
+}
+
+static const char *const notes[] = {
+    "The rows are read as kiln-import reads them and written as kiln-export writes the layer source: the bytes are the same. Rows "
+    "with "
+    "numbers that are not finite are left out and counted. Nothing is kept of the way.",
+    "Several files become one, in this order. Filters look at the coordinates of the files, before any move; a move scales, turns, "
+    "then "
+    "translates.",
+    "- is standard input, or standard output, which takes the format from --format (ply) and is written when the file is whole.",
+    "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z; --translate, --rotate, "
+    "--filter-box "
+    "and --filter-sphere count in the numbers of a PLY.",
+    NULL};
+
+kiln_status kiln_convert_cli(kiln_cli *out, kiln_error *err)
+{
+    kiln_cli merged;
+    KILN_TRY(kiln_engine_options_merge(&kiln_stage_export, &merged, err));
+    KILN_TRY(take_rows(err));
+    KILN_TRY(take_shared(&merged, err));
+    *out = (kiln_cli){.program = KILN_CONVERT,
+                      .summary = "turns a scene of any format that is read into any that is written, and leaves no manifest",
+                      .positionals = "IN [IN...] OUT",
+                      .n_positionals = 2,
+                      .n_optional = KILN_POSITIONALS_MAX - 2,
+                      .tables_note = notes,
+                      .options = table.rows,
+                      .common = table.common,
+                      .checks = table.checks,
+                      .common_checks = merged.common_checks};
+    return KILN_OK;
+}
+
+static kiln_status pass_row(const kiln_opt *o, const char *name, kiln_words *out, kiln_error *err)
+{
+    char *text;
+    KILN_TRY(KILN_ALLOC(&text, KILN_OPT_TEXT_MAX, "the value of an option", err));
+    kiln_status st = KILN_OK;
+    if (o->kind == KILN_OPT_LIST)
+        for (const char *at = *(const char *const *)o->where; st == KILN_OK && kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX);)
+            st = kiln_words_addf(out, err, "--%s=%s", name, text);
+    else
+        st = kiln_words_addf(out, err, "--%s=%s", name, kiln_opt_text(o, text, KILN_OPT_TEXT_MAX));
+    free(text);
+    return st;
+}
+
+static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const taken *from, size_t n, unsigned stage,
+                             kiln_words *out, kiln_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) && (from[i].def || kiln_opt_given(cli, rows[i].name)))
+            KILN_TRY(pass_row(&rows[i], stage == FOR_ALL ? rows[i].name : from[i].name, out, err));
+    return KILN_OK;
+}
+
+kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out, kiln_error *err)
+{
+    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_import ? FOR_IMPORT : FOR_EXPORT;
+    KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
+    return pass_rows(cli, table.common, shared, N_ROWS(shared), for_stage, out, err);
+}
