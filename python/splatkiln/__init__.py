@@ -14,6 +14,7 @@ what is read is checked as schema/SCHEMA.md asks, and what is wrong raises BakeE
 from splatkiln.bake import Bake, open_bake as open
 from splatkiln.drawing import PROFILES
 from splatkiln.errors import BakeError, LibraryError
+from splatkiln.files import Points, Splats, checkpoint, read, write
 from splatkiln.install import install
 from splatkiln.layers import Camera, Chunk, Gaussians, Layer, Plane, sigmoid
 from splatkiln.native import library
@@ -22,5 +23,6 @@ from splatkiln.tables import TILE, Band, TileTable
 from splatkiln.tensors import Tensors
 
 __version__ = "0.1.0"
-__all__ = ["PROFILES", "TILE", "Band", "Bake", "BakeError", "Camera", "Chunk", "Gaussians", "Layer", "LibraryError", "Plane", "Tensors", "TileTable",
-           "distCUDA2", "fused_ssim", "install", "library", "open", "psnr_ssim", "sigmoid", "ssim_gradient"]
+__all__ = ["PROFILES", "TILE", "Band", "Bake", "BakeError", "Camera", "Chunk", "Gaussians", "Layer", "LibraryError", "Plane", "Points", "Splats", "Tensors", "TileTable",
+           "checkpoint", "distCUDA2", "fused_ssim", "install", "library", "open", "psnr_ssim", "read", "sigmoid", "ssim_gradient",
+           "write"]
