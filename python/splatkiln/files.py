@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
+import zipfile
+import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Iterable, Optional, Sequence, Union
@@ -160,12 +162,16 @@ def checkpoint(s: Splats) -> dict[str, np.ndarray]:
     return {"means": f32(s.means), "scales": f32(s.log_scales), "quats": f32(s.quats), "opacities": f32(s.opacity_logits), "sh0": f32(s.sh0[:, None]), "shN": f32(s.shN)}
 
 
+# What numpy and zipfile raise of files that are none, or say of themselves what they do not hold.
+_BAD_NPZ = (TypeError, ValueError, OSError, EOFError, KeyError, AttributeError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
 def _read_checkpoint(path: Path) -> Splats:
     if str(path).endswith(".npz"):
         try:
             with np.load(path, allow_pickle=False) as found:
                 return _of_checkpoint({name: found[name] for name in found.files}, path)
-        except (ValueError, OSError, EOFError) as e:
+        except _BAD_NPZ as e:
             raise BakeError(f"'{path}' cannot be read: {e}") from e
     import torch
     try:
