@@ -7,7 +7,6 @@ GPU is named.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import pathlib
 import sqlite3  # noqa: F401 -- before the library: of two libsqlite3 in a process the first wins, and it must be Python's own
@@ -74,11 +73,11 @@ _operations: dict[str, int] = {}
 _opened: set[int] = set()
 
 
-def _place() -> Optional[str]:
+def _place() -> str:
     wanted = os.environ.get("SPLATKILN_LIBRARY")
     package = pathlib.Path(__file__).resolve().parent
     near = [package / "lib" / SONAME] + ([package.parents[1] / "build" / SONAME] if len(package.parents) > 1 else [])
-    return wanted or next((str(p) for p in near if p.exists()), None) or ctypes.util.find_library("splatkiln")
+    return wanted or next((str(p) for p in near if p.exists()), SONAME)
 
 
 def _declare(lib: ctypes.CDLL) -> None:
@@ -99,9 +98,9 @@ def library() -> Optional[ctypes.CDLL]:
     """libsplatkiln, loaded once; None where there is none. LibraryError: $SPLATKILN_LIBRARY names one that cannot be loaded."""
     global _library
     with _lock:
-        if _library is None and (name := _place()):
+        if _library is None:
             try:
-                lib = ctypes.CDLL(name)
+                lib = ctypes.CDLL(_place())
             except OSError as e:
                 if os.environ.get("SPLATKILN_LIBRARY"):
                     raise LibraryError(f"cannot load SPLATKILN_LIBRARY: {e}") from e

@@ -255,6 +255,15 @@ static void impossible_sizes_are_refused(void **state)
     assert_int_equal(kiln_ssim_check(1, 1u << 20, 1u << 20, &err), KILN_OK);
 }
 
+/* What callers without our headers go by. */
+static void operations_are_found_by_name(void **state)
+{
+    (void)state;
+    for (int op = 0; op < KILN_OP_COUNT; op++) assert_int_equal(kiln_op_find(kiln_op_name((kiln_op_id)op)), op);
+    assert_int_equal(kiln_op_find("ssim_forward"), -1);
+    assert_int_equal(kiln_op_find(""), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +273,7 @@ int main(void)
         cmocka_unit_test(nothing_valid_and_no_number_are_nan),
         cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(operations_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
