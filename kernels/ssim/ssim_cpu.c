@@ -134,7 +134,7 @@ static void finish_row(const kiln_ssim_args *a, const ssim_piece *p, int o, cons
         const kiln_ssim_moments ms = {s->mean[i], s->var[i]}, md = {d->mean[i], d->var[i]};
         const kiln_ssim_pixel pixel = kiln_ssim_pixel_of(ms, md);
         const bool counts = !a->valid || kiln_metrics_in_valid(p->width, p->height, p->x0 + i, y);
-        const bool number = pixel.falls_short == pixel.falls_short;
+        const bool number = kiln_ssim_is_number(pixel.falls_short);
         t->bad |= counts && !number;
         sum += counts && number ? kiln_fixed((double)pixel.falls_short) : 0;
         if (!a->partials) continue;

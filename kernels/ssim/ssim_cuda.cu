@@ -147,7 +147,7 @@ __device__ void finish_run(const batch &b, int64_t x, int64_t y, const window_su
         const kiln_ssim_moments s = kiln_ssim_along(w.s[o], w.s2[o], centre_s), d = kiln_ssim_along(w.d[o], w.d2[o], centre_d);
         const kiln_ssim_pixel pixel = kiln_ssim_pixel_of(s, d);
         const bool counts = x + o < b.width && (!b.valid || kiln_metrics_in_valid(b.width, b.height, x + o, y));
-        const bool number = pixel.falls_short == pixel.falls_short;
+        const bool number = kiln_ssim_is_number(pixel.falls_short);
         *bad |= counts && !number;
         *sum += counts && number ? kiln_fixed(static_cast<double>(pixel.falls_short)) : 0;
         const kiln_ssim_slope none = {0.0f, 0.0f, 0.0f};

@@ -47,6 +47,9 @@ static inline KILN_HD kiln_ssim_pixel kiln_ssim_pixel_of(kiln_ssim_moments s, ki
     return out;
 }
 
+/* It is between 0 and 1, but for rounding; else the pictures have values that are no numbers, or too large for float32. */
+static inline KILN_HD bool kiln_ssim_is_number(float falls_short) { return falls_short > -1.0f && falls_short < 2.0f; }
+
 /* What is stored: [0] from the window's own pixel, [1] and [2] the slopes. */
 typedef struct {
     float at, by_s, by_d;
@@ -71,13 +74,21 @@ static inline KILN_HD uint64_t kiln_ssim_count(uint64_t planes, uint32_t width, 
     return planes * (valid ? n.valid : n.same);
 }
 
-/* What each gradient is multiplied by. */
-static inline KILN_HD float kiln_ssim_scale(float upstream, uint64_t count) { return (float)((double)upstream / (double)count); }
+/* What each gradient is multiplied by; 0 where nothing counts, as the gradient of a mean of nothing. */
+static inline KILN_HD float kiln_ssim_scale(float upstream, uint64_t count)
+{
+    return count == 0 ? 0.0f : (float)((double)upstream / (double)count);
+}
 
-/* The mean of the map from the sum of what it falls short; bad: some value was no number. */
+/* The mean of the map from the sum of what it falls short; bad: some value was no number. NAN by its bits, because a conversion of
+ * NAN gives other ones on a GPU. */
 static inline KILN_HD float kiln_ssim_mean(kiln_fixed_total sum, uint64_t count, bool bad)
 {
-    return bad ? (float)NAN : (float)kiln_ssim_of(kiln_fixed_mean(sum, count));
+    const uint32_t nan_bits = 0x7fc00000;
+    float mean;
+    if (!bad && count > 0) return (float)kiln_ssim_of(kiln_fixed_mean(sum, count));
+    memcpy(&mean, &nan_bits, sizeof mean);
+    return mean;
 }
 
 #endif

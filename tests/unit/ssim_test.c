@@ -228,6 +228,9 @@ static void nothing_valid_and_no_number_are_nan(void **state)
     hole.a[17] = NAN;
     measure(&hole, true, 1, 1); /* row 0, column 17: in the windows of row 5 */
     assert_true(hole.mean != hole.mean);
+    for (uint64_t i = 0; i < values_of(&hole); i++) hole.a[i] = 3e30f; /* its square is none */
+    measure(&hole, false, 1, 1);
+    assert_true(hole.mean != hole.mean);
     pair_free(&small);
     pair_free(&hole);
 }
