@@ -12,9 +12,11 @@
  *
  *   sum w_ij (g_i + q_s,i (s_j - mu_s,i) + q_d,i (d_j - mu_d,i))
  *
- * As three plain convolutions it would cancel: q is up to 2200 where a picture is flat. So what is stored counts from the window's
- * own pixel, f_i = g_i + q_s,i (s_i - mu_s,i) + q_d,i (d_i - mu_d,i), and the filter moves that to the fifth pixel of its run,
- * first down, then along, and at the end to j.
+ * As three plain convolutions it would cancel: q is up to 2200 where a picture is flat, and float32 then has errors of 1e-4. So
+ * what is stored counts from the window's own pixel, f_i = g_i + q_s,i (s_i - mu_s,i) + q_d,i (d_i - mu_d,i), and the filter moves
+ * that to the fifth pixel of its run, first down, then along, and at the end to j. Means as a fourth and fifth stored plane would
+ * do the same with more bytes. Against double (tests/unit/ssim_test.c): the mean 5e-8, the gradient 4e-7 of its largest; 8e-6 where
+ * values of twenty have means near 0.
  */
 #ifndef KILN_KERNELS_SSIM_MATH_H
 #define KILN_KERNELS_SSIM_MATH_H
