@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* One function an operation: its arrays, and its call with the args' own type. */
 #define ROW_IN(field_, elements_) ROW(KILN_ARRAY_IN, field_, elements_, NULL)
@@ -52,6 +53,14 @@ static const struct {
 };
 
 const char *kiln_op_name(kiln_op_id op) { return operations[op].name; }
+
+int kiln_op_find(const char *name)
+{
+    for (int op = 0; op < KILN_OP_COUNT; op++)
+        if (strcmp(operations[op].name, name) == 0) return op;
+    return -1;
+}
+
 size_t kiln_op_args_bytes(kiln_op_id op) { return operations[op].args_bytes; }
 unsigned kiln_op_arrays(kiln_op_id op, const void *args, kiln_op_array out[KILN_OP_ARRAYS_MAX])
 {

@@ -37,6 +37,7 @@ typedef struct {
 enum { KILN_OP_ARRAYS_MAX = 13, KILN_OP_ARGS_BYTES_MAX = 512 }; /* no operation has more: arrays.c asserts it */
 
 const char *kiln_op_name(kiln_op_id op);
+int kiln_op_find(const char *name);       /* its number, which another version may change; -1: there is none of that name */
 size_t kiln_op_args_bytes(kiln_op_id op); /* sizeof its args */
 /* Fills out with the arrays that are not NULL, those with `used` last; returns how many there are. */
 unsigned kiln_op_arrays(kiln_op_id op, const void *args, kiln_op_array out[KILN_OP_ARRAYS_MAX]);

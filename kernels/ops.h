@@ -32,6 +32,7 @@
 #include "kernels/visible/visible.h"
 #include "kernels/sh_halves/sh_halves.h"
 #include "kernels/spatial_order/spatial_order.h"
+#include "kernels/ssim/ssim.h"
 #include "kernels/tile_lists/tile_lists.h"
 #include "kernels/tile_pairs/tile_pairs.h"
 #include "kernels/undistort/undistort.h"
@@ -63,6 +64,8 @@ KILN_C_BEGIN
     OP(visible_window)   \
     OP(sh_halves)        \
     OP(spatial_order)    \
+    OP(ssim)             \
+    OP(ssim_backward)    \
     OP(tile_lists)       \
     OP(tile_pairs_count) \
     OP(tile_pairs_emit)  \

@@ -4,6 +4,7 @@
 #   splatkiln          programs, man pages, completion, SCHEMA.md, examples of baking over hosts: all that somebody needs who bakes
 #   libsplatkiln1      the shared library; the number is its SONAME's
 #   libsplatkiln-dev   headers, static library, pkg-config file, examples
+#   python3-splatkiln  python/splatkiln, for any architecture; it loads the shared library
 #
 # Needs O (the build folder), MAKE, VERSION, SONAME; dpkg-deb and dpkg-shlibdeps (dpkg-dev, a part of build-essential). No root: files
 # belong to root in the package. DEBFULLNAME and DEBEMAIL name the maintainer, SOURCE_DATE_EPOCH the date; else the last commit
@@ -44,6 +45,11 @@ move libsplatkiln-dev usr/include "usr/lib/$triplet/libsplatkiln.a" "usr/lib/$tr
 move "$lib" "usr/lib/$triplet/$SONAME"
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || { echo "deb: make install has put something here that is in no package: $left" >&2; exit 1; }
+modules=usr/lib/python3/dist-packages
+install -d "$work/python3-splatkiln/$modules/splatkiln"
+install -m 644 python/splatkiln/*.py python/splatkiln/py.typed "$work/python3-splatkiln/$modules/splatkiln"
+install -d "$work/python3-splatkiln/$modules/splatkiln-$VERSION.dist-info" # so that pip knows it
+printf 'Metadata-Version: 2.1\nName: splatkiln\nVersion: %s\n' "$VERSION" >"$work/python3-splatkiln/$modules/splatkiln-$VERSION.dist-info/METADATA"
 # Where this machine has a CUDA toolkit says nothing about others: who links statically names theirs.
 sed -i 's| -L/[^ ]*||g' "$work/libsplatkiln-dev/usr/lib/$triplet/pkgconfig/splatkiln.pc"
 strip "$work/splatkiln/usr/bin/"* # those who package a release find it stripped already
@@ -64,7 +70,7 @@ changelog() {
     printf 'splatkiln (%s) unstable; urgency=medium\n\n  * Release %s; what it changes is in changelog.gz.\n\n -- %s  %s\n' \
         "$full" "$VERSION" "$maintainer" "$(date -uRd "@$SOURCE_DATE_EPOCH")"
 }
-for package in splatkiln "$lib" libsplatkiln-dev; do
+for package in python3-splatkiln splatkiln "$lib" libsplatkiln-dev; do
     doc=$work/$package/usr/share/doc/$package
     mkdir -p "$doc"
     copyright >"$doc/copyright"
@@ -80,6 +86,7 @@ install -m 755 examples/kubernetes/*.sh "$hosts/kubernetes"
 install -m 644 examples/aws-batch/*.json "$hosts/aws-batch"
 install -m 755 examples/aws-batch/*.sh "$hosts/aws-batch"
 install -m 644 examples/openjd/*.json "$hosts/openjd"
+install -m 644 docs/python.md "$work/python3-splatkiln/usr/share/doc/python3-splatkiln"
 install -m 644 examples/*.c "$doc/examples"
 install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"
@@ -124,10 +131,16 @@ Description: reads and draws bakes of SplatKiln - development files
  Headers for C and C++, the static library, the pkg-config file, an example
  that draws a camera, and the format of a bake byte by byte.
 E3
+arch=all control python3-splatkiln python "python3 (>= 3.10), python3-numpy, $lib (>= $full)" "$(printf 'Recommends: splatkiln\nSuggests: python3-torch')" <<'E4'
+Description: reads and draws bakes of SplatKiln - Python
+ Layers, cameras and tile tables of a bake as numpy arrays or torch tensors,
+ pictures, scene files of every format that kiln knows, and distCUDA2 and
+ fused_ssim on any device.
+E4
 printf 'libsplatkiln %s %s (>= %s)\n' "$abi" "$lib" "$VERSION" >"$work/$lib/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' >"$work/$lib/DEBIAN/triggers"
 
-for package in splatkiln "$lib" libsplatkiln-dev; do
+for package in python3-splatkiln splatkiln "$lib" libsplatkiln-dev; do
     find "$work/$package" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
     # shellcheck disable=SC2086 # flags are words
     dpkg-deb --root-owner-group ${DEB_FLAGS:-} --build "$work/$package" "$out" >/dev/null

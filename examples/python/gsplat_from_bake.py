@@ -23,6 +23,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import splatkiln
+from splatkiln.errors import require
 
 
 def load_gsplat():
@@ -74,10 +75,10 @@ def decode_band(torch, table, index, device):
         return counts, torch.zeros(0, dtype=torch.int64, device=device)
     zero = torch.zeros(1, dtype=torch.int64, device=device)
     behind = torch.cat([zero, torch.nonzero(code < 128).flatten() + 1])  # byte behind so many numbers
-    splatkiln._require(len(behind) == table.bands[index].pairs + 1 and int(behind[-1]) == len(code), "the table's codes do not fit")
+    require(len(behind) == table.bands[index].pairs + 1 and int(behind[-1]) == len(code), "the table's codes do not fit")
     length = behind[1:] - behind[:-1]
     most = int(length.max())
-    splatkiln._require(most <= 5, "the table has a number of more than five bytes")
+    require(most <= 5, "the table has a number of more than five bytes")
     delta = torch.zeros_like(length)
     for i in range(most):  # lowest seven bits first
         byte = code[(behind[:-1] + i).clamp_max(len(code) - 1)].long() & 127
@@ -88,14 +89,14 @@ def decode_band(torch, table, index, device):
     ranks = total[1:] - torch.repeat_interleave(total[start], counts)
     delta[start[counts > 0]] = 1  # the first of a tile may be 0
     sound = (behind[stop] == torch.cumsum(sizes, 0)).all() & (delta > 0).all() & (ranks < table.visible).all()
-    splatkiln._require(bool(sound), "the table has ranks that do not increase or are not there")
+    require(bool(sound), "the table has ranks that do not increase or are not there")
     return counts, ranks
 
 
 def tile_tensors(torch, table, layer, place, device):
     """The stored lists as gsplat has them. rows [visible]: rows of the tensors of gaussians(), nearest first; flatten_ids index
     these. isect_offsets [1, tiles_y, tiles_x]: where the list of each tile begins."""
-    splatkiln._require(table.pairs < 2**31, "gsplat's offsets have 31 bits, the table has more pairs")
+    require(table.pairs < 2**31, "gsplat's offsets have 31 bits, the table has more pairs")
     bands = [decode_band(torch, table, i, device) for i in range(len(table.bands))]
     counts, ranks = torch.cat([c for c, _ in bands]), torch.cat([r for _, r in bands])
     return SimpleNamespace(rows=torch.from_numpy(place[table.visible_rows(layer)]).to(device),
@@ -217,8 +218,8 @@ def main(argv=None):
         return 77
     with splatkiln.Bake(a.manifest) as bake, torch.no_grad():
         tables = [t for t in bake.tile_tables() if t.profile == "gsplat-1.5" and a.camera in (None, t.camera)]
-        splatkiln._require(tables, "there is no tile table of profile gsplat-1.5 and this camera: run kiln-tiles --profile gsplat-1.5")
-        splatkiln._require(bake.stage_state("tiles") == "fresh", "the tile tables are stale: run kiln-tiles")
+        require(tables, "there is no tile table of profile gsplat-1.5 and this camera: run kiln-tiles --profile gsplat-1.5")
+        require(bake.stage_state("tiles") == "fresh", "the tile tables are stale: run kiln-tiles")
         layer = bake.layer()
         g = gaussians(torch, bake, layer, "cuda")
         r = compare(torch, gsplat, bake, layer, g, tables[0], reference_picture(bake, layer, tables[0], a.reference))

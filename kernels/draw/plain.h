@@ -1,5 +1,5 @@
 /* plain -- draws pictures for languages that call C without its headers, such as Python through ctypes: numbers, pointers and text
- * alone, no structure. Callers in C use draw.h. examples/python/splatkiln.py is such a caller.
+ * alone, no structure. Callers in C use draw.h. python/splatkiln/drawing.py is such a caller.
  *
  *   kiln_plain_new       a painter, on a device
  *   kiln_plain_scene     what it draws,

@@ -17,14 +17,14 @@ cd "$KILN_TMP/one" || fail "cd"
 lib=libsplatkiln${soname##*.so.}
 set -- *.deb
 
-test_case 'there are three packages, and the work folder is gone' && (
+test_case 'there are four packages, and the work folder is gone' && (
     arch=$(dpkg --print-architecture)
-    [ "$*" = "libsplatkiln-dev_$version-1_$arch.deb ${lib}_$version-1_$arch.deb splatkiln_$version-1_$arch.deb" ] ||
-        fail "packages: $*"
+    libraries="libsplatkiln-dev_$version-1_$arch.deb ${lib}_$version-1_$arch.deb"
+    [ "$*" = "$libraries python3-splatkiln_$version-1_all.deb splatkiln_$version-1_$arch.deb" ] || fail "packages: $*"
     [ -z "$(find . -type d -name work)" ] || fail "the work folder is left"
 ); result
 
-programs=$3 dev=$1 shared=$2
+dev=$1 shared=$2 python=$3 programs=$4
 
 field() { dpkg-deb -f "$1" "$2"; }
 
@@ -33,6 +33,8 @@ test_case 'what the packages depend on' && (
     [[ $(field "$programs" Depends) != *-dev* ]] || fail "the programs need a -dev package"
     [[ $(field "$shared" Depends) != *libpng* ]] || fail "the library depends on $(field "$shared" Depends)"
     [ "$(field "$dev" Depends)" = "$lib (= $version-1)" ] || fail "-dev depends on $(field "$dev" Depends)"
+    [ "$(field "$python" Depends)" = "python3 (>= 3.10), python3-numpy, $lib (>= $version-1)" ] ||
+        fail "python3-splatkiln depends on $(field "$python" Depends)"
     for p; do [ "$(field "$p" Maintainer)" = 'A Packager <packager@debian.org>' ] || fail "maintainer of $p"; done
     dpkg-deb --ctrl-tarfile "$shared" | tar -xO ./shlibs ./triggers >control || fail "control files of the library"
     grep -qx "libsplatkiln ${soname##*.so.} $lib (>= $version)" control && grep -qx 'activate-noawait ldconfig' control ||
@@ -66,7 +68,8 @@ test_case 'scripts and examples of the programs' && (
 test_case 'headers, examples and the pkg-config file of the library' && (
     have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
     have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
-    have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/splatkiln.py
+    have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/gsplat_from_bake.py
+    have python3-splatkiln.d/usr/share/doc/python3-splatkiln/python.md
     have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/SCHEMA.md
     (shopt -s nullglob; set -- libsplatkiln-dev.d/usr/lib/*/libsplatkiln.a "$lib".d/usr/lib/*/"$soname"; [ $# = 2 ]) ||
         fail "no libraries"
@@ -93,6 +96,16 @@ test_case 'the same build packs the same bytes' && (
     [ -n "$thorough" ] || skip 'KILN_THOROUGH=1 packs once more'
     pack "$KILN_TMP/two"
     for p; do cmp "$KILN_TMP/one/$p" "$KILN_TMP/two/$p" || fail "packed again, $p has other bytes"; done
+); result
+
+test_case 'the Python package loads the library of these packages' && (
+    python3 -c 'import numpy' 2>/dev/null || skip 'no numpy'
+    folder=$(dirname "$KILN_TMP"/one/"$lib".d/usr/lib/*/"$soname")
+    said=$(cd / && env -u SPLATKILN_LIBRARY LD_LIBRARY_PATH="$folder" \
+        PYTHONPATH="$KILN_TMP/one/python3-splatkiln.d/usr/lib/python3/dist-packages" python3 -c '
+import splatkiln
+print(splatkiln.__file__, splatkiln.library()._name)') || fail "it cannot be imported"
+    case $said in "$KILN_TMP/one/python3-splatkiln.d/"*" $soname") ;; *) fail "the Python package: $said" ;; esac
 ); result
 
 test_case 'kiln bakes from the unpacked package alone' && (

@@ -1,4 +1,4 @@
-"""What tests/e2e/python.t checks: examples/python/splatkiln.py beside kiln's own outputs.
+"""What tests/e2e/python.t checks: python/splatkiln beside kiln's own outputs.
 
 python.py MANIFEST FOLDER library|modules: how blobs are unpacked. FOLDER has chunks/ and scene.ply of kiln-export, cam1.npy of
 kiln-render, info.json and tiles.json of the programs, digests of kiln-verify."""
@@ -13,8 +13,9 @@ import numpy as np
 manifest, folder, how = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
 if how == "library":
     sys.modules["zstandard"] = sys.modules["xxhash"] = None
-sys.path.insert(0, "examples/python")
+sys.path.insert(0, "python")
 import splatkiln  # noqa: E402
+from splatkiln.__main__ import main as read_all  # noqa: E402
 
 CAMERA = "cam1"
 
@@ -189,10 +190,6 @@ DAMAGES = {
 }
 
 
-def read_all(path):
-    splatkiln.main(str(path))
-
-
 def check_rounded_pose():
     """Kiln takes rotations that are rounded (schema/row_check.c), and so does this."""
     copy = folder / "rounded.db"
@@ -216,7 +213,7 @@ def check_damages():
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.close()
         try:
-            read_all(copy)
+            read_all(str(copy))
         except splatkiln.BakeError:
             continue
         sys.exit(f"FAIL: {what} is read")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# examples/python: splatkiln.py reads the bits of kiln-export, kiln-tiles and kiln-render, by Python's modules and by libsplatkiln,
+# python/splatkiln reads the bits of kiln-export, kiln-tiles and kiln-render, by Python's modules and by libsplatkiln,
 # and refuses damaged manifests; gsplat_from_bake.py draws as gsplat and as kiln-render where gsplat and a GPU are.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
@@ -8,7 +8,7 @@ O=${KILN_BIN%/bin}
 db=$KILN_TMP/b/manifest.db at=$KILN_TMP/at
 mkdir "$at"
 env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s O="$O" lib >"$at/make" 2>&1 || { cat "$at/make"; fail "make lib"; }
-export SPLATKILN_LIBRARY=$O/libsplatkiln.so.1 PYTHONDONTWRITEBYTECODE=1
+export SPLATKILN_LIBRARY=$O/libsplatkiln.so.1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 case $SPLATKILN_LIBRARY in /*) ;; *) SPLATKILN_LIBRARY=$PWD/$SPLATKILN_LIBRARY ;; esac
 
 scene "$KILN_TMP/s" 20000 2 200x120
@@ -25,7 +25,7 @@ test_case 'every array has the digest of kiln-verify, and reading leaves the fol
     digest "$db" | grep -v '^image' >"$at/digests"
     [ "$(grep -c '^table' "$at/digests")" = 2 ] || fail "no tables: $(cat "$at/digests")"
     before=$(cd "$KILN_TMP/b" && find . -type f -printf '%p %s %T@\n' | grep -v -- '-shm' | sort)
-    python3 examples/python/splatkiln.py "$db" >"$at/mine" || fail "splatkiln.py"
+    python3 -m splatkiln "$db" >"$at/mine" || fail "python3 -m splatkiln"
     diff "$at/digests" "$at/mine" >&2 || fail "other digests than kiln-verify's"
     [ "$before" = "$(cd "$KILN_TMP/b" && find . -type f -printf '%p %s %T@\n' | grep -v -- '-shm\|-wal' | sort)" ] ||
         fail "reading changes the bake"
@@ -45,13 +45,11 @@ test_case 'no zstandard and no library: a sentence, no stack of calls' && (
 ); result
 
 test_case 'a copy right below the root looks where the system has libraries' && (
-    must 0 env -u SPLATKILN_LIBRARY PYTHONPATH=examples/python python3 -c 'import splatkiln
-splatkiln.__file__ = "/splatkiln.py"
-splatkiln.library()'
+    must 0 env -u SPLATKILN_LIBRARY python3 tests/e2e/python_cases.py library_elsewhere
 ); result
 
 test_case 'no manifest' && (
-    must 1 python3 examples/python/splatkiln.py "$KILN_TMP/no.db"
+    must 1 python3 -m splatkiln "$KILN_TMP/no.db"
     grep -q "^splatkiln: there is no manifest" "$KILN_TMP/err" || fail "no manifest: $(cat "$KILN_TMP/err")"
 ); result
 

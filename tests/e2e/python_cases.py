@@ -4,13 +4,20 @@ import sys
 
 def no_library(path):
     sys.modules["xxhash"] = None
-    sys.path.insert(0, "examples/python")
     import splatkiln
+    from splatkiln.__main__ import main
 
     try:
-        splatkiln.main(path)
-    except splatkiln.BakeError as e:
+        main(path)
+    except splatkiln.LibraryError as e:
         sys.exit("splatkiln: %s" % e)
+
+
+def library_elsewhere():
+    import splatkiln.native
+
+    splatkiln.native.__file__ = "/native.py"
+    splatkiln.library()
 
 
 if __name__ == "__main__":

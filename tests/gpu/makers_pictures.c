@@ -113,3 +113,47 @@ bool make_pixel_bytes(const scene *s, unsigned variant, kiln_pixel_bytes_args *a
     a->bytes = made_own(c, kiln_pixel_bytes_size(a->layout, a->width, a->height), 1);
     return true;
 }
+
+/* Planes: one, three and four, of a picture, its first half of columns and one column less, which is no whole quad; values beyond
+ * [0,1]. What is no number makes NaN of other bits in each sibling; ssim_test has those. */
+static uint64_t shape_of_planes(const scene *s, unsigned variant, uint64_t *planes, uint32_t *width, uint32_t *height)
+{
+    static const uint64_t how_many[] = {1, 3, 4, 3};
+    if (variant > 3 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM || s->spec.antialiased) return 0;
+    *planes = how_many[variant];
+    *width = variant == 1 ? s->view.width / 2 + 1 : s->view.width - (variant == 2 && s->view.width > 1);
+    *height = s->view.height;
+    return *planes * *width * *height;
+}
+
+static float *make_planes(made_call *c, uint64_t values, float noise, float level)
+{
+    float *out = made_own(c, values, sizeof *out);
+    fill_picture(out, values, noise, level);
+    return out;
+}
+
+bool make_ssim(const scene *s, unsigned variant, kiln_ssim_args *a, made_call *c)
+{
+    *a = (kiln_ssim_args){.valid = variant % 2 == 1};
+    const uint64_t values = shape_of_planes(s, variant, &a->planes, &a->width, &a->height);
+    if (values == 0) return false;
+    a->a = make_planes(c, values, 0.1f * (float)s->spec.profile, -0.4f);
+    a->b = make_planes(c, values, 0.05f, -0.3f);
+    if (variant != 0) a->partials = made_own(c, 3 * values, sizeof(float));
+    a->mean = made_own(c, 1, sizeof(float));
+    return true;
+}
+
+bool make_ssim_backward(const scene *s, unsigned variant, kiln_ssim_backward_args *a, made_call *c)
+{
+    *a = (kiln_ssim_backward_args){.valid = variant % 2 == 1};
+    const uint64_t values = shape_of_planes(s, variant, &a->planes, &a->width, &a->height);
+    if (values == 0) return false;
+    a->a = make_planes(c, values, 0.1f, -0.4f);
+    a->b = make_planes(c, values, 0.05f, -0.3f);
+    a->partials = make_planes(c, 3 * values, 2.0f, -0.5f);
+    a->upstream = make_planes(c, 1, 0.0f, 0.7f);
+    a->gradient = made_own(c, values, sizeof(float));
+    return true;
+}

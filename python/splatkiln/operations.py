@@ -1,0 +1,204 @@
+"""operations -- distCUDA2, fused_ssim and psnr_ssim of arrays and tensors, on the device that they are on.
+
+A numpy array, or a torch tensor on the CPU, is computed by the CPU's sibling on all CPUs of the process; a torch tensor on a GPU by
+CUDA's, on that GPU, whichever is current, on the current stream of it, without waiting. Both siblings give the same bits. The current
+device stays what it was. Any number of threads may call at once: all memory is the call's own, and torch's caching allocator has it.
+Layouts are changed on the device; nothing passes through the host.
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Optional
+
+import numpy as np
+
+from splatkiln.native import Call, KnnArgs, Metrics, MetricsArgs, SsimArgs, SsimBackwardArgs
+
+LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
+
+
+def _torch_of(*values: Any) -> Any:
+    """torch, if one of these is a tensor; else None. Nothing imports torch but its user."""
+    torch = sys.modules.get("torch")
+    return torch if torch and any(isinstance(v, torch.Tensor) for v in values) else None
+
+
+class _Memory:
+    """Arrays on one device: those that are given, made float32 and contiguous, and those that a call needs."""
+
+    def __init__(self, torch: Any, device: Any) -> None:
+        self.torch, self._device = torch, device
+        on_gpu = torch is not None and device.type == "cuda"
+        if torch is not None and device.type not in ("cpu", "cuda"):
+            raise ValueError(f"tensors on the CPU or on a CUDA device are computed, not on '{device}'")
+        self.device = -1 if not on_gpu else torch.cuda.current_device() if device.index is None else device.index
+        self.stream = (torch.cuda.current_stream(device).cuda_stream or LEGACY_STREAM) if on_gpu else 0
+
+    def empty(self, *shape: int) -> Any:
+        """float32, not set."""
+        return np.empty(shape, np.float32) if self.torch is None else self.torch.empty(shape, dtype=self.torch.float32, device=self._device)
+
+    def contiguous(self, a: Any) -> Any:
+        """The same values in one piece, copied on the device if they are not."""
+        return np.ascontiguousarray(a) if self.torch is None else a.detach().contiguous()
+
+    def run(self, op: str, args: ctypes.Structure) -> None:
+        """Runs an operation with work space of this device."""
+        call = Call(op, args, self.device, self.stream)
+        size = call.work_bytes + 256  # the work space begins at a multiple of 256
+        work = np.empty(size, np.uint8) if self.torch is None else self.torch.empty(size, dtype=self.torch.uint8, device=self._device)
+        call.run(-(-address(work) // 256) * 256)
+
+
+def address(a: Any) -> Optional[int]:
+    """Where an array or tensor lies; None of None."""
+    return None if a is None else a.ctypes.data if isinstance(a, np.ndarray) else a.data_ptr()
+
+
+def _memory_of(*values: Any) -> _Memory:
+    """For arrays and tensors that are all on one device and float32. TypeError, ValueError."""
+    torch = _torch_of(*values)
+    for v in values:
+        if not isinstance(v, np.ndarray if torch is None else torch.Tensor):
+            raise TypeError(f"numpy arrays, or torch tensors, and not both, are computed; this is a {type(v).__name__}")
+        if v.dtype != (np.float32 if torch is None else torch.float32):
+            raise TypeError(f"float32 is computed, not {v.dtype}")
+    if torch is None:
+        return _Memory(None, None)
+    if any(v.device != values[0].device for v in values):
+        raise ValueError(f"tensors of one device are computed; these are on {', '.join(str(v.device) for v in values)}")
+    if any(v.layout != torch.strided for v in values):
+        raise TypeError("dense tensors are computed")
+    return _Memory(torch, values[0].device)
+
+
+# ---- distCUDA2 --------------------------------------------------------------------------------------------------------------------
+
+def distCUDA2(points: Any) -> Any:
+    """The mean squared distance of each point to its three nearest neighbours, as simple-knn's distCUDA2 gives it.
+
+    points: float32 [P, 3], any strides, scene units, finite. Returns float32 [P], scene units squared, on the points' device. Exact
+    anywhere in space (simple-knn is slow away from the origin). A duplicate counts at distance 0; with fewer than four points a missing
+    neighbour counts as FLT_MAX, so the mean is huge or infinite. No gradient.
+
+    TypeError: no array or tensor of float32. ValueError: another shape, or more than 2^32 - 2 points. MemoryError, LibraryError."""
+    m = _memory_of(points)
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise ValueError(f"points are [P, 3], not {list(points.shape)}")
+    n = int(points.shape[0])
+    out = m.empty(n)
+    if n == 0:
+        return out
+    planar = m.contiguous(points.T if m.torch is None else points.detach().t())
+    m.run("knn", KnnArgs(n=n, k=3, means=address(planar), spacing2=address(out)))
+    return out
+
+
+# ---- fused_ssim -------------------------------------------------------------------------------------------------------------------
+
+def _ssim_sizes(img1: Any, img2: Any, padding: str) -> dict[str, Any]:
+    if padding not in ("same", "valid"):
+        raise ValueError(f"padding is 'same' or 'valid', not {padding!r}")
+    if img1.ndim != 4 or tuple(img1.shape) != tuple(img2.shape):
+        raise ValueError(f"two batches of pictures of one shape [B, CH, H, W] are compared, not {list(img1.shape)} and {list(img2.shape)}")
+    b, channels, height, width = (int(n) for n in img1.shape)
+    return {"planes": b * channels, "width": width, "height": height, "valid": padding == "valid"}
+
+
+def _ssim_forward(m: _Memory, img1: Any, img2: Any, sizes: dict[str, Any], train: bool) -> tuple[Any, Any]:
+    """The mean, [1], and what backward takes (or None)."""
+    partials = m.empty(3, sizes["planes"], sizes["height"], sizes["width"]) if train else None
+    mean = m.empty(1)
+    m.run("ssim", SsimArgs(**sizes, a=address(img1), b=address(img2), partials=address(partials), mean=address(mean)))
+    return mean, partials
+
+
+def _ssim_backward(m: _Memory, img1: Any, img2: Any, sizes: dict[str, Any], partials: Any, upstream: Any) -> Any:
+    gradient = m.empty(*img1.shape)
+    m.run("ssim_backward", SsimBackwardArgs(**sizes, a=address(img1), b=address(img2), partials=address(partials), upstream=address(upstream),
+                                            gradient=address(gradient)))
+    return gradient
+
+
+_function: Any = None
+
+
+def _autograd_function(torch: Any) -> Any:
+    """The torch.autograd.Function of the mean SSIM, made once."""
+    global _function
+    if _function is None:
+
+        class MeanSsim(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, img1: Any, img2: Any, sizes: dict[str, Any], train: bool) -> Any:
+                m = _memory_of(img1, img2)
+                a, b = m.contiguous(img1), m.contiguous(img2)
+                keep = train and ctx.needs_input_grad[0]
+                mean, partials = _ssim_forward(m, a, b, sizes, keep)
+                if keep:
+                    ctx.save_for_backward(a, b, partials)
+                ctx.sizes, ctx.train = sizes, train
+                return mean.reshape(())
+
+            @staticmethod
+            @torch.autograd.function.once_differentiable
+            def backward(ctx: Any, upstream: Any) -> Any:
+                if not ctx.train:
+                    raise RuntimeError("fused_ssim(train=False) keeps nothing that a gradient needs")
+                a, b, partials = ctx.saved_tensors
+                m = _memory_of(a, b)
+                upstream = m.contiguous(upstream.to(m.torch.float32).reshape(1))
+                return _ssim_backward(m, a, b, ctx.sizes, partials, upstream), None, None, None
+
+        _function = MeanSsim
+    return _function
+
+
+def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
+    """The mean SSIM of two batches of pictures, as fused-ssim gives it, with a gradient to img1.
+
+    img1, img2: float32 [B, CH, H, W], any B and CH, any strides; nothing is clamped, 1 is white. padding: "same" has zeros outside the
+    pictures, "valid" averages [5:-5, 5:-5]. train=False keeps nothing for backward. Returns float32 [], on the same device: a tensor,
+    or numpy's float32 for numpy arrays. The filter is 11 x 11 with sigma 1.5, C1 = 0.01^2, C2 = 0.03^2. NaN where a pixel is no
+    number, and for "valid" below 11 pixels.
+
+    Memory: three floats a value from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
+    LibraryError."""
+    m = _memory_of(img1, img2)
+    sizes = _ssim_sizes(img1, img2, padding)
+    if m.torch is None:
+        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), sizes, False)[0][0]
+    return _autograd_function(m.torch).apply(img1, img2, sizes, train)
+
+
+def ssim_gradient(img1: np.ndarray, img2: np.ndarray, padding: str = "same") -> tuple[float, np.ndarray]:
+    """fused_ssim of numpy arrays and its gradient to img1: the mean, and float32 [B, CH, H, W]."""
+    m = _memory_of(img1, img2)
+    if m.torch is not None:
+        raise TypeError("tensors have their gradient by fused_ssim(...).backward()")
+    sizes, a, b = _ssim_sizes(img1, img2, padding), m.contiguous(img1), m.contiguous(img2)
+    mean, partials = _ssim_forward(m, a, b, sizes, True)
+    return float(mean[0]), _ssim_backward(m, a, b, sizes, partials, np.ones(1, np.float32))
+
+
+# ---- the metric of a bake ---------------------------------------------------------------------------------------------------------
+
+def psnr_ssim(a: Any, b: Any, mask: Any = None) -> dict[str, float]:
+    """PSNR and SSIM of two pictures as a bake has them (kernels/metrics): clamped to [0, 1] first, what is no number counts as 0.
+
+    a, b: float32 [H, W, 3 or 4], numpy arrays or tensors of one device; alpha does not count. mask: uint8 [H, W] like them, 0 leaves a
+    pixel out. Returns psnr (dB; inf for equal pictures), mse, ssim ("same") and ssim_valid. Waits for the device."""
+    m = _memory_of(a, b)
+    if a.ndim != 3 or b.ndim != 3 or tuple(a.shape[:2]) != tuple(b.shape[:2]) or a.shape[2] not in (3, 4) or b.shape[2] not in (3, 4):
+        raise ValueError(f"two pictures [H, W, 3 or 4] of one size are compared, not {list(a.shape)} and {list(b.shape)}")
+    if mask is not None and (tuple(mask.shape) != tuple(a.shape[:2]) or str(mask.dtype).rpartition(".")[2] != "uint8"
+                             or type(mask) is not type(a) or getattr(mask, "device", None) != getattr(a, "device", None)):
+        raise ValueError("a mask is uint8 [H, W], of the pictures' kind and device")
+    height, width = (int(n) for n in a.shape[:2])
+    a, b, mask = m.contiguous(a), m.contiguous(b), None if mask is None else m.contiguous(mask)
+    out = m.empty(ctypes.sizeof(Metrics) // 4)
+    m.run("metrics", MetricsArgs(width=width, height=height, a=address(a), b=address(b), a_step=int(a.shape[2]), b_step=int(b.shape[2]), a_row=width,
+                                 b_row=width, mask=address(mask), out=address(out)))
+    metrics = Metrics.from_buffer_copy((out if m.torch is None else out.cpu().numpy()).tobytes())
+    return {"psnr": metrics.psnr, "mse": metrics.mse, "ssim": metrics.ssim_same, "ssim_valid": metrics.ssim_valid}
