@@ -33,7 +33,7 @@ static struct {
     const char *filter_boxes, *filter_spheres, *filter_values;
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
-    bool keep_origin, no_normals, list_formats, overwrite;
+    bool keep_origin, for_viewers, no_normals, list_formats, overwrite;
     uint32_t columns;
 } o;
 
@@ -81,6 +81,9 @@ static const kiln_opt options[] = {
     KILN_OPTION_BOOL("keep-origin", &o.keep_origin,
                      "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles",
                      .flags = KILN_KEYED),
+    KILN_OPTION_BOOL("for-viewers", &o.for_viewers,
+                     "--keep-origin, unless --keep-origin or --no-keep-origin is given or stored: `kiln pipeline` says so",
+                     .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &o.frame, "FRAME", "rub|as-is",
                      "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
                      "forward), as import expects them; as-is: the numbers as in a PLY",
@@ -756,9 +759,31 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     return check_chunks(r, err);
 }
 
+/* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a
+ * metre there. What is made for any viewer is therefore relative, unless the user has said otherwise, here or once. From now on it
+ * is as if --keep-origin had been typed. */
+static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
+{
+    kiln_scene *scene;
+    static const char option[] = "keep-origin";
+    if (!o.for_viewers || kiln_opt_given(&cli, option) || kiln_run_has_stored(r, option)) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
+    kiln_status st = kiln_scene_get(kiln_run_manifest(r), scene, err);
+    const double x = scene->origin[0], y = scene->origin[1], z = scene->origin[2];
+    free(scene);
+    if (st != KILN_OK || (x == 0 && y == 0 && z == 0)) return st == KILN_E_STALE ? KILN_OK : st; /* export says why */
+    st = kiln_opt_give(&cli, option, "yes", err);
+    if (st == KILN_OK)
+        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
+                 "(--keep-origin; --no-keep-origin writes absolute ones)",
+                 x, y, z);
+    return st;
+}
+
 static kiln_status run_export(kiln_run *r, kiln_error *err)
 {
     job *j = NULL;
+    KILN_TRY(keep_origin_for_viewers(r, err));
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
     kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);

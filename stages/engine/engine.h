@@ -114,6 +114,8 @@ kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err) KILN
  * other direction, storing the options that are KILN_KEYED, is done by kiln_run_commit. KILN_E_INPUT: a stored value is refused by
  * its option. KILN_E_IO. */
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether an option has its value from an earlier run, by kiln_run_load_parameters. */
+bool kiln_run_has_stored(const kiln_run *r, const char *option);
 bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_force(const kiln_run *r);   /* --force */
 bool kiln_run_reset(const kiln_run *r);   /* --reset */
