@@ -202,6 +202,9 @@ typedef struct {
      * it in array order. If no other group is free, idle workers take units from its end, so no unit may rely on the one before it.
      * The group is ordered by the sum of its costs. 0: the unit is in no group. */
     uint64_t group;
+    /* Where its input lies, for a plan (hosts/shards.h): units of near places go to one task, which then decodes less. Units of one
+     * group have one place. 0 in all: the order of the list. */
+    uint64_t place;
     /* Bytes of host memory that unit() takes at most on one thread: its arrays, what the worker keeps between units, and its
      * outputs. 0: KILN_UNIT_RAM. */
     uint64_t ram;

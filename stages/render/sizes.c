@@ -144,6 +144,7 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, bool 
     u->payload_of = count_payload_of;
     u->payload_bytes = sizeof(kiln_render_unit);
     u->cost = s->units[i].cost;
+    u->place = s->units[i].place;
     u->ram_cache = kiln_frame_cache_ram(s->layer, u->ram);
     u->ram_after = least_ram(j, in_parts);
     u->n_outputs = 1;

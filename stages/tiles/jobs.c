@@ -7,6 +7,7 @@
 #include "schema/units_find.h"
 #include "stages/engine/devices/work.h"
 #include "stages/engine/hosts/decisions.h"
+#include "stages/frame/view_place.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request
     KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, c, err));
     KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &chunks, err));
     j->rows = chunks.rows;
+    j->place = kiln_view_place(&b->scene, b->layer, &chunks);
     if (b->drawn.levels && with_key) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &chunks);
     if (with_key) j->key = kiln_view_request_table_key(&j->request, &b->keys, &chunks);
     kiln_view_chunks_release(&chunks);
@@ -321,6 +323,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
         u->cost = 1 + j->rows;
+        u->place = j->place;
         u->n_outputs = 1;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
@@ -364,6 +367,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
     u->payload_bytes = sizeof *p;
     u->n_outputs = TABLE_OUTPUTS;
     u->group = (uint64_t)j->index + 1; /* one frame for all of them */
+    u->place = j->place;
     u->optional = true;
 }
 

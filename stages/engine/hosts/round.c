@@ -268,7 +268,7 @@ static bool has_stored_due(const kiln_job *j)
     return false;
 }
 
-/* Costs and groups are in it, because they decide who computes what. */
+/* Costs, groups and places are in it, because they decide who computes what. */
 static kiln_hash plan_key(const kiln_job *j, uint64_t n, const kiln_claim *c)
 {
     const kiln_run *r = j->run;
@@ -286,6 +286,7 @@ static kiln_hash plan_key(const kiln_job *j, uint64_t n, const kiln_claim *c)
         kiln_key_hash(h, "unit", units[i].key);
         kiln_key_u64(h, "cost", units[i].cost);
         kiln_key_u64(h, "group", units[i].group);
+        if (units[i].place) kiln_key_u64(h, "place", units[i].place);
     }
     return kiln_key_end(h);
 }
