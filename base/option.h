@@ -63,8 +63,7 @@ enum {
                         stage, or be done twice */
     KILN_TITLE = 128, /* `kiln pipeline` and make have it under the stage's name alone, too: --export is --export-format */
     KILN_ALONE = 16,  /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
-    KILN_STEP = 256,  /* of a bake over hosts, which ends before the stage is finished, or what `kiln pipeline` itself tells a stage:
-                         `kiln pipeline` and make have it not */
+    KILN_STEP = 256,  /* a step of a bake over hosts, or what `kiln pipeline` itself tells a stage: it and make have it not */
 };
 
 /* A row of a table; the macros below fill it. */
