@@ -25,6 +25,12 @@ places tiles
 places render
 same one/manifest.db many/manifest.db
 diff -r one/renders many/renders || fail "pictures differ"
+# what more tasks than are worth it cost is said, and 2 are worth it
+must 0 "$KILN_BIN/kiln-render" many/manifest.db --devices cpu --background 1,0,0 --plan --tasks 2
+grep -q 'worth it' err && fail "2 tasks: $(cat err)"
+must 0 "$KILN_BIN/kiln-render" many/manifest.db --devices cpu --background 0,1,0 --plan --tasks 20 --break-claim
+grep -qE '^kiln-render: 8 tasks are worth it' err || fail "20 tasks: $(cat err)"
+must 0 kiln render many/manifest.db --devices cpu --background 0,1,0 --gather parts
 # counting pairs, as of a large scene
 export KILN_ROUND_S=0
 must 0 kiln tiles many/manifest.db --devices cpu --profile gsplat-1.5 --plan --tasks 2

@@ -332,6 +332,18 @@ static void say_planned(const kiln_claim *c, uint64_t n_due)
              (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
 }
 
+/* What is due by what a task does once: with more tasks each does more of that than of its units. */
+static void say_worth(const kiln_job *j, const kiln_claim *c)
+{
+    const uint64_t once = j->run->hosts.round->once;
+    uint64_t worth = 0, cost = 0;
+    for (uint64_t i = 0; once && i < j->n_due; i++) cost += kiln_job_unit(j, i)->cost;
+    if (once) worth = cost > once ? cost / once : 1;
+    if (once && c->tasks > worth)
+        kiln_say("%s %s worth it: with more, each decodes longer than it computes, and all together take more of the processors",
+                 KILN_COUNT(worth, "task"), worth == 1 ? "is" : "are");
+}
+
 static uint64_t count_due(const kiln_claim *c)
 {
     uint64_t n = 0;
@@ -358,6 +370,7 @@ static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
         err)); /* first: parts read it when they see the claim, and refuse a log, which a plan that is killed now would leave */
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
+    say_worth(j, &c);
     kiln_claim_release(&round->claim);
     round->claim = c;
     round->has_claim = true;
