@@ -222,6 +222,12 @@ kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text
     return st;
 }
 
+kiln_status kiln_opt_give(const kiln_cli *cli, const char *name, const char *text, kiln_error *err)
+{
+    KILN_TRY(kiln_opt_set(cli, name, text, cli->program, err));
+    return mark_given(kiln_opt_find(cli, name, strlen(name)), err);
+}
+
 /* ---- an unknown option ------------------------------------------------------------------------------------------------ */
 
 enum { NAME_MAX_LETTERS = 63 }; /* a longer known name is near to nothing */

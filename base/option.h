@@ -63,7 +63,7 @@ enum {
                         stage, or be done twice */
     KILN_TITLE = 128, /* `kiln pipeline` and make have it under the stage's name alone, too: --export is --export-format */
     KILN_ALONE = 16,  /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
-    KILN_STEP = 256,  /* of a bake over hosts, which ends before the stage is finished: `kiln pipeline` and make have it not */
+    KILN_STEP = 256,  /* a step of a bake over hosts, or what `kiln pipeline` itself tells a stage: it and make have it not */
 };
 
 /* A row of a table; the macros below fill it. */
@@ -179,6 +179,8 @@ bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
  * "" sets the default again, as it is the text of a value that is not there. The text is copied. */
 kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin,
                          kiln_error *err) KILN_MUST_CHECK;
+/* The same, and from now on the option counts as given, as if it had been typed. */
+kiln_status kiln_opt_give(const kiln_cli *cli, const char *name, const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
  * Written into buf, which is returned; KILN_OPT_TEXT_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);

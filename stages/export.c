@@ -577,9 +577,31 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     return check_chunks(r, err);
 }
 
+/* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a
+ * metre there. What is made for any viewer is therefore relative, unless the user has said otherwise, here or once. From now on it
+ * is as if --keep-origin had been typed. */
+static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
+{
+    kiln_scene *scene;
+    static const char option[] = "keep-origin";
+    if (!kiln_export_given.for_viewers || kiln_opt_given(&kiln_export_cli, option) || kiln_run_has_stored(r, option)) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
+    kiln_status st = kiln_scene_get(kiln_run_manifest(r), scene, err);
+    const double x = scene->origin[0], y = scene->origin[1], z = scene->origin[2];
+    free(scene);
+    if (st != KILN_OK || (x == 0 && y == 0 && z == 0)) return st == KILN_E_STALE ? KILN_OK : st; /* export says why */
+    st = kiln_opt_give(&kiln_export_cli, option, "yes", err);
+    if (st == KILN_OK)
+        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
+                 "(--keep-origin; --no-keep-origin writes absolute ones)",
+                 x, y, z);
+    return st;
+}
+
 static kiln_status run_export(kiln_run *r, kiln_error *err)
 {
     job *j = NULL;
+    KILN_TRY(keep_origin_for_viewers(r, err));
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
     kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);

@@ -115,6 +115,8 @@ kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err) KILN
  * other direction, storing the options that are KILN_KEYED, is done by kiln_run_commit. KILN_E_INPUT: a stored value is refused by
  * its option. KILN_E_IO. */
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether an option has its value from an earlier run, by kiln_run_load_parameters. */
+bool kiln_run_has_stored(const kiln_run *r, const char *option);
 bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_force(const kiln_run *r);   /* --force */
 bool kiln_run_reset(const kiln_run *r);   /* --reset */
@@ -208,6 +210,9 @@ typedef struct {
      * it in array order. If no other group is free, idle workers take units from its end, so no unit may rely on the one before it.
      * The group is ordered by the sum of its costs. 0: the unit is in no group. */
     uint64_t group;
+    /* Where its input lies, for a plan (hosts/shards.h): units of near places go to one task, which then decodes less. Units of one
+     * group have one place. 0 in all: the order of the list. */
+    uint64_t place;
     /* Bytes of host memory that unit() takes at most on one thread: its arrays, what the worker keeps between units, and its
      * outputs. 0: KILN_UNIT_RAM. */
     uint64_t ram;

@@ -10,7 +10,7 @@ typedef struct {
     const char *filter_boxes, *filter_spheres, *filter_values;
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
-    bool keep_origin, no_normals, list_formats, overwrite;
+    bool keep_origin, for_viewers, no_normals, list_formats, overwrite;
     uint32_t columns;
 } kiln_export_options;
 extern kiln_export_options kiln_export_given; /* what the command line and the manifest say */

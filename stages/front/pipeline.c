@@ -258,61 +258,10 @@ static void plan_time(kiln_bake *b)
     kiln_time_left_init(&b->left, n, names, runs, b->manifest);
 }
 
-static bool is_typed(const kiln_bake *b, size_t s, const char *option)
-{
-    const kiln_stage_call *c = &b->call[s];
-    for (size_t i = c->first; i < c->n; i++)
-        if (strncmp(c->argv[i], "--", 2) == 0 && strstr(c->argv[i], option)) return true;
-    return false;
-}
-
-static kiln_status has_parameter(kiln_manifest *m, const char *stage, const char *name, bool *has, kiln_error *err)
-{
-    kiln_parameter *list;
-    uint32_t n;
-    KILN_TRY(kiln_parameters_get(m, stage, &list, &n, err));
-    *has = false;
-    for (uint32_t i = 0; i < n; i++) *has |= strcmp(list[i].name, name) == 0;
-    kiln_parameters_free(list, n);
-    return KILN_OK;
-}
-
-/* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a
- * metre there. What is made for any viewer is therefore relative, unless the user has said otherwise, here or once. */
-static kiln_status keep_origin(kiln_bake *b, size_t s, bool say, kiln_error *err)
-{
-    kiln_manifest *m;
-    kiln_scene *scene = NULL;
-    static const char option[] = "--keep-origin";
-    bool said = false;
-    kiln_status st = KILN_OK;
-    if (strcmp(table.stage[s].stage, "export") != 0 || is_typed(b, s, "keep-origin")) return KILN_OK;
-    if (kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
-        return KILN_OK; /* export says why */
-    KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
-    if (!is_typed(b, s, "reset")) KILN_GO(has_parameter(m, "export", "keep-origin", &said, err)); /* else export forgets it */
-    KILN_GO(kiln_scene_get(m, scene, err));
-    if (!said && (scene->origin[0] != 0 || scene->origin[1] != 0 || scene->origin[2] != 0)) {
-        char *word;
-        KILN_GO(KILN_ALLOC(&word, sizeof option, "an option", err));
-        memcpy(word, option, sizeof option);
-        b->call[s].argv[b->call[s].n++] = word; /* make_call has room for it and the end */
-        if (say)
-            kiln_say("export: positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
-                     "(--keep-origin; --no-keep-origin writes absolute ones)",
-                     scene->origin[0], scene->origin[1], scene->origin[2]);
-    }
-done:
-    free(scene);
-    kiln_manifest_close(m);
-    return st == KILN_E_STALE ? KILN_OK : st;
-}
-
 static kiln_status run_pipeline_stage(kiln_bake *b, size_t s, int *code, kiln_error *err)
 {
     const bool tells = b->level != KILN_LOG_QUIET;
     KILN_TRY(kiln_program_stopped(err));
-    KILN_TRY(keep_origin(b, s, true, err));
     kiln_program_keep_workers(runs_behind(b, s));
     kiln_program_expect(devices_behind(b, s));
     if (tells) kiln_time_left_begin(&b->left, s);
@@ -565,18 +514,13 @@ static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands
     return KILN_OK;
 }
 
-/* keep_origin asks the manifest of this moment. A job that imports and exports, because no round lies between, has none yet and
- * exports absolute positions. */
 static kiln_status copy_commands(kiln_bake *b, kiln_bake_commands *out, kiln_error *err)
 {
     (void)snprintf(out->out, sizeof out->out, "%s", b->out);
     (void)snprintf(out->manifest, sizeof out->manifest, "%s", b->manifest);
     (void)snprintf(out->scene, sizeof out->scene, "%s", b->scene ? b->scene : "");
     for (size_t s = 0; s < b->table->n_stages; s++)
-        if (b->runs[s]) {
-            KILN_TRY(keep_origin(b, s, false, err));
-            KILN_TRY(copy_command(b, s, out, err));
-        }
+        if (b->runs[s]) KILN_TRY(copy_command(b, s, out, err));
     return out->n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--stages names no stage");
 }
 

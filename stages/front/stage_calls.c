@@ -49,6 +49,15 @@ static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, k
     return KILN_OK;
 }
 
+/* What is made for any viewer differs from what kiln-export makes by itself, and the command says it: whoever runs it, whenever. */
+static kiln_status add_for_viewers(kiln_stage_call *c, kiln_error *err)
+{
+    kiln_buffer word = {0};
+    KILN_TRY(kiln_buffer_printf(&word, err, "--for-viewers"));
+    c->argv[c->n++] = (char *)word.data;
+    return KILN_OK;
+}
+
 static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 5, "the arguments of a stage", err));
@@ -59,6 +68,7 @@ static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, ki
     c->allows_partial = allows_partial(b, s);
     c->devices = devices_of(b, s);
     KILN_TRY(note_names(s, b, c, err));
+    if (!strcmp(s->stage, "export")) KILN_TRY(add_for_viewers(c, err));
     return kiln_pipeline_arguments(b->cli, s, (char **)c->argv, &c->n, err);
 }
 

@@ -5,6 +5,7 @@
 #include "schema/units_find.h"
 #include "stages/engine/hosts/decisions.h"
 #include "stages/engine/json_text.h"
+#include "stages/frame/view_place.h"
 #include "stages/render/exposure.h"
 #include "stages/render/photo.h"
 #include "stages/render/picture_targets.h"
@@ -313,6 +314,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         u->payload = j;
         u->payload_of = kiln_render_payload_of;
         u->payload_bytes = sizeof(kiln_render_unit);
+        u->place = kiln_view_place(&s->scene, s->layer, &j->chunks);
         u->optional = true; /* a camera that fails does not stop the others */
         u->replaced = s->o->fast;
         u->volatile_result = kiln_run_is_once(r);

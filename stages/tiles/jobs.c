@@ -7,11 +7,15 @@
 #include "schema/units_find.h"
 #include "stages/engine/devices/work.h"
 #include "stages/engine/hosts/decisions.h"
+#include "stages/frame/view_place.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TABLE_OUTPUTS = 3 }; /* of a plan, and of a band */
+/* What it costs to decode a row, in the measure of a count and in that of a table's units: measured (2026-11-30), 2 and 10 million.
+ */
+enum { COUNT_DECODED_ROW = 3, TABLE_DECODED_ROW = 6 };
 
 void kiln_tiles_release(kiln_tiles_bake *b)
 {
@@ -89,6 +93,7 @@ static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request
     KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, c, err));
     KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &chunks, err));
     j->rows = chunks.rows;
+    j->place = kiln_view_place(&b->scene, b->layer, &chunks);
     if (b->drawn.levels && with_key) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &chunks);
     if (with_key) j->key = kiln_view_request_table_key(&j->request, &b->keys, &chunks);
     kiln_view_chunks_release(&chunks);
@@ -292,6 +297,14 @@ kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *
     return st == KILN_OK ? kiln_run_refused(r, err) : st;
 }
 
+/* Of the camera that sees most. */
+static uint64_t rows_of_largest_view(const kiln_tiles_bake *b)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++) rows = kiln_max_u64(rows, b->jobs[i].rows);
+    return rows;
+}
+
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     kiln_status st;
@@ -321,10 +334,12 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
         u->cost = 1 + j->rows;
+        u->place = j->place;
         u->n_outputs = 1;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
     kiln_run_shares_planning(r, kiln_work_is_round(kiln_work_count(rows)));
+    kiln_run_costs_each_task(r, COUNT_DECODED_ROW * rows_of_largest_view(b));
     st = kiln_run_units(r, "counting pairs", units, b->n_jobs, err);
     kiln_run_shares_planning(r, false);
     KILN_GO(st);
@@ -364,6 +379,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
     u->payload_bytes = sizeof *p;
     u->n_outputs = TABLE_OUTPUTS;
     u->group = (uint64_t)j->index + 1; /* one frame for all of them */
+    u->place = j->place;
     u->optional = true;
 }
 
@@ -408,6 +424,7 @@ kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         for (uint32_t k = 0; k < j->n_bands; k++) add_unit(r, b, j, &k);
     }
     note_largest(b);
+    kiln_run_costs_each_task(r, TABLE_DECODED_ROW * rows_of_largest_view(b));
     kiln_run_passes_results(r, bytes > KILN_TILES_AUTO_BYTES);
     const kiln_status st = kiln_run_units(r, "tile tables", b->units, b->n_units, err);
     kiln_run_passes_results(r, false);

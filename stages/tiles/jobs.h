@@ -10,6 +10,7 @@ typedef struct {
     uint32_t index; /* of the camera, for the group of its units */
     kiln_view_request request;
     uint64_t rows;           /* of the chunks that the table lists Gaussians of */
+    uint64_t place;          /* of these */
     kiln_view_detail detail; /* of these; all 0 where the scene is listed in full */
     kiln_hash key;
     bool counted;   /* else its counting pass is quarantined and nothing below is known */

@@ -3,35 +3,22 @@
 Every step that is given other options ends with 4 and leaves claim and manifest as they are: without any, and with each stored option
 at another value. Prints how many were tried."""
 import hashlib
-import json
 import os
 import subprocess
 import sys
 
+from option_value import other_value, table_of
+
 BIN = os.environ["KILN_BIN"]
 stage, manifest, scene, *given = sys.argv[1:]
 
-# Options whose values have a grammar of their own.
-TEXT = {"split": "all-train", "near": "0.3", "level": "1", "tables": "none", "background": "white", "crop-box": "0,0,0,1,1,1",
-        "crop-sphere": "0,0,0,1", "drop-row": "7", "filter-box": "0,0,0,1,1,1", "filter-sphere": "0,0,0,1",
-        "filter-value": "opacity,gt,0.1", "cameras": scene + "/cameras.json", "photos": scene, "add": scene + "/scene.ply"}
+taken = {o.split("=", 1)[1] for o in given}
+FOUND = {"cameras": scene + "/cameras.json", "photos": scene, "add": scene + "/scene.ply"}
 
 
-def other_value(o):
-    name, kind, default, limits = o["name"], o["kind"], o["default"], o["range"]
-    if name in TEXT:
-        return TEXT[name]
-    if kind == "bool":
-        return "no" if default == "yes" else "yes"
-    if kind == "enum":
-        return next(w for w in limits.split("|") if w != default and "--" + name + "=" + w not in given)
-    if kind in ("u32", "u64"):
-        return str(int(default) + 2 if int(default) < 9 else int(default) - 1)
-    if kind == "f64x3":
-        return "1,2,3"
-    if kind == "f64":
-        return "2" if default == "off" else "0.25"
-    sys.exit(f"{stage}: the test has no value for --{name}")
+def value_of(o):
+    value = FOUND.get(o["name"]) or other_value(o, taken)
+    return value or sys.exit(f"{stage}: the test has no value for --{o['name']}")
 
 
 def state():
@@ -53,7 +40,6 @@ def refuse(step, options):
 
 
 before = state()
-table = json.loads(subprocess.run([f"{BIN}/kiln-{stage}", "--help-json"], capture_output=True, check=True).stdout)
 steps = (["--shard", "1/2", "--part", "other"], ["--gather", "parts"], ["--plan"])
 tried = 0
 os.makedirs("parts", exist_ok=True)
@@ -61,9 +47,9 @@ for step in steps:
     said = refuse(step, [])
     if "not those of the plan" not in said:
         sys.exit(f"FAIL: {stage} {step} says: {said}")
-    for o in table["options"]:
+    for o in table_of(stage):
         if o["stored"]:
-            refuse(step, given + [f"--{o['name']}={other_value(o)}"])
+            refuse(step, given + [f"--{o['name']}={value_of(o)}"])
             tried += 1
 if os.path.exists("other"):
     sys.exit("FAIL: a refused part left its folder")

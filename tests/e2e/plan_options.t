@@ -20,7 +20,7 @@ mismatch() {
     # shellcheck disable=SC2046
     must 0 kiln $(program $stage m.db) "$@" --plan --tasks 2
     [ -e m.db.claim ] || fail "$stage: no plan stands"
-    python3 -SE "$HERE/plan_options.py" "$stage" m.db s "$@" || fail "$stage"
+    python3 -BSE "$HERE/plan_options.py" "$stage" m.db s "$@" || fail "$stage"
     for ((round = 0; round < 9; round++)); do
         [ -e m.db.claim ] || break
         # shellcheck disable=SC2046

@@ -80,14 +80,14 @@ def check_parts():
 
 
 def committed():
-    """Rows of units by key; none where there is no manifest yet."""
+    """Rows of units by key, but for what is known of the bake's files, which is written anew; none where there is no manifest yet."""
     if not os.path.exists(db):
         return {}
     base = sqlite3.connect(db, timeout=20)
     try:
         if not base.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'unit'").fetchone()[0]:
             return {}
-        return {row[0]: row for row in base.execute("SELECT key, stage, name, wall_ns, finished_ns FROM unit")}
+        return {row[0]: row for row in base.execute("SELECT key, stage, name, wall_ns, finished_ns FROM unit WHERE stage <> 'product'")}
     finally:
         base.close()
 

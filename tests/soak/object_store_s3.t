@@ -21,9 +21,13 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 serve >server.log 2>&1 &
 server=$!
 at_exit 'kill $server 2>/dev/null'
-# Debian 12's CLI takes the address as an option alone.
+# Debian 12's CLI takes the address as an option alone. Calls are noted here, because servers log as they like.
 mkdir bin
-printf '#!/bin/sh\nexec "%s" --endpoint-url http://127.0.0.1:%s "$@"\n' "$cli" "$port" >bin/aws
+cat >bin/aws <<E1
+#!/bin/sh
+echo "\$*" >>'$KILN_TMP/calls'
+exec '$cli' --endpoint-url http://127.0.0.1:$port "\$@"
+E1
 chmod +x bin/aws
 export PATH=$KILN_TMP/bin:$PATH AWS_ACCESS_KEY_ID=S3RVER AWS_SECRET_ACCESS_KEY=S3RVER AWS_DEFAULT_REGION=us-east-1
 for _ in $(seq 100); do aws s3 mb s3://bucket >/dev/null 2>&1 && break; sleep 0.3; done
@@ -37,4 +41,6 @@ wait $one || fail "work: $(tail -n 20 one.log)"
 same alone/manifest.db lead/b/manifest.db
 diff -r alone/renders lead/b/renders || fail "pictures differ"
 [ "$(aws s3 ls --recursive "$STORE/" | sed 's|.*city/||; s/-.*//' | sort | paste -sd ' ')" = 'round scene' ] || fail "left: $(aws s3 ls --recursive "$STORE/")"
-echo "$(($(date +%s) - begin)) s; $(grep -c PUT server.log) puts, $(grep -c 'GET /bucket/city/' server.log) gets; manifest $(stat -c %s lead/b/manifest.db) bytes, $(grep -c planned lead.log) rounds"
+puts=$(grep -c '^s3 cp .* s3://[^ ]*$' calls) gets=$(grep -c '^s3 cp .*s3://[^ ]* ' calls)
+[ "$puts" -ge 10 ] && [ "$gets" -ge 10 ] || fail "$puts puts, $gets gets: $(cat calls)"
+echo "$(($(date +%s) - begin)) s; $puts puts, $gets gets; manifest $(stat -c %s lead/b/manifest.db) bytes, $(grep -c planned lead.log) rounds; the same digests"

@@ -19,6 +19,11 @@ jobs_start MaxArraySize=4 "MailProg=$KILN_TMP/mail" PreemptType=preempt/partitio
     'PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE MaxTime=INFINITE State=UP' \
     'PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP'
 partition_of() { squeue --noheader --states=all --format='%P %k' | awk -v kind="$1" '$3 == kind { print $1 }' | sort -u | paste -sd ' '; }
+# passed CASE: with its jobs by their logs and, of a whole bake, a sum of what it holds
+passed() {
+    echo "ok: $1: $(logs '*-round-*.log' | wc -l) jobs of rounds, $(logs '*-tasks-*.log' | wc -l) of tasks," \
+        "$(sort "$out/computed" 2>/dev/null | cut -d ' ' -f 1-3 | uniq | wc -l) units, $(sort "$out/manifest.db" | sha256sum | cut -c 1-16)"
+}
 mails() { cut -d : -f 1,2- "$KILN_TMP/mails"; }
 
 # ---- two partitions, more tasks than MaxArraySize, some at a time, one mail ----
@@ -31,7 +36,7 @@ wait_for '[ -s "$KILN_TMP/mails" ]'
 sleep 1
 [ "$(wc -l <"$KILN_TMP/mails")" = 1 ] && grep -q "^it@site.example: .*kiln: $out is finished Ended" "$KILN_TMP/mails" || fail "mails: $(mails)"
 : >"$KILN_TMP/mails"
-echo ok: partitions
+passed partitions
 
 # ---- a bake that fails has one mail, too ----
 new failing
@@ -40,7 +45,7 @@ must 3 on_hosts --tasks 2 --mail it@site.example --wait; says 'kiln-tiles ended 
 wait_for '[ -s "$KILN_TMP/mails" ]'
 sleep 1
 [ "$(wc -l <"$KILN_TMP/mails")" = 1 ] && grep -q '^it@site.example: .*kiln-.*-round Failed' "$KILN_TMP/mails" || fail "mails: $(mails)"
-echo ok: failing
+passed failing
 
 # ---- a job of another partition takes the place of a task and of a round's job: the bake goes on by itself ----
 for place in 1-2 2-0; do
@@ -58,7 +63,7 @@ for place in 1-2 2-0; do
     slurm_hurry
     wait $waiting || fail "--wait: $(cat "$KILN_TMP/waited")"
     finished
-    echo "ok: preempted-$place"
+    passed "preempted-$place"
 done
 
 # ---- a user who is not root ----
@@ -72,7 +77,7 @@ if command -v setpriv >/dev/null && setpriv --reuid=nobody --clear-groups test -
     [ "$(stat -c %U "$out/manifest.db")" = nobody ] || fail "the bake belongs to $(stat -c %U "$out/manifest.db")"
     must 0 as_nobody --status; says '^finished$'
     finished
-    echo ok: nobody
+    passed nobody
 else
     echo 'not tried: a user who is not root, who cannot read the programs here'
 fi
@@ -86,5 +91,5 @@ for _ in $(seq 200); do [ -n "$(squeue --noheader --states=PENDING,RUNNING,COMPL
 must 0 on_hosts --status; says 'killed at its time limit .1:00.; give it more with --time'
 must 0 on_hosts --sbatch-round=' ' --wait
 finished
-echo ok: limit
+passed limit
 slurm_stop

@@ -142,14 +142,14 @@ test_case 'kiln pipeline: options of all stages and of one' && (
     has "$out" "import <$S> <$KILN_TMP/x/manifest.db> <--threads=3>"
     has "$out" "prune <$KILN_TMP/x/manifest.db> <--min-opacity=0.5> <--threads=3>"
     has "$out" "render <$KILN_TMP/x/manifest.db> <--threads=2>"
-    has "$out" "export <$KILN_TMP/x/manifest.db> <--format=chunks> <--threads=3>"
+    has "$out" "export <$KILN_TMP/x/manifest.db> <--for-viewers> <--format=chunks> <--threads=3>"
 ); result
 
 test_case 'kiln pipeline --export' && (
     ends 0 "$S" --export ply,chunks
-    has "$out" "export <$S/bake/manifest.db> <--format=ply,chunks>"
+    has "$out" "export <$S/bake/manifest.db> <--for-viewers> <--format=ply,chunks>"
     ends 0 "$S" --export-format chunks # the longer name is the same option
-    has "$out" "export <$S/bake/manifest.db> <--format=chunks>"
+    has "$out" "export <$S/bake/manifest.db> <--for-viewers> <--format=chunks>"
 ); result
 
 test_case 'kiln pipeline --stages: in their order, and no scene is needed' && (

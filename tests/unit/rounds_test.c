@@ -60,7 +60,8 @@ static void shards_are_consecutive_and_of_equal_cost(void **state)
     static uint32_t shard_of[N];
     uint64_t cost[SHARDS] = {0}, total = 0;
     (void)state;
-    for (uint64_t i = 0; i < N; i++) total += units[i].cost = 1 + i * 7919 % 1000;
+    for (uint64_t i = 0; i < N; i++) units[i] = (kiln_share){.cost = 1 + i * 7919 % 1000, .number = i};
+    for (uint64_t i = 0; i < N; i++) total += units[i].cost;
     kiln_shards_cut(units, N, SHARDS, shard_of);
     for (uint64_t i = 0; i < N; i++) {
         assert_true(shard_of[i] < SHARDS && (i == 0 || shard_of[i] >= shard_of[i - 1]));
@@ -75,7 +76,7 @@ static void a_small_group_stays_together_and_a_large_one_is_cut(void **state)
     uint32_t shard_of[40];
     bool is_cut = false;
     (void)state;
-    for (uint64_t i = 0; i < 40; i++) units[i] = (kiln_share){.cost = 10, .group = 1 + i / 4};
+    for (uint64_t i = 0; i < 40; i++) units[i] = (kiln_share){.cost = 10, .group = 1 + i / 4, .number = i};
     kiln_shards_cut(units, 40, 3, shard_of);
     for (int i = 1; i < 40; i++) assert_true(shard_of[i] == shard_of[i - 1] || i % 4 == 0);
     assert_int_equal(shard_of[39], 2);
@@ -85,9 +86,27 @@ static void a_small_group_stays_together_and_a_large_one_is_cut(void **state)
     assert_true(is_cut);
 }
 
+/* As of cameras whose names say nothing of where they stand: what lies together is computed together, bands of a camera too. */
+static void units_of_near_places_go_to_one_shard(void **state)
+{
+    enum { N = 24, SHARDS = 4, BANDS = 2 };
+    kiln_share units[N];
+    uint32_t shard_of[N];
+    (void)state;
+    for (uint64_t i = 0; i < N; i++)
+        units[i] = (kiln_share){.cost = 1, .group = 1 + i / BANDS, .place = 1 + i / BANDS % SHARDS, .number = i};
+    kiln_shares_sort(units, N);
+    kiln_shards_cut(units, N, SHARDS, shard_of);
+    for (uint64_t i = 0; i < N; i++) assert_int_equal(shard_of[i], i / BANDS % SHARDS);
+    for (uint64_t i = 0; i < N; i++) units[i] = (kiln_share){.cost = 1, .number = N - 1 - i};
+    kiln_shares_sort(units, N); /* without places, the order of the list */
+    for (uint64_t i = 0; i < N; i++) assert_int_equal(units[i].number, i);
+    kiln_shares_sort(units, 0);
+}
+
 static void there_may_be_more_shards_than_units_and_costs_of_nothing(void **state)
 {
-    kiln_share units[3] = {{0, 0}, {0, 0}, {0, 0}};
+    kiln_share units[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
     uint32_t shard_of[3];
     (void)state;
     kiln_shards_cut(units, 3, 100, shard_of);
@@ -393,6 +412,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CLAIM(shards_are_consecutive_and_of_equal_cost),
         CLAIM(a_small_group_stays_together_and_a_large_one_is_cut),
+        CLAIM(units_of_near_places_go_to_one_shard),
         CLAIM(there_may_be_more_shards_than_units_and_costs_of_nothing),
         CLAIM(a_claim_comes_back_as_it_was_written),
         CLAIM(what_is_no_claim_is_refused),

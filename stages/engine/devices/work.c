@@ -9,6 +9,7 @@ enum {
     KNN_ROW = 1000,
     PRUNE_ROW = 3000,
     PRUNE_ROW_VIEW = 250,
+    COUNT_ROW_VIEW = 60, /* 27 to 34 were measured (2026-11-30) */
     CHUNK_ROW = 6000,
     TILES_ROW_CAMERA = 1500,
     PICTURE_ROW = 400,
@@ -31,7 +32,7 @@ double kiln_work_knn(double rows) { return NS * KNN_ROW * rows; }
 double kiln_work_prune(double rows, double views) { return NS * rows * (PRUNE_ROW + PRUNE_ROW_VIEW * views); }
 double kiln_work_chunk(double rows) { return NS * CHUNK_ROW * rows; }
 double kiln_work_tiles(double rows, double cameras) { return NS * TILES_ROW_CAMERA * rows * cameras; }
-double kiln_work_count(double rows) { return NS * PRUNE_ROW_VIEW * rows; }
+double kiln_work_count(double rows) { return NS * COUNT_ROW_VIEW * rows; }
 double kiln_work_decode(double rows) { return NS * DECODED_ROW * rows; }
 
 double kiln_work_picture(double rows, double pixels, double pairs, bool photo)

@@ -103,6 +103,7 @@ void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check) { r->hosts.ro
 
 void kiln_run_shares_planning(kiln_run *r, bool on) { r->hosts.round->shares_planning = on; }
 void kiln_run_shares_nothing(kiln_run *r, bool on) { r->hosts.round->shares_nothing = on; }
+void kiln_run_costs_each_task(kiln_run *r, uint64_t cost) { r->hosts.round->once = cost; }
 bool kiln_run_is_round(const kiln_run *r) { return r->hosts.round->mode != KILN_ROUND_NONE; }
 bool kiln_run_begins_rounds(const kiln_run *r) { return r->hosts.round->mode == KILN_ROUND_PLAN && !r->hosts.round->has_claim; }
 

@@ -34,6 +34,9 @@ typedef kiln_status kiln_unit_check_fn(kiln_run *r, const kiln_unit *u, const ki
 void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check);
 /* Returns how many tasks a plan is meant for: for a stage that cuts its work by that. 0: nothing is shared out. */
 uint32_t kiln_run_tasks(const kiln_run *r);
+/* What each task does once for the next lists, such as decoding what its units read, in the measure of their costs: a plan of more
+ * tasks than are worth that says so. 0: nothing is said. */
+void kiln_run_costs_each_task(kiln_run *r, uint64_t cost);
 /* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
  * and --gather compute them. Call it between lists. */
 void kiln_run_shares_planning(kiln_run *r, bool on);

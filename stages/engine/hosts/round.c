@@ -268,7 +268,7 @@ static bool has_stored_due(const kiln_job *j)
     return false;
 }
 
-/* Costs and groups are in it, because they decide who computes what. */
+/* Costs, groups and places are in it, because they decide who computes what. */
 static kiln_hash plan_key(const kiln_job *j, uint64_t n, const kiln_claim *c)
 {
     const kiln_run *r = j->run;
@@ -286,6 +286,7 @@ static kiln_hash plan_key(const kiln_job *j, uint64_t n, const kiln_claim *c)
         kiln_key_hash(h, "unit", units[i].key);
         kiln_key_u64(h, "cost", units[i].cost);
         kiln_key_u64(h, "group", units[i].group);
+        if (units[i].place) kiln_key_u64(h, "place", units[i].place);
     }
     return kiln_key_end(h);
 }
@@ -331,6 +332,18 @@ static void say_planned(const kiln_claim *c, uint64_t n_due)
              (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
 }
 
+/* What is due by what a task does once: with more tasks each does more of that than of its units. */
+static void say_worth(const kiln_job *j, const kiln_claim *c)
+{
+    const uint64_t once = j->run->hosts.round->once;
+    uint64_t worth = 0, cost = 0;
+    for (uint64_t i = 0; once && i < j->n_due; i++) cost += kiln_job_unit(j, i)->cost;
+    if (once) worth = cost > once ? cost / once : 1;
+    if (once && c->tasks > worth)
+        kiln_say("%s %s worth it: with more, each decodes longer than it computes, and all together take more of the processors",
+                 KILN_COUNT(worth, "task"), worth == 1 ? "is" : "are");
+}
+
 static uint64_t count_due(const kiln_claim *c)
 {
     uint64_t n = 0;
@@ -357,6 +370,7 @@ static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
         err)); /* first: parts read it when they see the claim, and refuse a log, which a plan that is killed now would leave */
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
+    say_worth(j, &c);
     kiln_claim_release(&round->claim);
     round->claim = c;
     round->has_claim = true;

@@ -34,6 +34,7 @@ struct kiln_round {
     bool shares_planning;      /* kiln_run_shares_planning */
     bool shares_nothing;       /* kiln_run_shares_nothing */
     kiln_unit_check_fn *check; /* kiln_run_checks_files */
+    uint64_t once;             /* kiln_run_costs_each_task */
     uint32_t shard, n_shards;  /* --part: 1 .. n_shards */
     kiln_claim claim;          /* under --plan and --gather, that of the last plan from then on */
     kiln_decision *decisions;  /* of this run, in the order of asking */

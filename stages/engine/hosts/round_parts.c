@@ -159,6 +159,11 @@ done:
     return st;
 }
 
+static kiln_share share_of(const kiln_unit *u, uint64_t number)
+{
+    return (kiln_share){.cost = u->cost, .group = u->group, .place = u->place, .number = number};
+}
+
 /* Gives the shard of each unit that was due at the plan, by its place in that list: (*shard_of)[*n_planned]. free(*shard_of). */
 static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, uint32_t **shard_of, kiln_error *err)
 {
@@ -169,8 +174,11 @@ static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, ui
     KILN_GO(KILN_ALLOC(&shares, n, "shards", err));
     KILN_GO(KILN_ALLOC(shard_of, n, "shards", err));
     for (uint64_t i = 0; i < n; i++)
-        if (kiln_claim_has_due(&j->run->hosts.round->claim, i))
-            shares[n_planned++] = (kiln_share){.cost = j->units[i].cost, .group = j->units[i].group};
+        if (kiln_claim_has_due(&j->run->hosts.round->claim, i)) {
+            shares[n_planned] = share_of(&j->units[i], n_planned);
+            n_planned++;
+        }
+    kiln_shares_sort(shares, n_planned);
     kiln_shards_cut(shares, n_planned, n_shards, *shard_of);
 done:
     free(shares);

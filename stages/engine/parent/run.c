@@ -112,16 +112,21 @@ static bool names(const char *sentence, const char *option)
     return at && !(at[n] == '-' || (at[n] >= 'a' && at[n] <= 'z'));
 }
 
-kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err)
+bool kiln_run_has_stored(const kiln_run *r, const char *option)
 {
     char word[80];
+    (void)snprintf(word, sizeof word, " %s ", option);
+    return strstr(r->stored, word) != NULL;
+}
+
+kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err)
+{
     bool is_stored = false;
     if (st != KILN_E_USAGE) return st;
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) {
         if (!(o->flags & KILN_KEYED) || !names(err->msg, o->name)) continue;
         if (kiln_opt_given(&r->cli, o->name)) return st;
-        (void)snprintf(word, sizeof word, " %s ", o->name);
-        is_stored |= strstr(r->stored, word) != NULL;
+        is_stored |= kiln_run_has_stored(r, o->name);
     }
     if (!is_stored) return st;
     kiln_note(err, FORGET);
