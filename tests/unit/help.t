@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every program: help that starts with Usage:, fits 80 columns and lists each option of --help-json once; a man page
 # that lists them too; a version; exit 2 with one sentence for an option it has not. What computes
-# no units has no options about devices. README.md names the program.
+# no units has no options about devices. docs/README.md names the program.
 set -u
 bad=0
 say() { echo "$program: $*"; bad=1; }
@@ -18,7 +18,7 @@ for path in "${programs[@]}"; do
     wide=$(awk 'length > 80' <<<"$help")
     [ -z "$wide" ] || say "--help is wider than 80 columns: $wide"
     [[ $("$path" --version) == "$program "[0-9]* ]] || say '--version is odd'
-    grep -qF "\`$program\`" README.md || say 'README.md does not name it'
+    grep -qF "\`$program\`" docs/README.md || say 'docs/README.md does not name it'
     names=$(sed -n 's/.*{"name": "\([^"]*\)".*/\1/p' <<<"$json")
     [ -n "$names" ] || say '--help-json lists no option'
     twice=$(sort <<<"$names" | uniq -d)
