@@ -1,9 +1,9 @@
 #!/bin/bash
 # deb.sh -- Debian packages of a finished build, into $O/deb (or OUT_DIR); `make deb` calls it behind `make release`.
 #
-#   splatkiln          programs, man pages, completion, SCHEMA.md, examples of baking over hosts: all that somebody needs who bakes
+#   splatkiln          programs, man pages, completion, pages, examples of baking over hosts: all that somebody needs who bakes
 #   libsplatkiln1      the shared library; the number is its SONAME's
-#   libsplatkiln-dev   headers, static library, pkg-config file, examples
+#   libsplatkiln-dev   headers, static library, pkg-config file, SCHEMA.md, examples in C and Python
 #
 # Needs O (the build folder), MAKE, VERSION, SONAME; dpkg-deb and dpkg-shlibdeps (dpkg-dev, a part of build-essential). No root: files
 # belong to root in the package. DEBFULLNAME and DEBEMAIL name the maintainer, SOURCE_DATE_EPOCH the date; else the last commit
@@ -39,7 +39,10 @@ move() {
         mv "$root/$path" "$to/$path"
     done
 }
-move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/splatkiln
+examples=$work/libsplatkiln-dev/usr/share/doc/libsplatkiln-dev/examples
+mkdir -p "$examples"
+mv "$root"/usr/share/doc/splatkiln/examples/{*.c,python} "$examples"
+move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/splatkiln usr/share/doc
 move libsplatkiln-dev usr/include "usr/lib/$triplet/libsplatkiln.a" "usr/lib/$triplet/libsplatkiln.so" "usr/lib/$triplet/pkgconfig"
 move "$lib" "usr/lib/$triplet/$SONAME"
 left=$(find "$root" ! -type d)
@@ -71,17 +74,6 @@ for package in splatkiln "$lib" libsplatkiln-dev; do
     changelog | gzip -9n >"$doc/changelog.Debian.gz"
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 done
-install -m 644 README.md schema/SCHEMA.md "$work/splatkiln/usr/share/doc/splatkiln"
-hosts=$work/splatkiln/usr/share/doc/splatkiln/examples # of baking over hosts
-install -d "$doc/examples/python" "$hosts/kubernetes" "$hosts/aws-batch" "$hosts/openjd"
-install -m 755 examples/*.sh "$hosts"
-install -m 644 examples/kubernetes/*.yaml "$hosts/kubernetes"
-install -m 755 examples/kubernetes/*.sh "$hosts/kubernetes"
-install -m 644 examples/aws-batch/*.json "$hosts/aws-batch"
-install -m 755 examples/aws-batch/*.sh "$hosts/aws-batch"
-install -m 644 examples/openjd/*.json "$hosts/openjd"
-install -m 644 examples/*.c "$doc/examples"
-install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"
 
 # ---- control ----
