@@ -23,7 +23,7 @@ README_BYTES_MAX = 9 * 1024
 FOREIGN = {"array", "demuxer", "gres", "input-type", "nv", "partition", "time", "static", "cflags", "libs"}
 # Commands that are shown and may not be there yet: their lines are counted, not run.
 PENDING = {"convert", "stats"}
-EVERY_PROGRAM_HAS = {"help", "help-json", "man", "version"}
+EVERY_PROGRAM_HAS = {"help", "help-all", "help-json", "man", "version"}
 SHELL = {"apt", "apt-get", "bash", "cc", "cd", "cmp", "cp", "echo", "exit", "export", "man", "mkdir", "node", "python3", "ssh", "x264",
          "pkg-config", "sed", "./draw_camera"}
 faults = []
