@@ -1,6 +1,6 @@
-"""docs.py check|pages|script|links -- what README.md and docs/*.md show: commands, options, links, sizes (tests/e2e/docs.t).
+"""docs.py check|pages|script|links -- what README.md and docs/*.md show: commands, options, sizes; links once installed (docs.t).
 
-  check               each program, option, make target and link that a page names exists; pages are short; prints the counts
+  check               each program, option and make target that a page names exists; pages are short; prints the counts
   pages               prints their paths, as they are read
   script PAGE         prints a bash script of the page's commands, but for those of marked blocks
   links ROOT          each link leads to a file under ROOT, where README.md and docs are installed
@@ -237,7 +237,6 @@ def check():
                 else:
                     run += 1
         check_spans(page, programs, targets)
-        links(page, ".")
         sizes(page)
     contents = "\n".join(text_of("docs/README.md"))
     for page in PAGES[1:]:

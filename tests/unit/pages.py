@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 
-ROOMS = ("base", "kernels", "schema", "stages", "pipelines", "tests", "examples")
+ROOMS = ("base", "kernels", "schema", "stages", "pipelines", "tests", "examples", "docs")
 LINES, COLUMNS, ALL_BYTES = 150, 120, 220 << 10
 
 NAME = re.compile(r"(?<![A-Za-z0-9_$])(?:kiln|KILN)_[A-Za-z0-9_]*")
