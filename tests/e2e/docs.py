@@ -181,23 +181,12 @@ def check_spans(page, programs, targets):
                     say(page, number, f"no program has --{option}")
 
 
-def anchors(page):
-    inside = [line for _, line in prose(page) if line.startswith("#")]
-    return {re.sub(r"[^\w -]", "", h.lstrip("# ").lower()).replace(" ", "-") for h in inside}
-
-
 def links(page, root):
-    folder = os.path.dirname(page)
     for number, line in prose(page):
-        for to in re.findall(r"\]\(([^)\s]+)\)", line):
-            if "://" in to:
-                continue
-            path, _, anchor = to.partition("#")
-            target = os.path.normpath(os.path.join(folder, path)) if path else page
-            if not os.path.exists(os.path.join(root, target)):
+        for to in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", line):
+            path = os.path.normpath(os.path.join(os.path.dirname(page), to))
+            if "://" not in to and not os.path.exists(os.path.join(root, path)):
                 say(page, number, f"the link {to} leads to nothing")
-            elif anchor and anchor not in anchors(target):
-                say(page, number, f"{target} has no heading #{anchor}")
 
 
 def sizes(page):
