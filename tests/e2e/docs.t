@@ -33,7 +33,7 @@ for page in $(python3 tests/e2e/docs.py pages); do
         python3 tests/e2e/docs.py script "$page" >"$script"
         rm -r "$KILN_TMP/page"
         cp -a "$KILN_TMP/start" "$KILN_TMP/page"
-        cd "$KILN_TMP/page"
+        cd "$KILN_TMP/page" || fail "cd"
         ! grep -q '^kiln generate demo tower' "$script" || rm -r tower # this page makes it
         bash "$script" >"$said" 2>&1 </dev/null || { tail -n 20 "$said"; fail "a command fails"; }
     ); result
