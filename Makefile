@@ -134,7 +134,7 @@ $O/man/kiln.1: $O/bin/kiln $(PROGRAMS)
 $O/man/kiln-pipeline.1: $O/bin/kiln $(PROGRAMS)
 	@mkdir -p $(@D)
 	$< pipeline --man > $@.tmp && mv $@.tmp $@
-include pipelines/library.mk python/python.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk tests/viewers/viewers.mk
+include pipelines/library.mk python/python.mk pipelines/docs.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk tests/viewers/viewers.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list

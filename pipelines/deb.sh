@@ -1,9 +1,9 @@
 #!/bin/bash
 # deb.sh -- Debian packages of a finished build, into $O/deb (or OUT_DIR); `make deb` calls it behind `make release`.
 #
-#   splatkiln          programs, man pages, completion, SCHEMA.md, examples of baking over hosts: all that somebody needs who bakes
+#   splatkiln          programs, man pages, completion, pages, examples of baking over hosts: all that somebody needs who bakes
 #   libsplatkiln1      the shared library; the number is its SONAME's
-#   libsplatkiln-dev   headers, static library, pkg-config file, examples
+#   libsplatkiln-dev   headers, static library, pkg-config file, SCHEMA.md, examples in C and Python
 #   python3-splatkiln  python/splatkiln, for any architecture; it loads the shared library
 #
 # Needs O (the build folder), MAKE, VERSION, SONAME; dpkg-deb and dpkg-shlibdeps (dpkg-dev, a part of build-essential). No root: files
@@ -40,7 +40,10 @@ move() {
         mv "$root/$path" "$to/$path"
     done
 }
-move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/splatkiln
+examples=$work/libsplatkiln-dev/usr/share/doc/libsplatkiln-dev/examples
+mkdir -p "$examples"
+mv "$root"/usr/share/doc/splatkiln/examples/{*.c,python} "$examples"
+move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/splatkiln usr/share/doc
 move libsplatkiln-dev usr/include "usr/lib/$triplet/libsplatkiln.a" "usr/lib/$triplet/libsplatkiln.so" "usr/lib/$triplet/pkgconfig"
 move "$lib" "usr/lib/$triplet/$SONAME"
 left=$(find "$root" ! -type d)
@@ -77,18 +80,7 @@ for package in python3-splatkiln splatkiln "$lib" libsplatkiln-dev; do
     changelog | gzip -9n >"$doc/changelog.Debian.gz"
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 done
-install -m 644 README.md schema/SCHEMA.md "$work/splatkiln/usr/share/doc/splatkiln"
-hosts=$work/splatkiln/usr/share/doc/splatkiln/examples # of baking over hosts
-install -d "$doc/examples/python" "$hosts/kubernetes" "$hosts/aws-batch" "$hosts/openjd"
-install -m 755 examples/*.sh "$hosts"
-install -m 644 examples/kubernetes/*.yaml "$hosts/kubernetes"
-install -m 755 examples/kubernetes/*.sh "$hosts/kubernetes"
-install -m 644 examples/aws-batch/*.json "$hosts/aws-batch"
-install -m 755 examples/aws-batch/*.sh "$hosts/aws-batch"
-install -m 644 examples/openjd/*.json "$hosts/openjd"
 install -m 644 docs/python.md "$work/python3-splatkiln/usr/share/doc/python3-splatkiln"
-install -m 644 examples/*.c "$doc/examples"
-install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"
 
 # ---- control ----

@@ -45,8 +45,8 @@ $O/bin/kiln: | $O/share/splatkiln/slurm
 $O/share/splatkiln/slurm:
 	@mkdir -p $(@D) && ln -sfnr pipelines/slurm $@
 
-## install: programs, man pages, completion, library and headers under PREFIX (DESTDIR before it; LIBDIR: the library)
-install: $(BIN) $(MAN) $(COMPLETION) lib
+## install: programs, man pages, completion, library, headers, pages and examples under PREFIX (DESTDIR before it; LIBDIR: the library)
+install: $(BIN) $(MAN) $(COMPLETION) lib install-docs
 	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	install $(BIN) '$(AT)/bin'
 	for s in $(STAGE_NAMES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
@@ -67,7 +67,7 @@ uninstall:
 	rm -f $(BIN:$O/bin/%='$(AT)/bin/%') $(MAN:$O/man/%='$(AT)/share/man/man1/%')
 	rm -f $(BIN:$O/bin/%='$(AT)/$(BASH_DIR)/%') '$(AT)/$(ZSH_DIR)/_kiln'
 	rm -f $(addprefix '$(DESTDIR)$(LIBDIR)'/,libsplatkiln.a libsplatkiln.so $(SONAME) pkgconfig/splatkiln.pc)
-	rm -rf '$(AT)/include/splatkiln' '$(AT)/share/splatkiln'
+	rm -rf '$(AT)/include/splatkiln' '$(AT)/share/splatkiln' '$(AT)/share/doc/splatkiln'
 
 # Every GPU since Turing; newer ones take the PTX of the last.
 RELEASE_ARCHS := 75 80 86 89 90 100 120

@@ -34,7 +34,7 @@ typedef struct {
     float max_alpha;     /* of one Gaussian in one pixel: 0.99, 0.999, 0.99 */
     float stop_below;    /* a Gaussian that would leave a pixel less transmittance than this is not drawn, and ends the pixel */
     float aa_floor;      /* least det0 / det in the factor that an antialiased variant multiplies the opacity with */
-    const char *summary; /* one line for --help and README */
+    const char *summary; /* one line for --help and docs/render.md */
 } kiln_profile;
 
 extern const kiln_profile kiln_profiles[KILN_PROFILE_COUNT];

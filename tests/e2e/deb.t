@@ -46,7 +46,7 @@ have() { [ -e "$1" ] || fail "no $1"; }
 doc=splatkiln.d/usr/share/doc/splatkiln
 
 test_case 'licence, manual pages and completions' && (
-    for f in copyright changelog.gz changelog.Debian.gz SCHEMA.md; do have $doc/$f; done
+    for f in copyright changelog.gz changelog.Debian.gz README.md GLOSSARY.md docs/README.md schema/SCHEMA.md; do have $doc/$f; done
     grep -q 'Permission is hereby granted' $doc/copyright || fail "no licence"
     for path in "$KILN_BIN"/kiln*; do
         name=${path##*/}
@@ -91,6 +91,10 @@ test_case 'lintian finds no error' && (
 ); result
 
 cd - >/dev/null || fail "cd"
+
+test_case 'links of the pages lead to files of the package' && (
+    python3 tests/e2e/docs.py links "$KILN_TMP/one/$doc" || fail "links"
+); result
 
 test_case 'the same build packs the same bytes' && (
     [ -n "$thorough" ] || skip 'KILN_THOROUGH=1 packs once more'

@@ -3,7 +3,7 @@
 # says it holds. Where kiln-import reads its suffix, export, import, export gives the first file again; of a format that is exact
 # the imported layer is the exported one.
 . tests/e2e/lib.sh
-readme=$PWD/README.md
+page=$PWD/docs/export.md
 cd "$KILN_TMP" || exit 1
 scene s 500 2 48x32
 kiln import s splats.db >/dev/null || fail 'import'
@@ -32,9 +32,9 @@ trip() { # kind, name, suffix, exact: there and back
     [ "$4" != exact ] || [ "$(source_of "$1.db")" = "$(source_of "$db")" ] || fail "$2 is not exact: $1"
 }
 while read -r name suffixes splats points exact what; do
-    test_case "$name is in --help and in README.md" && (
+    test_case "$name is in --help and in docs/export.md" && (
         grep -qE "decides\):[a-z0-9 -]* $name " help || fail "--help does not name $name"
-        grep -qE "(--format|,) ?$name\`|, \`$name\`" "$readme" || fail "README.md has no \`--format $name\`"
+        grep -qE "(--format|,) ?$name\`|, \`$name\`" "$page" || fail "docs/export.md has no \`--format $name\`"
     ); result
 
     for kind in splats points; do

@@ -18,6 +18,12 @@ test_case 'installing compiles nothing' && (
     [ "$before" = "$(cat "$O/cuda-archs")" ] || fail "installing compiles for $(cat "$O/cuda-archs"), not for $before"
 ); result
 
+test_case 'pages and examples are installed, and links between pages lead to files' && (
+    doc=$usr/share/doc/splatkiln
+    python3 tests/e2e/docs.py links "$doc" || fail "links"
+    [ -x "$doc/examples/gnu-parallel.sh" ] && [ -e "$doc/examples/python/gsplat_from_bake.py" ] || fail "no examples"
+); result
+
 export PKG_CONFIG_PATH=$usr/lib/pkgconfig
 mkdir "$src"
 cp examples/draw_camera.c "$src"

@@ -2,7 +2,7 @@
 # Every program: help that starts with Usage:, fits 80 columns and 50 lines, a line for each of its own options; --help-all lists each
 # option of --help-json once; a man page
 # that lists them too; a version; exit 2 with one sentence for an option it has not. What computes
-# no units has no options about devices. README.md names the program.
+# no units has no options about devices. docs/README.md names the program.
 set -u
 bad=0
 say() { echo "$program: $*"; bad=1; }
@@ -25,7 +25,7 @@ for path in "${programs[@]}"; do
     listed=$(sed -n '/^Common options:/,$d; s/^[* ] \(-., \|    \)--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' <<<"$all")
     [ "$shown" = "$listed" ] || say "--help has other options than the program's own: $(diff <(echo "$shown") <(echo "$listed"))"
     [[ $("$path" --version) == "$program "[0-9]* ]] || say '--version is odd'
-    grep -qF "\`$program\`" README.md || say 'README.md does not name it'
+    grep -qF "\`$program\`" docs/README.md || say 'docs/README.md does not name it'
     names=$(sed -n 's/.*{"name": "\([^"]*\)".*/\1/p' <<<"$json")
     [ -n "$names" ] || say '--help-json lists no option'
     twice=$(sort <<<"$names" | uniq -d)

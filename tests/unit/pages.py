@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 
-ROOMS = ("base", "kernels", "schema", "stages", "pipelines", "tests", "examples")
+ROOMS = ("base", "kernels", "schema", "stages", "pipelines", "tests", "examples", "docs")
 LINES, COLUMNS, ALL_BYTES = 150, 120, 220 << 10
 
 NAME = re.compile(r"(?<![A-Za-z0-9_$])(?:kiln|KILN)_[A-Za-z0-9_]*")
@@ -237,6 +237,7 @@ def try_all():
     trial("README.md", "see base/gone.h.\n", "there is no base/gone.h")
     trial("README.md", "base/{one,gone}.h\n", "there is no base/{one,gone}.h")
     trial("README.md", "base/NAME.gone\n", "there is no base/NAME.gone")
+    trial("README.md", "docs/gone.md\n", "there is no docs/gone.md")
     trial("README.md", "`gone.c`\n", "there is no file gone.c")
     trial("README.md", "make test T=unit/gone\n", "there is no test unit/gone")
     trial("base/DESIGN.md", "x\n" * LINES, "at most 150 lines")
