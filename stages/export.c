@@ -584,7 +584,8 @@ static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
 {
     kiln_scene *scene;
     static const char option[] = "keep-origin";
-    if (!kiln_export_given.for_viewers || kiln_opt_given(&kiln_export_cli, option) || kiln_run_has_stored(r, option)) return KILN_OK;
+    if (!kiln_export_given.for_viewers || kiln_opt_given(&kiln_export_cli, option) || kiln_run_has_stored(r, option))
+        return KILN_OK;
     KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
     kiln_status st = kiln_scene_get(kiln_run_manifest(r), scene, err);
     const double x = scene->origin[0], y = scene->origin[1], z = scene->origin[2];

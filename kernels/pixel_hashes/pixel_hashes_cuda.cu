@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(BLOCK) sum_blocks(uint64_t pixels, const ulong
     }
 }
 
-/* A lane's accumulator after all full blocks. What has an order is the scrambling alone: sums are read a group ahead, and groups but
- * the last are whole, so that no step has a condition. */
+/* A lane's accumulator after all full blocks. What has an order is the scrambling alone: sums are read a group ahead, and groups
+ * but the last are whole, so that no step has a condition. */
 __device__ uint64_t chain(const uint64_t *sums, uint32_t blocks, unsigned lane)
 {
     const uint64_t secret = kiln_xxh_secret(KILN_XXH_SCRAMBLE_AT + 8 * lane);

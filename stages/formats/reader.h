@@ -4,8 +4,8 @@
  * probe, open, read, close as kiln_reader_NAME with `packed`, add its row, and put small files of the format into
  * tests/data/fuzz/reader-NAME, without which unit/fuzz and unit/readers fail; their names end in the suffix where probe goes by it.
  * One that keeps more than KILN_READER_RAM in memory has ram too, one that must look behind the rows has finish, one that cannot be
- * read in any order (streams, pictures, text) has spool and so ram, one of several files has members. By hand: the table of docs/import.md,
- * CHANGELOG.md.
+ * read in any order (streams, pictures, text) has spool and so ram, one of several files has members. By hand: the table of
+ * docs/import.md, CHANGELOG.md.
  * --list-formats, the suffixes that are looked for in a folder, and these tests come of the row: the harness reader-NAME of
  * tests/fuzz, a round trip where a writer has the same suffix (e2e/formats), and that no file is claimed by two readers with one
  * score (unit/readers).

@@ -3,9 +3,9 @@
  * Adding one: draw the layout in stages/formats/NAME/NAME.h, if a reader has not, write NAME_write.c with kiln_writer_NAME, add its
  * row. --format, --help, the man page, completion, --list-formats, the suffixes that -o takes and the sentences that list the
  * formats come of the row, and so does a round trip where a reader reads the suffix (tests/e2e/formats.t): what it reads from a
- * file is written to the same bytes again. By hand: the table of docs/export.md, which that test asks for, CHANGELOG.md, and formats in
- * tests/viewers/cases.mjs; where the file can name its program, a mark (stages/products/product_mark.h), without which a second run
- * with the same -o needs --overwrite.
+ * file is written to the same bytes again. By hand: the table of docs/export.md, which that test asks for, CHANGELOG.md, and
+ * formats in tests/viewers/cases.mjs; where the file can name its program, a mark (stages/products/product_mark.h), without which a
+ * second run with the same -o needs --overwrite.
  *
  *   In `begin` use p->plan: e->plan is not the plan yet.
  *   `plan` says what the format does not hold (kiln_export_note) and calls kiln_float_places_note; nothing else asks for it.
