@@ -266,7 +266,7 @@ test_case 'a folder with cameras alone: the rows are added ones' && (
 test_case "kiln pipeline and make take these options with the stage's name alone" && (
     must 2 "$KILN_BIN/kiln" pipeline "$T/a" --out "$T/made" --scale 2; says "did you mean '--import-scale'"
     for name in ADD TRANSLATE ROTATE SCALE FRAME; do
-        ! make -s O="${KILN_BIN%/bin}" import SCENE="$T/a" OUT="$T/made" "$name=2" >"$T/err" 2>&1 || fail "make took $name"
+        ! make -s O="$KILN_MAKE_O" import SCENE="$T/a" OUT="$T/made" "$name=2" >"$T/err" 2>&1 || fail "make took $name"
         says "IMPORT_$name"
     done
     [ ! -e "$T/made" ] || fail "a refused variable left a bake"
@@ -274,7 +274,7 @@ test_case "kiln pipeline and make take these options with the stage's name alone
 
 test_step 'kiln pipeline and make join alike' && (
     cp "$T/b/scene.ply" "$T/b|2.ply"
-    make -s O="${KILN_BIN%/bin}" import SCENE="$T/a" OUT="$T/made" IMPORT_SCALE=2 \
+    make -s O="$KILN_MAKE_O" import SCENE="$T/a" OUT="$T/made" IMPORT_SCALE=2 \
         IMPORT_ADD="$T/b/scene.ply;rotate=0,90,0|$T/b\\|2.ply" >"$T/err" 2>&1 ||
         { cat "$T/err"; fail "make IMPORT_ADD"; }
     must 0 "$KILN_BIN/kiln" pipeline "$T/a" --out "$T/front" --stages import --import-scale 2 --import-add \

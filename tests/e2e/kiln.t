@@ -20,7 +20,7 @@ test_case 'it says where manifest, pictures and export are' && (
 ); result
 
 test_case 'the same bake as that of make pipeline' && (
-    make -s O="${KILN_BIN%/bin}" pipeline SCENE="$KILN_TMP/s" OUT="$KILN_TMP/made" MIN_OPACITY=0.02 CHUNK_MAX=512 \
+    make -s O="$KILN_MAKE_O" pipeline SCENE="$KILN_TMP/s" OUT="$KILN_TMP/made" MIN_OPACITY=0.02 CHUNK_MAX=512 \
         >"$KILN_TMP/make" 2>&1 ||
         { cat "$KILN_TMP/make"; fail "make pipeline"; }
     same "$db" "$KILN_TMP/made/manifest.db"

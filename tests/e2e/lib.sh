@@ -2,6 +2,7 @@
 # KILN_TMP (scratch, empty) and KILN_SHARED (reference data or empty) set by tests/run, or with defaults when run by hand.
 set -u
 KILN_BIN=${KILN_BIN:-$PWD/build/bin}
+KILN_MAKE_O=${KILN_MAKE_O:-build}
 KILN_SHARED=${KILN_SHARED:-}
 # A stand-in for what make viewer makes, so that kiln-export writes --format html without npm.
 export KILN_VIEWER=${KILN_VIEWER:-$PWD/tests/data/viewer}

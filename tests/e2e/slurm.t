@@ -56,7 +56,7 @@ test_case '--status says that it has finished' && (
 ); result
 
 test_case "make's variables" && (
-    make -s O="${KILN_BIN%/bin}" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu \
+    make -s O="$KILN_MAKE_O" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu \
         STAGES=import >"$KILN_TMP/out" 2>&1 ||
         fail "make pipeline-slurm: $(cat "$KILN_TMP/out")"
     remembered=$(grep -l "^bake $KILN_TMP/made\$" "$KILN_TMP"/state/splatkiln/slurm/*) ||
