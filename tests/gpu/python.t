@@ -17,6 +17,11 @@ if [ -n "$wheel" ] && "$PYTHON" -m venv --system-site-packages "$KILN_TMP/venv" 
     python=$KILN_TMP/venv/bin/python
     "$python" -m pip install --no-index --no-deps "$wheel" >"$KILN_TMP/said" 2>&1 || { cat "$KILN_TMP/said"; fail "pip install $wheel"; }
     export PYTHONPATH=$site
+elif [ -n "$wheel" ]; then
+    echo "no venv: the wheel is unpacked"
+    python=$PYTHON
+    "$PYTHON" -m zipfile -e "$wheel" "$KILN_TMP/unpacked" || fail "cannot unpack $wheel"
+    export PYTHONPATH=$KILN_TMP/unpacked
 else
     python=$PYTHON
     for lib in "$O/libsplatkiln.so.1" "$O/lib/libkiln.so"; do
