@@ -4,7 +4,7 @@
  *                  stripe, which are what its two lanes need. All blocks of a picture are independent, so this runs at the speed of
  *                  the memory.
  *   hash_pieces    Eight threads have the accumulators of a piece and go through the sums of its 1,023 blocks. The chain is five
- *                  instructions long a block; sums are read ahead, so that it does not wait for memory. 8.3 million pixels are 127
+ *                  instructions long a block; 32 sums are read ahead, so that it waits little for memory. 8.3 million pixels are 127
  *                  pieces: 32 warps, some ten thousand steps of a processor, whatever the size of the picture.
  *
  * In between are 64 bytes for each 1,024 of the picture.
@@ -24,7 +24,7 @@ enum {
     PAIRS = LANES / 2,           /* threads of a stripe */
     STRIPES_READ = WARP / PAIRS, /* by a warp at once */
     TURNS = KILN_XXH_STRIPES / STRIPES_READ,
-    AHEAD = 16,                    /* sums that a lane reads before it uses them */
+    AHEAD = 32,                    /* sums that a lane reads before it uses them */
     PIECES_OF_WARP = WARP / LANES, /* in hash_pieces */
 };
 
