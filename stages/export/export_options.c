@@ -65,7 +65,7 @@ static const kiln_opt options[] = {
                      .brief = "float positions relative to the scene's origin", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers,
                      "--keep-origin, unless --keep-origin or --no-keep-origin is given or stored: `kiln pipeline` says so",
-                     .flags = KILN_STEP),
+                     .brief = "--keep-origin, unless something else was said", .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
                      "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
                      "forward), as import expects them; as-is: the numbers as in a PLY",

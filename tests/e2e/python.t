@@ -7,7 +7,7 @@ python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)
 O=${KILN_BIN%/bin}
 db=$KILN_TMP/b/manifest.db at=$KILN_TMP/at
 mkdir "$at"
-env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s O="$O" lib >"$at/make" 2>&1 || { cat "$at/make"; fail "make lib"; }
+env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s O="$KILN_MAKE_O" lib >"$at/make" 2>&1 || { cat "$at/make"; fail "make lib"; }
 export SPLATKILN_LIBRARY=$O/libsplatkiln.so.1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 case $SPLATKILN_LIBRARY in /*) ;; *) SPLATKILN_LIBRARY=$PWD/$SPLATKILN_LIBRARY ;; esac
 

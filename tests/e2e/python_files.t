@@ -5,7 +5,7 @@
 command -v python3 >/dev/null || skip "no python3"
 python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
 O=${KILN_BIN%/bin} at=$KILN_TMP/at
-env -u CUDA -u CUDA_ARCHS make -s O="$O" lib >"$KILN_TMP/make" 2>&1 || { cat "$KILN_TMP/make"; fail "make lib"; }
+env -u CUDA -u CUDA_ARCHS make -s O="$KILN_MAKE_O" lib >"$KILN_TMP/make" 2>&1 || { cat "$KILN_TMP/make"; fail "make lib"; }
 SPLATKILN_LIBRARY=$(realpath "$O/libsplatkiln.so.1") SPLATKILN_BIN=$(realpath "$KILN_BIN")
 export SPLATKILN_LIBRARY SPLATKILN_BIN PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/python TMPDIR=$KILN_TMP
 mkdir "$at"

@@ -4,7 +4,7 @@
 . tests/e2e/lib.sh
 python3 -c 'import numpy, torch' 2>"$KILN_TMP/why" || skip "$(tail -1 "$KILN_TMP/why")"
 O=${KILN_BIN%/bin}
-env -u CUDA -u CUDA_ARCHS make -s O="$O" lib >"$KILN_TMP/make" 2>&1 || { cat "$KILN_TMP/make"; fail "make lib"; }
+env -u CUDA -u CUDA_ARCHS make -s O="$KILN_MAKE_O" lib >"$KILN_TMP/make" 2>&1 || { cat "$KILN_TMP/make"; fail "make lib"; }
 SPLATKILN_LIBRARY=$(realpath "$O/libsplatkiln.so.1") SPLATKILN_BIN=$(realpath "$KILN_BIN")
 export SPLATKILN_LIBRARY SPLATKILN_BIN PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 

@@ -8,7 +8,7 @@ O=${KILN_BIN%/bin} at=$KILN_TMP/at db=$KILN_TMP/b/manifest.db
 mkdir "$at"
 python3 -m venv --system-site-packages "$at/venv" >"$at/said" 2>&1 || skip "no venv: $(tail -1 "$at/said")"
 unset PYTHONPATH SPLATKILN_LIBRARY SPLATKILN_BIN
-wheel_made() { env -u CUDA -u CUDA_ARCHS SOURCE_DATE_EPOCH=1700000000 make -s O="$O" PYTHON=python3 wheel; }
+wheel_made() { env -u CUDA -u CUDA_ARCHS SOURCE_DATE_EPOCH=1700000000 make -s O="$KILN_MAKE_O" PYTHON=python3 wheel; }
 wheel_made >"$at/said" 2>&1 || { cat "$at/said"; fail "make wheel"; }
 wheel=$(tail -1 "$at/said")
 version=$("$KILN_BIN/kiln" --version); version=${version#kiln }
