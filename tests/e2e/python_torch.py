@@ -170,6 +170,18 @@ def nothing_elsewhere(device):
     print(f"contexts: on {_of_torch}")
 
 
+def note_autograd(device):
+    """PyTorch's autograd has a thread for each GPU, and setting its device makes a context there: what it has made by itself counts
+    as PyTorch's. What was computed before this call had no gradient."""
+    if device.type != "cuda":
+        return
+    nothing_elsewhere(device)
+    torch.ones(1, device=device, requires_grad=True).sum().backward()
+    torch.cuda.synchronize(device)
+    _of_torch[:] = contexts()
+    print(f"contexts of PyTorch's autograd: on {_of_torch}")
+
+
 def check_stream(device, stream):
     """On a stream that is busy before and whose tensors change behind: wrong numbers unless all runs on it, in order."""
     want, (a, b) = splatkiln.distCUDA2(torch.rand(50000, 3, generator=torch.Generator().manual_seed(7)).to(device)), pictures(device)
@@ -226,6 +238,9 @@ def check_gpu(device):
 
 
 def checks(device):
+    check_knn(device)
+    check_metric(device)
+    note_autograd(device)
     for check in (check_knn, check_ssim, check_metric, check_refusals, check_install) + ((check_gpu,) if device.type == "cuda" else ()):
         check(device)
         print(f"{check.__name__} on {device}: done")
@@ -240,6 +255,7 @@ def train(device, iterations=3000):
     splatkiln.install()
     from fused_ssim import fused_ssim
     from simple_knn._C import distCUDA2
+    note_autograd(device)
     torch.manual_seed(1)
     n, side = (60000, 256) if device.type == "cuda" else (2000, 48)
     yy, xx = torch.meshgrid(torch.linspace(0, 6.28, side), torch.linspace(0, 6.28, side), indexing="ij")
@@ -270,6 +286,7 @@ def train(device, iterations=3000):
             fail(bool(torch.isfinite(spread).all()), f"distCUDA2 at iteration {i}")
             keep = spread.argsort(descending=True)[: n // 2]
             moved = state["points"].detach()[keep] + torch.randn(n // 2, 3, device=device) * torch.clamp_min(spread[keep, None], 1e-7) / 2
+            moved = moved.clamp(0, 1)  # or those with the most room around them leave the picture, a hundred splits later all of them
             state["points"] = torch.cat([state["points"].detach()[keep], moved])
             state["colors"] = torch.cat([state["colors"].detach()[keep]] * 2)
             adam = optimizer()
