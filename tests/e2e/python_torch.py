@@ -170,16 +170,12 @@ def nothing_elsewhere(device):
     print(f"contexts: on {_of_torch}")
 
 
-def note_autograd(device):
-    """PyTorch's autograd has a thread for each GPU, and setting its device makes a context there: what it has made by itself counts
-    as PyTorch's. What was computed before this call had no gradient."""
-    if device.type != "cuda":
-        return
-    nothing_elsewhere(device)
-    torch.ones(1, device=device, requires_grad=True).sum().backward()
-    torch.cuda.synchronize(device)
+def note_streams(device):
+    """At the end of torch.cuda.stream PyTorch sets the device that was current, which makes a context there: that one is PyTorch's."""
+    with torch.cuda.stream(torch.cuda.Stream(device)):
+        torch.ones(1, device=device)
     _of_torch[:] = contexts()
-    print(f"contexts of PyTorch's autograd: on {_of_torch}")
+    print(f"contexts with PyTorch's streams: on {_of_torch}")
 
 
 def check_stream(device, stream):
@@ -238,13 +234,15 @@ def check_gpu(device):
 
 
 def checks(device):
-    check_knn(device)
-    check_metric(device)
-    note_autograd(device)
-    for check in (check_knn, check_ssim, check_metric, check_refusals, check_install) + ((check_gpu,) if device.type == "cuda" else ()):
+    for check in (check_knn, check_ssim, check_metric, check_refusals, check_install):
         check(device)
         print(f"{check.__name__} on {device}: done")
     nothing_elsewhere(device)
+    if device.type == "cuda":
+        note_streams(device)
+        check_gpu(device)
+        print(f"check_gpu on {device}: done")
+        nothing_elsewhere(device)
 
 
 # ---- a training loop --------------------------------------------------------------------------------------------------------------
@@ -255,7 +253,6 @@ def train(device, iterations=3000):
     splatkiln.install()
     from fused_ssim import fused_ssim
     from simple_knn._C import distCUDA2
-    note_autograd(device)
     torch.manual_seed(1)
     n, side = (60000, 256) if device.type == "cuda" else (2000, 48)
     yy, xx = torch.meshgrid(torch.linspace(0, 6.28, side), torch.linspace(0, 6.28, side), indexing="ij")
@@ -277,7 +274,8 @@ def train(device, iterations=3000):
     def optimizer():
         for name in state:
             state[name] = state[name].detach().requires_grad_()
-        return torch.optim.Adam(list(state.values()), lr=5e-3)
+        # A step of a point is a quarter of a pixel.
+        return torch.optim.Adam([{"params": [state["points"]], "lr": 0.25 / side}, {"params": [state["colors"]], "lr": 5e-3}])
 
     adam, first, begin = optimizer(), None, time.perf_counter()
     for i in range(iterations):
