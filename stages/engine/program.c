@@ -24,10 +24,13 @@
 #include "stages/engine/worker/fault.h"
 #include "stages/engine/worker/worker.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 {
@@ -326,9 +329,18 @@ kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **arg
     return st;
 }
 
+/* A file or socket must not get the number of a standard stream that is closed. What takes its place fails as a closed one does:
+ * it cannot be read, or cannot be written. */
+static void fill_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
 {
     kiln_error err = {0}, late = {0};
+    fill_closed_streams();
     (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write that goes too far says so itself; workers inherit it */
     kiln_run *const r = &one_run;
     forget_last_run(r);

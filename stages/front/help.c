@@ -10,7 +10,7 @@
 
 const kiln_front_row kiln_front_rows[] = {
     {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
-    {"convert", "turns a scene of any format that is read into any that is written", "IN [IN...] OUT", kiln_front_convert},
+    {"convert", "turns a scene of any format that is read into any flat one", "IN [IN...] OUT", kiln_front_convert},
     {"slurm", "bakes a scene over the hosts of a Slurm cluster", "SCENE", kiln_front_slurm},
     {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST", kiln_front_claim},
     {"help", "prints this overview, or the help of a command", "[COMMAND]", kiln_front_help},
@@ -25,7 +25,7 @@ static const char intro[] =
 
 static const char *const examples[][2] = {
     {"kiln pipeline --demo", "bakes a demo scene, to see what comes out"},
-    {"kiln pipeline SCENE", "bakes your scene (a folder or a file) into SCENE/bake"},
+    {"kiln pipeline SCENE", "bakes your scene: a folder into SCENE/bake, a file into NAME.bake"},
     {"kiln import SCENE x.db --list", "says what is found in a scene, and imports nothing"},
     {"kiln info SCENE/bake/manifest.db", "says what a bake holds"},
     {"kiln doctor", "says what this machine has for baking, and what is wrong"},

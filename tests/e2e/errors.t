@@ -73,8 +73,8 @@ test_case 'a layer that is not there' && (
     must 3 kiln export "$db" --layer initial; one_sentence
 ); result
 
+scene "$KILN_TMP/t" 10 2 16x16
 test_case 'several pictures into one file' && (
-    scene "$KILN_TMP/t" 10 2 16x16
     must 2 kiln render "$db" --cameras "$KILN_TMP/t/cameras.json" -o "$KILN_TMP/one.png"; one_sentence
     [ ! -e "$KILN_TMP/one.png" ] || fail "a folder with the name of a picture"
 ); result
@@ -82,4 +82,9 @@ test_case 'several pictures into one file' && (
 test_case '--help and --version' && (
     must 0 kiln knn "$db" --help
     must 0 kiln knn --version
+); result
+
+test_case 'workers start without stdin and stdout' && (
+    (kiln import "$KILN_TMP/t" "$KILN_TMP/closed.db" --quiet <&- >&-) || fail "exit $?: the workers' socket has taken the place of a closed stream"
+    kiln verify "$KILN_TMP/closed.db" >/dev/null
 ); result
