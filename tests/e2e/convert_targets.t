@@ -1,0 +1,77 @@
+#!/bin/bash
+# kiln convert, where OUT may not go: a file or folder that the inputs are read from, by whatever name; and what is left of a run
+# whose reader goes away, whose disk is full or which is told to end.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+export TMPDIR=$KILN_TMP/tmp
+mkdir "$TMPDIR"
+convert() { "$KILN_BIN/kiln" convert --quiet "$@"; }
+scene s 3000 1 48x32
+A=s/scene.ply
+sums() { find "$1" -type f -exec sha256sum {} + | sort; }
+# spared FOLDER arguments...: refused as an input, with -w and without, and the folder is as it was
+spared() {
+    local folder=$1 before; shift
+    before=$(sums "$folder")
+    for w in '' -w; do
+        must 2 convert $w "$@"
+        grep -q 'which is read here; choose another place' err || fail "$w $*: $(cat err)"
+        [ "$(sums "$folder")" = "$before" ] || fail "$w $*: $folder has changed"
+    done
+}
+
+test_case 'a folder that holds the input' && (
+    must 0 convert -f sog-folder $A f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1/meta.json f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1 f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1 f1/
+    ln -s f1 link
+    spared f1 -f sog-folder f1/meta.json link
+    spared f1 -f sog-folder link "$PWD/f1"
+    spared f1 -f sog-folder $A f1/meta.json f1
+    spared f1 -f sog-folder $A 'f1/meta.json;translate=1,2,3' f1
+    ln f1/means_l.webp hard.splat
+    spared f1 f1/meta.json hard.splat
+    spared f1 -f chunks f1/meta.json f1
+); result
+
+test_case 'a file of the folder that is read' && (
+    mkdir d p
+    must 0 convert $A d/scene.ply
+    spared d --filter-value x,gt,0 -f ply d d
+    spared d d d/new.spz
+    spared d d d/new/new.spz
+    cp $A p/a.ply
+    cp $A p/b.ply
+    spared p --parts p p/one.ply
+    spared p --parts p p/b.ply
+    ln p/b.ply hl.ply
+    ln -s p/b.ply sl.ply
+    spared p --parts p hl.ply
+    spared p --parts p sl.ply
+    spared p $A 'p/b.ply;translate=1,0,0' hl.ply
+    spared p --parts p p/new.html
+    [ -z "$(find . -maxdepth 2 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 2 -name '*.tmp.*')"
+); result
+
+test_case 'a folder of a streamed scene' && (
+    must 0 kiln import $A lod.db
+    for stage in knn prune chunk lod; do must 0 kiln $stage lod.db; done
+    must 0 kiln export lod.db --format lod -o L/lod
+    [ -d L/lod/0_0 ] || fail "$(ls L/lod)"
+    spared L -f sog-folder L/lod L/lod/0_0
+    spared L -f sog-folder L/lod/lod-meta.json L/lod/0_0
+    spared L -f sog-folder L/lod/lod-meta.json L/lod
+    must 0 convert L/lod/lod-meta.json L/lod/beside.spz
+); result
+
+test_case 'what lies beside a single file is allowed' && (
+    mkdir e
+    cp $A e/a.ply
+    must 0 convert e/a.ply e/a.spz
+    must 0 convert e/a.ply -f sog-folder e/sog
+    must 0 convert -w e/a.ply -f sog-folder e/sog
+    must 0 convert e/sog/meta.json e/sog/a.ply
+    must 0 convert e/a.ply e/sog/../b.spz
+    must 0 convert e/sog sog.ply
+); result
