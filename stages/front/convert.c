@@ -244,6 +244,16 @@ static void on_hangup(int signal)
     (void)raise(SIGTERM);
 }
 
+/* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f (SIGXFSZ) are errors of a write. */
+static void watch_signals(void)
+{
+    struct sigaction was;
+    kiln_interrupt_watch("nothing is left of it");
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) (void)signal(SIGHUP, on_hangup); /* else nohup */
+}
+
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)
 {
     conversion *c;
@@ -252,8 +262,7 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
     kiln_status st = kiln_convert_cli(&c->cli, err);
     if (st == KILN_OK) st = kiln_cli_parse(&c->cli, argc, argv, &c->parsed, err);
     if (st == KILN_OK && !c->parsed.done) {
-        kiln_interrupt_watch("nothing is left of it");
-        (void)signal(SIGHUP, on_hangup);
+        watch_signals();
         st = plan_conversion(c, err);
         if (st == KILN_OK) st = run_conversion(c, code, err);
         if (c->folder[0]) kiln_folder_drop(c->folder);

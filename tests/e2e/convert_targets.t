@@ -75,3 +75,47 @@ test_case 'what lies beside a single file is allowed' && (
     must 0 convert e/a.ply e/sog/../b.spz
     must 0 convert e/sog sog.ply
 ); result
+
+# tidy: nothing lies in TMPDIR, nor beside an OUT that was not written
+tidy() { [ -z "$(ls -A "$TMPDIR")" ] && [ -z "$(find . -name '*.tmp.*')" ] || fail "left: $(ls -A "$TMPDIR") $(find . -name '*.tmp.*')"; }
+
+test_case 'a reader that goes away' && (
+    got=$( (convert $A - 2>err; echo $? >code) | head -c1 | wc -c; cat code)
+    [ "$got" = $'1\n74' ] || fail "$got $(cat err)"
+    grep -q 'standard output' err || fail "$(cat err)"
+    tidy
+); result
+
+test_case 'ulimit -f while standard input is copied' && (
+    got=0
+    (ulimit -f 100; trap - XFSZ; convert - o.spz <$A 2>err) || got=$?
+    [ $got = 74 ] || fail "$got $(cat err)"
+    tidy
+    [ ! -e o.spz ] || fail 'a file was written'
+); result
+
+# held COMMAND...: a convert that waits for the end of its standard input, as process $run, once its folder is there
+held() {
+    mkdir held
+    mkfifo pipe
+    "$@" "$KILN_BIN/kiln" convert - held/o.spz <pipe >/dev/null 2>err & run=$!
+    exec 3>pipe
+    cat $A >&3
+    for _ in $(seq 1000); do [ -z "$(ls -A held)" ] || return 0; sleep 0.01; done
+    fail 'no folder'
+}
+
+test_case 'nohup keeps it, a closed terminal ends it' && (
+    held nohup
+    kill -HUP $run
+    exec 3>&-
+    got=0; wait $run || got=$?
+    [ $got = 0 ] && [ "$(ls -A held)" = o.spz ] || fail "nohup: $got $(ls -A held) $(cat err)"
+    rm -r held pipe
+    held env
+    kill -HUP $run
+    for _ in $(seq 1000); do kill -0 $run 2>/dev/null || break; sleep 0.01; done
+    exec 3>&-
+    got=0; wait $run || got=$?
+    [ $got = 143 ] && [ -z "$(ls -A held)" ] || fail "hangup: $got $(ls -A held) $(cat err)"
+); result
