@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct {
     kiln_cli cli;
@@ -186,9 +187,22 @@ static int run_program(const kiln_stage_program *program, const kiln_cli *cli, c
     named.program = KILN_CONVERT;
     ours = *program;
     ours.cli = &named;
+    ours.flags |= KILN_PROGRAM_PASSING;
     const int code = kiln_program_main(&ours, (int)words->n, words->word);
     kiln_memory_trim();
     return code;
+}
+
+/* The files of a folder that is shared with others stand in it before the last is written. was_there: the folder, before. */
+static void discard_shared(const conversion *c, bool was_there, int code)
+{
+    char target[KILN_PATH_MAX];
+    kiln_error err;
+    const kiln_writer_functions *w = c->writer->functions;
+    if (!w->discard || code == kiln_exit_code(KILN_E_USAGE)) return; /* refused before it began */
+    if (kiln_convert_target(c->out, c->writer, target, &err) != KILN_OK) return;
+    w->discard(target);
+    if (!was_there) (void)rmdir(target);
 }
 
 static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
@@ -196,7 +210,10 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     KILN_TRY(make_import_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
-    if (*code == 0) *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
+    if (*code != 0) return KILN_OK;
+    const bool was_there = kiln_is_dir(c->out);
+    *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
+    if (*code != 0) discard_shared(c, was_there, *code);
     return KILN_OK;
 }
 
