@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/interrupt.h"
+#include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/export/export_told.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 
@@ -81,6 +83,9 @@ static kiln_status check_streams(const conversion *c, kiln_error *err)
 {
     const unsigned n = count_streams(c);
     if (n > 1) return kiln_fail(err, KILN_E_USAGE, "standard input, '-', is one file; it is named %u times", n);
+    if (c->to_stream && kiln_common_values.json)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--json prints its report to standard output, where the scene goes; name a file as OUT");
     if (c->to_stream && c->writer->functions->place != KILN_PLACE_FILE)
         return kiln_fail(err, KILN_E_USAGE, "the format %s is a folder, which standard output cannot take; name a folder",
                          c->writer->name);
@@ -232,6 +237,7 @@ static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
 {
     const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
     if (with_folder) KILN_TRY(make_convert_folder(c, err));
+    if (c->to_stream) kiln_export_tell_place("standard output");
     KILN_TRY(take_inputs(c, err));
     if (c->bakes) {
         KILN_TRY(run_bake(c, code, err));
@@ -265,10 +271,11 @@ static void on_hangup(int signal)
 static void watch_signals(void)
 {
     struct sigaction was;
+    const struct sigaction hangup = {.sa_handler = on_hangup}; /* without SA_RESTART: a read ends */
     kiln_interrupt_watch("nothing is left of it");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) (void)signal(SIGHUP, on_hangup); /* else nohup */
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) (void)sigaction(SIGHUP, &hangup, NULL); /* else nohup */
 }
 
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)

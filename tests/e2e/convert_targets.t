@@ -115,7 +115,57 @@ test_case 'nohup keeps it, a closed terminal ends it' && (
     held env
     kill -HUP $run
     for _ in $(seq 1000); do kill -0 $run 2>/dev/null || break; sleep 0.01; done
+    ! kill -0 $run 2>/dev/null || fail 'it waits for its input'
     exec 3>&-
     got=0; wait $run || got=$?
     [ $got = 143 ] && [ -z "$(ls -A held)" ] || fail "hangup: $got $(ls -A held) $(cat err)"
+); result
+
+test_case 'a report and a scene do not share standard output' && (
+    must 2 convert --json $A -
+    grep -q 'json prints its report to standard output' err || fail "$(cat err)"
+    [ ! -s out ] || fail "$(cat out)"
+    tidy
+    must 0 convert --json $A json.spz
+    grep -q '"status"' out || fail "$(cat out)"
+    "$KILN_BIN/kiln" convert $A - 2>err >o.ply
+    cmp $A o.ply
+    grep -q 'written to standard output' err || fail "$(cat err)"
+    ! grep -qF "$TMPDIR" err || fail "$(cat err)"
+); result
+
+# chunks_ended STATUS ACTION: the export into c ends so at its third chunk, while others are written
+chunks_ended() {
+    local got=0 run
+    KILN_FAULT="unit=chunk*2:$2" "$KILN_BIN/kiln" convert -w big/scene.ply -f chunks c 2>err & run=$!
+    if [ "$2" = hang ]; then
+        for _ in $(seq 2000); do [ -z "$(find c -name '*.bin' -newer mark 2>/dev/null)" ] || break; sleep 0.01; done
+        [ -n "$(find c -name '*.bin' -newer mark)" ] || fail 'no file was written'
+        kill -TERM $run
+    fi
+    wait $run || got=$?
+    [ $got = "$1" ] || fail "$2: $got $(cat err)"
+    ! grep -q 'run the same command' err || fail "$(cat err)"
+    tidy
+}
+
+test_case 'chunks that are not whole are removed' && (
+    must 0 "$KILN_BIN/kiln-generate" --quiet scene big -n 300000 -c 1 -s 16x16
+    touch mark
+    for how in '74 enospc' '143 hang' '7 exit'; do
+        # shellcheck disable=SC2086 # words
+        chunks_ended $how
+        [ ! -e c ] || fail "$how left $(ls -A c)"
+    done
+    must 0 convert $A -f chunks c
+    echo mine >c/mine.txt
+    before=$(sums c)
+    sleep 0.02; touch mark
+    for how in '74 enospc' '143 hang'; do
+        # shellcheck disable=SC2086 # words
+        chunks_ended $how
+        [ "$(sums c)" = "$before" ] || fail "$how changed the folder: $(ls -A c)"
+    done
+    must 0 convert -w big/scene.ply -f chunks c
+    [ -e c/mine.txt ] || fail "a stranger's file"
 ); result
