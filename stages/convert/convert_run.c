@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/convert/convert_inputs.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
@@ -45,17 +46,14 @@ kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char targ
     return KILN_OK;
 }
 
-static kiln_status guard_target(const char *const *files, unsigned n, kiln_export_target *t, kiln_error *err)
+/* What is read was compared before the run; a manifest, which knows a scene, is none. */
+static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
 {
     const bool overwrite = kiln_export_given.overwrite;
-    kiln_status st = KILN_OK;
-    for (unsigned i = 0; i < n && st == KILN_OK; i++) { /* a guard knows one scene */
-        kiln_product_guard *g;
-        KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
-        if (kiln_is_file(files[i])) kiln_product_guard_scene(g, files[i], "");
-        st = kiln_export_target_check(g, t, overwrite, err);
-        kiln_product_guard_close(g);
-    }
+    kiln_product_guard *g;
+    KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
+    const kiln_status st = kiln_export_target_check(g, t, overwrite, err);
+    kiln_product_guard_close(g);
     return st;
 }
 
@@ -65,7 +63,8 @@ kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char 
     KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
     kiln_status st = kiln_convert_writer(target, &t->writer, err);
     if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
-    if (st == KILN_OK) st = guard_target(files, n, t, err);
+    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, t->writer->functions->place != KILN_PLACE_FILE, err);
+    if (st == KILN_OK) st = guard_target(t, err);
     free(t);
     return st;
 }
@@ -111,7 +110,7 @@ static kiln_status convert_files(kiln_run *r, conversion *c, kiln_error *err)
     const char *out = args->positional[n];
     KILN_TRY(kiln_convert_writer(out, &c->to.writer, err));
     KILN_TRY(kiln_convert_target(out, c->to.writer, c->to.path, err));
-    KILN_TRY(guard_target(args->positional, n, &c->to, err));
+    KILN_TRY(guard_target(&c->to, err));
     KILN_TRY(kiln_temporary_path(c->to.path, c->temporary, err));
     KILN_TRY(kiln_make_parents(c->to.path, err));
     KILN_TRY(read_converted(r, args->positional, n, c, err));

@@ -62,6 +62,7 @@ typedef enum {
                                            (hosts/round.h) */
     KILN_PROGRAM_UNDIVIDED = 1 << 6,    /* no unit is optional, so --shard and --units could leave out none: the stage does not
                                            offer them, but --shard for --part if it has rounds */
+    KILN_PROGRAM_PASSING = 1 << 7,      /* its manifest is removed behind it: finished units are no reason to run it again */
 } kiln_program_flag;
 
 typedef struct {

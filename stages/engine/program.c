@@ -163,6 +163,7 @@ static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->progr
 
 static const char *after_signal(const kiln_run *r)
 {
+    if (r->program->flags & KILN_PROGRAM_PASSING) return "nothing is left of it";
     if (r->program->unit && !r->stage) return "nothing is kept of it";
     return r->options->part ? "no part is left, run the same command to begin it again"
                             : "finished units are kept, run the same command to go on";

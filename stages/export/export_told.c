@@ -5,21 +5,28 @@
 #include "stages/engine/json_text.h"
 
 #include <math.h>
+#include <stdio.h>
+
+static const char *place_told; /* of kiln_export_tell_place */
+
+void kiln_export_tell_place(const char *name) { place_told = name; }
 
 void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said)
 {
+    char place[KILN_PATH_MAX + 2];
+    (void)snprintf(place, sizeof place, place_told ? "%s" : "'%s'", place_told ? place_told : to->path);
     const kiln_export_count *counts = to->writer->functions->counts;
-    if (said->remarks.size) kiln_say("'%s': %s", to->path, (const char *)said->remarks.data);
-    if (said->notes.size) kiln_warn("'%s': %s", to->path, (const char *)said->notes.data);
+    if (said->remarks.size) kiln_say("%s: %s", place, (const char *)said->remarks.data);
+    if (said->notes.size) kiln_warn("%s: %s", place, (const char *)said->notes.data);
     for (uint32_t i = 0; counts && counts[i].more; i++)
         if (said->counts[i])
-            kiln_warn("'%s': %llu %s", to->path, (unsigned long long)said->counts[i],
+            kiln_warn("%s: %llu %s", place, (unsigned long long)said->counts[i],
                       said->counts[i] == 1 ? counts[i].one : counts[i].more);
     for (uint32_t i = 0; i < said->loss.n; i++)
-        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", to->path,
+        kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB" : "%s: camera '%.300s' equal", place,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
-    kiln_say("%llu row%s of the layer '%s'%s written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", to->path);
+    kiln_say("%llu row%s of the layer '%s'%s written to %s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place);
 }
 
 /* A member that cannot be set makes the object NULL, which kiln_export_report says. */

@@ -305,6 +305,9 @@ typedef struct {
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
+    /* Of a KILN_PLACE_SHARED, for a caller that does not go on with it: removes whole files, too, that only such an export names.
+     */
+    void (*discard)(const char *target);
     const char *reader; /* name of the format in readers.def that reads the file again, or KILN_READER_RAD; NULL: none does */
     /* Of a format whose last_file names files that `reader` reads each: appends those that a viewer draws where all is near, to be
      * found beside last_file, as texts of KILN_LEAF_NAME bytes with their NUL. In them x is right, y up and z back. NULL:

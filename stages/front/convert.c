@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/interrupt.h"
+#include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/export/export_told.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct {
     kiln_cli cli;
@@ -80,6 +83,9 @@ static kiln_status check_streams(const conversion *c, kiln_error *err)
 {
     const unsigned n = count_streams(c);
     if (n > 1) return kiln_fail(err, KILN_E_USAGE, "standard input, '-', is one file; it is named %u times", n);
+    if (c->to_stream && kiln_common_values.json)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--json prints its report to standard output, where the scene goes; name a file as OUT");
     if (c->to_stream && c->writer->functions->place != KILN_PLACE_FILE)
         return kiln_fail(err, KILN_E_USAGE, "the format %s is a folder, which standard output cannot take; name a folder",
                          c->writer->name);
@@ -186,9 +192,22 @@ static int run_program(const kiln_stage_program *program, const kiln_cli *cli, c
     named.program = KILN_CONVERT;
     ours = *program;
     ours.cli = &named;
+    ours.flags |= KILN_PROGRAM_PASSING;
     const int code = kiln_program_main(&ours, (int)words->n, words->word);
     kiln_memory_trim();
     return code;
+}
+
+/* The files of a folder that is shared with others stand in it before the last is written. was_there: the folder, before. */
+static void discard_shared(const conversion *c, bool was_there, int code)
+{
+    char target[KILN_PATH_MAX];
+    kiln_error err;
+    const kiln_writer_functions *w = c->writer->functions;
+    if (!w->discard || code == kiln_exit_code(KILN_E_USAGE)) return; /* refused before it began */
+    if (kiln_convert_target(c->out, c->writer, target, &err) != KILN_OK) return;
+    w->discard(target);
+    if (!was_there) (void)rmdir(target);
 }
 
 static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
@@ -196,7 +215,10 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     KILN_TRY(make_import_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
-    if (*code == 0) *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
+    if (*code != 0) return KILN_OK;
+    const bool was_there = kiln_is_dir(c->out);
+    *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
+    if (*code != 0) discard_shared(c, was_there, *code);
     return KILN_OK;
 }
 
@@ -215,6 +237,7 @@ static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
 {
     const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
     if (with_folder) KILN_TRY(make_convert_folder(c, err));
+    if (c->to_stream) kiln_export_tell_place("standard output");
     KILN_TRY(take_inputs(c, err));
     if (c->bakes) {
         KILN_TRY(run_bake(c, code, err));
@@ -244,6 +267,17 @@ static void on_hangup(int signal)
     (void)raise(SIGTERM);
 }
 
+/* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f (SIGXFSZ) are errors of a write. */
+static void watch_signals(void)
+{
+    struct sigaction was;
+    const struct sigaction hangup = {.sa_handler = on_hangup}; /* without SA_RESTART: a read ends */
+    kiln_interrupt_watch("nothing is left of it");
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) (void)sigaction(SIGHUP, &hangup, NULL); /* else nohup */
+}
+
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)
 {
     conversion *c;
@@ -252,8 +286,7 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
     kiln_status st = kiln_convert_cli(&c->cli, err);
     if (st == KILN_OK) st = kiln_cli_parse(&c->cli, argc, argv, &c->parsed, err);
     if (st == KILN_OK && !c->parsed.done) {
-        kiln_interrupt_watch("nothing is left of it");
-        (void)signal(SIGHUP, on_hangup);
+        watch_signals();
         st = plan_conversion(c, err);
         if (st == KILN_OK) st = run_conversion(c, code, err);
         if (c->folder[0]) kiln_folder_drop(c->folder);

@@ -7,6 +7,7 @@
 #include "stages/import/dataset/findings.h"
 #include "stages/import/import_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,26 +59,58 @@ done:
     return st;
 }
 
+static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
+{
+    const kiln_import_options *o = &kiln_import_given;
+    return (kiln_dataset_wishes){.cameras = cameras,
+                                 .avoid = "",
+                                 .add = add,
+                                 .parts = o->parts,
+                                 .read = {.frame = (kiln_source_frame)o->frame,
+                                          .lod = o->lod,
+                                          .is_static = o->is_static,
+                                          .activated = o->activated,
+                                          .no_extras = o->extra != 0},
+                                 .stays = "",
+                                 .rows_alone = !cameras};
+}
+
 static kiln_status find_rows(const char *const *files, unsigned n, const char *cameras, kiln_import_result *i, kiln_error *err)
 {
     const char *add;
-    const kiln_import_options *o = &kiln_import_given;
     KILN_TRY(list_added(files + 1, n - 1, &add, err));
-    const kiln_dataset_wishes wishes = {.cameras = cameras,
-                                        .avoid = "",
-                                        .add = add,
-                                        .parts = o->parts,
-                                        .read = {.frame = (kiln_source_frame)o->frame,
-                                                 .lod = o->lod,
-                                                 .is_static = o->is_static,
-                                                 .activated = o->activated,
-                                                 .no_extras = o->extra != 0},
-                                        .stays = "",
-                                        .rows_alone = !cameras};
+    const kiln_dataset_wishes wishes = wishes_given(cameras, add);
     i->move = (kiln_move){.scale = 1};
     i->dropped_rows = json_array();
     KILN_TRY(kiln_dataset_find(files[0], &wishes, &i->data, err));
     return kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err);
+}
+
+kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[KILN_PATH_MAX], kiln_error *err)
+{
+    kiln_move move;
+    if (position > 0) return kiln_addition_parse(word, path, &move, err);
+    if (snprintf(path, KILN_PATH_MAX, "%s", word) < KILN_PATH_MAX) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", word);
+}
+
+kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_plain_source_fn *each, void *context, kiln_error *err)
+{
+    kiln_dataset *data;
+    kiln_sources sources = {0};
+    kiln_error unread;
+    kiln_dataset_wishes wishes = wishes_given(NULL, NULL);
+    wishes.parts = wishes.parts && position == 0;
+    KILN_TRY(KILN_ALLOC(&data, 1, "a data set", err));
+    kiln_status st = kiln_dataset_find(path, &wishes, data, &unread);
+    if (st == KILN_OK) st = kiln_sources_collect(data, &sources, &unread);
+    const uint32_t n = st == KILN_OK ? sources.n : 0;
+    st = KILN_OK;
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++) st = each(context, sources.files[i].path, err);
+    kiln_sources_release(&sources);
+    kiln_dataset_release(data);
+    free(data);
+    return st;
 }
 
 kiln_status kiln_plain_rows_open(kiln_run *r, const char *const *files, unsigned n, const char *cameras, const char *near,

@@ -3,7 +3,15 @@
 #ifndef KILN_STAGES_IMPORT_PLAIN_ROWS_H
 #define KILN_STAGES_IMPORT_PLAIN_ROWS_H
 
+#include "base/file.h"
 #include "stages/import/import_units.h"
+
+/* The file of a word of the command line: behind the first, position > 0, it may hold a move. */
+kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+/* Gives each file that the rows of this one come from, or of this folder; none where they cannot be found, which the run tells. */
+typedef kiln_status kiln_plain_source_fn(void *context, const char *path, kiln_error *err);
+kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_plain_source_fn *each, void *context,
+                                    kiln_error *err) KILN_MUST_CHECK;
 
 /* The parent's side. Release it after a failure, too. */
 typedef struct {

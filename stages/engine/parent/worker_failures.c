@@ -54,10 +54,10 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
     KILN_TRY(kiln_job_store_end(j, err)); /* the quarantine is in the manifest, too */
     KILN_TRY(kiln_run_quarantine(j->run, u, t, f->device, f->reason, err));
     if ((!u->optional && !j->run->hosts.part) || u->was_cached)
-        return kiln_fail(err, KILN_E_PARTIAL,
-                         "'%s' failed %u times, the last on %s: %.600s; nothing goes on without it; finished units are kept, run "
-                         "the same command to try it again",
-                         u->name, t->attempts, f->device, f->reason);
+        return kiln_fail(
+            err, KILN_E_PARTIAL, "'%s' failed %u times, the last on %s: %.600s; nothing goes on without it%s", u->name, t->attempts,
+            f->device, f->reason,
+            j->run->program->flags & KILN_PROGRAM_PASSING ? "" : "; finished units are kept, run the same command to try it again");
     u->quarantined = true;
     j->n_open--;
     kiln_progress_add(&j->progress, 1);

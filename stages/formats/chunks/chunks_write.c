@@ -48,12 +48,12 @@ enum { TABLES_A_UNIT = 64 };
 #define BYTES_A_UNIT ((uint64_t)4 << 20) /* of all arrays; a larger table is a unit of its own */
 
 /* A worker that was killed in the midst of a file leaves NAME.tmp.PID. Files of processes that run stay. */
-static void drop_half_written(const kiln_export *e)
+static void drop_half_written(const char *folder)
 {
     char inside[KILN_PATH_MAX];
-    if (kiln_path_join(inside, sizeof inside, e->target, "x.bin", NULL) == KILN_OK) kiln_leftovers_drop(inside);
-    if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
-    if (kiln_path_join(inside, sizeof inside, e->target, UNFINISHED, NULL) == KILN_OK) kiln_leftovers_drop(inside);
+    if (kiln_path_join(inside, sizeof inside, folder, "x.bin", NULL) == KILN_OK) kiln_leftovers_drop(inside);
+    if (kiln_path_join(inside, sizeof inside, folder, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
+    if (kiln_path_join(inside, sizeof inside, folder, UNFINISHED, NULL) == KILN_OK) kiln_leftovers_drop(inside);
 }
 
 /* ---- tile tables ------------------------------------------------------------------------------------------------------------ */
@@ -421,7 +421,7 @@ static kiln_status begin_chunks(kiln_export_parent *p, kiln_error *err)
     char inside[KILN_PATH_MAX];
     name_set needed = {.sorted = false}, left = {.sorted = false};
     KILN_GO(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
-    drop_half_written(e);
+    drop_half_written(e->target);
     KILN_GO(kiln_make_parents(inside, err));
     if (read_index(e->target, UNFINISHED, remember_file_name, &left) != KILN_CHUNKS_NO_INDEX) {
         KILN_GO(need_files(p, &needed, err));
@@ -445,7 +445,7 @@ static kiln_status finish_chunks(kiln_export_parent *p, kiln_error *err)
     KILN_GO(write_index(p, INDEX, true, err));
     if (known) KILN_GO(need_files(p, &needed, err));
     if (known) remove_leftovers(e->target, &before, &needed);
-    drop_half_written(e); /* of a worker that was replaced */
+    drop_half_written(e->target); /* of a worker that was replaced */
     KILN_GO(kiln_path_join(path, sizeof path, e->target, UNFINISHED, err));
     (void)unlink(path); /* if it stays, the next export looks through its files once more */
 done:
@@ -455,7 +455,23 @@ done:
 }
 
 /* Whole files stay: they are named by their content, and the next export uses or removes them. No worker runs any more. */
-static void abandon_chunks(const kiln_export *e) { drop_half_written(e); }
+static void abandon_chunks(const kiln_export *e) { drop_half_written(e->target); }
+
+/* All that only an export that failed has named. */
+static void discard_chunks(const char *target)
+{
+    char path[KILN_PATH_MAX];
+    name_set needed = {.sorted = false}, left = {.sorted = false};
+    drop_half_written(target);
+    const bool begun = read_index(target, UNFINISHED, remember_file_name, &left) == KILN_CHUNKS_OURS;
+    const bool known = !path_exists(target, INDEX) || read_index(target, INDEX, remember_file_name, &needed) == KILN_CHUNKS_OURS;
+    if (begun && known && kiln_path_join(path, sizeof path, target, UNFINISHED, NULL) == KILN_OK) {
+        remove_leftovers(target, &left, &needed);
+        (void)unlink(path);
+    }
+    kiln_buffer_release(&needed.hashes);
+    kiln_buffer_release(&left.hashes);
+}
 
 static const kiln_export_round rounds[] = {
     {.what = "exporting", .ram = chunks_writer_ram, .run = write_chunk_planes},
@@ -471,6 +487,7 @@ const kiln_writer_functions kiln_writer_chunks = {
     .views = true,
     .finish = finish_chunks,
     .abandon = abandon_chunks,
+    .discard = discard_chunks,
     .last_file = INDEX,
     .complete = chunks_are_complete,
 };

@@ -1,0 +1,171 @@
+#!/bin/bash
+# kiln convert, where OUT may not go: a file or folder that the inputs are read from, by whatever name; and what is left of a run
+# whose reader goes away, whose disk is full or which is told to end.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+export TMPDIR=$KILN_TMP/tmp
+mkdir "$TMPDIR"
+convert() { "$KILN_BIN/kiln" convert --quiet "$@"; }
+scene s 3000 1 48x32
+A=s/scene.ply
+sums() { find "$1" -type f -exec sha256sum {} + | sort; }
+# spared FOLDER arguments...: refused as an input, with -w and without, and the folder is as it was
+spared() {
+    local folder=$1 before; shift
+    before=$(sums "$folder")
+    for w in '' -w; do
+        must 2 convert $w "$@"
+        grep -q 'which is read here; choose another place' err || fail "$w $*: $(cat err)"
+        [ "$(sums "$folder")" = "$before" ] || fail "$w $*: $folder has changed"
+    done
+}
+
+test_case 'a folder that holds the input' && (
+    must 0 convert -f sog-folder $A f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1/meta.json f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1 f1
+    spared f1 -f sog-folder --filter-value x,gt,0 f1 f1/
+    ln -s f1 link
+    spared f1 -f sog-folder f1/meta.json link
+    spared f1 -f sog-folder link "$PWD/f1"
+    spared f1 -f sog-folder $A f1/meta.json f1
+    spared f1 -f sog-folder $A 'f1/meta.json;translate=1,2,3' f1
+    ln f1/means_l.webp hard.splat
+    spared f1 f1/meta.json hard.splat
+    spared f1 -f chunks f1/meta.json f1
+); result
+
+test_case 'a file of the folder that is read' && (
+    mkdir d p
+    must 0 convert $A d/scene.ply
+    spared d --filter-value x,gt,0 -f ply d d
+    spared d d d/new.spz
+    spared d d d/new/new.spz
+    cp $A p/a.ply
+    cp $A p/b.ply
+    spared p --parts p p/one.ply
+    spared p --parts p p/b.ply
+    ln p/b.ply hl.ply
+    ln -s p/b.ply sl.ply
+    spared p --parts p hl.ply
+    spared p --parts p sl.ply
+    spared p $A 'p/b.ply;translate=1,0,0' hl.ply
+    spared p --parts p p/new.html
+    [ -z "$(find . -maxdepth 2 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 2 -name '*.tmp.*')"
+); result
+
+test_case 'a folder of a streamed scene' && (
+    must 0 kiln import $A lod.db
+    for stage in knn prune chunk lod; do must 0 kiln $stage lod.db; done
+    must 0 kiln export lod.db --format lod -o L/lod
+    [ -d L/lod/0_0 ] || fail "$(ls L/lod)"
+    spared L -f sog-folder L/lod L/lod/0_0
+    spared L -f sog-folder L/lod/lod-meta.json L/lod/0_0
+    spared L -f sog-folder L/lod/lod-meta.json L/lod
+    must 0 convert L/lod/lod-meta.json L/lod/beside.spz
+); result
+
+test_case 'what lies beside a single file is allowed' && (
+    mkdir e
+    cp $A e/a.ply
+    must 0 convert e/a.ply e/a.spz
+    must 0 convert e/a.ply -f sog-folder e/sog
+    must 0 convert -w e/a.ply -f sog-folder e/sog
+    must 0 convert e/sog/meta.json e/sog/a.ply
+    must 0 convert e/a.ply e/sog/../b.spz
+    must 0 convert e/sog sog.ply
+); result
+
+# tidy: nothing lies in TMPDIR, nor beside an OUT that was not written
+tidy() { [ -z "$(ls -A "$TMPDIR")" ] && [ -z "$(find . -name '*.tmp.*')" ] || fail "left: $(ls -A "$TMPDIR") $(find . -name '*.tmp.*')"; }
+
+test_case 'a reader that goes away' && (
+    got=$( (convert $A - 2>err; echo $? >code) | head -c1 | wc -c; cat code)
+    [ "$got" = $'1\n74' ] || fail "$got $(cat err)"
+    grep -q 'standard output' err || fail "$(cat err)"
+    tidy
+); result
+
+test_case 'ulimit -f while standard input is copied' && (
+    got=0
+    (ulimit -f 100; trap - XFSZ; convert - o.spz <$A 2>err) || got=$?
+    [ $got = 74 ] || fail "$got $(cat err)"
+    tidy
+    [ ! -e o.spz ] || fail 'a file was written'
+); result
+
+# held COMMAND...: a convert that waits for the end of its standard input, as process $run, once its folder is there
+held() {
+    mkdir held
+    mkfifo pipe
+    "$@" "$KILN_BIN/kiln" convert - held/o.spz <pipe >/dev/null 2>err & run=$!
+    exec 3>pipe
+    cat $A >&3
+    for _ in $(seq 1000); do [ -z "$(ls -A held)" ] || return 0; sleep 0.01; done
+    fail 'no folder'
+}
+
+test_case 'nohup keeps it, a closed terminal ends it' && (
+    held nohup
+    kill -HUP $run
+    exec 3>&-
+    got=0; wait $run || got=$?
+    [ $got = 0 ] && [ "$(ls -A held)" = o.spz ] || fail "nohup: $got $(ls -A held) $(cat err)"
+    rm -r held pipe
+    held env
+    kill -HUP $run
+    for _ in $(seq 1000); do kill -0 $run 2>/dev/null || break; sleep 0.01; done
+    ! kill -0 $run 2>/dev/null || fail 'it waits for its input'
+    exec 3>&-
+    got=0; wait $run || got=$?
+    [ $got = 143 ] && [ -z "$(ls -A held)" ] || fail "hangup: $got $(ls -A held) $(cat err)"
+); result
+
+test_case 'a report and a scene do not share standard output' && (
+    must 2 convert --json $A -
+    grep -q 'json prints its report to standard output' err || fail "$(cat err)"
+    [ ! -s out ] || fail "$(cat out)"
+    tidy
+    must 0 convert --json $A json.spz
+    grep -q '"status"' out || fail "$(cat out)"
+    "$KILN_BIN/kiln" convert $A - 2>err >o.ply
+    cmp $A o.ply
+    grep -q 'written to standard output' err || fail "$(cat err)"
+    ! grep -qF "$TMPDIR" err || fail "$(cat err)"
+); result
+
+# chunks_ended STATUS ACTION: the export into c ends so at its third chunk, while others are written
+chunks_ended() {
+    local got=0 run
+    KILN_FAULT="unit=chunk*2:$2" "$KILN_BIN/kiln" convert -w big/scene.ply -f chunks c 2>err & run=$!
+    if [ "$2" = hang ]; then
+        for _ in $(seq 2000); do [ -z "$(find c -name '*.bin' -newer mark 2>/dev/null)" ] || break; sleep 0.01; done
+        [ -n "$(find c -name '*.bin' -newer mark)" ] || fail 'no file was written'
+        kill -TERM $run
+    fi
+    wait $run || got=$?
+    [ $got = "$1" ] || fail "$2: $got $(cat err)"
+    ! grep -q 'run the same command' err || fail "$(cat err)"
+    tidy
+}
+
+test_case 'chunks that are not whole are removed' && (
+    must 0 "$KILN_BIN/kiln-generate" --quiet scene big -n 300000 -c 1 -s 16x16
+    touch mark
+    for how in '74 enospc' '143 hang' '7 exit'; do
+        # shellcheck disable=SC2086 # words
+        chunks_ended $how
+        [ ! -e c ] || fail "$how left $(ls -A c)"
+    done
+    must 0 convert $A -f chunks c
+    echo mine >c/mine.txt
+    before=$(sums c)
+    sleep 0.02; touch mark
+    for how in '74 enospc' '143 hang'; do
+        # shellcheck disable=SC2086 # words
+        chunks_ended $how
+        [ "$(sums c)" = "$before" ] || fail "$how changed the folder: $(ls -A c)"
+    done
+    must 0 convert -w big/scene.ply -f chunks c
+    [ -e c/mine.txt ] || fail "a stranger's file"
+); result
