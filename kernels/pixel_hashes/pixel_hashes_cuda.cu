@@ -4,8 +4,8 @@
  *                  stripe, which are what its two lanes need. All blocks of a picture are independent, so this runs at the speed of
  *                  the memory.
  *   hash_pieces    Eight threads have the accumulators of a piece and go through the sums of its 1,023 blocks. The chain is five
- *                  instructions long a block; 32 sums are read ahead, so that it waits little for memory. 8.3 million pixels are 127
- *                  pieces: 32 warps, some ten thousand steps of a processor, whatever the size of the picture.
+ *                  instructions long a block; 32 sums are read ahead, so that it waits little for memory. 8.3 million pixels are
+ * 127 pieces: 32 warps, some ten thousand steps of a processor, whatever the size of the picture.
  *
  * In between are 64 bytes for each 1,024 of the picture.
  */
