@@ -70,11 +70,12 @@ $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 # Which objects a library has; changes when a source file comes or goes. .SECONDARY leaves a missing object unmade, so without this
-# the object of a new file would be missing in a library that was made before.
+# the object of a new file would be missing in a library that was made before. Names are those below $O, or another name of that folder
+# would have all programs linked anew.
 OBJ_stages    := $(PART_SRC:%=$O/%.o)
 OBJ_splatkiln := $(LIB_OBJ)
 $O/libstages.list $O/libsplatkiln.list: $O/lib%.list: FORCE
-	$(if $(call same,$(OBJ_$*),$(file <$@)),,@mkdir -p $(@D) && echo '$(OBJ_$*)' > $@)
+	$(if $(call same,$(OBJ_$*:$O/%=%),$(file <$@)),,@mkdir -p $(@D) && echo '$(OBJ_$*:$O/%=%)' > $@)
 $O/libstages.a: $(OBJ_stages) $O/libstages.list
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_stages)
 $O/libsplatkiln.a: $(LIB_OBJ) $O/libsplatkiln.list $(CUDA_STATE)
