@@ -1,6 +1,8 @@
 """The python of tests/e2e/glb_ksplat.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import math, struct, sys
 
+from splat_columns import SPLAT_COLUMNS
+
 
 def values():
     def ply(path):
@@ -62,22 +64,7 @@ def values():
 
 
 def far():
-    names = [
-        "x",
-        "y",
-        "z",
-        "f_dc_0",
-        "f_dc_1",
-        "f_dc_2",
-        "opacity",
-        "scale_0",
-        "scale_1",
-        "scale_2",
-        "rot_0",
-        "rot_1",
-        "rot_2",
-        "rot_3",
-    ]
+    names = SPLAT_COLUMNS
     with open("far.ply", "wb") as f:
         f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex 700\n")
         f.write(b"".join(b"property float %s\n" % c.encode() for c in names) + b"end_header\n")

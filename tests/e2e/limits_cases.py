@@ -1,25 +1,12 @@
 """The python of tests/e2e/limits.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import json, random, struct, sys
 
+from splat_columns import SPLAT_COLUMNS
+
 
 def scenes():
     random.seed(3)
-    names = [
-        "x",
-        "y",
-        "z",
-        "f_dc_0",
-        "f_dc_1",
-        "f_dc_2",
-        "opacity",
-        "scale_0",
-        "scale_1",
-        "scale_2",
-        "rot_0",
-        "rot_1",
-        "rot_2",
-        "rot_3",
-    ]
+    names = SPLAT_COLUMNS
     near = lambda: [random.uniform(-1, 1) for _ in range(3)]
     far = lambda: [random.choice([-3e38, 3e38]) for _ in range(3)]
 

@@ -1,6 +1,8 @@
 """The python of tests/e2e/quote.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import json, os, re, shutil, sqlite3, struct, sys
 
+from splat_columns import SPLAT_COLUMNS
+
 
 def are_clean(folder, group):
     for name in sorted(n for n in os.listdir(folder) if n.startswith(group + ".")):
@@ -23,22 +25,7 @@ def write_ply(path, where):
         b"comment " + (line if where == "comment" else b"x"),
         b"element " + (line if where == "element" else b"vertex") + b" 3",
     ]
-    names = [
-        "x",
-        "y",
-        "z",
-        "f_dc_0",
-        "f_dc_1",
-        "f_dc_2",
-        "opacity",
-        "scale_0",
-        "scale_1",
-        "scale_2",
-        "rot_0",
-        "rot_1",
-        "rot_2",
-        "rot_3",
-    ]
+    names = SPLAT_COLUMNS
     head += [b"property float " + n.encode() for n in names]
     extra = {"column": line, "utf8": "n\x9b\u202e".encode(), "type": b"n"}.get(where)
     if extra:

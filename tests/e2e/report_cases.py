@@ -3,6 +3,8 @@ import base64, json, os, re, shutil, sqlite3, struct, sys
 import report
 from math import log
 
+from splat_columns import SPLAT_COLUMNS
+
 
 def stranger(path):
     db = sqlite3.connect(path)
@@ -52,22 +54,7 @@ def counters(path):
 
 
 def rows(path):
-    names = [
-        "x",
-        "y",
-        "z",
-        "f_dc_0",
-        "f_dc_1",
-        "f_dc_2",
-        "opacity",
-        "scale_0",
-        "scale_1",
-        "scale_2",
-        "rot_0",
-        "rot_1",
-        "rot_2",
-        "rot_3",
-    ]
+    names = SPLAT_COLUMNS
     with open(path, "wb") as f:
         f.write(
             (

@@ -1,6 +1,8 @@
 """The python of tests/e2e/spz_export.t: `py FUNCTION [argument...]` of tests/cases.sh calls one of these."""
 import random, struct, sys, zlib
 
+from splat_columns import SPLAT_COLUMNS
+
 
 def alike():
     random.seed(3)
@@ -33,22 +35,7 @@ def edit(path, *values):
 
 def at_place(*values):
     n, place, scale, far = int(values[0]), *map(float, values[1:4])
-    names = [
-        "x",
-        "y",
-        "z",
-        "f_dc_0",
-        "f_dc_1",
-        "f_dc_2",
-        "opacity",
-        "scale_0",
-        "scale_1",
-        "scale_2",
-        "rot_0",
-        "rot_1",
-        "rot_2",
-        "rot_3",
-    ]
+    names = SPLAT_COLUMNS
     with open("at.ply", "wb") as f:
         f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % n)
         f.write(b"".join(b"property float %s\n" % c.encode() for c in names) + b"end_header\n")
