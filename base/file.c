@@ -193,7 +193,7 @@ kiln_status kiln_file_replaceable(const char *path, kiln_error *err)
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------- */
-void kiln_file_room_text(const char *path, int error, char *out, size_t size)
+void kiln_file_free_text(const char *path, int error, char *out, size_t size)
 {
     char folder[KILN_PATH_MAX], amount[32];
     struct statvfs fs;
@@ -213,10 +213,10 @@ void kiln_file_room_text(const char *path, int error, char *out, size_t size)
 
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
 {
-    char room[128];
-    kiln_file_room_text(path, error, room, sizeof room);
-    if (!*room) (void)snprintf(room, sizeof room, "%s", advice_of(error));
-    return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
+    char free_text[128];
+    kiln_file_free_text(path, error, free_text, sizeof free_text);
+    if (!*free_text) (void)snprintf(free_text, sizeof free_text, "%s", advice_of(error));
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), free_text);
 }
 
 void kiln_fd_place_text(int fd, char *out, size_t size)
@@ -236,15 +236,15 @@ void kiln_fd_place_text(int fd, char *out, size_t size)
 kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, kiln_error *err)
 {
     struct statvfs fs;
-    char place[KILN_PATH_MAX], room[128] = "", amount[32];
+    char place[KILN_PATH_MAX], free_text[128] = "", amount[32];
     kiln_fd_place_text(fd, place, sizeof place);
     if ((error == ENOSPC || error == EDQUOT) && fstatvfs(fd, &fs) == 0)
-        (void)snprintf(room, sizeof room, "; %s are free there, make room",
+        (void)snprintf(free_text, sizeof free_text, "; %s are free there, make room",
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     else
-        kiln_file_room_text("", error, room, sizeof room);
+        kiln_file_free_text("", error, free_text, sizeof free_text);
     return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s'%s: %s%s, or name another folder with --scratch-dir", what_for,
-                     place, strerror(error), room);
+                     place, strerror(error), free_text);
 }
 
 int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done)

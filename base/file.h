@@ -52,7 +52,7 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MU
  * full, which limit a file has hit). */
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
-void kiln_file_room_text(const char *path, int error, char *out, size_t size);
+void kiln_file_free_text(const char *path, int error, char *out, size_t size);
 /* Where an open file lies, for a sentence about it: " in 'FOLDER'"; "" where that is not known, or the file is in memory alone.
  * Files without a name lie somewhere, too. */
 void kiln_fd_place_text(int fd, char *out, size_t size);

@@ -63,9 +63,9 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err)
 {
     if (n & (n - 1)) return KILN_OK;
-    const size_t room = n ? (size_t)n * 2 : 1;
-    void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, room * elem);
-    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", room, what);
+    const size_t capacity = n ? (size_t)n * 2 : 1;
+    void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, capacity * elem);
+    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", capacity, what);
     *array = p;
     return KILN_OK;
 }
@@ -134,16 +134,16 @@ void kiln_memory_trim(void)
 /* Room for `bytes` more, by doubling: n appends cost O(n) together. */
 static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
 {
-    if (bytes <= b->room - b->size) return KILN_OK;
+    if (bytes <= b->capacity - b->size) return KILN_OK;
     uint64_t need;
     if (!kiln_add(b->size, bytes, &need) || need > PTRDIFF_MAX / 2)
         return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu and %zu bytes more", b->size, bytes);
-    size_t room = b->room ? b->room : 256;
-    while (room < need) room *= 2;
-    unsigned char *data = realloc(b->data, room);
-    if (!data) return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu bytes", room);
+    size_t capacity = b->capacity ? b->capacity : 256;
+    while (capacity < need) capacity *= 2;
+    unsigned char *data = realloc(b->data, capacity);
+    if (!data) return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu bytes", capacity);
     b->data = data;
-    b->room = room;
+    b->capacity = capacity;
     return KILN_OK;
 }
 
@@ -183,17 +183,17 @@ void kiln_buffer_release(kiln_buffer *b)
 
 struct kiln_text_block {
     struct kiln_text_block *before; /* owned */
-    size_t used, room;
+    size_t used, capacity;
     char text[];
 };
 
 static kiln_status add_block(kiln_texts *t, size_t bytes, kiln_error *err)
 {
-    enum { ROOM = 64 << 10 };
-    const size_t room = bytes > ROOM ? bytes : ROOM;
-    struct kiln_text_block *b = malloc(sizeof *b + room);
-    if (!b) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu bytes of text", room);
-    *b = (struct kiln_text_block){.before = t->last, .room = room};
+    enum { CAPACITY = 64 << 10 };
+    const size_t capacity = bytes > CAPACITY ? bytes : CAPACITY;
+    struct kiln_text_block *b = malloc(sizeof *b + capacity);
+    if (!b) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu bytes of text", capacity);
+    *b = (struct kiln_text_block){.before = t->last, .capacity = capacity};
     t->last = b;
     return KILN_OK;
 }
@@ -203,7 +203,7 @@ kiln_status kiln_texts_add(kiln_texts *t, const char *text, const char **out, ki
     const size_t bytes = text ? strlen(text) + 1 : 1;
     *out = "";
     if (bytes == 1) return KILN_OK;
-    if (!t->last || t->last->room - t->last->used < bytes) KILN_TRY(add_block(t, bytes, err));
+    if (!t->last || t->last->capacity - t->last->used < bytes) KILN_TRY(add_block(t, bytes, err));
     *out = memcpy(t->last->text + t->last->used, text, bytes);
     t->last->used += bytes;
     return KILN_OK;

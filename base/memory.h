@@ -43,7 +43,7 @@ void kiln_memory_trim(void);
 
 typedef struct {
     unsigned char *data; /* owned; NULL while empty */
-    size_t size, room;
+    size_t size, capacity;
 } kiln_buffer;
 
 /* Appends bytes; data NULL: zeros. */

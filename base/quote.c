@@ -81,7 +81,7 @@ void kiln_quote(char *out, size_t size, const char *text)
 /* A byte that continues a character takes no column. */
 static bool takes_column(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
 
-void kiln_wrap(char *line, size_t room)
+void kiln_wrap(char *line, size_t capacity)
 {
     enum { INDENT = 2 };
     size_t n = strlen(line), start = 0, column = 0;
@@ -89,7 +89,7 @@ void kiln_wrap(char *line, size_t room)
     for (size_t i = 0; i < n; i++) {
         if (line[i] == ' ' && i > start) blank = line + i;
         column += takes_column(line[i]);
-        if (column <= KILN_COLUMNS || !blank || n + INDENT + 1 >= room) continue;
+        if (column <= KILN_COLUMNS || !blank || n + INDENT + 1 >= capacity) continue;
         i = (size_t)(blank - line);
         memmove(blank + INDENT + 1, blank + 1, n - i);
         memcpy(blank, "\n  ", INDENT + 1);
@@ -190,11 +190,11 @@ static char *KILN_PRINTF(1, 0) wrapped_line(const char *fmt, va_list args)
     va_list again;
     va_copy(again, args);
     const int n = vsnprintf(NULL, 0, fmt, args);
-    const size_t size = n < 0 ? 0 : (size_t)n + 1, room = size * ESCAPED * BROKEN;
-    char *text = size ? malloc(size) : NULL, *line = text ? malloc(room) : NULL;
+    const size_t size = n < 0 ? 0 : (size_t)n + 1, capacity = size * ESCAPED * BROKEN;
+    char *text = size ? malloc(size) : NULL, *line = text ? malloc(capacity) : NULL;
     if (line && vsnprintf(text, size, fmt, again) == n) {
         kiln_quote(line, size * ESCAPED, text);
-        kiln_wrap(line, room);
+        kiln_wrap(line, capacity);
     }
     va_end(again);
     free(text);

@@ -27,8 +27,8 @@ void kiln_quote(char *out, size_t size, const char *text);
 
 enum { KILN_COLUMNS = 80 }; /* of a terminal */
 /* Breaks a line at blanks so that none is wider than KILN_COLUMNS, each but the first with two blanks in front. A word that is
- * wider itself, such as a path, stays whole; so does what finds no room in line[room]. */
-void kiln_wrap(char *line, size_t room);
+ * wider itself, such as a path, stays whole; so does what finds no room in line[capacity]. */
+void kiln_wrap(char *line, size_t capacity);
 /* Writes text with escapes into out[size], just `columns` wide (more than 3): with blanks behind it, or with "..." in the place of
  * its beginning, because names that differ mostly differ at their end. What of the text does not fit into out is not known to it.
  */

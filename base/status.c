@@ -59,8 +59,8 @@ void kiln_note(kiln_error *err, const char *fmt, ...)
     int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
     if (n < 0 || (size_t)n >= sizeof err->msg) return;
-    size_t room = sizeof err->msg - (size_t)n;
-    if (snprintf(err->msg + n, room, ": %s", was) < 0) err->msg[n] = '\0';
+    size_t capacity = sizeof err->msg - (size_t)n;
+    if (snprintf(err->msg + n, capacity, ": %s", was) < 0) err->msg[n] = '\0';
 }
 
 int kiln_exit_code(kiln_status status) { return statuses[status].code; }

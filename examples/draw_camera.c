@@ -31,7 +31,7 @@ typedef struct {
     kiln_view view;
     kiln_profile_id profile;
     void *planes[PLANES];
-    size_t room[PLANES];
+    size_t capacity[PLANES];
 } bake;
 
 static void bake_close(bake *b)
@@ -82,12 +82,12 @@ static kiln_status read_plane(bake *b, const kiln_chunk *c, int i, kiln_error *e
     const kiln_plane *p = kiln_chunk_plane(c, plane_names[i]);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", c->name, plane_names[i]);
     const size_t bytes = (size_t)p->data.raw_bytes;
-    if (bytes > b->room[i]) {
+    if (bytes > b->capacity[i]) {
         free(b->planes[i]);
-        b->room[i] = 0;
+        b->capacity[i] = 0;
         b->planes[i] = malloc(bytes);
         if (!b->planes[i]) return kiln_fail(err, KILN_E_NOMEM, "out of memory for chunk '%s'", c->name);
-        b->room[i] = bytes;
+        b->capacity[i] = bytes;
     }
     return kiln_plane_read(b->manifest, c, plane_names[i], b->planes[i], bytes, err);
 }

@@ -135,7 +135,7 @@ static kiln_status read_cameras(kiln_manifest *m, kiln_texts *texts, kiln_camera
     for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)cameras, *n, sizeof **cameras, "cameras", err));
+        KILN_GO(kiln_row_reserve((void **)cameras, *n, sizeof **cameras, "cameras", err));
         st = read_camera(&q, texts, &(*cameras)[*n], err);
         if (st == KILN_OK) st = check_row(*cameras, *n, err);
         KILN_GO(kiln_row_take(m, &q, st, err));

@@ -97,12 +97,12 @@ void kiln_check_hear(void *check, const char *sentence) { kiln_check_problem(che
 
 kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err)
 {
-    if (bytes <= s->room && s->data) return KILN_OK;
+    if (bytes <= s->capacity && s->data) return KILN_OK;
     free(s->data);
     s->data = NULL;
-    s->room = 0;
+    s->capacity = 0;
     KILN_TRY(kiln_alloc(&s->data, bytes, 1, "what is being checked", err));
-    s->room = bytes;
+    s->capacity = bytes;
     return KILN_OK;
 }
 

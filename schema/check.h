@@ -48,7 +48,7 @@ kiln_status kiln_check_take(kiln_check *c, kiln_status st, const kiln_error *err
 /* A growing block that several checks use one after the other. *data has at least `bytes`; contents are lost. */
 typedef struct {
     void *data;
-    uint64_t room;
+    uint64_t capacity;
 } kiln_scratch;
 kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 

@@ -22,8 +22,8 @@ static bool elem_is_known(uint32_t elem) { return elem == 1 || elem == 2 || elem
 
 struct kiln_packer {
     ZSTD_CCtx *ctx;
-    unsigned char *piece, *packed; /* packed[room] */
-    size_t room;
+    unsigned char *piece, *packed; /* packed[capacity] */
+    size_t capacity;
 };
 
 void kiln_packer_free(kiln_packer *p)
@@ -48,11 +48,11 @@ kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err)
     kiln_packer *p = NULL;
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&p, 1, "a packer of blobs", err));
-    p->room = ZSTD_CStreamOutSize();
+    p->capacity = ZSTD_CStreamOutSize();
     p->ctx = ZSTD_createCCtx();
     if (!p->ctx) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot make a zstd compressor"));
     KILN_GO(kiln_alloc_unset((void **)&p->piece, PIECE, 1, "a shuffled piece", err));
-    KILN_GO(kiln_alloc_unset((void **)&p->packed, p->room, 1, "a compressed piece", err));
+    KILN_GO(kiln_alloc_unset((void **)&p->packed, p->capacity, 1, "a compressed piece", err));
     KILN_GO(set(p, ZSTD_c_compressionLevel, LEVEL, err));
     KILN_GO(set(p, ZSTD_c_checksumFlag, 1, err));
     *out = p;
@@ -84,7 +84,7 @@ static kiln_status compress(stream *c, const void *src, size_t bytes, ZSTD_EndDi
     ZSTD_inBuffer in = {src, bytes, 0};
     size_t left = 1;
     while (in.pos < in.size || (end == ZSTD_e_end && left > 0)) {
-        ZSTD_outBuffer out = {c->p->packed, c->p->room, 0};
+        ZSTD_outBuffer out = {c->p->packed, c->p->capacity, 0};
         left = ZSTD_compressStream2(c->p->ctx, &out, &in, end);
         if (ZSTD_isError(left))
             return kiln_fail(err, KILN_E_NOMEM, "zstd cannot compress %zu bytes: %s", bytes, ZSTD_getErrorName(left));

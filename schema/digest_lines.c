@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     digest_line *lines;
-    size_t n, room;
+    size_t n, capacity;
     kiln_texts texts;
 } line_list;
 
@@ -48,12 +48,12 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
 
 static kiln_status add_line(line_list *list, const char *kind, const char *name, kiln_hash digest, kiln_error *err)
 {
-    if (list->n == list->room) {
-        size_t room = list->room ? list->room * 2 : 16;
-        digest_line *more = realloc(list->lines, room * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu digest lines", room);
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 16;
+        digest_line *more = realloc(list->lines, capacity * sizeof *more);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu digest lines", capacity);
         list->lines = more;
-        list->room = room;
+        list->capacity = capacity;
     }
     digest_line *line = &list->lines[list->n++];
     *line = (digest_line){.kind = kind, .digest = digest};

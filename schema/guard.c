@@ -110,12 +110,12 @@ static const struct {
 
 /* Each at least twice what manifest.sql and our queries need (tests/unit/stranger_test.c opens, fills and verifies under them). */
 enum {
-    ROW_ROOM = 1 << 20, /* beside the packed bytes of a blob in its row */
-    SQL_MAX = 64 << 10, /* one statement; the longest is a view of 2 KiB */
-    COLUMNS_MAX = 64,   /* camera has 24 */
-    DEPTH_MAX = 100,    /* of an expression: digest_line's is 15 */
-    COMPOUND_MAX = 16,  /* SELECTs in a UNION: 5 */
-    OPS_MAX = 100000,   /* instructions of one statement: PRAGMA integrity_check has some 3,000 */
+    ROW_BESIDE = 1 << 20, /* beside the packed bytes of a blob in its row */
+    SQL_MAX = 64 << 10,   /* one statement; the longest is a view of 2 KiB */
+    COLUMNS_MAX = 64,     /* camera has 24 */
+    DEPTH_MAX = 100,      /* of an expression: digest_line's is 15 */
+    COMPOUND_MAX = 16,    /* SELECTs in a UNION: 5 */
+    OPS_MAX = 100000,     /* instructions of one statement: PRAGMA integrity_check has some 3,000 */
     ARGUMENTS_MAX = 16,
     PATTERN_MAX = 100,
     VARIABLES_MAX = 64, /* 24 */
@@ -127,7 +127,7 @@ static void set_limits(sqlite3 *db)
     const struct {
         int id, value;
     } limits[] = {
-        {SQLITE_LIMIT_LENGTH, (int)ZSTD_COMPRESSBOUND(KILN_BLOB_MAX) + ROW_ROOM},
+        {SQLITE_LIMIT_LENGTH, (int)ZSTD_COMPRESSBOUND(KILN_BLOB_MAX) + ROW_BESIDE},
         {SQLITE_LIMIT_SQL_LENGTH, SQL_MAX},
         {SQLITE_LIMIT_COLUMN, COLUMNS_MAX},
         {SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX},

@@ -77,7 +77,7 @@ static kiln_status read_images(kiln_manifest *m, kiln_image **images, uint32_t *
     for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)images, *n, sizeof **images, "images", err));
+        KILN_GO(kiln_row_reserve((void **)images, *n, sizeof **images, "images", err));
         st = read_image_row(&q, &(*images)[*n], err);
         if (st == KILN_OK) st = check_row(*images, *n, err);
         KILN_GO(kiln_row_take(m, &q, st, err));

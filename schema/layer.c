@@ -180,7 +180,7 @@ static kiln_status read_chunks(kiln_manifest *m, int64_t layer, kiln_layer *l, k
         int64_t ordinal;
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)&l->chunks, l->n_chunks, sizeof *l->chunks, "chunks", err));
+        KILN_GO(kiln_row_reserve((void **)&l->chunks, l->n_chunks, sizeof *l->chunks, "chunks", err));
         st = read_chunk(&q, &l->chunks[l->n_chunks++], &ordinal, err);
         if (st == KILN_OK) KILN_GO(check_number(m, l, ordinal, err));
         if (st == KILN_OK) st = kiln_row_check_chunk(l, &l->chunks[l->n_chunks - 1], err);

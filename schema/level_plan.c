@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     entry *entries;
-    size_t n, room;
+    size_t n, capacity;
 } entry_list;
 
 /* A node as it is made: its parent is known later, its children are looked up from their parents. */
@@ -38,19 +38,19 @@ typedef struct {
 typedef struct {
     const kiln_layer *baked;
     made_node *nodes;
-    uint32_t n, room;
+    uint32_t n, capacity;
     entry_list depths[DEPTH_MAX + 1];
 } planner;
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 static kiln_status add_entry(entry_list *l, const entry *e, kiln_error *err)
 {
-    if (l->n == l->room) {
-        const size_t room = l->room ? 2 * l->room : 16;
-        entry *more = realloc(l->entries, room * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu nodes of levels", room);
+    if (l->n == l->capacity) {
+        const size_t capacity = l->capacity ? 2 * l->capacity : 16;
+        entry *more = realloc(l->entries, capacity * sizeof *more);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu nodes of levels", capacity);
         l->entries = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     l->entries[l->n++] = *e;
     return KILN_OK;
@@ -96,12 +96,12 @@ static bool is_same_cell(const entry *a, const entry *b)
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 static kiln_status add_node(planner *p, uint32_t first, uint32_t *node, kiln_error *err)
 {
-    if (p->n == p->room) {
-        const uint64_t room = p->room ? 2 * (uint64_t)p->room : 64;
-        made_node *more = room < KILN_NO_NODE ? realloc(p->nodes, room * sizeof *more) : NULL;
+    if (p->n == p->capacity) {
+        const uint64_t capacity = p->capacity ? 2 * (uint64_t)p->capacity : 64;
+        made_node *more = capacity < KILN_NO_NODE ? realloc(p->nodes, capacity * sizeof *more) : NULL;
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for more than %u nodes of levels", (unsigned)p->n);
         p->nodes = more;
-        p->room = (uint32_t)room;
+        p->capacity = (uint32_t)capacity;
     }
     p->nodes[p->n] = (made_node){.node.parent = KILN_NO_NODE, .first = first};
     *node = p->n++;

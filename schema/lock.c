@@ -192,10 +192,10 @@ kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lo
     bool taken = false;
     char real[KILN_PATH_MAX];
     const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
-    const size_t room = strlen(at) + sizeof ".lock";
+    const size_t capacity = strlen(at) + sizeof ".lock";
     *out = (kiln_lock){.fd = -1};
-    KILN_TRY(KILN_ALLOC(&out->path, room, "the lock's path", err));
-    snprintf(out->path, room, "%s.lock", at);
+    KILN_TRY(KILN_ALLOC(&out->path, capacity, "the lock's path", err));
+    snprintf(out->path, capacity, "%s.lock", at);
     for (int round = 0; !taken && round < ROUNDS; round++) {
         if (out->fd >= 0) close(out->fd);
         KILN_GO(try_lock(out, manifest_path, &taken, err));

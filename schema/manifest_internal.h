@@ -181,7 +181,7 @@ kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
  * manifest's name; or it is reported to kiln_manifest_verify and the row stays as far as it could be read: KILN_OK. */
 kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* Room for row number n of an array that grows row by row, each zeroed. *rows is freed by the caller. */
-kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_row_reserve(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Moves the texts that n rows point to behind the rows, into the same block, so that free(*rows) releases both. fields: offsets of
  * the pointers in a row, none of which is NULL. */
 kiln_status kiln_rows_own_texts(void **rows, uint32_t n, size_t size, const size_t *fields, size_t n_fields,

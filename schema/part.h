@@ -82,10 +82,10 @@ uint64_t kiln_part_ram(const kiln_part *p);
 void kiln_part_use_threads(kiln_part *p, unsigned threads);
 
 /* Memory of a gather, which the next one uses again instead of asking the system for it: up to kiln_part_ram of the largest part.
- * *room: NULL before the first gather; the caller frees it behind the last. */
-typedef struct kiln_part_group kiln_part_room;
-void kiln_part_use_room(kiln_part *p, kiln_part_room **room);
-void kiln_part_room_free(kiln_part_room *room); /* accepts NULL */
+ * *memory: NULL before the first gather; the caller frees it behind the last. */
+typedef struct kiln_part_group kiln_part_memory;
+void kiln_part_use_memory(kiln_part *p, kiln_part_memory **memory);
+void kiln_part_memory_free(kiln_part_memory *memory); /* accepts NULL */
 
 typedef struct {
     uint64_t inserted; /* units */

@@ -398,7 +398,7 @@ static kiln_status gather_units(kiln_part_gathering *g, kiln_error *err)
     }
     const kiln_part_stages stages = {.context = g,
                                      .threads = bytes < WORTH_BYTES ? 1 : g->p->threads,
-                                     .room = g->p->keeps,
+                                     .memory = g->p->keeps,
                                      .read = read_batch,
                                      .store = store_group};
     return kiln_part_pipeline(&stages, err);

@@ -9,8 +9,8 @@ struct kiln_part {
     kiln_manifest *m;
     kiln_part_info info;
     unsigned threads;
-    kiln_part_room **keeps; /* NULL: each gather has memory of its own */
-    uint64_t n, room;
+    kiln_part_memory **keeps; /* NULL: each gather has memory of its own */
+    uint64_t n, capacity;
     kiln_hash *keys; /* sorted */
     int64_t *ids;    /* unit.id of each */
 };

@@ -36,7 +36,7 @@ enum {
 
 typedef struct {
     void *raw, *shuffled; /* room bytes each */
-    uint64_t room;
+    uint64_t capacity;
     bool taken;
 } scratch;
 
@@ -76,10 +76,10 @@ static void empty(kiln_part_batch *b)
     b->used = b->row_bytes = 0;
     b->n_units = b->n_blobs = b->next = b->checked = 0;
     b->is_full = false;
-    if (b->room <= KILN_PART_BATCH_BYTES) return;
+    if (b->capacity <= KILN_PART_BATCH_BYTES) return;
     free(b->data);
     b->data = NULL;
-    b->room = 0;
+    b->capacity = 0;
 }
 
 static void release_batch(kiln_part_batch *b)
@@ -111,20 +111,20 @@ static kiln_status take_pages(void **out, size_t bytes, kiln_error *err)
 }
 
 /* A batch that is not empty has room for all that fits. */
-static kiln_status want_room(kiln_part_batch *b, size_t bytes, kiln_error *err)
+static kiln_status reserve_packed(kiln_part_batch *b, size_t bytes, kiln_error *err)
 {
-    if (bytes <= b->room) return KILN_OK;
+    if (bytes <= b->capacity) return KILN_OK;
     free(b->data);
     b->data = NULL;
-    b->room = bytes < KILN_PART_BATCH_BYTES ? KILN_PART_BATCH_BYTES : bytes;
-    const kiln_status st = take_pages((void **)&b->data, b->room, err);
-    if (st != KILN_OK) b->room = 0;
+    b->capacity = bytes < KILN_PART_BATCH_BYTES ? KILN_PART_BATCH_BYTES : bytes;
+    const kiln_status st = take_pages((void **)&b->data, b->capacity, err);
+    if (st != KILN_OK) b->capacity = 0;
     return st;
 }
 
 kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsigned char **packed, kiln_error *err)
 {
-    KILN_TRY(want_room(b, b->used + blob->packed_bytes, err));
+    KILN_TRY(reserve_packed(b, b->used + blob->packed_bytes, err));
     b->blobs[b->n_blobs++] = (kiln_part_blob){.blob = *blob, .at = b->used};
     *packed = b->data + b->used;
     b->used += blob->packed_bytes;
@@ -136,7 +136,7 @@ void kiln_part_batch_take_back(kiln_part_batch *b) { b->used = b->blobs[--b->n_b
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 static void drop_scratch(pipeline *p, scratch *s)
 {
-    p->scratch_bytes -= s->room;
+    p->scratch_bytes -= s->capacity;
     free(s->raw);
     free(s->shuffled);
     *s = (scratch){0};
@@ -148,25 +148,25 @@ static scratch *take_scratch(pipeline *p, uint64_t bytes)
 {
     scratch *unused = NULL;
     bool alone = true;
-    const uint64_t room = bytes ? (bytes + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP : SCRATCH_STEP;
+    const uint64_t capacity = bytes ? (bytes + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP : SCRATCH_STEP;
     for (unsigned i = 0; i < p->threads; i++) {
         scratch *const s = &p->scratches[i];
         alone = alone && !s->taken;
-        if (!s->taken && s->room >= room) return s->taken = true, s;
+        if (!s->taken && s->capacity >= capacity) return s->taken = true, s;
     }
     for (unsigned i = 0; i < p->threads; i++) { /* those that are too small make way */
         scratch *const s = &p->scratches[i];
         if (s->taken) continue;
-        if (s->room && p->scratch_bytes + room > KILN_BLOB_MAX) drop_scratch(p, s);
-        if (!unused || (unused->room && !s->room)) unused = s;
+        if (s->capacity && p->scratch_bytes + capacity > KILN_BLOB_MAX) drop_scratch(p, s);
+        if (!unused || (unused->capacity && !s->capacity)) unused = s;
     }
-    if (!unused || p->scratch_bytes - unused->room + room > KILN_BLOB_MAX) return NULL;
-    if (unused->room) drop_scratch(p, unused);
-    unused->room = room;
-    p->scratch_bytes += room;
+    if (!unused || p->scratch_bytes - unused->capacity + capacity > KILN_BLOB_MAX) return NULL;
+    if (unused->capacity) drop_scratch(p, unused);
+    unused->capacity = capacity;
+    p->scratch_bytes += capacity;
     kiln_error why = {0};
-    kiln_status st = take_pages(&unused->raw, room, &why);
-    if (st == KILN_OK) st = take_pages(&unused->shuffled, room, &why);
+    kiln_status st = take_pages(&unused->raw, capacity, &why);
+    if (st == KILN_OK) st = take_pages(&unused->shuffled, capacity, &why);
     if (st == KILN_OK) return unused->taken = true, unused;
     drop_scratch(p, unused);
     if (alone) fail(p, st, &why); /* else the others do it */
@@ -262,7 +262,7 @@ static bool read_next(pipeline *p)
 {
     uint64_t ahead = 0;
     if (p->reading || p->ended || p->n_read - p->n_stored == KILN_PART_BATCHES) return false;
-    for (uint64_t k = p->n_stored; k < p->n_read; k++) ahead += batch_of(p, k)->room;
+    for (uint64_t k = p->n_stored; k < p->n_read; k++) ahead += batch_of(p, k)->capacity;
     if (ahead > AHEAD_BYTES) return false; /* the caller waits for none: its group is full then */
     read_one_batch(p);
     return true;
@@ -324,7 +324,7 @@ static unsigned start_threads(pipeline *p, pthread_t *threads, unsigned n)
     return started;
 }
 
-void kiln_part_room_free(kiln_part_room *p)
+void kiln_part_memory_free(kiln_part_memory *p)
 {
     if (!p) return;
     for (unsigned i = 0; i < THREADS_MOST; i++) drop_scratch(p, &p->scratches[i]);
@@ -344,9 +344,9 @@ static void clear(pipeline *p)
 
 static kiln_status open_pipeline(const kiln_part_stages *s, pipeline **out, kiln_error *err)
 {
-    *out = s->room ? *s->room : NULL;
+    *out = s->memory ? *s->memory : NULL;
     if (!*out) KILN_TRY(KILN_ALLOC(out, 1, "a gather", err));
-    if (s->room) *s->room = NULL;
+    if (s->memory) *s->memory = NULL;
     (*out)->stages = s;
     (*out)->threads = s->threads < 1 ? 1 : s->threads < THREADS_MOST ? s->threads : THREADS_MOST;
     return KILN_OK;
@@ -355,10 +355,10 @@ static kiln_status open_pipeline(const kiln_part_stages *s, pipeline **out, kiln
 static void close_pipeline(const kiln_part_stages *s, pipeline *p)
 {
     clear(p);
-    if (s->room)
-        *s->room = p;
+    if (s->memory)
+        *s->memory = p;
     else
-        kiln_part_room_free(p);
+        kiln_part_memory_free(p);
 }
 
 kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)

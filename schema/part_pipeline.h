@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     unsigned char *data; /* packed bytes */
-    size_t used, room;
+    size_t used, capacity;
     size_t limit;          /* of packed bytes */
     bool is_full;          /* more blobs follow */
     size_t row_bytes;      /* of units, about */
@@ -43,8 +43,8 @@ typedef struct {
 
 typedef struct {
     void *context;
-    unsigned threads;      /* the caller's among them; 0 and 1: the caller's alone */
-    kiln_part_room **room; /* part.h; NULL: none is kept */
+    unsigned threads;          /* the caller's among them; 0 and 1: the caller's alone */
+    kiln_part_memory **memory; /* part.h; NULL: none is kept */
     /* Fills an empty batch; one that stays empty is the end. Called by one thread at a time, any. Blobs are put with
      * kiln_part_batch_blob. */
     kiln_status (*read)(void *context, kiln_part_batch *b, kiln_error *err);

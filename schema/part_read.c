@@ -170,19 +170,20 @@ static kiln_status check_seal(kiln_manifest *m, kiln_hash seal, kiln_error *err)
 static kiln_status grow_keys(kiln_part *p, kiln_error *err)
 {
     enum { FIRST = 1024 };
-    const uint64_t room = p->room ? 2 * p->room : FIRST;
-    kiln_hash *keys = realloc(p->keys, room * sizeof *keys);
+    const uint64_t capacity = p->capacity ? 2 * p->capacity : FIRST;
+    kiln_hash *keys = realloc(p->keys, capacity * sizeof *keys);
     if (keys) p->keys = keys;
-    int64_t *ids = keys ? realloc(p->ids, room * sizeof *ids) : NULL;
-    if (!ids) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %" PRIu64 " units of part '%s'", room, p->m->path);
+    int64_t *ids = keys ? realloc(p->ids, capacity * sizeof *ids) : NULL;
+    if (!ids)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %" PRIu64 " units of part '%s'", capacity, p->m->path);
     p->ids = ids;
-    p->room = room;
+    p->capacity = capacity;
     return KILN_OK;
 }
 
 static kiln_status read_key(kiln_query *q, kiln_part *p, kiln_error *err)
 {
-    if (p->n == p->room) KILN_TRY(grow_keys(p, err));
+    if (p->n == p->capacity) KILN_TRY(grow_keys(p, err));
     p->ids[p->n] = kiln_column_i64(q);
     p->keys[p->n] = kiln_column_hash(q);
     KILN_TRY(kiln_query_check(q, err));
@@ -237,7 +238,7 @@ void kiln_part_free_rows(kiln_part *p)
     free(p->ids);
     p->keys = NULL;
     p->ids = NULL;
-    p->n = p->room = 0;
+    p->n = p->capacity = 0;
 }
 
 kiln_status kiln_part_open(const char *path, kiln_part **out, bool *unreadable, kiln_error *err)
@@ -291,7 +292,7 @@ uint64_t kiln_part_ram(const kiln_part *p)
 }
 
 void kiln_part_use_threads(kiln_part *p, unsigned threads) { p->threads = threads; }
-void kiln_part_use_room(kiln_part *p, kiln_part_room **room) { p->keeps = room; }
+void kiln_part_use_memory(kiln_part *p, kiln_part_memory **memory) { p->keeps = memory; }
 
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n)
 {

@@ -60,15 +60,15 @@ kiln_product *kiln_product_list_find(const kiln_product_list *list, const char *
     return at < list->n && strcmp(list->products[at].path, path) == 0 ? &list->products[at] : NULL;
 }
 
-static kiln_status make_product_room(kiln_product_list *list, kiln_error *err)
+static kiln_status reserve_product(kiln_product_list *list, kiln_error *err)
 {
-    if (list->n < list->room) return KILN_OK;
-    if (list->room > UINT32_MAX / 4) return kiln_fail(err, KILN_E_INPUT, "a bake has too many files");
-    const uint32_t room = list->room ? 2 * list->room : 64;
-    kiln_product *more = realloc(list->products, room * sizeof *more);
+    if (list->n < list->capacity) return KILN_OK;
+    if (list->capacity > UINT32_MAX / 4) return kiln_fail(err, KILN_E_INPUT, "a bake has too many files");
+    const uint32_t capacity = list->capacity ? 2 * list->capacity : 64;
+    kiln_product *more = realloc(list->products, capacity * sizeof *more);
     if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of the bake's files");
     list->products = more;
-    list->room = room;
+    list->capacity = capacity;
     return KILN_OK;
 }
 
@@ -79,7 +79,7 @@ kiln_status kiln_product_list_add(kiln_product_list *list, const char *path, con
     if (*out) return KILN_OK;
     if (!kiln_product_path_is_safe(path))
         return kiln_fail(err, KILN_E_INPUT, "'%.300s' cannot be the name of a file of a bake", path);
-    KILN_TRY(make_product_room(list, err));
+    KILN_TRY(reserve_product(list, err));
     char *copy = strdup(path);
     if (!copy) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of the bake's files");
     kiln_product *const p = &list->products[at];
@@ -169,7 +169,7 @@ static kiln_status read_lines(char *text, kiln_product_list *list, kiln_error *e
     for (char *at = text + sizeof head - 1; *at;) {
         kiln_product p = {0};
         const char *const before = list->n ? list->products[list->n - 1].path : "";
-        KILN_TRY(make_product_room(list, err));
+        KILN_TRY(reserve_product(list, err));
         if (!read_line(&at, &p, &path) || strcmp(before, path) >= 0)
             return kiln_fail(err, KILN_E_INPUT, "the list of the bake's files has a wrong entry behind '%.300s'", before);
         if (!(p.path = strdup(path))) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of the bake's files");

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     kiln_product *products; /* in the order of their paths, each once */
-    uint32_t n, room;
+    uint32_t n, capacity;
 } kiln_product_list;
 
 /* Reads the list; empty where there is none. KILN_E_INPUT: it is none that a program of ours writes. kiln_product_list_release,

@@ -71,16 +71,16 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
 {
     if ((rc & 0xff) == SQLITE_NOMEM && m->db && tables_are_damaged(m->db)) rc = SQLITE_CORRUPT;
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
-    char room[128] = "", copy[400] = "";
+    char free_text[128] = "", copy[400] = "";
     const int error = errno_of(rc);
     if ((rc & 0xff) == SQLITE_CANTOPEN || ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ)) m->unreadable = true;
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
-    kiln_file_room_text(m->file, error, room, sizeof room);
-    if (*room && strcmp(m->file, m->path) != 0)
+    kiln_file_free_text(m->file, error, free_text, sizeof free_text);
+    if (*free_text && strcmp(m->file, m->path) != 0)
         (void)snprintf(copy, sizeof copy, ", of which '%.300s' is the copy to work on", m->file);
     return kiln_fail(err, status_of(rc), "cannot %s '%s'%s: %s%s%s%s", doing, m->path, copy, text, m->is_part ? "" : advice_of(rc),
-                     room, *copy ? ", or name another folder with --scratch-dir" : "");
+                     free_text, *copy ? ", or name another folder with --scratch-dir" : "");
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)
@@ -198,9 +198,9 @@ kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
 static int without_false_lack(const kiln_query *q, int rc)
 {
     if ((rc & 0xff) != SQLITE_NOMEM || !sqlite3_stmt_readonly(q->statement)) return rc;
-    void *room = sqlite3_malloc64((sqlite3_uint64)sqlite3_limit(q->m->db, SQLITE_LIMIT_LENGTH, -1));
-    if (!room) return rc;
-    sqlite3_free(room);
+    void *longest = sqlite3_malloc64((sqlite3_uint64)sqlite3_limit(q->m->db, SQLITE_LIMIT_LENGTH, -1));
+    if (!longest) return rc;
+    sqlite3_free(longest);
     (void)sqlite3_reset(q->statement); /* repeats the code of the step */
     int again = SQLITE_ROW;
     while (again == SQLITE_ROW) again = sqlite3_step(q->statement);
@@ -374,7 +374,7 @@ kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_
     return kiln_fail(err, st, "manifest '%s' is damaged: %s; kiln-verify lists all that is wrong with it", m->path, err->msg);
 }
 
-kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
+kiln_status kiln_row_reserve(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
 {
     if (n == 0 || (n & (n - 1)) == 0) { /* as many as the next power of two; what is not used yet takes no memory */
         void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);

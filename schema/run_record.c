@@ -81,7 +81,7 @@ kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, k
     kiln_bind_i64(&q, last->id);
     kiln_status st = kiln_query_step(&q, &more, err);
     while (st == KILN_OK && more) {
-        st = kiln_row_room((void **)out, *n, sizeof **out, "runs of tasks", err);
+        st = kiln_row_reserve((void **)out, *n, sizeof **out, "runs of tasks", err);
         if (st == KILN_OK) st = kiln_row_take(m, &q, kiln_run_row_read(&q, &(*out)[(*n)++], err), err);
         if (st == KILN_OK) st = kiln_query_step(&q, &more, err);
     }

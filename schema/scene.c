@@ -176,7 +176,7 @@ static kiln_status read_sources(kiln_manifest *m, kiln_texts *texts, kiln_source
     for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)files, *n, sizeof **files, "source files", err));
+        KILN_GO(kiln_row_reserve((void **)files, *n, sizeof **files, "source files", err));
         read_source(&q, texts, &(*files)[*n]);
         st = kiln_query_check(&q, err);
         if (st == KILN_OK) st = check_source(*files, *n, err);

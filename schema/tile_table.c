@@ -154,7 +154,7 @@ static kiln_status read_bands(kiln_manifest *m, int64_t table, kiln_tile_table *
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)&t->bands, t->n_bands, sizeof *t->bands, "bands", err));
+        KILN_GO(kiln_row_reserve((void **)&t->bands, t->n_bands, sizeof *t->bands, "bands", err));
         st = read_band(&q, &t->bands[t->n_bands], t->n_bands, err);
         t->n_bands++;
         KILN_GO(kiln_row_take(m, &q, st, err));
@@ -313,7 +313,7 @@ static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_tab
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(kiln_row_room((void **)tables, *n, sizeof **tables, "tile tables", err));
+        KILN_GO(kiln_row_reserve((void **)tables, *n, sizeof **tables, "tile tables", err));
         kiln_tile_table *t = &(*tables)[(*n)++]; /* counted before: a half-read one is freed too */
         KILN_GO(read_one_table(m, &q, with_arrays, t, err));
         if (*n > 1 && compare_tables(t - 1, t) >= 0)

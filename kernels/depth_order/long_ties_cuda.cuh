@@ -44,14 +44,14 @@ struct long_ties {
 };
 
 /* Every run has more than BLOCK_RUN positions, so that there are no more pieces than this. */
-inline __host__ __device__ uint64_t pieces_room(uint64_t n) { return n / BLOCK_RUN + n / PIECE; }
+inline __host__ __device__ uint64_t pieces_capacity(uint64_t n) { return n / BLOCK_RUN + n / PIECE; }
 
 /* words: TIES_WORDS of them. spare: n words that are free while ties are settled; what a list needs is less, as n is above
  * BLOCK_RUN where there is one. */
 inline long_ties lay_out_long_ties(uint32_t *words, uint32_t *spare, uint64_t n)
 {
     tie_piece *const piece = reinterpret_cast<tie_piece *>(spare);
-    return {&words[0], &words[1], &words[2], &words[3], piece, reinterpret_cast<uint32_t *>(piece + pieces_room(n))};
+    return {&words[0], &words[1], &words[2], &words[3], piece, reinterpret_cast<uint32_t *>(piece + pieces_capacity(n))};
 }
 static_assert((1.0 / BLOCK_RUN + 1.0 / PIECE) * (sizeof(tie_piece) + DIGITS * sizeof(uint32_t)) < sizeof(uint32_t), "a list fits");
 
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(LONG_BLOCK)
 inline kiln_status run_long_ties(const kiln_exec *x, const long_ties &t, uint64_t n, const uint32_t *source_rows, uint32_t *order,
                                  uint32_t *spare, kiln_error *err)
 {
-    const uint64_t most = pieces_room(n);
+    const uint64_t most = pieces_capacity(n);
     if (most == 0) return KILN_OK;
     LAUNCH_EARLY(settle_long_ties, kiln::blocks_for(most, 1, LONG_BLOCKS), LONG_BLOCK, t, source_rows, order, spare);
     return KILN_OK;

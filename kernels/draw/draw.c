@@ -100,7 +100,7 @@ static kiln_status draw_drawing_there(const job *j, kiln_drawing *d, const kiln_
 /* ---- the ways ------------------------------------------------------------------------------------------------------------ */
 static bool has_store(const job *j) { return j->scene->store && j->scene->header; }
 static bool may_use_host(const job *j) { return j->ways & KILN_DRAW_HOST; }
-static uint64_t slab_capacity(const job *j) { return j->want->capacity > 0 ? j->want->capacity : j->out->device_room; }
+static uint64_t slab_capacity(const job *j) { return j->want->capacity > 0 ? j->want->capacity : j->out->device_capacity; }
 
 static bool can_pass(const job *j) { return has_store(j) && !j->want->sums; }
 static bool can_use_device(const job *j) { return has_store(j) && (may_use_host(j) || !j->want->sums); }
@@ -153,7 +153,7 @@ static kiln_status draw_on_device(const job *j, bool *done, kiln_error *err)
         KILN_TRY(st);
     }
     if (*done || (!alone && !(j->ways & KILN_DRAW_SLABS))) return KILN_OK;
-    return kiln_resident_slab_capacity(j->scene, &j->out->device_room, err);
+    return kiln_resident_slab_capacity(j->scene, &j->out->device_capacity, err);
 }
 
 static kiln_status draw_in_slabs(const job *j, bool *done, kiln_error *err)
@@ -205,7 +205,7 @@ kiln_status kiln_draw(kiln_runner *r, const kiln_draw_scene *s, const kiln_draw_
     *j.out = (kiln_draw_stats){0};
     for (unsigned i = 0; i < WAYS && !done; i++) {
         if (!(j.ways & ways[i].way) || !ways[i].can(&j) || !has_ram(&j, i)) continue;
-        *j.out = (kiln_draw_stats){.device_room = j.out->device_room};
+        *j.out = (kiln_draw_stats){.device_capacity = j.out->device_capacity};
         KILN_TRY(ways[i].draw(&j, &done, err));
         if (done) j.out->way = ways[i].way;
     }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static kiln_status make_probe_room(kiln_probe *g, const kiln_view *view, uint64_t n, kiln_error *err)
+static kiln_status reserve_probe(kiln_probe *g, const kiln_view *view, uint64_t n, kiln_error *err)
 {
     if (!g->row_pairs) KILN_TRY(KILN_ALLOC(&g->row_pairs, kiln_view_tiles_y(view), "pairs of tile rows", err));
     if (n <= g->capacity && g->splats) return KILN_OK;
@@ -22,7 +22,7 @@ kiln_status kiln_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t 
     g->n = g->box_pairs = 0;
     KILN_TRY(s->chunk(s->context, chunk, &c, err));
     if (c.n == 0) return KILN_OK;
-    KILN_TRY(make_probe_room(g, s->view, c.n, err));
+    KILN_TRY(reserve_probe(g, s->view, c.n, err));
     g->source_rows = c.source_rows;
     const kiln_project_args p = {.n = c.n,
                                  .means = c.means,

@@ -153,14 +153,14 @@ typedef struct {
 
 /* What has been drawn, and how. */
 typedef struct {
-    kiln_draw_way way;       /* that has drawn it; 0: none of those that were allowed could, and the picture is undefined */
-    uint64_t visible, pairs; /* visible Gaussians and (tile, Gaussian) pairs of the whole view, however it was drawn */
-    uint64_t listed;         /* pairs that were listed; with slabs fewer than `pairs` if tiles were finished early */
-    uint32_t slabs, drawn;   /* number of slabs that the view was cut into, and of those drawn before all tiles were finished. Both
-                                are 0 with other ways */
-    uint64_t band_pairs;     /* of a drawing: those of the band that lists most */
-    uint64_t device_room; /* Gaussians that a slab on the device can have, where the device has refused the view and that was asked
-                             for: by KILN_DRAW_SLABS, or without KILN_DRAW_HOST. 0: slabs there are not worth it */
+    kiln_draw_way way;        /* that has drawn it; 0: none of those that were allowed could, and the picture is undefined */
+    uint64_t visible, pairs;  /* visible Gaussians and (tile, Gaussian) pairs of the whole view, however it was drawn */
+    uint64_t listed;          /* pairs that were listed; with slabs fewer than `pairs` if tiles were finished early */
+    uint32_t slabs, drawn;    /* number of slabs that the view was cut into, and of those drawn before all tiles were finished. Both
+                                 are 0 with other ways */
+    uint64_t band_pairs;      /* of a drawing: those of the band that lists most */
+    uint64_t device_capacity; /* Gaussians that a slab on the device can have, where the device has refused the view and that was
+                             asked for: by KILN_DRAW_SLABS, or without KILN_DRAW_HOST. 0: slabs there are not worth it */
 } kiln_draw_stats;
 
 /* ---- counts --------------------------------------------------------------------------------------------------------------- */

@@ -228,7 +228,7 @@ kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
 
 /* ---- a scene in one piece ---------------------------------------------------------------------------------------------- */
 /* Drops planes, then blocks, until `bytes` are free or nothing is left to drop. There is no drawing, and the stream is idle. */
-static void make_room(kiln_draw_store *s, uint64_t bytes)
+static void evict_for(kiln_draw_store *s, uint64_t bytes)
 {
     evict_planes(s, bytes, false);
     if (kiln_runner_left(s->runner) >= bytes) return;
@@ -247,7 +247,7 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *sce
     kiln_whole_drop(&s->whole, s->runner); /* it is another scene, or lacks colour */
     const uint64_t bytes = kiln_planes_lay_out(scene->all, scene->sh_degree, NULL, &planes), most = kiln_store_most(s) / 4 * 3;
     if (bytes > most || beside > most - bytes) return KILN_OK;
-    make_room(s, bytes);
+    evict_for(s, bytes);
     KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
     if (!at) return KILN_OK;
     s->whole.at = at;

@@ -57,8 +57,8 @@ __device__ inline void exchange(uint32_t *key, uint32_t other, bool smaller)
 }
 
 /* Sorts the block's keys, two neighbours a thread: bitonic, in registers where both keys of a comparison are in one warp, else
- * through one half of `room` and then the other, so that a step waits once. */
-__device__ inline void sort_block(uint32_t keys[2], uint2 room[2][SAMPLE_BLOCK])
+ * through one half of `capacity` and then the other, so that a step waits once. */
+__device__ inline void sort_block(uint32_t keys[2], uint2 capacity[2][SAMPLE_BLOCK])
 {
     const unsigned t = threadIdx.x;
     unsigned half = 0;
@@ -69,9 +69,9 @@ __device__ inline void sort_block(uint32_t keys[2], uint2 room[2][SAMPLE_BLOCK])
             if (step < WARP) {
                 other = make_uint2(__shfl_xor_sync(ALL_LANES, keys[0], step), __shfl_xor_sync(ALL_LANES, keys[1], step));
             } else {
-                room[half][t] = make_uint2(keys[0], keys[1]);
+                capacity[half][t] = make_uint2(keys[0], keys[1]);
                 __syncthreads();
-                other = room[half][t ^ step];
+                other = capacity[half][t ^ step];
                 half = 1 - half;
             }
             const bool smaller = ascending == !(t & step);
@@ -87,7 +87,7 @@ __device__ inline void sort_block(uint32_t keys[2], uint2 room[2][SAMPLE_BLOCK])
 /* A block an axis. Clears the counts of digits, too. */
 __global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out, digit_counts *counts)
 {
-    __shared__ uint2 room[2][SAMPLE_BLOCK];
+    __shared__ uint2 capacity[2][SAMPLE_BLOCK];
     const unsigned axis = blockIdx.x;
     const uint32_t m = sample_count(n);
     uint32_t keys[2];
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const f
         const float v = s < m ? means[axis * n + sample_row(n, s)] : INFINITY;
         keys[i] = kiln_rank_key(v == 0.0f ? 0.0f : v); /* -0 and +0 are one place */
     }
-    sort_block(keys, room);
+    sort_block(keys, capacity);
     for (unsigned i = 0; i < 2; i++) out->at[axis][2 * threadIdx.x + i] = kiln_rank_value(keys[i]);
 }
 

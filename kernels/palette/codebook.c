@@ -144,11 +144,11 @@ typedef struct {
 typedef struct {
     points points;
     program *program;
-} room;
+} codebook_work;
 
-static room lay_room(kiln_carve *c)
+static codebook_work lay_work(kiln_carve *c)
 {
-    room r = {0};
+    codebook_work r = {0};
     r.points.values = kiln_take(c, KILN_CODEBOOK_BINS, sizeof *r.points.values);
     r.points.counts = kiln_take(c, KILN_CODEBOOK_BINS, sizeof *r.points.counts);
     r.program = kiln_take(c, 1, sizeof *r.program);
@@ -158,7 +158,7 @@ static room lay_room(kiln_carve *c)
 size_t kiln_codebook_work_bytes(void)
 {
     kiln_carve c = {0};
-    (void)lay_room(&c);
+    (void)lay_work(&c);
     return c.used;
 }
 
@@ -332,7 +332,7 @@ static double error_of(const points *p, uint32_t n, const double *means)
 static uint32_t make_means(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, double means[KILN_CODEBOOK_VALUES])
 {
     kiln_carve carve = {work, 0};
-    room r = lay_room(&carve);
+    codebook_work r = lay_work(&carve);
     points *p = &r.points;
     cell cells[KILN_CODEBOOK_VALUES];
     double of_runs[KILN_CODEBOOK_VALUES];

@@ -42,7 +42,7 @@ static kiln_status refuse_entries(const int16_t *centroids, uint32_t p, uint32_t
     return entry == p ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ENTRY, entry), err);
 }
 
-static kiln_status check_palette_room(const char *op, size_t need, size_t given, kiln_error *err)
+static kiln_status check_palette_work(const char *op, size_t need, size_t given, kiln_error *err)
 {
     if (given >= need) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, need, given);
@@ -185,7 +185,7 @@ kiln_status KILN_CPU(palette_train)(const kiln_exec *x, const kiln_palette_train
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_palette_room("palette_train", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_work("palette_train", c.used, *work_bytes, err));
     KILN_TRY(refuse_rows(a->rows, a->n, a->d, err));
     memset(a->centroids, 0, (uint64_t)a->p * a->d * sizeof *a->centroids);
     const uint64_t different = choose_entries(&t);
@@ -207,7 +207,7 @@ kiln_status KILN_CPU(palette_index)(const kiln_exec *x, const kiln_palette_index
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_palette_room("palette_index", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_work("palette_index", c.used, *work_bytes, err));
     KILN_TRY(refuse_entries(a->centroids, a->p, a->d, err));
     KILN_CPU(palette_make_index)(&s, a->centroids, a->index);
     return KILN_OK;
@@ -236,7 +236,7 @@ kiln_status KILN_CPU(palette_assign)(const kiln_exec *x, const kiln_palette_assi
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(check_palette_room("palette_assign", c.used, *work_bytes, err));
+    KILN_TRY(check_palette_work("palette_assign", c.used, *work_bytes, err));
     KILN_TRY(refuse_rows(a->rows, a->n, a->d, err));
     KILN_TRY(refuse_entries(a->centroids, a->p, a->d, err));
     KILN_TRY(refuse_index(a, err));

@@ -28,13 +28,13 @@ typedef struct {
 
 static uint64_t blocks_of(uint64_t n) { return (n + PALETTE_BLOCK - 1) / PALETTE_BLOCK; }
 /* Places for cells, in whole groups. */
-static uint32_t room_of_cells(const palette_search *s) { return (s->at.n_cells + GROUPS - 1) / GROUPS * GROUPS; }
+static uint32_t capacity_of_cells(const palette_search *s) { return (s->at.n_cells + GROUPS - 1) / GROUPS * GROUPS; }
 
 /* kiln_palette_search_take_cpu, kiln_palette_search_take_cpu_avx2 */
 palette_search KILN_CPU(palette_search_take)(kiln_carve *c, uint32_t d, uint32_t p, unsigned threads)
 {
     palette_search s = {.d = d, .p = p, .at = kiln_palette_places_of(p, d), .threads = threads};
-    const uint64_t cells = room_of_cells(&s), entries = (blocks_of(p) + s.at.n_cells) * PALETTE_BLOCK;
+    const uint64_t cells = capacity_of_cells(&s), entries = (blocks_of(p) + s.at.n_cells) * PALETTE_BLOCK;
     s.cell_words = kiln_take(c, cells * s.at.pairs, sizeof *s.cell_words);
     s.cell_norms = kiln_take(c, cells, sizeof *s.cell_norms);
     s.entry_words = kiln_take(c, entries * s.at.pairs, sizeof *s.entry_words);
@@ -71,7 +71,7 @@ static void put_place(uint32_t *block_words, int32_t *block_norms, uint32_t lane
 static void load_cells(palette_search *s, const uint32_t *cells, const uint32_t *starts)
 {
     const uint32_t pairs = s->at.pairs, n = s->at.n_cells;
-    for (uint32_t c = 0; c < room_of_cells(s); c++) {
+    for (uint32_t c = 0; c < capacity_of_cells(s); c++) {
         const uint32_t block = c / PALETTE_BLOCK, lane = c % PALETTE_BLOCK;
         put_place(s->cell_words + (uint64_t)block * pairs * PALETTE_BLOCK, s->cell_norms + block * PALETTE_BLOCK, lane,
                   c < n && !(starts && starts[c] == starts[c + 1]) ? cells + (uint64_t)c * pairs : NULL, pairs);
@@ -162,7 +162,7 @@ static inline uint32_t place_of_value(const int32_t *v, int32_t value)
 
 static inline uint32_t score_cells(const palette_search *s, const uint32_t *const row[TILE], int32_t scores[TILE][SCORES])
 {
-    const uint32_t n = room_of_cells(s);
+    const uint32_t n = capacity_of_cells(s);
     score_blocks(row, s->cell_words, s->cell_norms, n / PALETTE_BLOCK, s->at.pairs, scores);
     return n;
 }

@@ -173,7 +173,7 @@ template <> struct alignas(uint64_t) radix_cell<radix_rank::MASKS> {
 };
 
 /* Shared memory of a block. */
-template <typename Key, typename Word, typename Cut, typename Way, bool VALUES = true> struct radix_room {
+template <typename Key, typename Word, typename Cut, typename Way, bool VALUES = true> struct radix_shared_memory {
     static constexpr unsigned TILE = Cut::TILE, WARPS = Cut::THREADS / 32;
     Key keys[TILE];
     uint32_t values[VALUES ? TILE : 1];
@@ -258,22 +258,22 @@ __global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX
 {
     constexpr bool VALUES = RADIX_HAS_VALUES<Input>;
     constexpr int THREADS = Cut::THREADS, ITEMS = Cut::ITEMS;
-    using room = radix_room<Key, Word, Cut, Way, VALUES>;
+    using shared = radix_shared_memory<Key, Word, Cut, Way, VALUES>;
     using word = radix_word<Word>;
     extern __shared__ uint4 radix_shared[];
-    room &r = *reinterpret_cast<room *>(radix_shared);
+    shared &r = *reinterpret_cast<shared *>(radix_shared);
     const unsigned t = threadIdx.x, warp = t / 32;
     const bool is_digit = THREADS == Way::DIGITS || t < Way::DIGITS; /* thread t is digit t, too */
-    for (unsigned i = t; i < room::WARPS * Way::DIGITS; i += THREADS) (&r.cells[0][0])[i] = {};
+    for (unsigned i = t; i < shared::WARPS * Way::DIGITS; i += THREADS) (&r.cells[0][0])[i] = {};
     if (t == 0) r.ticket = atomicAdd(j.ticket, 1u); /* what was launched before does not look at it */
     launch_before_is_done();
     if (Cut::TILE <= radix_few::TILE) let_next_launch_begin(); /* large ones would take places of other streams, and wait there */
     if (j.next && t < RADIX_DIGITS) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
     const Word all = is_digit ? static_cast<Word>(j.counts[t]) : 0;
     __syncthreads();
-    const uint64_t n = in.count(), tile = r.ticket, begin = tile * room::TILE;
+    const uint64_t n = in.count(), tile = r.ticket, begin = tile * shared::TILE;
     if (begin >= n) return;
-    const unsigned valid = static_cast<unsigned>(n - begin < room::TILE ? n - begin : room::TILE);
+    const unsigned valid = static_cast<unsigned>(n - begin < shared::TILE ? n - begin : shared::TILE);
 
     /* A warp has neighbouring pairs, 32 at a time. What is behind the end has the highest digit and comes last. */
     const unsigned own = warp * 32 * ITEMS + t % 32;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX
     uint32_t count = 0;
     if (is_digit) {
 #pragma unroll
-        for (unsigned w = 0; w < room::WARPS; w++) {
+        for (unsigned w = 0; w < shared::WARPS; w++) {
             const uint32_t of_warp = r.cells[w][t].place;
             r.cells[w][t].place = count;
             count += of_warp;
@@ -305,7 +305,7 @@ __global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX
     const Word all_start = radix_sum_before(all, r.all_sums);
     if (is_digit) {
 #pragma unroll
-        for (unsigned w = 0; w < room::WARPS; w++) r.cells[w][t].place += start;
+        for (unsigned w = 0; w < shared::WARPS; w++) r.cells[w][t].place += start;
     }
     __syncthreads();
 #pragma unroll

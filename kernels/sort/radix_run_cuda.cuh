@@ -61,8 +61,8 @@ template <typename Key> radix_size radix_size_for(uint64_t n, bool wide)
 {
     constexpr uint64_t SOME = 200000, MANY = 2000000;
     const size_t most = radix_shared_most();
-    if ((wide || n >= MANY) && sizeof(radix_room<Key, uint64_t, radix_many, radix_masks>) <= most) return radix_size::MANY;
-    if ((wide || n >= SOME) && sizeof(radix_room<Key, uint64_t, radix_some, radix_masks>) <= most) return radix_size::SOME;
+    if ((wide || n >= MANY) && sizeof(radix_shared_memory<Key, uint64_t, radix_many, radix_masks>) <= most) return radix_size::MANY;
+    if ((wide || n >= SOME) && sizeof(radix_shared_memory<Key, uint64_t, radix_some, radix_masks>) <= most) return radix_size::SOME;
     return radix_size::FEW;
 }
 
@@ -88,7 +88,7 @@ template <typename Cut, typename Way, typename Word, typename Sorted, typename I
 cudaError_t run_radix_cut(const radix_sort<Sorted> &s, const Input &in, const Output &out, unsigned pass, cudaStream_t stream)
 {
     using Key = decltype(in.key(0)); /* words may be longer than what was sorted by */
-    constexpr size_t shared = sizeof(radix_room<Key, Word, Cut, Way, RADIX_HAS_VALUES<Input>>);
+    constexpr size_t shared = sizeof(radix_shared_memory<Key, Word, Cut, Way, RADIX_HAS_VALUES<Input>>);
     const auto kernel = radix_pass<Key, Word, Cut, Way, Input, Output>;
     const unsigned to = pass % 2;
     unsigned first = s.plan.first(pass);

@@ -67,7 +67,7 @@ template <typename Sum> struct counted {
 };
 
 /* Shared memory of a block that writes. */
-template <typename Sum> struct write_room {
+template <typename Sum> struct write_shared {
     writing warps[GROUP / WARP];
     Sum sums[2][GROUP / WARP]; /* pairs of each warp: of the group that is written and of the next */
     uint64_t first;
@@ -103,39 +103,39 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
                    uint64_t *stats)
 {
     using sum = place_in_group<Tile>;
-    __shared__ write_room<sum> room;
+    __shared__ write_shared<sum> shared;
     const uint64_t n = j.count.get(), groups = n > 0 ? groups_of(n) : 1;
     uint32_t ahead = 0; /* the first thread's: the group after the next */
     if (threadIdx.x == 0) {
-        room.ticket = atomicAdd(p.ticket, 1);
+        shared.ticket = atomicAdd(p.ticket, 1);
         ahead = atomicAdd(p.ticket, 1);
     }
     __syncthreads();
-    if (room.ticket >= groups) return;
-    counted<sum> now = count_group(f, p, order, n, room.ticket, room.sums[0]);
+    if (shared.ticket >= groups) return;
+    counted<sum> now = count_group(f, p, order, n, shared.ticket, shared.sums[0]);
     for (unsigned which = 0;; which ^= 1) {
         if (threadIdx.x == 0) {
-            room.ticket = ahead;
+            shared.ticket = ahead;
             ahead = atomicAdd(p.ticket, 1);
         }
         __syncthreads();
-        const bool goes_on = room.ticket < groups;
+        const bool goes_on = shared.ticket < groups;
         counted<sum> next = {};
-        if (goes_on) next = count_group(f, p, order, n, room.ticket, room.sums[which ^ 1]);
+        if (goes_on) next = count_group(f, p, order, n, shared.ticket, shared.sums[which ^ 1]);
         const auto first_of_group = [&] {
             if (threadIdx.x < WARP) {
-                const uint64_t first = look_far_back(p, now.group), end = first + total_of(room.sums[which]);
+                const uint64_t first = look_far_back(p, now.group), end = first + total_of(shared.sums[which]);
                 if (threadIdx.x == 0) {
                     kiln::place_say(p.words, now.group, kiln::PLACE_SUM, end);
-                    room.first = first;
+                    shared.first = first;
                     if (now.group == groups - 1) write_list_stats(stats, end, out.rule.capacity, *j.count.known);
                 }
             }
             __syncthreads();
-            return room.first;
+            return shared.first;
         };
-        write_masks_of_warp(room.warps[threadIdx.x / WARP], now.r, now.id, now.before, first_of_group, out);
-        if (now.r.is_listed()) f.records[now.id] = record::of_listed(room.first + now.before);
+        write_masks_of_warp(shared.warps[threadIdx.x / WARP], now.r, now.id, now.before, first_of_group, out);
+        if (now.r.is_listed()) f.records[now.id] = record::of_listed(shared.first + now.before);
         if (!goes_on) return;
         now = next;
     }

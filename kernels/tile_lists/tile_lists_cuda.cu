@@ -60,10 +60,10 @@ template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint
 {
     found *const f = &w->f;
     f->records = kiln::take<record>(c, n);
-    const auto room = [&](size_t bytes) { return end > c->used ? (end - c->used) / bytes : 0; };
-    f->listed_room = std::min(n, std::max<uint64_t>(room(3 * sizeof *f->listed), n / LISTED_OF));
-    f->listed = kiln::take<uint32_t>(c, f->listed_room);
-    f->kept_capacity = std::max<uint64_t>(room(sizeof *f->kept), n / KEPT_OF);
+    const auto fitting = [&](size_t bytes) { return end > c->used ? (end - c->used) / bytes : 0; };
+    f->listed_capacity = std::min(n, std::max<uint64_t>(fitting(3 * sizeof *f->listed), n / LISTED_OF));
+    f->listed = kiln::take<uint32_t>(c, f->listed_capacity);
+    f->kept_capacity = std::max<uint64_t>(fitting(sizeof *f->kept), n / KEPT_OF);
     f->kept = kiln::take<kept_run>(c, f->kept_capacity);
 }
 
@@ -87,9 +87,8 @@ template <typename Tile> void lay_out_tile_lists(workspace<Tile> *w, const kiln_
         &c, [&](kiln_carve *one) { lay_out_tile_sort(&w->tiles, one, a->capacity, states[1]); },
         [&](kiln_carve *other, size_t) {
             kiln_carve ids = {reinterpret_cast<char *>(a->ids), 0};
-            const bool have_room =
-                a->capacity / 2 >= a->n + 128; /* a piece is aligned to 256 bytes, or twice that with red zones */
-            lay_out_depth_sort(&w->depths, other, have_room ? &ids : other, {count, a->depths, a->source_rows}, order, states[0]);
+            const bool fits = a->capacity / 2 >= a->n + 128; /* a piece is aligned to 256 bytes, or twice that with red zones */
+            lay_out_depth_sort(&w->depths, other, fits ? &ids : other, {count, a->depths, a->source_rows}, order, states[0]);
         });
     w->bytes = c.used;
 }

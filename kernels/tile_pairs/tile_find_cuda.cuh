@@ -31,9 +31,9 @@ struct kept_run {
 
 struct found {
     record *records;  /* [n] */
-    uint32_t *listed; /* [listed_room] ids of wide Gaussians from the front, of odd ones from the back. If there are more, nobody
-                         looks here: records tell which are listed */
-    uint64_t listed_room; /* without records at least as many as Gaussians */
+    uint32_t *listed; /* [listed_capacity] ids of wide Gaussians from the front, of odd ones from the back. If there are more,
+                         nobody looks here: records tell which are listed */
+    uint64_t listed_capacity; /* without records at least as many as Gaussians */
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1] pairs of each group, or NULL if they are not needed */
     kept_run *kept; /* [kept_capacity] what wide Gaussians reach, or NULL; some are empty. Without it, or if there are more runs,
@@ -42,7 +42,7 @@ struct found {
     uint32_t *cleared; /* [n_cleared] set to 0 on the way, for what comes later; NULL if n_cleared is 0 */
     uint64_t n_cleared;
 
-    __device__ bool has_list() const { return *n_wide + *n_odd <= listed_room; }
+    __device__ bool has_list() const { return *n_wide + *n_odd <= listed_capacity; }
 };
 
 inline __host__ __device__ uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
@@ -86,8 +86,8 @@ __device__ inline void list_it(const found &f, uint32_t id, bool wide, bool odd)
     at_odd = __shfl_sync(ALL, at_odd, 0);
     at_wide += __popc(wides & lanes_below());
     at_odd += __popc(odds & lanes_below());
-    if (wide && at_wide < f.listed_room) f.listed[at_wide] = id;
-    if (odd && at_odd < f.listed_room) f.listed[f.listed_room - 1 - at_odd] = id;
+    if (wide && at_wide < f.listed_capacity) f.listed[at_wide] = id;
+    if (odd && at_odd < f.listed_capacity) f.listed[f.listed_capacity - 1 - at_odd] = id;
 }
 
 /* Asks all tiles of the lanes' boxes, 0 to 32 each. For each 32 questions calls answer(which, reached, tile row): bit i of reached
@@ -222,7 +222,7 @@ template <typename Sink> __device__ void for_odd(const job &j, const found &f, c
     const bool has_list = f.has_list();
     const uint64_t rows = j.row1 - j.row0, items = (has_list ? *f.n_odd : j.count.get()) * rows;
     for (uint64_t item = kiln::thread_index() / KILN_TILE; item < items; item += kiln::thread_count() / KILN_TILE) {
-        const uint32_t id = has_list ? f.listed[f.listed_room - 1 - item / rows] : static_cast<uint32_t>(item / rows);
+        const uint32_t id = has_list ? f.listed[f.listed_capacity - 1 - item / rows] : static_cast<uint32_t>(item / rows);
         const kiln_splat2d &s = j.splats[id];
         if (!has_list && !is_odd(j, f, id)) continue;
         kiln_splat_extent e;

@@ -30,7 +30,7 @@ find_work take_find(kiln_carve *c, const job &j, bool by_row)
     const uint64_t n = j.count.n, n_counters = groups_of(n) + 3;
     if (!by_row) w.f.records = kiln::take<record>(c, n);
     w.f.listed = kiln::take<uint32_t>(c, n);
-    w.f.listed_room = n;
+    w.f.listed_capacity = n;
     w.counters = kiln::take<uint64_t>(c, n_counters);
     w.counters_bytes = n_counters * sizeof *w.counters;
     w.f.n_wide = w.counters;

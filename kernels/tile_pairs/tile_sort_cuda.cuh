@@ -207,8 +207,10 @@ template <typename Tile> void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *
 /* Tiles of a block that counts: all, where its shared memory has room. */
 inline uint32_t count_slice(uint64_t n_tiles)
 {
-    const uint64_t room = kiln::radix_shared_most() / sizeof(uint32_t) / kiln::RADIX_DIGITS * kiln::RADIX_DIGITS;
-    return static_cast<uint32_t>(n_tiles <= COUNT_TILES || n_tiles <= room ? n_tiles : room > COUNT_TILES ? room : COUNT_TILES);
+    const uint64_t capacity = kiln::radix_shared_most() / sizeof(uint32_t) / kiln::RADIX_DIGITS * kiln::RADIX_DIGITS;
+    return static_cast<uint32_t>(n_tiles <= COUNT_TILES || n_tiles <= capacity ? n_tiles
+                                 : capacity > COUNT_TILES                      ? capacity
+                                                                               : COUNT_TILES);
 }
 
 /* Counts the pairs of each tile, and by digit. */

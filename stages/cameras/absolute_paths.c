@@ -12,12 +12,12 @@ bool kiln_path_is_absolute(const char *path)
     return path[0] == '/' || (isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '/');
 }
 
-void kiln_common_folder(char *common, size_t room, const char *path)
+void kiln_common_folder(char *common, size_t capacity, const char *path)
 {
     size_t same = 0;
     const size_t folder = (size_t)(kiln_path_base(path) - path);
     if (!common[0]) {
-        (void)snprintf(common, room, "%.*s", (int)folder, path);
+        (void)snprintf(common, capacity, "%.*s", (int)folder, path);
         return;
     }
     while (same < folder && common[same] == path[same] && common[same]) same++;
@@ -25,7 +25,7 @@ void kiln_common_folder(char *common, size_t room, const char *path)
     if (same > 0)
         common[same] = '\0';
     else
-        (void)snprintf(common, room, "/"); /* drives that share nothing: the whole path counts */
+        (void)snprintf(common, capacity, "/"); /* drives that share nothing: the whole path counts */
 }
 
 /* Where the part before `at`, which follows a slash, begins; `path` where there is none. */

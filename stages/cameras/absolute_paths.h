@@ -11,7 +11,7 @@
 /* Begins with a slash or with a drive's letter; backslashes are slashes already. */
 bool kiln_path_is_absolute(const char *path);
 /* Shortens `common`, a folder with its slash at the end, to what it shares with the path's folder; "" before the first path. */
-void kiln_common_folder(char *common, size_t room, const char *path);
+void kiln_common_folder(char *common, size_t capacity, const char *path);
 /* The end of an absolute path, as a name in a data set: what follows `common`, with the folder before where that is an image folder
  * (images, images_N) or `with_folder`. */
 const char *kiln_path_end(const char *path, const char *common, bool with_folder);

@@ -46,11 +46,11 @@ kiln_status kiln_camera_set_add_finding(kiln_camera_set *set, const char *path, 
     return KILN_OK;
 }
 
-static void append_line(char *lines, size_t room, const char *sentence)
+static void append_line(char *lines, size_t capacity, const char *sentence)
 {
     const size_t used = strlen(lines);
-    if (used + strlen(sentence) + 2 > room) return;
-    snprintf(lines + used, room - used, "%s%s", used ? "\n" : "", sentence);
+    if (used + strlen(sentence) + 2 > capacity) return;
+    snprintf(lines + used, capacity - used, "%s%s", used ? "\n" : "", sentence);
 }
 
 void kiln_camera_set_note(kiln_camera_set *set, const char *fmt, ...)

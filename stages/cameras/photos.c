@@ -228,7 +228,7 @@ static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, cons
 }
 
 /* The first n folders where photos are sought, those inside the data set relative to it; as many as there is room for. */
-static void name_dirs(const kiln_camera_file *f, uint32_t n_dirs, char *out, size_t room)
+static void name_dirs(const kiln_camera_file *f, uint32_t n_dirs, char *out, size_t capacity)
 {
     const size_t root = strlen(f->set->root);
     size_t used = 0;
@@ -237,8 +237,8 @@ static void name_dirs(const kiln_camera_file *f, uint32_t n_dirs, char *out, siz
         const char *dir = f->dirs[i];
         if (i > 0 && strcmp(f->dirs[i - 1], dir) == 0) continue; /* in two ways */
         if (root && strncmp(dir, f->set->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
-        const int n = snprintf(out + used, room - used, "%s'%s'", used ? ", " : "", *dir ? dir : ".");
-        if (n < 0 || (size_t)n >= room - used) {
+        const int n = snprintf(out + used, capacity - used, "%s'%s'", used ? ", " : "", *dir ? dir : ".");
+        if (n < 0 || (size_t)n >= capacity - used) {
             out[used] = '\0';
             return;
         }

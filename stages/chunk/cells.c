@@ -33,14 +33,14 @@ typedef struct {
 static kiln_status add_cell_group(cutter *c, kiln_error *err, uint64_t begin, uint64_t end, uint32_t depth, kiln_cell_group **out)
 {
     kiln_cell_list *l = c->out;
-    if (l->n == l->room) {
-        uint64_t room = l->room ? 2 * l->room : 64;
+    if (l->n == l->capacity) {
+        uint64_t capacity = l->capacity ? 2 * l->capacity : 64;
         kiln_cell_group *items;
-        KILN_TRY(KILN_ALLOC(&items, room, "the list of chunks", err));
+        KILN_TRY(KILN_ALLOC(&items, capacity, "the list of chunks", err));
         if (l->n) memcpy(items, l->items, l->n * sizeof *items);
         free(l->items);
         l->items = items;
-        l->room = room;
+        l->capacity = capacity;
     }
     *out = &l->items[l->n++];
     **out = (kiln_cell_group){.begin = begin, .end = end, .depth = depth};

@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     kiln_cell_group *items; /* owned; in curve order: begin of one is end of the one before */
-    uint64_t n, room;
+    uint64_t n, capacity;
 } kiln_cell_list;
 
 /* Where codes come from that are not in memory: read puts codes [first, first + n) into out. */

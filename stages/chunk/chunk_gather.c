@@ -43,13 +43,13 @@ uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint6
 }
 
 /* Makes a kept array at least so large; what it held is lost. */
-static kiln_status take_kept_array(unsigned char **array, uint64_t *room, uint64_t bytes, kiln_error *err)
+static kiln_status take_kept_array(unsigned char **array, uint64_t *capacity, uint64_t bytes, kiln_error *err)
 {
-    if (*array && *room >= bytes) return KILN_OK;
+    if (*array && *capacity >= bytes) return KILN_OK;
     free(*array);
-    *room = 0;
+    *capacity = 0;
     KILN_TRY(kiln_alloc_unset((void **)array, bytes, 1, "the planes of a chunk", err));
-    *room = bytes;
+    *capacity = bytes;
     return KILN_OK;
 }
 

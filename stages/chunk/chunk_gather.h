@@ -22,7 +22,7 @@ typedef struct {
     kiln_scratch_file memory[KILN_SHARED_FILES]; /* store.n_memory of them: where groups lie if they are in shared memory */
     kiln_shared_memory shared;                   /* whose files those are */
     kiln_group_store store;
-    kiln_scatter_room room;         /* of scatter units; empty while chunks are gathered */
+    kiln_scatter_arrays arrays;     /* of scatter units; empty while chunks are gathered */
     unsigned char *planes, *slices; /* of a chunk, as large as the largest so far */
     uint64_t planes_bytes, slices_bytes;
     kiln_manifest *readers[KILN_CHUNK_READERS]; /* [0] borrowed, others opened once they are asked for */

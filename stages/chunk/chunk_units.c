@@ -37,7 +37,7 @@ static void kept_free(void *state)
     close_readers(k, 1);
     free(k->slices);
     free(k->planes);
-    kiln_scatter_room_release(&k->room);
+    kiln_scatter_arrays_release(&k->arrays);
     close_memory(k);
     kiln_scratch_drop(&k->places);
     free(k->chunks);
@@ -230,7 +230,7 @@ static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_chunk_s
                               .parts = &k->parts,
                               .chunks = k->chunks,
                               .places = &k->places,
-                              .room = &k->room};
+                              .arrays = &k->arrays};
     if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
     KILN_TRY(open_readers(w, k, &s->n_readers, err));
     kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
@@ -265,8 +265,8 @@ done:
 /* What scatter units leave is not for chunks, which take that memory for themselves. */
 static kiln_status run_gather_unit(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    if (k->room.items[0]) {
-        kiln_scatter_room_release(&k->room);
+    if (k->arrays.items[0]) {
+        kiln_scatter_arrays_release(&k->arrays);
         kiln_memory_trim();
     }
     return kiln_chunk_gather(w, k, u, err);

@@ -93,8 +93,8 @@ kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint3
 typedef struct {
     void *items[9]; /* owned */
     uint64_t bytes[9];
-} kiln_scatter_room;
-void kiln_scatter_room_release(kiln_scatter_room *r);
+} kiln_scatter_arrays;
+void kiln_scatter_arrays_release(kiln_scatter_arrays *r);
 
 /* What a scatter unit works on. */
 typedef struct {
@@ -104,7 +104,7 @@ typedef struct {
     const kiln_row_parts *parts;
     const kiln_planned_chunk *chunks; /* [store->n_chunks] */
     const kiln_scratch_file *places;  /* of the rows (stages/spatial/row_places.h) */
-    kiln_scatter_room *room;
+    kiln_scatter_arrays *arrays;
 } kiln_chunk_scatter;
 
 /* Returns the bytes that a scatter unit keeps for reading planes; a part of its memory. */

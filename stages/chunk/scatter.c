@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Indices of the arrays in kiln_scatter_room. */
+/* Indices of the arrays in kiln_scatter_arrays. */
 enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, HEAD, SUMS, ARRAYS };
-_Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
+_Static_assert(ARRAYS <= sizeof(((kiln_scatter_arrays *)0)->items) / sizeof(void *), "items are too few");
 
 typedef struct {
     const kiln_chunk_scatter *s;
@@ -100,16 +100,16 @@ uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts)
     return kiln_read_ram(largest_plane(l, parts, l->count));
 }
 
-void kiln_scatter_room_release(kiln_scatter_room *r)
+void kiln_scatter_arrays_release(kiln_scatter_arrays *r)
 {
     for (int i = 0; i < ARRAYS; i++) free(r->items[i]);
-    *r = (kiln_scatter_room){0};
+    *r = (kiln_scatter_arrays){0};
 }
 
 /* Makes an array at least so large; what it held is lost. */
-static kiln_status take_scatter_room(const scatter *k, int array, uint64_t count, uint64_t elem, void *out, kiln_error *err)
+static kiln_status take_scatter_array(const scatter *k, int array, uint64_t count, uint64_t elem, void *out, kiln_error *err)
 {
-    kiln_scatter_room *r = k->s->room;
+    kiln_scatter_arrays *r = k->s->arrays;
     const uint64_t bytes = count * elem; /* counted by kiln_scatter_ram: far below 2^64 */
     if (!r->items[array] || r->bytes[array] < bytes) {
         free(r->items[array]);
@@ -157,10 +157,10 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
     k->is_one = n_blocks == 1;
     k->block_bytes = largest_plane(l, parts, k->g->n_rows);
     k->out_rows = buffer_rows(k->g->n_rows);
-    KILN_TRY(take_scatter_room(k, PLANES, k->g->n_rows, parts->row_bytes, &k->planes, err));
-    KILN_TRY(take_scatter_room(k, OUT, buffer_bytes(l, parts, k->g->n_rows), 1, &k->out, err));
+    KILN_TRY(take_scatter_array(k, PLANES, k->g->n_rows, parts->row_bytes, &k->planes, err));
+    KILN_TRY(take_scatter_array(k, OUT, buffer_bytes(l, parts, k->g->n_rows), 1, &k->out, err));
     if (!k->is_one && k->s->n_readers > 1)
-        KILN_TRY(take_scatter_room(k, BLOCKS, k->s->n_readers - 1, k->block_bytes, &k->blocks, err));
+        KILN_TRY(take_scatter_array(k, BLOCKS, k->s->n_readers - 1, k->block_bytes, &k->blocks, err));
 #pragma omp parallel for num_threads(k->s->n_readers) schedule(dynamic) if (k->s->n_readers > 1)
     for (int64_t j = 0; j < n_jobs; j++) {
         const kiln_row_part *p = &parts->items[j / n_blocks];
@@ -204,11 +204,11 @@ static kiln_status find_rows(scatter *k, kiln_error *err)
     const uint64_t n = k->g->n_rows;
     void *work;
     KILN_TRY(kiln_sort_check("a group of blocks", n, err));
-    KILN_TRY(take_scatter_room(k, LIST, n, sizeof *k->list, &k->list, err));
-    KILN_TRY(take_scatter_room(k, KEYS, n, sizeof *k->keys, &k->keys, err));
-    KILN_TRY(take_scatter_room(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
-    KILN_TRY(take_scatter_room(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
-    KILN_TRY(take_scatter_room(k, HEAD, s->store->n_chunks, sizeof *k->head, &k->head, err));
+    KILN_TRY(take_scatter_array(k, LIST, n, sizeof *k->list, &k->list, err));
+    KILN_TRY(take_scatter_array(k, KEYS, n, sizeof *k->keys, &k->keys, err));
+    KILN_TRY(take_scatter_array(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
+    KILN_TRY(take_scatter_array(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
+    KILN_TRY(take_scatter_array(k, HEAD, s->store->n_chunks, sizeof *k->head, &k->head, err));
     KILN_TRY(kiln_row_places_read(s->places, k->g->first_row, n, k->list, err));
     for (uint64_t i = 0; i < n; i++) {
         k->keys[i] = k->list[i];
@@ -261,7 +261,7 @@ static kiln_status write_slice_rows(const scatter *k, uint64_t begin, uint64_t e
 
 static void list_chunks(const scatter *k)
 {
-    uint32_t *chunk = k->s->room->items[KEYS];
+    uint32_t *chunk = k->s->arrays->items[KEYS];
     for (uint64_t c = 0; c < k->s->store->n_chunks; c++)
         for (uint64_t i = k->slices[c]; i < k->slices[c + 1]; i++) chunk[k->list[i]] = (uint32_t)c;
 }
@@ -276,7 +276,7 @@ static void sum_block(const scatter *k, uint32_t block, uint64_t first, kiln_row
                                   .first = first,
                                   .count = parts->items[0].layer->chunks[block].count,
                                   .block = block,
-                                  .chunk = k->s->room->items[KEYS]};
+                                  .chunk = k->s->arrays->items[KEYS]};
     memset(sums, 0, k->s->store->n_chunks * sizeof *sums);
     kiln_row_sums_add(&rows, sums);
 }
@@ -286,7 +286,7 @@ static kiln_status write_sums(scatter *k, kiln_error *err)
     const kiln_group_store *store = k->s->store;
     const uint64_t bytes = kiln_block_sums_bytes(store->n_chunks);
     uint64_t at = k->file_at + store->n_chunks * sizeof *k->head + k->g->n_rows * k->s->parts->row_bytes;
-    KILN_TRY(take_scatter_room(k, SUMS, store->n_chunks + 1, sizeof *k->sums, &k->sums, err));
+    KILN_TRY(take_scatter_array(k, SUMS, store->n_chunks + 1, sizeof *k->sums, &k->sums, err));
     list_chunks(k);
     for (uint32_t b = k->g->first_block; b < k->g->end_block; b++, at += bytes) {
         sum_block(k, b, row_of_block(k, b), k->sums);

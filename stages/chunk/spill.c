@@ -166,7 +166,7 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
     KILN_TRY(kiln_run_scratch(r, y->model->plan, y->folder, err));
     if (y->model->use == KILN_SCRATCH_READ) return KILN_OK; /* what is not there is missed by the unit that opens it */
     KILN_TRY(scratch_bytes(y, &need, err));
-    KILN_TRY(kiln_run_scratch_room(r, need, err));
+    KILN_TRY(kiln_run_check_scratch(r, need, err));
     if (y->fits)
         kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else

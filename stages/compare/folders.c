@@ -13,7 +13,7 @@
 
 typedef struct {
     char **name; /* owned */
-    size_t n, room;
+    size_t n, capacity;
 } name_list;
 
 static void release_names(name_list *list)
@@ -54,12 +54,12 @@ static bool is_picture(const char *path)
 
 static kiln_status add_picture_name(name_list *list, const char *name, kiln_error *err)
 {
-    if (list->n == list->room) {
-        const size_t room = list->room ? 2 * list->room : 64;
-        char **more = realloc(list->name, room * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no memory for the names of %zu pictures", room);
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        char **more = realloc(list->name, capacity * sizeof *more);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no memory for the names of %zu pictures", capacity);
         list->name = more;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->name[list->n] = strdup(name);
     if (!list->name[list->n]) return kiln_fail(err, KILN_E_NOMEM, "no memory for the name of a picture");

@@ -404,7 +404,7 @@ kiln_scratch_use kiln_run_scratch_use(const kiln_run *r);
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Checks, before that folder is filled, that the disk has room for need_bytes, of which the folder may already hold some. KILN_E_IO
  * with the numbers. */
-kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_check_scratch(kiln_run *r, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
 /* Makes a scratch file for this run alone. It has no name, so it disappears when the caller closes *fd and when the process ends in
  * whatever way. It lies in --scratch-dir, else in the folder of `manifest` or, if that folder does not exist, in the nearest
  * existing one above. path[64] receives the path by which this run and its workers open it. KILN_E_IO. */

@@ -173,10 +173,10 @@ bool kiln_json_lines(const json_t *v, size_t flags, kiln_json_sink_fn *sink)
     return done;
 }
 
-size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags)
+size_t kiln_json_put(const json_t *v, char *out, size_t capacity, size_t flags)
 {
     watch_memory();
-    const size_t bytes = v ? json_dumpb(v, out, room, flags) : 0;
+    const size_t bytes = v ? json_dumpb(v, out, capacity, flags) : 0;
     return ran_out ? 0 : bytes;
 }
 

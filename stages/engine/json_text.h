@@ -33,9 +33,9 @@ char *kiln_json_text(const json_t *v, size_t flags) KILN_MUST_CHECK;
  * there is no memory or v is NULL: then what was given is no text. */
 typedef void kiln_json_sink_fn(const char *text, size_t bytes);
 bool kiln_json_lines(const json_t *v, size_t flags, kiln_json_sink_fn *sink) KILN_MUST_CHECK;
-/* Writes the text of v into out[room], without a NUL. Returns its length, which is above room if it did not fit; 0 if there is no
- * memory or v is NULL. */
-size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags) KILN_MUST_CHECK;
+/* Writes the text of v into out[capacity], without a NUL. Returns its length, which is above room if it did not fit; 0 if there is
+ * no memory or v is NULL. */
+size_t kiln_json_put(const json_t *v, char *out, size_t capacity, size_t flags) KILN_MUST_CHECK;
 
 /* Returns a new JSON string. If the text is no UTF-8, as a path or a cut sentence may be, every byte that is not ASCII becomes '?'.
  * NULL if there is no memory. */

@@ -81,9 +81,9 @@ static void decompose_codepoint(sink *s, uint32_t c)
     if (decompositions[lo].mark) put_codepoint(s, decompositions[lo].mark);
 }
 
-bool kiln_name_fold(const char *name, size_t n, char *out, size_t room)
+bool kiln_name_fold(const char *name, size_t n, char *out, size_t capacity)
 {
-    sink s = {out, out + room};
+    sink s = {out, out + capacity};
     for (size_t i = 0; i < n;) {
         const unsigned char *u = (const unsigned char *)name + i;
         const size_t k = kiln_utf8_sequence(u, n - i);

@@ -8,7 +8,7 @@
 
 /* Writes the name with canonical decompositions, letters of Latin, Greek and Cyrillic small. Bytes that are no UTF-8 stay. False:
  * it does not fit. */
-bool kiln_name_fold(const char *name, size_t n, char *out, size_t room);
+bool kiln_name_fold(const char *name, size_t n, char *out, size_t capacity);
 
 /* Folders that were listed, with folded names. All 0 at first. */
 typedef struct kiln_folded_folder kiln_folded_folder;

@@ -153,16 +153,16 @@ typedef struct {
 static kiln_status fail_write(int fd, const char *name, uint64_t bytes, int error, kiln_error *err)
 {
     struct statvfs fs;
-    char given[32], room[64] = "", place[KILN_PATH_MAX];
+    char given[32], free_text[64] = "", place[KILN_PATH_MAX];
     kiln_fd_place_text(fd, place, sizeof place);
     if (fstatvfs(fd, &fs) == 0) {
         char amount[32];
-        snprintf(room, sizeof room, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+        snprintf(free_text, sizeof free_text, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     }
     return kiln_fail(err, KILN_E_IO,
                      "cannot unpack '%s' to scratch%s behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
                      "--scratch-dir",
-                     name, place, kiln_size_text(bytes, given), strerror(error), room);
+                     name, place, kiln_size_text(bytes, given), strerror(error), free_text);
 }
 
 kiln_status kiln_unpacked_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)
@@ -300,7 +300,7 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
 {
     const uint64_t unknown_size = UINT64_C(1) << 60;
     struct rlimit most = {.rlim_cur = RLIM_INFINITY}; /* of a file's size: what is larger could not be unpacked either */
-    char room[160];
+    char free_text[160];
     uint64_t bytes = 0;
     *out = (kiln_peek){.fd = -1};
     KILN_TRY(kiln_packing_find(path, &out->packing, err));
@@ -313,8 +313,8 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
     out->is_limited = bytes == PEEK_BYTES && most.rlim_cur < unknown_size;
     if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, (off_t)kiln_min_u64(unknown_size, most.rlim_cur)) != 0) {
         const int why = errno;
-        kiln_file_room_text(path, why, room, sizeof room);
-        st = kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, strerror(why), room);
+        kiln_file_free_text(path, why, free_text, sizeof free_text);
+        st = kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, strerror(why), free_text);
     }
     snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
     if (st != KILN_OK) kiln_peek_close(out);

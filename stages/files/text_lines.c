@@ -13,9 +13,9 @@ kiln_status kiln_lines_init(kiln_lines *l, int fd, const char *path, kiln_error 
 {
     struct stat s;
     *l = (kiln_lines){.fd = fd, .path = path};
-    l->room = 2 * (size_t)KILN_LINE_MAX;
-    if (fstat(fd, &s) == 0 && s.st_size >= 0 && (uint64_t)s.st_size < l->room) l->room = (size_t)s.st_size + 1;
-    return kiln_alloc_unset((void **)&l->data, l->room, 1, "text lines", err);
+    l->capacity = 2 * (size_t)KILN_LINE_MAX;
+    if (fstat(fd, &s) == 0 && s.st_size >= 0 && (uint64_t)s.st_size < l->capacity) l->capacity = (size_t)s.st_size + 1;
+    return kiln_alloc_unset((void **)&l->data, l->capacity, 1, "text lines", err);
 }
 
 void kiln_lines_release(kiln_lines *l)
@@ -41,7 +41,7 @@ static kiln_status fill_line_window(kiln_lines *l, kiln_error *err)
     l->have -= l->at;
     l->at = 0;
     while (l->have < KILN_LINE_MAX && !l->at_end) {
-        ssize_t got = pread(l->fd, l->data + l->have, l->room - l->have, (off_t)(l->base + l->have));
+        ssize_t got = pread(l->fd, l->data + l->have, l->capacity - l->have, (off_t)(l->base + l->have));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", l->path, strerror(errno));
         if (got == 0) l->at_end = true;

@@ -14,8 +14,8 @@ enum { KILN_LINE_MAX = 1 << 20 };
 typedef struct {
     int fd;           /* borrowed */
     const char *path; /* borrowed */
-    char *data;       /* [room] owned */
-    size_t room;      /* 2 * KILN_LINE_MAX; one byte more than the file if that is shorter, so that its end shows */
+    char *data;       /* [capacity] owned */
+    size_t capacity;  /* 2 * KILN_LINE_MAX; one byte more than the file if that is shorter, so that its end shows */
     size_t at, have;
     uint64_t base; /* file offset of data[0] */
     bool at_end;   /* the file holds nothing behind data[have] */

@@ -52,13 +52,13 @@ void kiln_readers_list(void)
     kiln_foreign_list();
 }
 
-static kiln_status read_source_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
+static kiln_status read_source_head(const char *path, unsigned char *head, size_t free_text, size_t *len, kiln_error *err)
 {
     int fd;
     kiln_file_info info;
     KILN_TRY(kiln_file_open(path, &fd, err));
     kiln_status st = kiln_file_stat(path, &info, err);
-    *len = info.size < room ? (size_t)info.size : room;
+    *len = info.size < free_text ? (size_t)info.size : free_text;
     if (st == KILN_OK) st = kiln_file_read_at(fd, path, 0, head, *len, err);
     close(fd);
     return st;
@@ -146,11 +146,11 @@ static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at, co
                              kiln_source_info *info, kiln_error *err)
 {
     kiln_error why = {0};
-    char room[160] = "";
+    char free_text[160] = "";
     const kiln_status st = reader->open(at, source, info, &why);
     if (st == KILN_E_INPUT && peek->is_limited) {
-        kiln_file_room_text(at->name, EFBIG, room, sizeof room);
-        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", at->name, why.msg, room);
+        kiln_file_free_text(at->name, EFBIG, free_text, sizeof free_text);
+        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", at->name, why.msg, free_text);
     }
     if (st != KILN_OK && err) *err = why;
     return st;

@@ -60,7 +60,7 @@ static kiln_status unpack_to_scratch(kiln_run *r, const char *manifest, kiln_spo
 static kiln_status check_scratch_space(int fd, const char *path, uint64_t bytes, kiln_error *err)
 {
     struct statvfs fs;
-    char need[32], room[32], place[KILN_PATH_MAX];
+    char need[32], free_text[32], place[KILN_PATH_MAX];
     if (fstatvfs(fd, &fs) != 0) return KILN_OK; /* the write tells */
     const uint64_t is_free = (uint64_t)fs.f_bavail * fs.f_frsize, whole = (uint64_t)fs.f_blocks * fs.f_frsize;
     const uint64_t keep = kiln_min_u64(whole / 16, KILN_SCRATCH_KEPT_FREE);
@@ -69,7 +69,7 @@ static kiln_status check_scratch_space(int fd, const char *path, uint64_t bytes,
     return kiln_fail(err, KILN_E_IO,
                      "'%s' needs %s of scratch%s, and %s are free there; make room, or name another folder with "
                      "--scratch-dir",
-                     path, kiln_size_text(bytes, need), place, kiln_size_text(is_free, room));
+                     path, kiln_size_text(bytes, need), place, kiln_size_text(is_free, free_text));
 }
 
 static kiln_status spool_to_scratch(kiln_run *r, const char *manifest, const kiln_reader *reader, const kiln_source_info *info,

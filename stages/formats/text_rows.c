@@ -29,8 +29,8 @@ typedef struct {
     const kiln_text_rows *t;
     int out;
     unsigned n_pieces;
-    char *window; /* [room] */
-    size_t room, have;
+    char *window; /* [capacity] */
+    size_t capacity, have;
     uint64_t base; /* file offset of window[0] */
     bool at_end;
     piece *pieces;
@@ -83,7 +83,7 @@ static kiln_status refuse_length(const spooler *s, const char *line, kiln_error 
 static kiln_status parse_rows(const spooler *s, piece *p, kiln_error *err)
 {
     const kiln_text_rows *t = s->t;
-    const uint64_t last = kiln_min_u64(UINT64_MAX - t->skip, t->n_rows) + t->skip, room = RECORDS_BYTES / t->record_bytes + 1;
+    const uint64_t last = kiln_min_u64(UINT64_MAX - t->skip, t->n_rows) + t->skip, capacity = RECORDS_BYTES / t->record_bytes + 1;
     uint64_t row = p->first, held = 0;
     size_t size;
     for (const char *at = p->begin; at < p->end && row < last;) {
@@ -91,7 +91,7 @@ static kiln_status parse_rows(const spooler *s, piece *p, kiln_error *err)
         if (size > KILN_LINE_MAX) return refuse_length(s, line, err);
         if (!is_row(t, line, size) || row++ < t->skip) continue;
         KILN_TRY(t->parse(t->context, row - 1 - t->skip, line, size, p->records + held * t->record_bytes, err));
-        if (++held < room) continue;
+        if (++held < capacity) continue;
         KILN_TRY(write_records(s, p, row - t->skip - held, held, err));
         held = 0;
     }
@@ -106,8 +106,8 @@ static kiln_status fill_text_window(spooler *s, size_t used, kiln_error *err)
     memmove(s->window, s->window + used, s->have - used);
     s->have -= used;
     s->base += used;
-    while (s->have < s->room && !s->at_end) {
-        const ssize_t got = pread(s->t->fd, s->window + s->have, s->room - s->have, (off_t)(s->base + s->have));
+    while (s->have < s->capacity && !s->at_end) {
+        const ssize_t got = pread(s->t->fd, s->window + s->have, s->capacity - s->have, (off_t)(s->base + s->have));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", s->t->path, strerror(errno));
         s->at_end = got == 0;
@@ -179,9 +179,9 @@ static kiln_status spool_windows(spooler *s, uint64_t *found, kiln_error *err)
 
 static kiln_status begin_spooler(spooler *s, kiln_error *err)
 {
-    s->room = (size_t)s->n_pieces * PIECE_BYTES + KILN_LINE_MAX + 2;
+    s->capacity = (size_t)s->n_pieces * PIECE_BYTES + KILN_LINE_MAX + 2;
     s->base = s->t->offset;
-    KILN_TRY(kiln_alloc_unset((void **)&s->window, s->room, 1, "text", err));
+    KILN_TRY(kiln_alloc_unset((void **)&s->window, s->capacity, 1, "text", err));
     KILN_TRY(KILN_ALLOC(&s->pieces, s->n_pieces, "text", err));
     for (unsigned i = 0; i < s->n_pieces && s->t->parse; i++)
         KILN_TRY(kiln_alloc_unset((void **)&s->pieces[i].records, RECORDS_BYTES + s->t->record_bytes, 1, "rows of a text", err));

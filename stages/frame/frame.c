@@ -173,12 +173,12 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     kiln_frame_state *s;
     kiln_error why;
     if (state_new(w, NULL, &s, &why) != KILN_OK) return 0;
-    const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, true, may), room = (may - readers) / 2;
+    const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, true, may), capacity = (may - readers) / 2;
     uint64_t bytes = 0;
     const kiln_ahead_view all = {.cache = s->planes, .layer = s->layer, .colour = true};
     if (readers == 0) return 0;
     kiln_plane_cache_set_budget(s->planes, may - readers);
-    for (uint32_t i = 0; i < s->layer->n_chunks && bytes < room && !atomic_load(stop); i++) {
+    for (uint32_t i = 0; i < s->layer->n_chunks && bytes < capacity && !atomic_load(stop); i++) {
         if (kiln_ahead_read(&s->ahead, &all, i, &why) != KILN_OK) break;
         bytes += kiln_ahead_bytes(&s->layer->chunks[i]);
     }

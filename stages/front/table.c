@@ -23,7 +23,7 @@ typedef union {
 typedef struct {
     json_t *options[KILN_STAGES_MAX]; /* of each stage; borrowed texts point into them */
     value *values;
-    size_t n_values, room;
+    size_t n_values, capacity;
     kiln_pipeline_table *table;
 } maker;
 
@@ -199,7 +199,7 @@ static size_t count_option_rows(const json_t *options)
     return n;
 }
 
-static kiln_status make_table_room(maker *m, size_t own, kiln_error *err)
+static kiln_status reserve_table(maker *m, size_t own, kiln_error *err)
 {
     kiln_pipeline_table *t = m->table;
     size_t n = own + 1;
@@ -234,7 +234,7 @@ kiln_status kiln_pipeline_table_make(const kiln_opt *own, kiln_pipeline_table *o
     *out = (kiln_pipeline_table){0};
     while (own[n_own].name) n_own++;
     KILN_TRY(ask_stages(&m, err));
-    KILN_TRY(make_table_room(&m, n_own, err));
+    KILN_TRY(reserve_table(&m, n_own, err));
     for (; out->n < n_own; out->n++) {
         out->rows[out->n] = own[out->n];
         out->section[out->n] = KILN_SECTION_OWN;

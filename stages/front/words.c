@@ -8,23 +8,23 @@
 
 /* ---- a list ----------------------------------------------------------------------------------------------------------- */
 
-static kiln_status make_room_for_word(kiln_words *w, kiln_error *err)
+static kiln_status reserve_word(kiln_words *w, kiln_error *err)
 {
     char **more;
-    if (w->n + 1 < w->room) return KILN_OK; /* one for the NULL */
-    const size_t room = w->room ? 2 * w->room : 16;
-    KILN_TRY(KILN_ALLOC(&more, room, "the words of a command", err));
+    if (w->n + 1 < w->capacity) return KILN_OK; /* one for the NULL */
+    const size_t capacity = w->capacity ? 2 * w->capacity : 16;
+    KILN_TRY(KILN_ALLOC(&more, capacity, "the words of a command", err));
     if (w->n) memcpy(more, w->word, w->n * sizeof *more);
     free(w->word);
     w->word = more;
-    w->room = room;
+    w->capacity = capacity;
     return KILN_OK;
 }
 
 static kiln_status add_word_bytes(kiln_words *w, const char *bytes, size_t length, kiln_error *err)
 {
     char *copy;
-    KILN_TRY(make_room_for_word(w, err));
+    KILN_TRY(reserve_word(w, err));
     KILN_TRY(KILN_ALLOC(&copy, length + 1, "a word of a command", err));
     if (length) memcpy(copy, bytes, length);
     w->word[w->n++] = copy;

@@ -12,7 +12,7 @@
 
 typedef struct {
     char **word; /* owned; NULL while empty */
-    size_t n, room;
+    size_t n, capacity;
 } kiln_words;
 
 kiln_status kiln_words_add(kiln_words *w, const char *word, kiln_error *err) KILN_MUST_CHECK;

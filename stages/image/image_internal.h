@@ -35,8 +35,8 @@ typedef struct {
     const unsigned char *rows; /* [plain] filtered bytes, at least 1 */
     size_t plain;
     bool last;
-    unsigned char *out; /* [room], at least plain + plain / 64 + 1000 */
-    size_t room;
+    unsigned char *out; /* [capacity], at least plain + plain / 64 + 1000 */
+    size_t capacity;
 } kiln_png_block;
 /* The same bytes wherever state, rows and out are, and whatever the state held before. state: of kiln_png_deflate_state_bytes, as
  * malloc aligns it, one thread at a time. false: something is wrong with ISA-L or the room is too small. */

@@ -37,7 +37,7 @@ bool kiln_png_deflate(void *state, const kiln_png_block *b, size_t *bytes)
     const size_t first = b->plain > FIRST_BYTES ? FIRST_BYTES : 0;
     isal_deflate_init(z);
     z->next_out = b->out;
-    z->avail_out = (uint32_t)b->room;
+    z->avail_out = (uint32_t)b->capacity;
     if (first) {
         z->level = LEVEL;
         z->level_buf = d->level;

@@ -53,8 +53,8 @@ typedef struct {
     const kiln_picture_job *job;
     size_t row_bytes; /* filtered */
     uint32_t block_rows, n_blocks;
-    uint32_t most; /* blocks of a wave */
-    size_t room;   /* for the chunk of a block */
+    uint32_t most;   /* blocks of a wave */
+    size_t capacity; /* for the chunk of a block */
     unsigned char *packed;
     block *blocks; /* [most] */
 } wave;
@@ -134,7 +134,7 @@ static bool pack_png_block(packer *p, const wave *w, uint32_t index, block *b)
     b->plain = rows_of_block(w, index) * w->row_bytes;
     b->sum = isal_adler32(NO_BYTES, rows, b->plain);
     const kiln_png_block given = {
-        .rows = rows, .plain = b->plain, .last = last, .out = data, .room = w->room - CHUNK_HEAD - CHUNK_SUM};
+        .rows = rows, .plain = b->plain, .last = last, .out = data, .capacity = w->capacity - CHUNK_HEAD - CHUNK_SUM};
     if (!kiln_png_deflate(p->deflater, &given, &bytes)) return false;
     png_save_uint_32(b->at, (png_uint_32)bytes);
     memcpy(b->at + 4, "IDAT", 4);
@@ -153,8 +153,8 @@ static void divide_into_blocks(const kiln_picture_job *job, wave *w)
     w->block_rows = (uint32_t)kiln_min_u64(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
     w->n_blocks = (job->height + w->block_rows - 1) / w->block_rows;
     const size_t plain = w->block_rows * w->row_bytes;
-    w->room = CHUNK_HEAD + plain + plain / 64 + 1024 +
-              CHUNK_SUM; /* what does not compress is stored; pages that are not filled take no memory */
+    w->capacity = CHUNK_HEAD + plain + plain / 64 + 1024 +
+                  CHUNK_SUM; /* what does not compress is stored; pages that are not filled take no memory */
     w->most = (uint32_t)kiln_min_u64(plain < WAVE_BYTES ? WAVE_BYTES / plain : 1, w->n_blocks);
 }
 
@@ -162,7 +162,7 @@ uint64_t kiln_png_write_bytes(const kiln_picture_job *job)
 {
     wave w;
     divide_into_blocks(job, &w);
-    return w.most * (w.room + sizeof *w.blocks);
+    return w.most * (w.capacity + sizeof *w.blocks);
 }
 
 /* Blocks `first` and those behind it, as many as a wave has. */
@@ -176,7 +176,7 @@ static kiln_status pack_wave(wave *w, uint32_t first, uint32_t n, kiln_error *er
         packer_init(&p, w);
 #pragma omp for schedule(dynamic, 1)
         for (uint32_t i = 0; i < n; i++) {
-            w->blocks[i].at = w->packed + i * w->room;
+            w->blocks[i].at = w->packed + i * w->capacity;
             if (p.ready && pack_png_block(&p, w, first + i, &w->blocks[i])) continue;
 #pragma omp atomic write
             failed = true;
@@ -301,7 +301,7 @@ static kiln_status encode_png(png_out *o)
     wave w;
     divide_into_blocks(o->job, &w);
     KILN_GO(KILN_ALLOC(&w.blocks, w.most, "blocks of a PNG", o->err));
-    KILN_GO(KILN_ALLOC_UNSET(&w.packed, w.most * w.room, "blocks of a PNG", o->err));
+    KILN_GO(KILN_ALLOC_UNSET(&w.packed, w.most * w.capacity, "blocks of a PNG", o->err));
     KILN_GO(write_png_head(o));
     for (uint32_t first = 0; first < w.n_blocks; first += w.most) {
         const uint32_t n = (uint32_t)kiln_min_u64(w.n_blocks - first, w.most);

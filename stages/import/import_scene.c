@@ -44,7 +44,7 @@ static kiln_status parse_scene_json(const char *text, const char *what, json_t *
     return *text ? kiln_json_parse(text, strlen(text), 0, what, out, NULL, err) : KILN_OK;
 }
 
-static kiln_status write_notes(const kiln_import_result *i, char *out, size_t room, kiln_error *err)
+static kiln_status write_notes(const kiln_import_result *i, char *out, size_t capacity, kiln_error *err)
 {
     json_t *layout = NULL, *cfg = NULL;
     kiln_status st = parse_scene_json(i->scan.info.layout, "the columns of the source", &layout, err);
@@ -56,18 +56,19 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ro
     json_decref(layout);
     json_decref(cfg);
     if (st != KILN_OK) return st;
-    size_t need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
-    if (need > room - 1 && i->n_parts > 1 && json_object_set_new(n, "files", kiln_join_files(i->parts, i->n_parts, false)) == 0) {
+    size_t need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    if (need > capacity - 1 && i->n_parts > 1 &&
+        json_object_set_new(n, "files", kiln_join_files(i->parts, i->n_parts, false)) == 0) {
         kiln_say("the files are too many for their names to be kept with the scene; it has the rows of each, in their order");
-        need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+        need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
-    if (need > room - 1 && json_object_del(n, "layout") == 0) {
+    if (need > capacity - 1 && json_object_del(n, "layout") == 0) {
         kiln_warn("the PLY header is too long to be kept; export will write its own column order");
-        need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+        need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     json_decref(n);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
-    if (need > room - 1) return kiln_fail(err, KILN_E_BUG, "the scene's notes need %zu bytes", need);
+    if (need > capacity - 1) return kiln_fail(err, KILN_E_BUG, "the scene's notes need %zu bytes", need);
     out[need] = '\0';
     return KILN_OK;
 }

@@ -222,7 +222,7 @@ static int put_move(json_t *list, const kiln_move *m, json_int_t file)
     return o ? json_array_append_new(list, o) : -1;
 }
 
-kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
+kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t capacity,
                                  kiln_error *err)
 {
     json_t *list = NULL;
@@ -237,13 +237,13 @@ kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const 
     for (uint32_t k = 0; k < n; k++)
         if (move_is_given(&parts[k].own)) failed |= put_move(list, &parts[k].own, (json_int_t)k);
     if (move_is_given(all)) failed |= put_move(list, all, -1);
-    const size_t need = failed || !list ? 0 : kiln_json_put(list, text, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    const size_t need = failed || !list ? 0 : kiln_json_put(list, text, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(list);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
-    if (need > room - 1)
+    if (need > capacity - 1)
         return kiln_fail(err, KILN_E_INPUT,
                          "so many files are moved by themselves that the scene has no room to say so (%zu bytes of %zu)", need,
-                         room - 1);
+                         capacity - 1);
     text[need] = '\0';
     return KILN_OK;
 }

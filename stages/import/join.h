@@ -52,7 +52,7 @@ const kiln_join_part *kiln_part_of_block(const kiln_join_part *parts, uint32_t n
 
 /* The scene's transforms, a JSON array, with what was done to rows and cameras behind it: {"translate", "rotate", "scale"} of all,
  * with "file" of one file alone: its place in the scene's list of files. KILN_E_INPUT: there is no room for so many. */
-kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t room,
+kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t capacity,
                                  kiln_error *err) KILN_MUST_CHECK;
 /* [{"path", "format", "first_row", "rows", "sh_degree"}, ...]; without details: rows alone. NULL when memory is gone. */
 json_t *kiln_join_files(const kiln_join_part *parts, uint32_t n, bool details);

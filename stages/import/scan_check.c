@@ -9,7 +9,7 @@
 
 enum { SH_DEGREE_MOST = 4 };
 
-static bool text_ends(const char *text, size_t room) { return memchr(text, '\0', room) != NULL; }
+static bool text_ends(const char *text, size_t capacity) { return memchr(text, '\0', capacity) != NULL; }
 #define ENDS(array) text_ends(array, sizeof(array))
 
 /* Reading a bool of another value than 0 and 1 is undefined, so its byte is looked at. */

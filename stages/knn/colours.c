@@ -35,7 +35,7 @@ typedef struct {
     /* the image in hand */
     const kiln_camera *camera;
     double width, height; /* that its keypoints are of */
-    uint64_t room;        /* for a photo and its mask */
+    uint64_t capacity;    /* for a photo and its mask */
     kiln_picture photo;   /* read at the first keypoint that needs it */
     uint8_t *mask;        /* of it; NULL: none */
     bool damaged;         /* and could not be */
@@ -125,7 +125,7 @@ static kiln_status read_photo(walk *w, kiln_error *err)
 {
     if (w->photo.data || w->damaged) return KILN_OK;
     const uint64_t needs = kiln_knn_photo_ram(w->camera);
-    if (needs > w->room)
+    if (needs > w->capacity)
         return kiln_fail(err, KILN_E_CAP, "the photo '%s' of %u x %u pixels takes %llu MiB to read; give more --ram",
                          w->camera->photo, w->camera->photo_width, w->camera->photo_height, (unsigned long long)(needs >> 20));
     kiln_error why = {0};
@@ -280,7 +280,7 @@ static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l,
     kiln_status st = KILN_OK;
     kiln_buffer points = {0};
     const uint64_t sums = l->count * KILN_KNN_SUM_RAM, may = kiln_worker_ram(w);
-    walk k = {.tracks = t, .room = may > sums ? may - sums : 0};
+    walk k = {.tracks = t, .capacity = may > sums ? may - sums : 0};
     uint64_t first = 0;
     for (uint32_t b = 0; b < l->n_chunks; b++) {
         KILN_GO(gather_chunk(m, &l->chunks[b], (uint32_t)first, &points, err));

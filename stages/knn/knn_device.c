@@ -69,13 +69,13 @@ static kiln_status device_give(device *d, kiln_status st)
     return st == KILN_OK ? waited : st;
 }
 
-kiln_status kiln_knn_room(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
 {
     device d;
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
-    const unsigned char room = d.at != NULL;
+    const unsigned char capacity = d.at != NULL;
     KILN_TRY(device_give(&d, KILN_OK));
-    return kiln_worker_put(w, "room", &room, sizeof room, sizeof room, err);
+    return kiln_worker_put(w, "room", &capacity, sizeof capacity, sizeof capacity, err);
 }
 
 /* ---- means -------------------------------------------------------------------------------------------------------------- */

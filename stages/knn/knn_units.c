@@ -161,8 +161,8 @@ kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *paylo
         case KILN_KNN_SPACING:
             st = u.on_device ? kiln_knn_on_device(w, l, &u, err) : kiln_knn_whole(w, l, &u, err);
             break;
-        case KILN_KNN_ROOM:
-            st = kiln_knn_room(w, l, &u, err);
+        case KILN_KNN_FITS_DEVICE:
+            st = kiln_knn_fits_device(w, l, &u, err);
             break;
         case KILN_KNN_PARTITION:
             st = kiln_knn_partition(w, l, &u, err);

@@ -12,7 +12,7 @@ typedef enum {
     KILN_KNN_BACK,
     KILN_KNN_COLOURS,
     KILN_KNN_INITIAL,
-    KILN_KNN_ROOM /* whether the device has room for the whole layer */
+    KILN_KNN_FITS_DEVICE /* whether the device has room for the whole layer */
 } kiln_knn_unit_kind;
 
 /* The spacing of a layer in ranges: a partition in scratch, ranges of its places, and the way back to groups of source blocks. */
@@ -72,12 +72,13 @@ kiln_status kiln_knn_put_summary(kiln_worker *w, const kiln_knn_summary *s, floa
 /* The units about spacing (spacing_units.c). keys: of a `back` unit's ranges. */
 kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* The same, in device memory: the host's has room for KILN_KNN_PIECE_ROWS values, a block, and the packed outputs
- * (kiln_knn_on_device_ram). KILN_E_CAP: the device has no room. kiln_knn_room says whether it has: output `room`, a byte, 1 or 0.
+ * (kiln_knn_on_device_ram). KILN_E_CAP: the device has no room. kiln_knn_fits_device says whether it has: output `capacity`, a
+ * byte, 1 or 0.
  */
 enum { KILN_KNN_PIECE_ROWS = 1 << 21 };
 uint64_t kiln_knn_on_device_ram(const kiln_layer *source);
 kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_knn_room(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_range(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, const kiln_hash *keys,

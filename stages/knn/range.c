@@ -217,7 +217,7 @@ static void answer_release(answer *a)
     free(a->buffer);
 }
 
-static kiln_status make_answer_room(answer *a, kiln_error *err)
+static kiln_status reserve_answer(answer *a, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC_UNSET(&a->buffer, 3 * (uint64_t)READ_ROWS, "the points of a range", err));
     KILN_TRY(KILN_ALLOC_UNSET(&a->points, 3 * a->n, "the points of a range", err));
@@ -229,7 +229,7 @@ static kiln_status make_answer_room(answer *a, kiln_error *err)
 
 static kiln_status search(answer *a, kiln_error *err)
 {
-    KILN_TRY(make_answer_room(a, err));
+    KILN_TRY(reserve_answer(a, err));
     KILN_TRY(ask_each_other(a, err));
     for (find_wanted(a); a->n_wanted > 0; find_wanted(a)) {
         batch b = {0};

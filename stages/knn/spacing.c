@@ -51,7 +51,7 @@ void kiln_spacing_release(kiln_spacing *s)
     memset(s, 0, sizeof *s);
 }
 
-static kiln_status make_unit_room(kiln_spacing *s, uint64_t n, kiln_error *err)
+static kiln_status reserve_unit_output(kiln_spacing *s, uint64_t n, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&s->units, n, "the units of the spacing", err));
     KILN_TRY(KILN_ALLOC(&s->payloads, n, "the units of the spacing", err));
@@ -85,7 +85,7 @@ static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_de
     json_t *c = NULL;
     json_int_t fallbacks = 0;
     const uint64_t start = kiln_now_ns();
-    KILN_TRY(make_unit_room(s, 1, err));
+    KILN_TRY(reserve_unit_output(s, 1, err));
     KILN_TRY(KILN_ALLOC(&payload, 1, "the units of the spacing", err));
     s->payloads[0] = payload;
     *payload = *u;
@@ -192,7 +192,7 @@ static kiln_status make_partition(kiln_run *r, ranges *p, uint64_t *sum, kiln_er
     KILN_TRY(kiln_run_scratch(r, g->scratch, folder, err));
     need += kiln_spatial_is_complete(folder, source->count, true) ? source->count * PLACE
                                                                   : kiln_spatial_scratch_bytes(source, true, g->ram);
-    KILN_TRY(kiln_run_scratch_room(r, need, err));
+    KILN_TRY(kiln_run_check_scratch(r, need, err));
     kiln_unit u = {.name = "partition",
                    .key = g->scratch,
                    .payload = &payload,
@@ -407,7 +407,7 @@ static kiln_status list_groups(kiln_run *r, ranges *p, uint32_t high, kiln_error
     const kiln_layer *source = p->s->source;
     uint64_t rows, n = 0;
     for (uint32_t b = 0; b < source->n_chunks; n++) b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
-    KILN_TRY(make_unit_room(p->s, n, err));
+    KILN_TRY(reserve_unit_output(p->s, n, err));
     n = 0;
     for (block_group g = {0}; g.first < source->n_chunks; g.first = g.end, n++) {
         g.end = kiln_knn_group_end(source, g.first, p->payload.ranges.group_rows, &g.rows);
@@ -451,11 +451,11 @@ static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_er
 
 /* ---- which way ---------------------------------------------------------------------------------------------------------- */
 /* Asks a GPU's worker whether its device has room for the whole layer. Only there it is known what is free. */
-static kiln_status ask_device(kiln_run *r, const ranges *p, bool *room, kiln_error *err)
+static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln_error *err)
 {
     unsigned char answer = 0;
     kiln_knn_unit payload = p->payload;
-    payload.kind = KILN_KNN_ROOM;
+    payload.kind = KILN_KNN_FITS_DEVICE;
     kiln_unit u = {.name = "room on the GPU",
                    .key = kiln_key_end(kiln_run_key_bare(r, "room")),
                    .payload = &payload,
@@ -468,7 +468,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *room, kiln_err
     kiln_status st = kiln_run_units(r, "asking the GPU for room", &u, 1, err);
     if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "room", &answer, sizeof answer, err);
     kiln_units_release(&u, 1);
-    *room = answer == 1;
+    *capacity = answer == 1;
     return st;
 }
 

@@ -20,25 +20,25 @@ static const kiln_adam_steps full_steps = {
 static const float least_gradient = .015f;
 
 /* ---- canvas --------------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t room,
+kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t capacity,
                                     kiln_error *err)
 {
     *c = (kiln_refine_canvas){.runner = runner,
                               .profile = (kiln_profile_id)u->profile,
                               .antialiased = u->antialiased != 0,
-                              .room = room,
+                              .capacity = capacity,
                               .pairs = FIRST_PAIRS};
-    KILN_TRY(KILN_ALLOC_UNSET(&c->splats, room, "splats of a chunk", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&c->depths, room, "splats of a chunk", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&c->rows, room, "splats of a chunk", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&c->names, room, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->splats, capacity, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->depths, capacity, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->rows, capacity, "splats of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&c->names, capacity, "splats of a chunk", err));
     KILN_TRY(KILN_ALLOC_UNSET(&c->counts, TILES, "lists of a chunk", err));
     KILN_TRY(KILN_ALLOC_UNSET(&c->ids, c->pairs, "lists of a chunk", err));
-    for (uint64_t i = 0; i < room; i++) c->names[i] = (uint32_t)i;
-    KILN_TRY(kiln_runner_keep(runner, c->splats, room * sizeof *c->splats, true, err));
-    KILN_TRY(kiln_runner_keep(runner, c->depths, room * sizeof *c->depths, true, err));
-    KILN_TRY(kiln_runner_keep(runner, c->rows, room * sizeof *c->rows, true, err));
-    KILN_TRY(kiln_runner_keep(runner, c->names, room * sizeof *c->names, false, err));
+    for (uint64_t i = 0; i < capacity; i++) c->names[i] = (uint32_t)i;
+    KILN_TRY(kiln_runner_keep(runner, c->splats, capacity * sizeof *c->splats, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->depths, capacity * sizeof *c->depths, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->rows, capacity * sizeof *c->rows, true, err));
+    KILN_TRY(kiln_runner_keep(runner, c->names, capacity * sizeof *c->names, false, err));
     KILN_TRY(kiln_runner_keep(runner, c->counts, TILES * sizeof *c->counts, true, err));
     return kiln_runner_keep(runner, c->ids, c->pairs * sizeof *c->ids, true, err);
 }
@@ -60,7 +60,7 @@ static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_windo
                                   kiln_error *err)
 {
     uint64_t visible = 0;
-    if (r->n > c->room - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
+    if (r->n > c->capacity - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
     const kiln_project_args a = {.n = r->n,
                                  KILN_PROJECT_PLANES(r),
                                  .sh0 = r->sh0,

@@ -15,10 +15,10 @@ typedef struct {
     kiln_runner *runner; /* borrowed */
     kiln_profile_id profile;
     bool antialiased;
-    uint64_t room;          /* rows of a picture, at most */
-    kiln_splat2d *splats;   /* [room] */
-    float *depths;          /* [room] */
-    uint32_t *rows, *names; /* [room] names: 0, 1, 2, .. */
+    uint64_t capacity;      /* rows of a picture, at most */
+    kiln_splat2d *splats;   /* [capacity] */
+    float *depths;          /* [capacity] */
+    uint32_t *rows, *names; /* [capacity] names: 0, 1, 2, .. */
     uint64_t total;         /* splats so far */
     uint64_t named;         /* rows so far */
     uint32_t *counts;       /* pairs of each tile */
@@ -27,7 +27,7 @@ typedef struct {
     uint64_t listed;        /* ids of the picture */
 } kiln_refine_canvas;
 
-kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t room,
+kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t capacity,
                                     kiln_error *err) KILN_MUST_CHECK;
 void kiln_refine_canvas_release(kiln_refine_canvas *c);
 

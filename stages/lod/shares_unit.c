@@ -106,8 +106,9 @@ static kiln_status draw_shares(drawing *d, kiln_error *err)
                                    .header = give_header,
                                    .context = d,
                                    .store = d->state->store};
-    const kiln_draw_want want = {.ways = d->unit->room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
-                                 .capacity = d->unit->room,
+    const kiln_draw_want want = {.ways =
+                                     d->unit->capacity > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+                                 .capacity = d->unit->capacity,
                                  .sums = d->state->sums};
     return kiln_draw(kiln_worker_runner(d->w), &scene, &want, NULL, err);
 }

@@ -63,15 +63,15 @@ static uint64_t rows_seen(const making *k, const kiln_view_request *views, uint3
     return rows;
 }
 
-/* What a picture takes, of at most `room` Gaussians at a time; 0: of all that it may have. */
-static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_t rows, uint64_t room)
+/* What a picture takes, of at most `capacity` Gaussians at a time; 0: of all that it may have. */
+static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_t rows, uint64_t capacity)
 {
     const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&v->view) * kiln_view_tiles_y(&v->view);
-    const uint64_t visible = room > 0 ? room : rows;
+    const uint64_t visible = capacity > 0 ? capacity : rows;
     kiln_draw_size size = {.visible = visible, .largest_chunk = k->largest, .in_parts = true, .band_tiles = tiles};
     size.band_pairs = tiles > 0 && rows < KILN_BAND_PAIRS / tiles ? rows * tiles : KILN_BAND_PAIRS;
     const uint64_t shares = KILN_DRAW_SHARE_BYTES * visible;
-    if (room > 0) return kiln_draw_slabs_bytes(&size, &v->view, k->baked->n_chunks) + shares;
+    if (capacity > 0) return kiln_draw_slabs_bytes(&size, &v->view, k->baked->n_chunks) + shares;
     return kiln_max_u64(kiln_draw_collect_bytes(&size),
                         kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &v->view) + shares);
 }
@@ -88,13 +88,14 @@ static seen_rows count_seen_rows(const making *k, const kiln_shares_unit *u)
     return rows;
 }
 
-/* With pictures in slabs of `room`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then lent chunk by chunk.
+/* With pictures in slabs of `capacity`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then lent chunk by
+ * chunk.
  */
-static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows, uint64_t room)
+static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows, uint64_t capacity)
 {
     const uint64_t putting = kiln_outputs_lent_ram(sizeof(float) * rows->all);
     uint64_t drawing = 0;
-    for (uint32_t v = 0; v < u->n_views; v++) drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], room));
+    for (uint32_t v = 0; v < u->n_views; v++) drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], capacity));
     return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows->all + kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
 }
 
@@ -111,7 +112,7 @@ static void size_shares(const making *k, const seen_rows *rows, kiln_shares_unit
     }
     const uint64_t ram = shares_ram(k, u, rows, low);
     if (ram >= u->ram) return;
-    u->room = low;
+    u->capacity = low;
     u->ram = ram;
 }
 

@@ -19,8 +19,8 @@ typedef struct {
     kiln_lod_unit_kind unit;
     uint32_t n_views;
     kiln_hash baked;
-    uint64_t ram;  /* what the unit takes, without planes that are kept */
-    uint64_t room; /* 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
+    uint64_t ram;      /* what the unit takes, without planes that are kept */
+    uint64_t capacity; /* 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
     kiln_view_request views[KILN_SHARES_VIEWS];
 } kiln_shares_unit;
 

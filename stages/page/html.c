@@ -63,10 +63,10 @@ void kiln_html_text(kiln_html *h, const char *text)
 {
     char small[512], *quoted = small;
     if (h->st != KILN_OK || !text) return;
-    const size_t room = 8 * strlen(text) + 1;
-    if (room > sizeof small) h->st = KILN_ALLOC_UNSET(&quoted, room, "text of a report", h->err);
+    const size_t capacity = 8 * strlen(text) + 1;
+    if (capacity > sizeof small) h->st = KILN_ALLOC_UNSET(&quoted, capacity, "text of a report", h->err);
     if (h->st != KILN_OK) return;
-    kiln_quote(quoted, room, text);
+    kiln_quote(quoted, capacity, text);
     put_escaped(h, quoted);
     if (quoted != small) free(quoted);
 }

@@ -34,9 +34,9 @@ struct kiln_scene_files {
     char was[KILN_PATH_MAX], is[KILN_PATH_MAX]; /* a scene that moved with its bake: from, to; "": it did not */
     scene_file *files;                          /* [n] by path */
     uint32_t *by_inode;
-    uint32_t n, room;
+    uint32_t n, capacity;
     scene_folder *folders;
-    uint32_t n_folders, folder_room;
+    uint32_t n_folders, folder_capacity;
     struct stat bake; /* the manifest's folder */
     bool has_bake;
 };
@@ -71,12 +71,12 @@ static kiln_status add_folder(kiln_scene_files *s, const char *path, size_t n, k
     memcpy(name, path, n);
     name[n] = '\0';
     if (stat(n ? name : "/", &info) != 0) return KILN_OK;
-    if (s->n_folders == s->folder_room) {
-        const uint32_t room = s->folder_room ? 2 * s->folder_room : 16;
-        scene_folder *more = realloc(s->folders, room * sizeof *more);
+    if (s->n_folders == s->folder_capacity) {
+        const uint32_t capacity = s->folder_capacity ? 2 * s->folder_capacity : 16;
+        scene_folder *more = realloc(s->folders, capacity * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the folders of the scene");
         s->folders = more;
-        s->folder_room = room;
+        s->folder_capacity = capacity;
     }
     scene_folder *const f = &s->folders[s->n_folders++];
     *f = (scene_folder){.device = info.st_dev, .inode = info.st_ino, .is = is, .root = root};
@@ -211,12 +211,12 @@ static kiln_status add_row(kiln_scene_files *s, const kiln_source_file *row, kil
 {
     const bool many = strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0;
     const char *const name = kiln_path_base(row->path);
-    if (s->n == s->room) {
-        const uint32_t room = s->room ? 2 * s->room : 64;
-        scene_file *more = realloc(s->files, room * sizeof *more);
+    if (s->n == s->capacity) {
+        const uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
+        scene_file *more = realloc(s->files, capacity * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the files of the scene");
         s->files = more;
-        s->room = room;
+        s->capacity = capacity;
     }
     scene_file *const f = &s->files[s->n++];
     *f = (scene_file){.inode = row->inode, .size = row->size, .mtime_ns = row->mtime_ns, .many = many};

@@ -265,13 +265,13 @@ static int by_value(const void *a, const void *b)
 
 kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n, kiln_error *err)
 {
-    uint64_t room = 1, kept = 0;
+    uint64_t capacity = 1, kept = 0;
     *rows = NULL;
     *n = 0;
     if (strlen(text) > LIST_TEXT_MAX)
         return kiln_fail(err, KILN_E_USAGE, "%s takes at most %d characters, not %zu", option, LIST_TEXT_MAX, strlen(text));
-    for (const char *p = text; *p; p++) room += *p == ',';
-    KILN_TRY(KILN_ALLOC(rows, room, "row numbers", err));
+    for (const char *p = text; *p; p++) capacity += *p == ',';
+    KILN_TRY(KILN_ALLOC(rows, capacity, "row numbers", err));
     if (strcmp(text, "none") == 0) return KILN_OK;
     for (const char *at = text;;) {
         char *end;

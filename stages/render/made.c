@@ -46,7 +46,7 @@ static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kil
     u->count_only = false;
     u->ram = j->ram;
     u->band_pairs = j->band_pairs;
-    u->slab_room = j->slab_room;
+    u->slab_capacity = j->slab_capacity;
     u->device_ram = j->device_ram;
     u->count_first = j->count_first;
     u->measured = j->measured;

@@ -56,12 +56,12 @@ uint64_t kiln_render_device_ram(const kiln_layer *layer, const kiln_render_unit 
 }
 
 /* Photos are compared and files written after the last slab. */
-uint64_t kiln_render_slabs_ram(const kiln_layer *layer, const kiln_render_unit *u, const kiln_draw_size *size, uint64_t room)
+uint64_t kiln_render_slabs_ram(const kiln_layer *layer, const kiln_render_unit *u, const kiln_draw_size *size, uint64_t capacity)
 {
     const kiln_view *view = &u->request.view;
     const kiln_draw_size none = {0};
     kiln_draw_size slab = *size;
-    slab.visible = room;
+    slab.visible = capacity;
     slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
     return kiln_max_u64(kiln_frame_slabs_ram(layer, &u->request, &slab, kiln_render_picture_bytes(u)),
                         kiln_render_beside_frame(u, &none));

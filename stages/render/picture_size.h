@@ -12,9 +12,9 @@ uint64_t kiln_render_beside_frame(const kiln_render_unit *u, const kiln_draw_siz
 /* Returns the bytes of a unit whose picture is drawn in the memory of a GPU: the planes of a chunk on their way there, and what is
  * not of the Gaussians. */
 uint64_t kiln_render_device_ram(const kiln_layer *layer, const kiln_render_unit *u);
-/* Returns the bytes for a picture in slabs of at most `room` Gaussians. size: of the frame; its band_pairs are those that a slab
- * may have. */
-uint64_t kiln_render_slabs_ram(const kiln_layer *layer, const kiln_render_unit *u, const kiln_draw_size *size, uint64_t room);
+/* Returns the bytes for a picture in slabs of at most `capacity` Gaussians. size: of the frame; its band_pairs are those that a
+ * slab may have. */
+uint64_t kiln_render_slabs_ram(const kiln_layer *layer, const kiln_render_unit *u, const kiln_draw_size *size, uint64_t capacity);
 /* Returns the smallest slabs that are used for a frame of this size, and the largest for which `may` has room; if it has none, the
  * smallest. */
 uint64_t kiln_render_smallest_slab(const kiln_draw_size *size);

@@ -21,7 +21,7 @@ typedef struct {
     kiln_hash any_key;   /* of its unit, whatever device draws it: made while its texts are there */
     kiln_hash first_key; /* of its unit, of the kind of device that is looked for first; as any_key */
     kiln_hash table_key; /* as in the unit, as the next four */
-    uint64_t ram, band_pairs, slab_room, device_ram;
+    uint64_t ram, band_pairs, slab_capacity, device_ram;
     char device_kind[16];       /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
     uint32_t level;             /* of --levels-against; 0: of no such picture */
     kiln_view_chunks chunks;    /* that the picture is drawn of; with `level`, of its two pictures those with more rows */

@@ -30,11 +30,11 @@ typedef struct {
     /* If set, the unit is kiln_frame_count instead of a picture: memory is tight, so Gaussians are counted before the picture's
      * unit is handed out. */
     bool count_only;
-    uint64_t ram;        /* kiln_unit.ram */
-    uint64_t band_pairs; /* pairs of a band for which `ram` has room */
-    uint64_t slab_room;  /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many */
+    uint64_t ram;           /* kiln_unit.ram */
+    uint64_t band_pairs;    /* pairs of a band for which `ram` has room */
+    uint64_t slab_capacity; /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many */
     /* If above 0, the picture is drawn in the memory of the worker's GPU, which takes so much of `ram`. If the GPU refuses it, the
-     * worker counts its Gaussians and draws it in slabs, for which `ram` has room. slab_room is 0. */
+     * worker counts its Gaussians and draws it in slabs, for which `ram` has room. slab_capacity is 0. */
     uint64_t device_ram;
     kiln_render_encoding encoding;
     kiln_drawn_name drawn;
@@ -66,7 +66,8 @@ typedef struct {
     bool measured;               /* a fast picture is also drawn exactly, to measure the distance between the two */
     bool against_full;           /* the view is also drawn in full, to measure the distance between the two */
     uint32_t full_at;            /* its file is `picture` with "full" in the place of "level", which stands there */
-    /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
+    /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_capacity are
+     * 0.
      */
     bool count_first;
     kiln_render_crop crop; /* what is kept of the picture, and of its depth, once it is drawn; width 0: all of it */

@@ -98,10 +98,10 @@ static void set_counted(const kiln_render_plan *s, uint32_t i, kiln_draw_size si
     size.band_pairs = kiln_render_slab_band(size.band_pairs, pairs);
     if (size.in_parts && set_on_device(s, i, &size, may)) return;
     const kiln_render_unit *u = kiln_render_unit_of(j);
-    const uint64_t room = kiln_render_largest_slab(s->layer, u, &size, may);
-    const uint64_t ram = kiln_render_slabs_ram(s->layer, u, &size, room);
+    const uint64_t capacity = kiln_render_largest_slab(s->layer, u, &size, may);
+    const uint64_t ram = kiln_render_slabs_ram(s->layer, u, &size, capacity);
     if (ram >= s->units[i].ram) return;
-    j->slab_room = room;
+    j->slab_capacity = capacity;
     s->units[i].ram = j->ram = ram;
 }
 

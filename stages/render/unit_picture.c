@@ -106,7 +106,7 @@ typedef struct {
  * exists. The unit's memory has room for both only if the worker encodes beside drawing, or if no drawing comes to host memory. */
 static bool may_pass(const drawing *d)
 {
-    return !d->lists.table && (d->p->n_encoding > 0 || kiln_unit_picture_on_device(d->u)) && d->u->slab_room == 0;
+    return !d->lists.table && (d->p->n_encoding > 0 || kiln_unit_picture_on_device(d->u)) && d->u->slab_capacity == 0;
 }
 
 /* The GPU hashes the picture and copies only what the host needs of it, to the canvas. There is none if that is nothing. */
@@ -141,7 +141,7 @@ static uint64_t most_band_pairs(const drawing *d)
     return most > 0 ? most : 1;
 }
 
-static kiln_status say_band_room(const drawing *d, uint64_t pairs, kiln_error *err)
+static kiln_status say_band_memory(const drawing *d, uint64_t pairs, kiln_error *err)
 {
     char lists[32], more[32];
     const uint64_t need = d->u->ram + 4 * sizeof(uint32_t) * (pairs - d->u->band_pairs), may = kiln_worker_ram(d->w);
@@ -171,11 +171,11 @@ static kiln_status want_of(drawing *d, wanted *x, kiln_error *err)
                            .depth = d->p->depth,
                            .place = place,
                            .place_context = d,
-                           .capacity = d->u->slab_room}};
+                           .capacity = d->u->slab_capacity}};
     if (may_pass(d)) KILN_TRY(want_single_pass(d, x, err));
     if (d->u->count_first) return KILN_OK;
-    if (!kiln_unit_picture_on_device(d->u) && d->u->slab_room == 0) return want_drawing(d, x, err);
-    x->want.ways |= d->u->slab_room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE;
+    if (!kiln_unit_picture_on_device(d->u) && d->u->slab_capacity == 0) return want_drawing(d, x, err);
+    x->want.ways |= d->u->slab_capacity > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE;
     return KILN_OK;
 }
 
@@ -200,9 +200,10 @@ static void share(const drawing *d, uint64_t taken)
     kiln_frame_state_share(d->w, d->s, &of);
 }
 
-/* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at
+/* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_capacity: of its slabs, 0: none. They take at
  * most half of the memory if there is room for any, so that their chunks are decoded on several threads. */
-static kiln_status find_room(const drawing *d, uint64_t device_room, uint64_t *row_pairs, uint64_t *room, kiln_error *err)
+static kiln_status find_capacity(const drawing *d, uint64_t device_capacity, uint64_t *row_pairs, uint64_t *capacity,
+                                 kiln_error *err)
 {
     const kiln_render_unit *u = d->u;
     const kiln_layer *layer = kiln_frame_layer(d->s);
@@ -216,16 +217,16 @@ static kiln_status find_room(const drawing *d, uint64_t device_room, uint64_t *r
     kiln_draw_size_bands(&size, &u->request.view, row_pairs);
     size.band_pairs = kiln_render_slab_band(size.band_pairs, t.pairs);
     const uint64_t least = kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size));
-    *room = kiln_render_largest_slab(layer, u, &size, least <= may / 2 ? may / 2 : may);
-    if (device_room > 0 && device_room < *room) *room = device_room;
-    const uint64_t ram = kiln_render_slabs_ram(layer, u, &size, *room);
+    *capacity = kiln_render_largest_slab(layer, u, &size, least <= may / 2 ? may / 2 : may);
+    if (device_capacity > 0 && device_capacity < *capacity) *capacity = device_capacity;
+    const uint64_t ram = kiln_render_slabs_ram(layer, u, &size, *capacity);
     KILN_TRY(kiln_worker_need_ram(d->w, others + ram, 0, u->camera, err)); /* a tile row with many pairs */
     share(d, ram);
     return KILN_OK;
 }
 
 /* In slabs, once its Gaussians are counted. A stored table is not used, because its lists name Gaussians of the whole view. */
-static kiln_status draw_uncounted(drawing *d, uint64_t device_room, wanted *x, kiln_error *err)
+static kiln_status draw_uncounted(drawing *d, uint64_t device_capacity, wanted *x, kiln_error *err)
 {
     kiln_draw_stats stats;
     uint64_t *row_pairs;
@@ -233,7 +234,7 @@ static kiln_status draw_uncounted(drawing *d, uint64_t device_room, wanted *x, k
     KILN_TRY(kiln_unit_picture_take_canvas(d->w, d->s, d->u, d->p, err));
     share(d, d->u->ram);
     KILN_TRY(KILN_ALLOC(&row_pairs, kiln_view_tiles_y(&d->u->request.view), "pairs of tile rows", err));
-    kiln_status st = find_room(d, device_room, row_pairs, &x->want.capacity, err);
+    kiln_status st = find_capacity(d, device_capacity, row_pairs, &x->want.capacity, err);
     if (st == KILN_OK) st = kiln_frame_draw(d->w, d->s, &d->u->request, &x->want, &stats, err);
     if (st == KILN_OK) take_stats(d, x, &stats);
     free(row_pairs);
@@ -247,10 +248,10 @@ static kiln_status draw_wanted(drawing *d, kiln_error *err)
     KILN_TRY(want_of(d, &x, err));
     const kiln_status st = x.want.ways ? kiln_frame_draw(d->w, d->s, &d->u->request, &x.want, &stats, err) : KILN_OK;
     if (st == KILN_E_CAP && x.want.most_band_pairs > 0 && stats.band_pairs > x.want.most_band_pairs)
-        return say_band_room(d, stats.band_pairs, err);
+        return say_band_memory(d, stats.band_pairs, err);
     KILN_TRY(st);
     if (stats.way != KILN_DRAW_SINGLE_PASS) kiln_unit_picture_drop_hashes(d->p);
-    if (!stats.way) return draw_uncounted(d, stats.device_room, &x, err);
+    if (!stats.way) return draw_uncounted(d, stats.device_capacity, &x, err);
     take_stats(d, &x, &stats);
     return KILN_OK;
 }
@@ -259,8 +260,8 @@ static kiln_status draw_wanted(drawing *d, kiln_error *err)
 static void advise_fast(kiln_error *err)
 {
     static const char advice[] = "; give --vram more, or draw with --no-fast";
-    const int room = (int)(sizeof err->msg - sizeof advice);
-    if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
+    const int capacity = (int)(sizeof err->msg - sizeof advice);
+    if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", capacity, err->msg, advice);
 }
 
 /* A stored table saves work on the CPU alone: a GPU makes the lists in less time than a thread of the CPU decodes them. Nor is

@@ -101,11 +101,11 @@ static kiln_status failed(kiln_video *v, int error, kiln_error *err)
  * a pipe has room for PIPE_BUF bytes. */
 static kiln_status write_piece(kiln_video *v, bool *waits, kiln_error *err)
 {
-    enum { ROOM = 4096 };
+    enum { BURST = 4096 };
     while (v->at < v->n) {
         struct pollfd p = {.fd = v->fd, .events = POLLOUT};
         size_t n = v->n - v->at;
-        if (v->waits && n > ROOM) n = ROOM;
+        if (v->waits && n > BURST) n = BURST;
         if (v->waits && poll(&p, 1, 0) == 0) {
             *waits = true;
             return KILN_OK;

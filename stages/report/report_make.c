@@ -30,7 +30,7 @@ static kiln_status write_page(const findings *f, kiln_html *h)
 }
 
 /* What the page's most leaves for pictures beside everything else, and the markup around them. */
-static kiln_status room_for_pictures(const findings *f, uint64_t most, uint64_t *bytes, kiln_error *err)
+static kiln_status memory_for_pictures(const findings *f, uint64_t most, uint64_t *bytes, kiln_error *err)
 {
     enum { AROUND = 3000 * (KILN_VIEWS_SHOWN + KILN_LEVEL_PICTURES + KILN_CHANGES_SHOWN) };
     kiln_html h;
@@ -50,7 +50,7 @@ static kiln_status gather_findings(kiln_manifest *m, kiln_manifest *against, con
     if (against) KILN_TRY(kiln_bake_facts_get(against, &f->against, err));
     KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
     KILN_TRY(kiln_levels_info(m, &f->levels, err));
-    KILN_TRY(room_for_pictures(f, wish->bytes, &bytes, err));
+    KILN_TRY(memory_for_pictures(f, wish->bytes, &bytes, err));
     if (against) KILN_TRY(kiln_change_pictures_make(&f->bake, &f->against, bytes / 4, &f->changes, err));
     bytes -= kiln_change_pictures_bytes(&f->changes);
     KILN_TRY(kiln_level_pictures_make(&f->bake, bytes / 2, &f->level_pictures, err));

@@ -153,7 +153,7 @@ typedef struct {
 /* Of all cameras, by name. */
 typedef struct {
     counted_row *rows;
-    uint32_t n, room;
+    uint32_t n, capacity;
     kiln_texts texts;
     const char *key;            /* of the name */
     const char *first, *second; /* members that are numbers, or the second of two */
@@ -169,12 +169,12 @@ static json_int_t count_in(const json_t *item, const char *key)
 static kiln_status add_counted(void *context, const json_t *item, kiln_error *err)
 {
     counted_list *l = context;
-    if (l->n == l->room) {
-        const uint32_t room = l->room ? 2 * l->room : 64;
-        counted_row *more = realloc(l->rows, room * sizeof *more);
+    if (l->n == l->capacity) {
+        const uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+        counted_row *more = realloc(l->rows, capacity * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the cameras");
         l->rows = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     counted_row *row = &l->rows[l->n++];
     *row = (counted_row){"", count_in(item, l->first), count_in(item, l->second)};

@@ -67,14 +67,14 @@ typedef struct {
     uint64_t files, bytes;
 } role_row;
 
-static uint32_t count_roles(const kiln_bake_facts *b, role_row *rows, uint32_t room)
+static uint32_t count_roles(const kiln_bake_facts *b, role_row *rows, uint32_t capacity)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_sources; i++) {
         const kiln_source_file *f = &b->sources[i];
         uint32_t k = 0;
         while (k < n && strcmp(rows[k].role, f->role) != 0) k++;
-        if (k == room) continue;
+        if (k == capacity) continue;
         if (k == n) {
             rows[n] = (role_row){.first = f->path};
             strcpy(rows[n++].role, f->role);
@@ -182,7 +182,7 @@ typedef struct {
     uint64_t n;
 } lens_row;
 
-static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t room)
+static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t capacity)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n_cameras; i++) {
@@ -191,7 +191,7 @@ static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t 
         while (k < n && (strcmp(rows[k].first->model, c->model) != 0 || rows[k].first->width != c->width ||
                          rows[k].first->height != c->height || rows[k].first->distorted != c->distorted))
             k++;
-        if (k == room) continue;
+        if (k == capacity) continue;
         if (k == n) rows[n++] = (lens_row){.first = c, .least = c->fx, .most = c->fx};
         rows[k].least = fmin(rows[k].least, c->fx);
         rows[k].most = fmax(rows[k].most, c->fx);

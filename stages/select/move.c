@@ -18,7 +18,7 @@ void kiln_similarity_of_move(const kiln_move *m, kiln_similarity *out)
     kiln_similarity_of_degrees(m->translate, m->rotate, m->scale, out);
 }
 
-void kiln_move_text(const kiln_move *m, char *out, size_t room)
+void kiln_move_text(const kiln_move *m, char *out, size_t capacity)
 {
     const struct {
         const char *word;
@@ -26,12 +26,12 @@ void kiln_move_text(const kiln_move *m, char *out, size_t room)
     } turns[] = {{"rotate", m->rotate}, {"translate", m->translate}};
     size_t used = 0;
     out[0] = '\0';
-    if (m->scale != 1) used = (size_t)snprintf(out, room, "scale %.10g", m->scale);
-    for (size_t k = 0; k < 2 && used < room; k++) {
+    if (m->scale != 1) used = (size_t)snprintf(out, capacity, "scale %.10g", m->scale);
+    for (size_t k = 0; k < 2 && used < capacity; k++) {
         const double *v = turns[k].v;
         if (v[0] == 0 && v[1] == 0 && v[2] == 0) continue;
-        used +=
-            (size_t)snprintf(out + used, room - used, "%s%s %.10g,%.10g,%.10g", used ? ", " : "", turns[k].word, v[0], v[1], v[2]);
+        used += (size_t)snprintf(out + used, capacity - used, "%s%s %.10g,%.10g,%.10g", used ? ", " : "", turns[k].word, v[0], v[1],
+                                 v[2]);
     }
 }
 

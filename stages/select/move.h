@@ -25,7 +25,7 @@ bool kiln_move_is_none(const kiln_move *m);
 void kiln_similarity_of_move(const kiln_move *m, kiln_similarity *out);
 enum { KILN_MOVE_TEXT = 160 };
 /* "scale 2, rotate 0,90,0, translate 1,0,0", in the order in which they are done; what does nothing is left out. */
-void kiln_move_text(const kiln_move *m, char *out, size_t room);
+void kiln_move_text(const kiln_move *m, char *out, size_t capacity);
 
 /* Of the scene's transforms, a JSON array, the entry of a move: {"translate", "rotate", "scale"}, with "file" of one file alone.
  * False: it is another one, as of a camera file. */

@@ -22,7 +22,7 @@ void kiln_up_vector(const char *up, double out[3])
     for (int i = 0; i < 3; i++) out[i] = length > 0 ? v[i] / length : (i == 1 ? -1 : 0);
 }
 
-void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t room)
+void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t capacity)
 {
     double up[3], turned[3];
     if (!axis[0]) return;
@@ -30,8 +30,8 @@ void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t room)
     for (int i = 0; i < 3; i++) turned[i] = s->r[3 * i] * up[0] + s->r[3 * i + 1] * up[1] + s->r[3 * i + 2] * up[2] + 0.0;
     for (int i = 0; i < 3; i++)
         if (turned[i] == 1 || turned[i] == -1) {
-            snprintf(axis, room, "%s%c", turned[i] < 0 ? "-" : "", "xyz"[i]);
+            snprintf(axis, capacity, "%s%c", turned[i] < 0 ? "-" : "", "xyz"[i]);
             return;
         }
-    snprintf(axis, room, "%.9g %.9g %.9g", turned[0], turned[1], turned[2]);
+    snprintf(axis, capacity, "%.9g %.9g %.9g", turned[0], turned[1], turned[2]);
 }

@@ -11,6 +11,6 @@
 /* The unit vector of such a text; of "" that of -y, because x right, y down, z forward is what trainers store. */
 void kiln_up_vector(const char *up, double out[3]);
 /* Turns such a text: a letter where the turned axis is one, else three numbers. "" stays. */
-void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t room);
+void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t capacity);
 
 #endif

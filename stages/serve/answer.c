@@ -13,10 +13,10 @@ bool kiln_answer_pool_takes(const kiln_answer_pool *pool, uint64_t bytes)
 /* A buffer grows by doubling; an answer may be kept for long. */
 static void fit(kiln_buffer *b)
 {
-    void *data = b->size && b->size < b->room ? realloc(b->data, b->size) : NULL;
+    void *data = b->size && b->size < b->capacity ? realloc(b->data, b->size) : NULL;
     if (!data) return;
     b->data = data;
-    b->room = b->size;
+    b->capacity = b->size;
 }
 
 static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
@@ -32,7 +32,7 @@ static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_a
     a->reply = *reply;
     fit(&a->reply.body);
     reply->body = (kiln_buffer){0};
-    (void)atomic_fetch_add(&pool->bytes, a->reply.body.room);
+    (void)atomic_fetch_add(&pool->bytes, a->reply.body.capacity);
     *out = a;
     return KILN_OK;
 }
@@ -40,7 +40,7 @@ static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_a
 kiln_status kiln_answer_make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
 {
     *out = NULL;
-    if (kiln_answer_pool_takes(pool, reply->body.room)) return make_answer(pool, reply, out, err);
+    if (kiln_answer_pool_takes(pool, reply->body.capacity)) return make_answer(pool, reply, out, err);
     kiln_buffer_release(&reply->body);
     return kiln_fail(err, KILN_E_BUSY, "too many answers wait for slow clients");
 }
@@ -66,7 +66,7 @@ void kiln_answer_drop(void *answer)
 {
     kiln_answer *a = answer;
     if (!a || atomic_fetch_sub(&a->users, 1) > 1) return;
-    (void)atomic_fetch_sub(&a->pool->bytes, a->reply.body.room);
+    (void)atomic_fetch_sub(&a->pool->bytes, a->reply.body.capacity);
     kiln_buffer_release(&a->reply.body);
     free(a);
 }

@@ -39,17 +39,17 @@ static kiln_kept_answer *oldest(kiln_lane *l, bool filled)
 static uint64_t kept_bytes(const kiln_lane *l)
 {
     uint64_t sum = 0;
-    for (int i = 0; i < KILN_LANE_KEEPS; i++) sum += l->kept[i].answer ? l->kept[i].answer->reply.body.room : 0;
+    for (int i = 0; i < KILN_LANE_KEEPS; i++) sum += l->kept[i].answer ? l->kept[i].answer->reply.body.capacity : 0;
     return sum;
 }
 
 static void keep(kiln_lane *l, const char *key, kiln_answer *a)
 {
-    if (a->reply.body.room > KILN_LANE_KEEPS_BYTES / 2) return;
+    if (a->reply.body.capacity > KILN_LANE_KEEPS_BYTES / 2) return;
     for (int i = 0; i < KILN_LANE_KEEPS; i++)
         if (strcmp(l->kept[i].key, key) == 0 || (l->kept[i].version && l->kept[i].version != l->state.version))
             drop_kept(&l->kept[i]);
-    while (kept_bytes(l) + a->reply.body.room > KILN_LANE_KEEPS_BYTES) drop_kept(oldest(l, true));
+    while (kept_bytes(l) + a->reply.body.capacity > KILN_LANE_KEEPS_BYTES) drop_kept(oldest(l, true));
     kiln_kept_answer *k = oldest(l, false);
     drop_kept(k);
     (void)snprintf(k->key, sizeof k->key, "%s", key);

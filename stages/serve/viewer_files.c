@@ -42,7 +42,7 @@ static kiln_status read_viewer_file(kiln_answer_pool *pool, const char *name, ki
     char *text;
     size_t size;
     KILN_TRY(kiln_viewer_read(name, &text, &size, err));
-    reply.body = (kiln_buffer){.data = (unsigned char *)text, .size = size, .room = size};
+    reply.body = (kiln_buffer){.data = (unsigned char *)text, .size = size, .capacity = size};
     return kiln_answer_make(pool, &reply, out, err);
 }
 

@@ -35,7 +35,7 @@ static kiln_status fail_write(const kiln_scratch_file *f, uint64_t at, int why, 
 }
 
 /* Where the file system cannot take room beforehand, the writes will tell. */
-static kiln_status take_room(const kiln_scratch_file *f, kiln_error *err)
+static kiln_status reserve_scratch(const kiln_scratch_file *f, kiln_error *err)
 {
     int rc;
     if (f->bytes == 0) return KILN_OK;
@@ -63,7 +63,7 @@ kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t b
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for a scratch file");
     }
     out->fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    const kiln_status st = out->fd < 0 ? fail_write(out, 0, errno, err) : take_room(out, err);
+    const kiln_status st = out->fd < 0 ? fail_write(out, 0, errno, err) : reserve_scratch(out, err);
     if (st != KILN_OK) kiln_scratch_drop(out);
     return st;
 }

@@ -31,8 +31,8 @@ _Static_assert(sizeof(seal_piece) == 32 && sizeof(seal_end) == 64, "a seal has n
 
 struct kiln_seal {
     pthread_mutex_t lock;
-    seal_piece *pieces; /* [room] */
-    uint64_t n, room;
+    seal_piece *pieces; /* [capacity] */
+    uint64_t n, capacity;
 };
 
 uint64_t kiln_seal_ram(uint64_t n_writes) { return 2 * n_writes * sizeof(seal_piece); /* the list grows by doubling */ }
@@ -57,12 +57,12 @@ void kiln_seal_free(kiln_seal *s)
 
 static kiln_status add_piece(kiln_seal *s, const seal_piece *piece, kiln_error *err)
 {
-    if (s->n == s->room) {
-        const uint64_t room = s->room ? 2 * s->room : 16;
-        seal_piece *pieces = realloc(s->pieces, room * sizeof *pieces);
+    if (s->n == s->capacity) {
+        const uint64_t capacity = s->capacity ? 2 * s->capacity : 16;
+        seal_piece *pieces = realloc(s->pieces, capacity * sizeof *pieces);
         if (!pieces) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the seal of a scratch file");
         s->pieces = pieces;
-        s->room = room;
+        s->capacity = capacity;
     }
     s->pieces[s->n++] = *piece;
     return KILN_OK;

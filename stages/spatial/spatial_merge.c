@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     const kiln_place_files *in, *out;
-    uint64_t room; /* places of a buffer */
+    uint64_t capacity; /* places of a buffer */
     run *runs;
     uint32_t *heap; /* [n_heap] runs that have places left, the one with the lowest place first */
     uint64_t n_heap;
@@ -38,15 +38,15 @@ typedef struct {
 } merge;
 
 /* ---- buffers ------------------------------------------------------------------------------------------------------------ */
-static places carve(unsigned char **at, uint64_t room, bool with_means)
+static places carve(unsigned char **at, uint64_t capacity, bool with_means)
 {
     places p;
     p.codes = (uint64_t *)(void *)*at;
-    *at += room * sizeof *p.codes;
+    *at += capacity * sizeof *p.codes;
     p.rows = (uint32_t *)(void *)*at;
-    *at += room * sizeof *p.rows;
+    *at += capacity * sizeof *p.rows;
     p.means = with_means ? (float *)(void *)*at : NULL;
-    *at += with_means ? room * KILN_MEAN_BYTES : 0;
+    *at += with_means ? capacity * KILN_MEAN_BYTES : 0;
     return p;
 }
 
@@ -62,21 +62,21 @@ uint64_t kiln_merge_buffer_places(uint64_t ram, uint64_t n_runs, bool with_means
 static kiln_status make_buffers(merge *m, uint64_t n_runs, uint64_t ram, kiln_error *err)
 {
     const uint64_t each = place_bytes(m->in->with_means);
-    m->room = kiln_merge_buffer_places(ram, n_runs, m->in->with_means);
-    if (m->room < KILN_MERGE_ROWS_MIN) m->room = KILN_MERGE_ROWS_MIN;
+    m->capacity = kiln_merge_buffer_places(ram, n_runs, m->in->with_means);
+    if (m->capacity < KILN_MERGE_ROWS_MIN) m->capacity = KILN_MERGE_ROWS_MIN;
     KILN_TRY(KILN_ALLOC(&m->runs, n_runs, "the runs of the order", err));
     KILN_TRY(KILN_ALLOC(&m->heap, n_runs, "the runs of the order", err));
-    KILN_TRY(kiln_alloc_unset(&m->block, (n_runs + 1) * m->room, each, "the merge of the order", err));
+    KILN_TRY(kiln_alloc_unset(&m->block, (n_runs + 1) * m->capacity, each, "the merge of the order", err));
     unsigned char *at = m->block;
-    m->done = carve(&at, m->room, m->in->with_means);
-    for (uint64_t i = 0; i < n_runs; i++) m->runs[i].at = carve(&at, m->room, m->in->with_means);
+    m->done = carve(&at, m->capacity, m->in->with_means);
+    for (uint64_t i = 0; i < n_runs; i++) m->runs[i].at = carve(&at, m->capacity, m->in->with_means);
     return KILN_OK;
 }
 
 static kiln_status refill(const merge *m, run *r, kiln_error *err)
 {
     r->next = 0;
-    r->n = r->end - r->file_at < m->room ? r->end - r->file_at : m->room;
+    r->n = r->end - r->file_at < m->capacity ? r->end - r->file_at : m->capacity;
     if (r->n == 0) return KILN_OK;
     KILN_TRY(kiln_scratch_read(&m->in->codes, r->file_at * sizeof *r->at.codes, r->at.codes, r->n * sizeof *r->at.codes, err));
     KILN_TRY(kiln_scratch_read(&m->in->rows, r->file_at * sizeof *r->at.rows, r->at.rows, r->n * sizeof *r->at.rows, err));
@@ -141,7 +141,7 @@ static kiln_status pour(merge *m, kiln_error *err)
         if (r->next == r->n) KILN_TRY(refill(m, r, err));
         if (r->n == 0) m->heap[0] = m->heap[--m->n_heap];
         sift_down(m, 0);
-        if (m->n_done == m->room) KILN_TRY(flush(m, err));
+        if (m->n_done == m->capacity) KILN_TRY(flush(m, err));
     }
     return flush(m, err);
 }

@@ -9,7 +9,7 @@
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 /* Room for row n of an array that grows row by row. */
-static kiln_status room_for(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
+static kiln_status reserve_rows(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
 {
     if (n & (n - 1)) return KILN_OK; /* as many as the next power of two; what is not used yet takes no memory */
     void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);
@@ -21,7 +21,7 @@ static kiln_status room_for(void **rows, uint32_t n, size_t size, const char *wh
 static kiln_status add_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
     kiln_bake_views *v = context;
-    KILN_TRY(room_for((void **)&v->cameras, v->n_cameras, sizeof *v->cameras, "cameras", err));
+    KILN_TRY(reserve_rows((void **)&v->cameras, v->n_cameras, sizeof *v->cameras, "cameras", err));
     kiln_bake_camera *to = &v->cameras[v->n_cameras++];
     memset(to, 0, sizeof *to);
     memcpy(to->r, c->r, sizeof to->r);
@@ -76,7 +76,7 @@ void kiln_bake_camera_unpack(const kiln_bake_camera *c, kiln_camera *out)
 static kiln_status add_image(void *context, const kiln_image *i, kiln_error *err)
 {
     kiln_bake_views *v = context;
-    KILN_TRY(room_for((void **)&v->images, v->n_images, sizeof *v->images, "images", err));
+    KILN_TRY(reserve_rows((void **)&v->images, v->n_images, sizeof *v->images, "images", err));
     kiln_bake_image *to = &v->images[v->n_images++];
     memset(to, 0, sizeof *to);
     memcpy(to->profile, i->profile, sizeof to->profile);
@@ -98,7 +98,7 @@ static kiln_status add_image(void *context, const kiln_image *i, kiln_error *err
 static kiln_status add_table(void *context, const kiln_tile_table *t, kiln_error *err)
 {
     kiln_bake_views *v = context;
-    KILN_TRY(room_for((void **)&v->tables, v->n_tables, sizeof *v->tables, "tile tables", err));
+    KILN_TRY(reserve_rows((void **)&v->tables, v->n_tables, sizeof *v->tables, "tile tables", err));
     kiln_bake_table *to = &v->tables[v->n_tables++];
     memset(to, 0, sizeof *to);
     memcpy(to->profile, t->profile, sizeof to->profile);

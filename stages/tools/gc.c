@@ -73,7 +73,7 @@ static const char *const layer_names[] = {
 enum { N_STAGES = sizeof stage_names / sizeof *stage_names, N_KINDS = sizeof layer_names / sizeof *layer_names };
 
 /* What came of the space. */
-typedef enum { SPACE_LEFT, SPACE_LITTLE, SPACE_GIVEN_BACK, SPACE_NO_ROOM } space_end;
+typedef enum { SPACE_LEFT, SPACE_LITTLE, SPACE_GIVEN_BACK, SPACE_TOO_LITTLE } space_end;
 static const char *const space_words[] = {"no", "not worth it", "done", "no room"}; /* "vacuum" of the report */
 
 typedef struct {
@@ -270,7 +270,7 @@ static kiln_status refuse_vacuum(const place *p, uint64_t need, bool both, kiln_
 }
 
 /* SQLite writes what is kept into both places. KILN_E_IO with the numbers where there is too little. */
-static kiln_status check_vacuum_room(const place *beside, const place *scratch, uint64_t need, kiln_error *err)
+static kiln_status check_vacuum_space(const place *beside, const place *scratch, uint64_t need, kiln_error *err)
 {
     if (beside->device == scratch->device)
         return 2 * need <= beside->free_bytes ? KILN_OK : refuse_vacuum(beside, 2 * need, true, err);
@@ -300,7 +300,7 @@ static bool is_worth(uint64_t free_bytes, uint64_t file_bytes)
 }
 
 /* -wal has a few bytes beside each page. */
-static uint64_t room_for(uint64_t kept_bytes) { return kept_bytes + kept_bytes / 1024 + (1 << 20); }
+static uint64_t space_for(uint64_t kept_bytes) { return kept_bytes + kept_bytes / 1024 + (1 << 20); }
 
 static kiln_status interrupted(void *run, kiln_error *err)
 {
@@ -348,13 +348,13 @@ static kiln_status give_back(kiln_run *r, collection *c, kiln_error *err)
     place beside, scratch;
     KILN_TRY(kiln_manifest_space(m, &space, err));
     c->free_bytes = space.free_bytes;
-    c->need = room_for(space.file_bytes - space.free_bytes);
+    c->need = space_for(space.file_bytes - space.free_bytes);
     if (!o.vacuum || space.free_bytes == 0) return KILN_OK;
     c->end = SPACE_LITTLE;
     if (!is_worth(space.free_bytes, space.file_bytes)) return KILN_OK;
-    c->end = SPACE_NO_ROOM;
+    c->end = SPACE_TOO_LITTLE;
     KILN_TRY(find_places(r, &beside, &scratch, err));
-    KILN_TRY(check_vacuum_room(&beside, &scratch, c->need, err));
+    KILN_TRY(check_vacuum_space(&beside, &scratch, c->need, err));
     say_need(&beside, &scratch, c->need);
     KILN_TRY(kiln_manifest_vacuum(m, scratch.folder, interrupted, r, err));
     c->end = SPACE_GIVEN_BACK;
@@ -372,7 +372,7 @@ static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
     KILN_TRY(kiln_manifest_space(kiln_run_manifest(r), &space, err));
     const uint64_t dropped = kiln_gc_bytes(c->plan) + kiln_gc_run_bytes(c->plan), held = space.file_bytes - space.free_bytes;
     c->free_bytes = space.free_bytes + (dropped < held ? dropped : held);
-    c->need = room_for(space.file_bytes - c->free_bytes);
+    c->need = space_for(space.file_bytes - c->free_bytes);
     c->end = is_worth(c->free_bytes, space.file_bytes) ? SPACE_LEFT : SPACE_LITTLE;
     if (!is_worth(c->free_bytes, space.file_bytes)) return KILN_OK;
     KILN_TRY(find_places(r, &beside, &scratch, err));
@@ -389,7 +389,7 @@ static kiln_status report_gc(kiln_run *r, collection *c, kiln_status st, kiln_er
     const bool nothing = !drops_any(c->plan) && c->stale.n == 0 && c->end != SPACE_GIVEN_BACK;
     if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
     if (!nothing && kiln_run_prints(r)) print_table(c);
-    if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_NO_ROOM && c->free_bytes > 0)
+    if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_TOO_LITTLE && c->free_bytes > 0)
         kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
     if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)
         kiln_say("the file shrinks to %s when the programs that read it now are done", kiln_size_text(c->file_soon, text));

@@ -40,7 +40,7 @@ static void check(kiln_status st, const kiln_error *err)
     exit(1);
 }
 
-static void *room(uint64_t n, size_t each)
+static void *capacity(uint64_t n, size_t each)
 {
     void *p;
     kiln_error err = {0};
@@ -55,18 +55,18 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree, bool seen)
     const size_t f = sizeof(float);
     return (kiln_coarsen_rows){.n = n,
                                .sh_degree = degree,
-                               .means = room(3 * n, f),
-                               .log_scales = room(3 * n, f),
-                               .quats = room(4 * n, f),
-                               .opacity_logits = room(n, f),
-                               .sh0 = room(3 * n, f),
-                               .shN = room(harmonics(degree) * n, f),
-                               .weights = room(n, f),
-                               .visibility = room(n, f),
-                               .prominence = seen ? room(n, f) : NULL,
-                               .source_first = room(n, f),
-                               .source_last = room(n, f),
-                               .source_count = room(n, f)};
+                               .means = capacity(3 * n, f),
+                               .log_scales = capacity(3 * n, f),
+                               .quats = capacity(4 * n, f),
+                               .opacity_logits = capacity(n, f),
+                               .sh0 = capacity(3 * n, f),
+                               .shN = capacity(harmonics(degree) * n, f),
+                               .weights = capacity(n, f),
+                               .visibility = capacity(n, f),
+                               .prominence = seen ? capacity(n, f) : NULL,
+                               .source_first = capacity(n, f),
+                               .source_last = capacity(n, f),
+                               .source_count = capacity(n, f)};
 }
 
 static void release(rows_in_chunks *s)
@@ -124,7 +124,7 @@ static rows_in_chunks read_scene(bench *b, kiln_camera **cameras)
     check(kiln_layer_get_drawn(m, &baked, &err), &err);
     if (b->seen) check(kiln_layer_get(m, "visibility", &seen, &err), &err);
     choose_cameras(b, *cameras, n_cameras);
-    rows_in_chunks s = {0, baked->n_chunks, room(baked->n_chunks, sizeof(kiln_coarsen_rows))};
+    rows_in_chunks s = {0, baked->n_chunks, capacity(baked->n_chunks, sizeof(kiln_coarsen_rows))};
     for (uint32_t i = 0; i < s.n_chunks; i++) {
         s.chunks[i] = read_chunk(m, &baked->chunks[i], baked->sh_degree, s.n, seen != NULL);
         if (seen) read_plane(m, &seen->chunks[i], "visibility", s.chunks[i].visibility, 1);
@@ -145,7 +145,7 @@ static void append(void *to, uint64_t n_to, uint64_t at, const void *from, uint6
 static rows_in_chunks joined(const rows_in_chunks *s)
 {
     const uint32_t degree = s->chunks[0].sh_degree;
-    rows_in_chunks all = {s->n, 1, room(1, sizeof(kiln_coarsen_rows))};
+    rows_in_chunks all = {s->n, 1, capacity(1, sizeof(kiln_coarsen_rows))};
     const kiln_coarsen_rows to = all.chunks[0] = rows_of(s->n, degree, s->chunks[0].prominence != NULL);
     for (uint64_t i = 0, at = 0; i < s->n_chunks; at += s->chunks[i++].n) {
         const kiln_coarsen_rows *r = &s->chunks[i];
@@ -176,7 +176,7 @@ static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[L
 {
     uint64_t counts[LEVELS];
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, LEVELS);
-    void *work = room(bytes, 1);
+    void *work = capacity(bytes, 1);
     kiln_error err = {0};
     for (uint32_t k = 0; k < LEVELS; k++) {
         counts[k] = in->n >> (k + 1) ? in->n >> (k + 1) : 1;
@@ -195,7 +195,7 @@ static void coarsen(const rows_in_chunks *s, bool antialiased, rows_in_chunks le
     double spent = 0, work = 0;
     uint64_t most = 0;
     for (uint32_t k = 0; k < LEVELS; k++)
-        levels[k] = (rows_in_chunks){0, s->n_chunks, room(s->n_chunks, sizeof(kiln_coarsen_rows))};
+        levels[k] = (rows_in_chunks){0, s->n_chunks, capacity(s->n_chunks, sizeof(kiln_coarsen_rows))};
     for (uint32_t i = 0; i < s->n_chunks; i++) {
         kiln_coarsen_rows out[LEVELS];
         s->chunks[i].antialiased = antialiased;
@@ -222,10 +222,10 @@ static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c
     const float background[3] = {0, 0, 0};
     const double intrinsics[4] = {c->fx * scale, c->fy * scale, c->cx * scale, c->cy * scale};
     double pose[12];
-    const void **planes = room((uint64_t)s->n_chunks * KILN_PLAIN_PLANES, sizeof *planes);
-    uint64_t *rows = room(s->n_chunks, sizeof *rows), at = 0;
-    uint32_t *order = room(s->n, sizeof *order);
-    float *rgba = room(4 * (uint64_t)width * height, sizeof *rgba);
+    const void **planes = capacity((uint64_t)s->n_chunks * KILN_PLAIN_PLANES, sizeof *planes);
+    uint64_t *rows = capacity(s->n_chunks, sizeof *rows), at = 0;
+    uint32_t *order = capacity(s->n, sizeof *order);
+    float *rgba = capacity(4 * (uint64_t)width * height, sizeof *rgba);
     memcpy(pose, c->r, sizeof c->r);
     memcpy(pose + 9, c->t, sizeof c->t);
     for (uint64_t i = 0; i < s->n; i++) order[i] = (uint32_t)i;

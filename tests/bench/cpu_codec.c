@@ -19,7 +19,7 @@ typedef struct {
     const float *raw;
     size_t bytes;
     unsigned char *shuffled, *packed, *back;
-    size_t room; /* of packed: what zstd alone gives out at a time */
+    size_t capacity; /* of packed: what zstd alone gives out at a time */
     ZSTD_CCtx *ctx;
     kiln_blob blob; /* one frame, the same as zstd alone would make */
 } input;
@@ -35,9 +35,9 @@ static void input_release(input *in)
 
 static kiln_status input_init(input *in, const float *raw, uint64_t n, kiln_error *err)
 {
-    *in = (input){.raw = raw, .bytes = n * ELEM, .room = ZSTD_CStreamOutSize(), .ctx = ZSTD_createCCtx()};
+    *in = (input){.raw = raw, .bytes = n * ELEM, .capacity = ZSTD_CStreamOutSize(), .ctx = ZSTD_createCCtx()};
     KILN_TRY(KILN_ALLOC(&in->shuffled, in->bytes, "shuffled bytes", err));
-    KILN_TRY(KILN_ALLOC(&in->packed, in->room, "compressed bytes", err));
+    KILN_TRY(KILN_ALLOC(&in->packed, in->capacity, "compressed bytes", err));
     KILN_TRY(KILN_ALLOC(&in->back, in->bytes, "unpacked bytes", err));
     if (!in->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(in->ctx, ZSTD_c_compressionLevel, LEVEL)) ||
         ZSTD_isError(ZSTD_CCtx_setParameter(in->ctx, ZSTD_c_checksumFlag, 1)))
@@ -81,7 +81,7 @@ static kiln_status zstd_pack(void *context, kiln_error *err)
         ZSTD_inBuffer piece = {in->shuffled + at, rest < PIECE ? rest : PIECE, 0};
         const ZSTD_EndDirective end = rest <= PIECE ? ZSTD_e_end : ZSTD_e_continue;
         do {
-            ZSTD_outBuffer out = {in->packed, in->room, 0};
+            ZSTD_outBuffer out = {in->packed, in->capacity, 0};
             z = ZSTD_compressStream2(in->ctx, &out, &piece, end);
         } while (!ZSTD_isError(z) && (piece.pos < piece.size || (end == ZSTD_e_end && z > 0)));
     }

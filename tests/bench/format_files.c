@@ -30,7 +30,7 @@ _Noreturn static void fail(const char *what)
     exit(1);
 }
 
-static void *room(uint64_t bytes)
+static void *capacity(uint64_t bytes)
 {
     void *p = calloc(bytes ? bytes : 1, 1);
     if (!p) fail("out of memory");
@@ -143,7 +143,7 @@ static void write_cply(void)
 {
     static const char *const box[] = {"x", "y", "z", "scale_x", "scale_y", "scale_z", "r", "g", "b"};
     const uint64_t chunks = (n_rows + CHUNK - 1) / CHUNK;
-    float *bounds = room(chunks * 18 * sizeof *bounds);
+    float *bounds = capacity(chunks * 18 * sizeof *bounds);
     fprintf(out, "ply\nformat binary_little_endian 1.0\nelement chunk %llu\n", (unsigned long long)chunks);
     for (int g = 0; g < 9; g += 3)
         for (int k = 0; k < 6; k++) fprintf(out, "property float %s_%s\n", k < 3 ? "min" : "max", box[g + k % 3]);
@@ -243,8 +243,8 @@ static void write_ksplat(int level)
 {
     enum { HEADER = 4096, SECTION = 1024, BUCKET = 256, SH = 24 };
     const uint64_t full = n_rows / BUCKET, buckets = level ? (n_rows + BUCKET - 1) / BUCKET : 0;
-    unsigned char *head = room(HEADER + SECTION);
-    float *centre = room(buckets * 3 * sizeof *centre), block = 0;
+    unsigned char *head = capacity(HEADER + SECTION);
+    float *centre = capacity(buckets * 3 * sizeof *centre), block = 0;
     for (uint64_t b = 0; b < buckets; b++) {
         float lo[3] = {HUGE_VALF, HUGE_VALF, HUGE_VALF}, hi[3] = {-HUGE_VALF, -HUGE_VALF, -HUGE_VALF};
         for (uint64_t i = b * BUCKET; i < n_rows && i < (b + 1) * BUCKET; i++) {
@@ -349,7 +349,7 @@ static void spz_planes(int version, unsigned char *plane[6], uint64_t size[6])
     const unsigned bytes[6] = {9, 1, 3, 3, version < 3 ? 3 : 4, 45};
     for (int p = 0; p < 6; p++) {
         size[p] = n_rows * bytes[p];
-        plane[p] = room(size[p]);
+        plane[p] = capacity(size[p]);
     }
     for (uint64_t i = 0; i < n_rows; i++) {
         const kg_splat s = row(i);
@@ -397,7 +397,7 @@ static void write_spz(int version, const char *path)
     head[16] = 32;
     void *packed[6];
     for (int p = 0; p < 6; p++) {
-        packed[p] = room(ZSTD_compressBound(size[p]));
+        packed[p] = capacity(ZSTD_compressBound(size[p]));
         toc[2 * p] = ZSTD_compress(packed[p], ZSTD_compressBound(size[p]), plane[p], size[p], 3);
         toc[2 * p + 1] = size[p];
     }
@@ -439,14 +439,14 @@ static void add_picture(const char *name, const unsigned char *rgba, int w, int 
 }
 
 static char *text;
-static size_t text_at, text_room;
+static size_t text_at, text_capacity;
 static void say(const char *format, ...)
 {
     va_list a;
     va_start(a, format);
-    if (text_room - text_at < 256) text = realloc(text, text_room += 1 << 16);
+    if (text_capacity - text_at < 256) text = realloc(text, text_capacity += 1 << 16);
     if (!text) fail("out of memory");
-    text_at += (size_t)vsnprintf(text + text_at, text_room - text_at, format, a);
+    text_at += (size_t)vsnprintf(text + text_at, text_capacity - text_at, format, a);
     va_end(a);
 }
 
@@ -497,8 +497,9 @@ static void write_sog(void)
 {
     const int w = 4 * (int)ceil(sqrt((double)n_rows) / 4), h = 4 * (int)ceil((double)n_rows / w / 4);
     const uint64_t pixels = (uint64_t)w * (uint64_t)h;
-    unsigned char *low = room(4 * pixels), *high = room(4 * pixels), *scales = room(4 * pixels), *quats = room(4 * pixels);
-    unsigned char *sh0 = room(4 * pixels), *labels = room(4 * pixels), *palette = room((uint64_t)4 * PALETTE * DEGREES);
+    unsigned char *low = capacity(4 * pixels), *high = capacity(4 * pixels), *scales = capacity(4 * pixels),
+                  *quats = capacity(4 * pixels);
+    unsigned char *sh0 = capacity(4 * pixels), *labels = capacity(4 * pixels), *palette = capacity((uint64_t)4 * PALETTE * DEGREES);
     double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     for (uint64_t i = 0; i < n_rows; i++) {
         const kg_splat s = row(i);

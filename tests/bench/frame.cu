@@ -8,7 +8,7 @@
 namespace bench
 {
 
-frame::frame(runner *b, const scene &s, const kiln_view &view, room_by how)
+frame::frame(runner *b, const scene &s, const kiln_view &view, memory_by how)
     : b_(b), view_(view), how_(how), tiles_x_(kiln_view_tiles_x(&view)), tiles_y_(kiln_view_tiles_y(&view)), n_(s.n), n_visible_(1),
       row_pairs_(tiles_y_), splats_(n_), ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_),
       rows_(n_), order_(n_), ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
@@ -92,7 +92,7 @@ void frame::count_pairs()
     pairs_ = std::accumulate(host_, host_ + tiles_y_, uint64_t(0));
 }
 
-void frame::make_room(uint64_t pairs)
+void frame::reserve(uint64_t pairs)
 {
     if (ranks_ && ranks_->size() >= pairs) return;
     BENCH_CUDA(cudaStreamSynchronize(b_->exec()->stream)); /* the last band may be reading them */
@@ -103,7 +103,7 @@ void frame::make_room(uint64_t pairs)
 void frame::draw(uint32_t row0, uint32_t row1)
 {
     const uint64_t pairs = std::accumulate(host_ + row0, host_ + row1, uint64_t(0));
-    make_room(pairs);
+    reserve(pairs);
     emit_.row0 = raster_.row0 = row0;
     emit_.row1 = raster_.row1 = row1;
     emit_.capacity = raster_.n_pairs = pairs;
@@ -121,7 +121,7 @@ void frame::run()
     collect();
     put_in_order();
     count_pairs();
-    if (how_ == room_by::BANDS) {
+    if (how_ == memory_by::BANDS) {
         starts.resize(tiles_y_ + 1);
         bands = kiln_tile_bands(host_, tiles_y_, starts.data());
     }

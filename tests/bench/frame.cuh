@@ -11,7 +11,7 @@ namespace bench
 {
 
 /* How lists find their memory. */
-enum class room_by {
+enum class memory_by {
     COUNT, /* all at once */
     BANDS  /* in bands (tile_pairs.h), which caps it */
 };
@@ -19,7 +19,7 @@ enum class room_by {
 class frame
 {
   public:
-    frame(runner *b, const scene &s, const kiln_view &view, room_by how);
+    frame(runner *b, const scene &s, const kiln_view &view, memory_by how);
     ~frame();
     frame(const frame &) = delete;
     frame &operator=(const frame &) = delete;
@@ -47,7 +47,7 @@ class frame
     void collect();
     void put_in_order();
     void count_pairs();
-    void make_room(uint64_t pairs);
+    void reserve(uint64_t pairs);
     void draw(uint32_t row0, uint32_t row1);
     void step(kiln_op_id op, const void *args);
     void read_back(const uint64_t *from, uint64_t n);
@@ -55,7 +55,7 @@ class frame
 
     runner *b_;
     kiln_view view_;
-    room_by how_;
+    memory_by how_;
     bool prepared_ = false;
     uint32_t tiles_x_, tiles_y_;
     uint64_t work_bytes_ = 0, pairs_ = 0, n_;

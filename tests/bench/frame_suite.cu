@@ -140,7 +140,7 @@ enum class much { EVERY_STEP, WHOLE };
 
 amount bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
 {
-    frame f(b, s, view, room_by::COUNT);
+    frame f(b, s, view, memory_by::COUNT);
     uint64_t blends = 0;
     f.run();
     b->wait();
@@ -166,11 +166,11 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
 void bench_counted(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
 {
     if (!b->wants("frame")) return;
-    for (const room_by how : {room_by::COUNT, room_by::BANDS}) {
+    for (const memory_by how : {room_by::COUNT, room_by::BANDS}) {
         frame f(b, s, view, how);
         f.run();
         b->wait();
-        b->table()->add(measure_frame(b, "frame " + name + (how == room_by::BANDS ? " in bands" : " counted"), &f, a));
+        b->table()->add(measure_frame(b, "frame " + name + (how == memory_by::BANDS ? " in bands" : " counted"), &f, a));
     }
 }
 

@@ -111,7 +111,7 @@ done:
 }
 
 static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part_info *info, unsigned threads,
-                          kiln_part_room **room, uint64_t *bytes, kiln_error *err)
+                          kiln_part_memory **capacity, uint64_t *bytes, kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX], path[4096];
     kiln_part *p;
@@ -120,7 +120,7 @@ static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     KILN_TRY(kiln_part_open(path, &p, NULL, err));
     kiln_part_use_threads(p, threads);
-    kiln_part_use_room(p, room);
+    kiln_part_use_memory(p, capacity);
     const kiln_status st = kiln_part_gather(to, p, NULL, 0, &r, NULL, err);
     *bytes += r.bytes;
     kiln_part_close(p);
@@ -136,7 +136,7 @@ static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_e
 {
     kiln_part_info info = {.plan = kiln_hash_of("bench", 5), .shards = parts};
     kiln_manifest *to = NULL;
-    kiln_part_room *room = NULL;
+    kiln_part_memory *capacity = NULL;
     uint64_t bytes = 0;
     kiln_status st;
     struct rusage before, first = {0}, after;
@@ -148,7 +148,7 @@ static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_e
     (void)getrusage(RUSAGE_SELF, &before); /* cannot fail with these arguments */
     const uint64_t begun = kiln_now_ns();
     for (info.shard = 1; info.shard <= parts; info.shard++) {
-        KILN_GO(gather(to, argv[3], &info, threads, &room, &bytes, err));
+        KILN_GO(gather(to, argv[3], &info, threads, &capacity, &bytes, err));
         if (info.shard == 1) (void)getrusage(RUSAGE_SELF, &first); /* likewise */
     }
     const uint64_t end = kiln_now_ns();
@@ -156,7 +156,7 @@ static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_e
     printf("%llu %.3f %.3f %.3f %ld %ld\n", (unsigned long long)bytes, (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
            cpu_seconds(&after) - cpu_seconds(&before), first.ru_maxrss - before.ru_maxrss, after.ru_maxrss - before.ru_maxrss);
 done:
-    kiln_part_room_free(room);
+    kiln_part_memory_free(capacity);
     kiln_manifest_close(to);
     return st;
 }

@@ -17,7 +17,7 @@ enum { BATCH_BYTES = 64 << 20, BATCH_BLOBS = 256 };
 
 typedef struct {
     kiln_blob *items;
-    uint64_t n, room, bytes;
+    uint64_t n, capacity, bytes;
 } blobs;
 
 static void blobs_release(blobs *b)
@@ -28,11 +28,11 @@ static void blobs_release(blobs *b)
 
 static kiln_status add_row(sqlite3_stmt *q, blobs *b, kiln_error *err)
 {
-    if (b->n == b->room) {
-        kiln_blob *more = realloc(b->items, (2 * b->room + 64) * sizeof *more);
+    if (b->n == b->capacity) {
+        kiln_blob *more = realloc(b->items, (2 * b->capacity + 64) * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "no memory for %llu blobs", (unsigned long long)b->n);
         b->items = more;
-        b->room = 2 * b->room + 64;
+        b->capacity = 2 * b->capacity + 64;
     }
     kiln_blob blob = {.raw_bytes = (uint64_t)sqlite3_column_int64(q, 1),
                       .elem = (uint32_t)sqlite3_column_int(q, 2),

@@ -109,7 +109,7 @@ void bench_order(runner *b)
 }
 
 /* Points, results, and work of at most 29 bytes a point; a sorted order to compare with in ceilings takes less. */
-bool has_room(uint64_t n)
+bool device_fits(uint64_t n)
 {
     size_t left = 0, all = 0;
     BENCH_CUDA(cudaMemGetInfo(&left, &all));
@@ -124,7 +124,7 @@ void knn_suite(runner *b)
 {
     std::vector<uint64_t> sizes = {10000, 100000, MILLION};
     if (!b->quick()) sizes.push_back(10 * MILLION);
-    if (b->wants_scene("100m") && has_room(100 * MILLION)) sizes.push_back(100 * MILLION);
+    if (b->wants_scene("100m") && device_fits(100 * MILLION)) sizes.push_back(100 * MILLION);
     if (b->wants("knn")) {
         b->table()->section("knn");
         for (const bool clustered : {false, true})

@@ -42,14 +42,14 @@ typedef struct {
 } look;
 
 /* The file of a process as text; false: it has ended. */
-static bool read_text(int pid, const char *name, char *text, size_t room)
+static bool read_text(int pid, const char *name, char *text, size_t capacity)
 {
     char path[96];
     (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     size_t n = 0;
-    for (ssize_t got; n + 1 < room && (got = read(fd, text + n, room - 1 - n)) > 0;) n += (size_t)got;
+    for (ssize_t got; n + 1 < capacity && (got = read(fd, text + n, capacity - 1 - n)) > 0;) n += (size_t)got;
     text[n] = '\0';
     (void)close(fd);
     return n > 0;

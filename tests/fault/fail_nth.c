@@ -184,7 +184,7 @@ static what what_is(int fd)
 }
 
 /* Bytes of n that still fit before the disk is full. */
-static size_t room_for(size_t n)
+static size_t capacity_for(size_t n)
 {
     const uint64_t after = __atomic_add_fetch(&shared_counts[0], n, __ATOMIC_RELAXED);
     if (nth == 0 || after <= nth) return n;
@@ -201,8 +201,8 @@ static ssize_t admit(int fd, size_t n)
     if (w == MEMFD && fails(SHARED)) return -1;
     if (w != OTHER && n > 1 && fails(SHORT)) return (ssize_t)(n / 2);
     if (w != FILE_ON_DISK || wanted != SPACE) return (ssize_t)n;
-    const size_t room = room_for(n);
-    if (room > 0 || n == 0) return (ssize_t)room;
+    const size_t capacity = capacity_for(n);
+    if (capacity > 0 || n == 0) return (ssize_t)capacity;
     errno = ENOSPC;
     return -1;
 }
@@ -249,7 +249,7 @@ DECLARE(posix_fallocate);
 int posix_fallocate(int fd, off_t at, off_t n)
 {
     if (active && wanted == WRITE && fails(WRITE)) return ENOSPC;
-    if (active && wanted == SPACE && room_for((size_t)n) < (size_t)n) return ENOSPC;
+    if (active && wanted == SPACE && capacity_for((size_t)n) < (size_t)n) return ENOSPC;
     return NEXT(posix_fallocate)(fd, at, n);
 }
 DECLARE(memfd_create);

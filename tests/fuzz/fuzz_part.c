@@ -27,7 +27,7 @@ static struct {
     size_t *first_of_page;       /* [n_pages + 1] into places */
     bool head_edited;            /* an edit has begun in the first page */
     kiln_part stays;             /* over the connection that stays open */
-    kiln_part_room *room;
+    kiln_part_memory *capacity;
     kiln_manifest *into;
 } base;
 
@@ -207,7 +207,7 @@ static void gather(kiln_part *p)
     kiln_part_report r;
     bool m_failed;
     const int before = sqlite3_total_changes(base.into->db);
-    kiln_part_use_room(p, &base.room);
+    kiln_part_use_memory(p, &base.capacity);
     judge(kiln_part_gather(base.into, p, NULL, 0, &r, &m_failed, &err), &err);
     HOLDS(!m_failed);
     check_into(&r, before);

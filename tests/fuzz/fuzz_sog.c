@@ -36,16 +36,16 @@ static size_t webp(uint32_t width, uint32_t height, const uint8_t rgba[4], uint8
     return 20 + padded;
 }
 
-static void put_codebook(char *text, size_t room, const char *key, const char *rest)
+static void put_codebook(char *text, size_t capacity, const char *key, const char *rest)
 {
     const size_t at = strlen(text);
-    (void)snprintf(text + at, room - at, ",\"%s\":{%s\"codebook\":[0", key, rest);
+    (void)snprintf(text + at, capacity - at, ",\"%s\":{%s\"codebook\":[0", key, rest);
     for (int i = 1; i < 256; i++) {
         const size_t end = strlen(text);
-        (void)snprintf(text + end, room - end, ",%d", i % 8);
+        (void)snprintf(text + end, capacity - end, ",%d", i % 8);
     }
     const size_t end = strlen(text);
-    (void)snprintf(text + end, room - end, "]}");
+    (void)snprintf(text + end, capacity - end, "]}");
 }
 
 static void write_good_files(void)

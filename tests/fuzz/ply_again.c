@@ -31,7 +31,7 @@ static void *array(uint64_t n, size_t bytes)
 
 static uint64_t harmonics(const kiln_source_info *info) { return 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1); }
 
-static void make_room(import *i)
+static void free_capacity(import *i)
 {
     const uint64_t n = i->info.n_rows;
     i->rows.means = array(3 * n, sizeof(double));
@@ -68,7 +68,7 @@ static bool read_file(const char *path, import *i, kiln_error *err)
     if (kiln_reader_ply.open(&at, &s, &i->info, err) != KILN_OK) return false;
     kiln_status st = KILN_OK;
     const bool fits = i->info.n_rows > 0 && i->info.n_rows <= ROWS_MAX;
-    if (fits) make_room(i);
+    if (fits) free_capacity(i);
     if (fits) st = kiln_reader_ply.read(s, 0, i->info.n_rows, UINT64_MAX, &i->rows, &next, err);
     if (fits && st == KILN_OK) st = kiln_reader_ply.finish(s, &i->info, err);
     if (fits && st == KILN_OK) kiln_rows_clean(&i->rows, &i->info, origin, 0, &i->clean, &counts);

@@ -83,8 +83,8 @@ static void encode_again(const band *b, const uint32_t *ranks)
 /* Ranks have room for as many as the code can hold, a byte each: whatever the counts say, no more may be written. */
 static bool decodes(const band *b)
 {
-    const uint64_t room = b->sum < b->code_bytes ? b->sum : b->code_bytes;
-    uint32_t *ranks = malloc((room + !room) * sizeof *ranks);
+    const uint64_t capacity = b->sum < b->code_bytes ? b->sum : b->code_bytes;
+    uint32_t *ranks = malloc((capacity + !capacity) * sizeof *ranks);
     kiln_error err = {0};
     HOLDS(ranks);
     const kiln_status st = kiln_ranks_decode(b->n_tiles, b->counts, b->lengths, b->code, b->code_bytes, b->visible, ranks, &err);

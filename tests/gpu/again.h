@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* With these arguments; what it prints goes to `said`. Returns its exit code, 128 when it had none. */
-int run_again(const char *a, const char *b, const char *c, char *said, size_t room);
+int run_again(const char *a, const char *b, const char *c, char *said, size_t capacity);
 /* False, with the reason printed, under KILN_GPU_SMALL: beneath compute-sanitizer such a process does not come back. */
 int can_run_again(void);
 

@@ -10,7 +10,7 @@
 bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a, made_call *c)
 {
     if (variant > 2 || s->n == 0 || !scene_look_quickly(s)) return false;
-    const uint64_t room[] = {s->visible + 3, 5 + s->visible / 2, 4};
+    const uint64_t capacity[] = {s->visible + 3, 5 + s->visible / 2, 4};
     kiln_splat2d *splats = made_own(c, s->n, sizeof *splats);
     uint64_t *visible = made_own(c, 1, sizeof *visible), *total = made_own(c, 1, sizeof *total);
     uint32_t *source_rows = made_own(c, s->n, sizeof *source_rows);
@@ -23,12 +23,12 @@ bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a
                                     .n_visible = visible,
                                     .source_rows = source_rows,
                                     .chunk = 3 + variant,
-                                    .capacity = room[variant],
+                                    .capacity = capacity[variant],
                                     .total = total,
-                                    .all = made_own(c, room[variant], sizeof *a->all),
-                                    .depths = made_own(c, room[variant], sizeof *a->depths),
-                                    .rows = made_own(c, room[variant], sizeof *a->rows),
-                                    .chunks = made_own(c, room[variant], sizeof *a->chunks)};
+                                    .all = made_own(c, capacity[variant], sizeof *a->all),
+                                    .depths = made_own(c, capacity[variant], sizeof *a->depths),
+                                    .rows = made_own(c, capacity[variant], sizeof *a->rows),
+                                    .chunks = made_own(c, capacity[variant], sizeof *a->chunks)};
     return true;
 }
 

@@ -136,10 +136,10 @@ static void make_right(const results *r)
     } calls[] = {{KILN_OP_pixel_hashes, &hashes}, {KILN_OP_png_rows, &png}, {KILN_OP_pixel_bytes, &bytes}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         kiln_error err = {0};
-        size_t room = 0;
-        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, NULL, &room, &err), &err);
-        void *const work = malloc(room + 1);
-        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, work, &room, &err), &err);
+        size_t capacity = 0;
+        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, NULL, &capacity, &err), &err);
+        void *const work = malloc(capacity + 1);
+        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, work, &capacity, &err), &err);
         free(work);
     }
 }

@@ -33,10 +33,10 @@ template <typename Key> struct layout {
         radix.wide = c->wide;
         count = kiln::take<uint64_t>(&carve, 1);
         state = kiln::take<kiln::radix_state>(&carve, 1);
-        kiln::lay_out_radix(&radix, &carve, c->room, c->bits, state);
+        kiln::lay_out_radix(&radix, &carve, c->capacity, c->bits, state);
         for (int i = 0; i < 2; i++) {
-            radix.keys[i] = kiln::take<Key>(&carve, c->room);
-            radix.values[i] = kiln::take<uint32_t>(&carve, c->room);
+            radix.keys[i] = kiln::take<Key>(&carve, c->capacity);
+            radix.values[i] = kiln::take<uint32_t>(&carve, c->capacity);
         }
         bytes = carve.used;
     }
@@ -45,15 +45,15 @@ template <typename Key> struct layout {
 template <typename Key> kiln_status run(const kiln_exec *x, const radix_call *c, char *at, kiln_error *err)
 {
     const layout<Key> l(c, at);
-    std::vector<Key> keys(c->keys, c->keys + c->room);
+    std::vector<Key> keys(c->keys, c->keys + c->capacity);
     unsigned to = 0;
     CUDA_TRY(cudaMemset(at, 0xA5, l.bytes));
     CUDA_TRY(cudaMemset(l.state, 0, sizeof *l.state));
     CUDA_TRY(cudaMemcpy(l.count, &c->n, sizeof c->n, cudaMemcpyHostToDevice));
-    CUDA_TRY(cudaMemcpy(l.radix.keys[1], keys.data(), c->room * sizeof(Key), cudaMemcpyHostToDevice));
-    CUDA_TRY(cudaMemcpy(l.radix.values[1], c->values, c->room * sizeof *c->values, cudaMemcpyHostToDevice));
+    CUDA_TRY(cudaMemcpy(l.radix.keys[1], keys.data(), c->capacity * sizeof(Key), cudaMemcpyHostToDevice));
+    CUDA_TRY(cudaMemcpy(l.radix.values[1], c->values, c->capacity * sizeof *c->values, cudaMemcpyHostToDevice));
     CUDA_TRY(cudaDeviceSynchronize());
-    const counted_arrays<Key> in = {{c->room, l.count}, l.radix.keys[1], l.radix.values[1]};
+    const counted_arrays<Key> in = {{c->capacity, l.count}, l.radix.keys[1], l.radix.values[1]};
     CUDA_TRY(c->masks ? kiln::run_radix<kiln::radix_rank::MASKS>(l.radix, in, x->stream, &to)
                       : kiln::run_radix(l.radix, in, x->stream, &to));
     CUDA_TRY(cudaStreamSynchronize(x->stream));

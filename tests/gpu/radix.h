@@ -12,12 +12,12 @@ KILN_C_BEGIN
 
 /* One sort. Keys of 2, 4 or 8 bytes are the lowest bytes of each element. */
 typedef struct {
-    uint64_t n, room; /* room: what the sort is told that there may be; n is known to the device alone */
+    uint64_t n, capacity; /* room: what the sort is told that there may be; n is known to the device alone */
     unsigned key_bytes, bits;
     bool wide;        /* counts as for 2^30 pairs and more */
     bool masks;       /* ranks by masks in shared memory, else by ballots */
-    uint64_t *keys;   /* [room] in, out */
-    uint32_t *values; /* [room] in, out */
+    uint64_t *keys;   /* [capacity] in, out */
+    uint32_t *values; /* [capacity] in, out */
 } radix_call;
 
 /* Sorts the first n pairs on the device by the lowest bits of their keys; the others come back as they were. KILN_E_DEVICE,

@@ -60,31 +60,31 @@ static void sort_on_host(const radix_call *c)
     free(values);
 }
 
-static radix_call make(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind)
+static radix_call make(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind)
 {
-    radix_call c = {.n = n, .room = room, .key_bytes = key_bytes, .bits = bits};
-    c.keys = malloc(room * sizeof *c.keys + 1);
-    c.values = malloc(room * sizeof *c.values + 1);
+    radix_call c = {.n = n, .capacity = capacity, .key_bytes = key_bytes, .bits = bits};
+    c.keys = malloc(capacity * sizeof *c.keys + 1);
+    c.values = malloc(capacity * sizeof *c.values + 1);
     assert_true(c.keys && c.values);
-    for (uint64_t i = 0; i < room; i++) {
+    for (uint64_t i = 0; i < capacity; i++) {
         c.keys[i] = key_of(kind, i) & (key_bytes == 8 ? UINT64_MAX : (1ull << (8 * key_bytes)) - 1);
-        c.values[i] = (uint32_t)mixed(i + room);
+        c.values[i] = (uint32_t)mixed(i + capacity);
     }
     return c;
 }
 
-static void check_ranks(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind, bool wide, bool masks)
+static void check_ranks(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind, bool wide, bool masks)
 {
-    radix_call got = make(n, room, key_bytes, bits, kind), want = make(n, room, key_bytes, bits, kind);
+    radix_call got = make(n, capacity, key_bytes, bits, kind), want = make(n, capacity, key_bytes, bits, kind);
     kiln_error err = {0};
     got.wide = wide;
     got.masks = masks;
     if (radix_on_device(0, &got, &err) != KILN_OK) fail_msg("%s", err.msg);
     sort_on_host(&want);
-    for (uint64_t i = 0; i < room; i++)
+    for (uint64_t i = 0; i < capacity; i++)
         if (got.keys[i] != want.keys[i] || got.values[i] != want.values[i])
             fail_msg("%llu of %llu pairs, keys of %u bytes, %u bits, kind %d%s%s: pair %llu differs", (unsigned long long)n,
-                     (unsigned long long)room, key_bytes, bits, (int)kind, wide ? ", wide" : "", masks ? ", by masks" : "",
+                     (unsigned long long)capacity, key_bytes, bits, (int)kind, wide ? ", wide" : "", masks ? ", by masks" : "",
                      (unsigned long long)i);
     free(got.keys);
     free(got.values);
@@ -92,10 +92,10 @@ static void check_ranks(uint64_t n, uint64_t room, unsigned key_bytes, unsigned 
     free(want.values);
 }
 
-static void check(uint64_t n, uint64_t room, unsigned key_bytes, unsigned bits, key_kind kind, bool wide)
+static void check(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind, bool wide)
 {
-    check_ranks(n, room, key_bytes, bits, kind, wide, false);
-    check_ranks(n, room, key_bytes, bits, kind, wide, true);
+    check_ranks(n, capacity, key_bytes, bits, kind, wide, false);
+    check_ranks(n, capacity, key_bytes, bits, kind, wide, true);
 }
 
 static bool is_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }

@@ -234,7 +234,7 @@ static void square_init(square *q, uint32_t n, uint32_t side)
                                      .stats = q->stats};
 }
 
-static void square_give_room(square *q, uint64_t pairs)
+static void square_give_capacity(square *q, uint64_t pairs)
 {
     q->args.capacity = pairs;
     q->args.ids = call_memory(pairs, sizeof *q->args.ids);
@@ -266,7 +266,7 @@ static void compare_square(comparison *c, uint32_t side)
                                      .tile_y1 = (int32_t)side};
         q.depths[i] = (float)(1 + i * 7 % 11);
     }
-    square_give_room(&q, (uint64_t)side * side * EVERYWHERE + SPLATS);
+    square_give_capacity(&q, (uint64_t)side * side * EVERYWHERE + SPLATS);
     compare_call(c, &none, side, &q.args);
     square_release(&q);
 }
@@ -316,7 +316,7 @@ static void compare_mostly_odd(comparison *c, uint32_t long_one_of)
     compare_call(c, &none, 0, &q.args);
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_lists, &q.args);
     assert_in_range(q.stats[1], SPLATS / 2, 9 * SPLATS / 4); /* with more, there would be more room */
-    square_give_room(&q, q.stats[1]);
+    square_give_capacity(&q, q.stats[1]);
     compare_call(c, &none, 1, &q.args);
     square_release(&q);
 }

@@ -53,14 +53,14 @@ static void change_pages(mutation *m, unsigned char *data, size_t *bytes)
 {
     const size_t page = page_size(data), n_pages = *bytes / page, k = (size_t)below(m, n_pages ? n_pages : 1);
     unsigned char *at = data + k * page;
-    const size_t room = *bytes - k * page < page ? *bytes - k * page : page;
+    const size_t capacity = *bytes - k * page < page ? *bytes - k * page : page;
     switch (below(m, 9)) {
     case 0:
         scatter(m, data, HEADER, 1 + (size_t)below(m, 4));
         say("bytes: of the header");
         break;
     case 1:
-        scatter(m, at, room, 1 + (size_t)below(m, 50));
+        scatter(m, at, capacity, 1 + (size_t)below(m, 50));
         say("bytes: of page %zu", k + 1);
         break;
     case 2: /* where a page says what it is */
@@ -72,7 +72,7 @@ static void change_pages(mutation *m, unsigned char *data, size_t *bytes)
         say("bytes: cell pointers of page %zu", k + 1);
         break;
     case 4:
-        memset(at, chance(m, 50) ? 0 : 0xff, room);
+        memset(at, chance(m, 50) ? 0 : 0xff, capacity);
         say("bytes: page %zu filled", k + 1);
         break;
     case 5:
@@ -85,7 +85,7 @@ static void change_pages(mutation *m, unsigned char *data, size_t *bytes)
         say("bytes: %zu of them, another number of pages", *bytes);
         break;
     case 7:
-        memcpy(at, data + (size_t)below(m, n_pages ? n_pages : 1) * page, room);
+        memcpy(at, data + (size_t)below(m, n_pages ? n_pages : 1) * page, capacity);
         say("bytes: page %zu is another page", k + 1);
         break;
     default:

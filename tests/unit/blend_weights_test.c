@@ -15,7 +15,7 @@ enum { N = 400 };
 typedef struct {
     kiln_view view;
     kiln_profile_id profile;
-    uint64_t n, room;
+    uint64_t n, capacity;
     kiln_splat2d splats[N];
     uint32_t *tile_counts, *ranks;
 } scene;
@@ -64,18 +64,18 @@ static void make_lists(scene *s, uint64_t first, uint64_t end)
         .n = end - first, .splats = s->splats + first, .view = &s->view, .row1 = rows, .row_pairs = row_pairs};
     assert_true(rows <= 64);
     call(kiln_ops_cpu(), KILN_OP_tile_pairs_count, 1, &c);
-    s->room = 0;
-    for (uint32_t r = 0; r < rows; r++) s->room += row_pairs[r];
+    s->capacity = 0;
+    for (uint32_t r = 0; r < rows; r++) s->capacity += row_pairs[r];
     free(s->ranks);
     free(s->tile_counts);
-    s->ranks = malloc((s->room + 1) * sizeof *s->ranks);
+    s->ranks = malloc((s->capacity + 1) * sizeof *s->ranks);
     s->tile_counts = calloc((size_t)kiln_view_tiles_x(&s->view) * rows, sizeof *s->tile_counts);
     assert_true(s->ranks && s->tile_counts);
     const kiln_tile_pairs_emit_args e = {.n = end - first,
                                          .splats = s->splats + first,
                                          .view = &s->view,
                                          .row1 = rows,
-                                         .capacity = s->room,
+                                         .capacity = s->capacity,
                                          .tile_counts = s->tile_counts,
                                          .ranks = s->ranks};
     call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, 1, &e);
@@ -181,7 +181,7 @@ static void shares_sum_up_to_what_raster_covers(void **unused)
                                 .row1 = kiln_view_tiles_y(&s->view),
                                 .tile_counts = s->tile_counts,
                                 .ranks = s->ranks,
-                                .n_pairs = s->room,
+                                .n_pairs = s->capacity,
                                 .rgba = rgba};
     call(kiln_ops_cpu(), KILN_OP_raster, 1, &a);
     for (uint32_t i = 0; i < 90 * 61; i++) covered += (double)rgba[4 * i + 3];
@@ -247,7 +247,7 @@ static void a_rank_that_names_nothing_is_refused(void **unused)
     const kiln_exec x = {.device = -1, .threads = 2};
     kiln_error err = {0};
     const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
-    s->ranks[s->room - 1] = N;
+    s->ranks[s->capacity - 1] = N;
     assert_int_equal(kiln_ops_cpu()->blend_weights(&x, &a, work, &bytes, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "is not there"));
     scene_free(s);

@@ -7,15 +7,15 @@
 enum { POWER_BATCHES = 24, SECTOR = 512 };
 typedef struct {
     unsigned char *data;
-    size_t size, room;
+    size_t size, capacity;
 } image;
 
 static void image_resize(image *i, size_t size)
 {
-    if (size > i->room) {
+    if (size > i->capacity) {
         i->data = realloc(i->data, 2 * size);
         if (!i->data) abort();
-        i->room = 2 * size;
+        i->capacity = 2 * size;
     }
     if (size > i->size) memset(i->data + i->size, 0, size - i->size);
     i->size = size;

@@ -24,14 +24,14 @@ typedef struct {
     uint64_t slabs;
 } outcome;
 
-static outcome cut(const uint64_t *keys, uint64_t n, uint64_t room)
+static outcome cut(const uint64_t *keys, uint64_t n, uint64_t capacity)
 {
     kiln_cuts c;
     kiln_error err = {0};
     outcome o = {0};
     kiln_slab slab;
     uint64_t at = 0, seen = 0, end = 0;
-    assert_int_equal(kiln_cuts_begin(&c, room, &err), KILN_OK);
+    assert_int_equal(kiln_cuts_begin(&c, capacity, &err), KILN_OK);
     for (bool more = true; more; o.looks++) {
         for (uint64_t i = 0; i < n; i++)
             if (o.looks == 0 || kiln_cuts_asks_for(&c, keys[i], keys[i])) kiln_cuts_add(&c, keys[i]);
@@ -42,7 +42,7 @@ static outcome cut(const uint64_t *keys, uint64_t n, uint64_t room)
         assert_true(slab.from >= end && slab.from < slab.to);
         for (uint64_t i = 0; i < n; i++) count += keys[i] >= slab.from && keys[i] < slab.to;
         assert_int_equal(count, slab.count);
-        assert_in_range(count, 1, room);
+        assert_in_range(count, 1, capacity);
         end = slab.to;
         seen += count;
     }

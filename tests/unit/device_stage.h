@@ -31,9 +31,9 @@ static inline void tell_device(void)
 static inline int be_the_stage(int argc, char **argv)
 {
     kiln_stage_program on_a_gpu = DEVICE_STAGE;
-    const char *room = getenv("FAKE_ROOM");
+    const char *capacity = getenv("FAKE_ROOM");
     on_a_gpu.run = run_on_a_gpu;
-    fake.room = room ? strtoull(room, NULL, 10) : 0;
+    fake.capacity = capacity ? strtoull(capacity, NULL, 10) : 0;
     if (strncmp(argv[1], "--worker", 8) == 0 && atexit(tell_device) != 0) return 97;
     return kiln_program_main(&on_a_gpu, argc, argv);
 }
@@ -72,12 +72,12 @@ static inline int remove_folder_of(void **state)
 }
 
 /* Runs the stage on a copy of base.db, with a device of so much memory; the digest of the bake is in `digest`. */
-static inline void run_stage(const char *words, uint64_t room, char digest[4096])
+static inline void run_stage(const char *words, uint64_t capacity, char digest[4096])
 {
     char text[32], path[TEST_PATH_MAX];
     unsigned char *data;
     size_t size;
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)room);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)capacity);
     assert_int_equal(setenv("FAKE_ROOM", text, 1), 0);
     must_run("cd %s && rm -rf scene.db* told renders && cp base.db scene.db", folder);
     const int code = run(words);

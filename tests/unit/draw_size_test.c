@@ -172,7 +172,7 @@ static void slabs_take_what_is_predicted(void **state)
     kiln_error err;
     kiln_draw_stats stats;
     uint64_t held;
-    const uint64_t room = (uint64_t)CHUNKS * ROWS / 8;
+    const uint64_t capacity = (uint64_t)CHUNKS * ROWS / 8;
     const kiln_draw_scene draw = scene_make(&s);
     kiln_runner *r = cpu_runner();
     const size_t pixels = (size_t)s.view.width * s.view.height;
@@ -181,10 +181,10 @@ static void slabs_take_what_is_predicted(void **state)
     assert_non_null(rgba);
     memset(rgba, 1, pixels * 4 * sizeof *rgba);
     if (!measure_from_here(&held)) skip();
-    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .rgba = rgba, .capacity = room};
+    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .rgba = rgba, .capacity = capacity};
     if (kiln_draw(r, &draw, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held);
-    const kiln_draw_size size = {.visible = room,
+    const kiln_draw_size size = {.visible = capacity,
                                  .largest_chunk = ROWS,
                                  .band_pairs = stats.pairs < KILN_BAND_PAIRS ? stats.pairs : KILN_BAND_PAIRS,
                                  .band_tiles = (uint64_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view)};

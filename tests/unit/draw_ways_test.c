@@ -91,13 +91,13 @@ static void what_the_device_refuses_has_another_way(void **state)
     for (uint64_t cap = 200000; cap < 900000; cap += 20000) {
         device d = device_open(cap);
         const unsigned strict = by(&v, &d, KILN_DRAW_DEVICE);
-        const uint64_t room = v.stats.device_room;
+        const uint64_t capacity = v.stats.device_capacity;
         device_close(&d);
-        if (strict || room == 0) continue;
+        if (strict || capacity == 0) continue;
         refused++;
         d = device_open(cap);
         (void)by(&v, &d, KILN_DRAW_DEVICE | KILN_DRAW_HOST); /* nobody asks */
-        assert_true(v.stats.way != 0 && v.stats.device_room == 0);
+        assert_true(v.stats.way != 0 && v.stats.device_capacity == 0);
         device_close(&d);
         const kiln_draw_size size = {
             .visible = v.right.drawing.n, .largest_chunk = 900, .band_pairs = v.right.pairs, .band_tiles = 294};
@@ -110,7 +110,7 @@ static void what_the_device_refuses_has_another_way(void **state)
         want.size = &size;
         for (unsigned enough = 0; enough < 2; enough++) {
             kiln_draw_size of_slab = size;
-            of_slab.visible = room;
+            of_slab.visible = capacity;
             want.ram = kiln_draw_slabs_bytes(&of_slab, &v.s.view, CHUNKS) - !enough;
             d = device_open(cap);
             assert_int_equal(drawn_by(&v, &d, &want), enough ? KILN_DRAW_SLABS : KILN_DRAW_HOST);

@@ -91,9 +91,9 @@ static void slabs_do_not_show(void **state)
         kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
         sums right = weigh(r, &s, 0, &stats);
         assert_true(stats.visible > 10 && stats.slabs == 0);
-        for (uint64_t room = 7; room < stats.visible; room = 3 * room + 1) {
+        for (uint64_t capacity = 7; capacity < stats.visible; capacity = 3 * capacity + 1) {
             kiln_draw_stats cut;
-            sums got = weigh(r, &s, room, &cut);
+            sums got = weigh(r, &s, capacity, &cut);
             must_be(&s, &right, &got);
             assert_true(cut.slabs > 1);
         }

@@ -11,7 +11,7 @@ static json_int_t n_chunks;
 /* Its devices are those that the library tells of. */
 static int be_it(int argc, char **argv)
 {
-    fake.room = 32 * MIB; /* each process fills it */
+    fake.capacity = 32 * MIB; /* each process fills it */
     return kiln_program_main(&kiln_stage_export, argc, argv);
 }
 

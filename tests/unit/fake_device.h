@@ -46,7 +46,7 @@ typedef struct {
 
 static struct {
     /* what the test says */
-    uint64_t room;      /* bytes of memory */
+    uint64_t capacity;  /* bytes of memory */
     fake_step fail;     /* this step fails, */
     unsigned fail_in;   /* at its fail_in-th time from now, once; 0: never */
     uint64_t violation; /* left by the next operation; 0: none */
@@ -67,7 +67,7 @@ static inline void fake_reset(void)
     const uint64_t held = fake.held;
     const unsigned streams = fake.streams, marks = fake.marks;
     memset(&fake, 0, sizeof fake); /* also when that fails: it is told once */
-    fake.room = UINT64_MAX;
+    fake.capacity = UINT64_MAX;
     assert_int_equal(held, 0);
     assert_int_equal(streams, 0);
     assert_int_equal(marks, 0);
@@ -113,13 +113,13 @@ static void fake_ballast(int64_t change)
     static char *at;
     static uint64_t bytes;
     if (!at) {
-        at = mmap(NULL, fake.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        at = mmap(NULL, fake.capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(at != MAP_FAILED);
-        kiln_memory_use_large_pages(at, fake.room);
+        kiln_memory_use_large_pages(at, fake.capacity);
     }
     if (change < 0 && (uint64_t)-change <= bytes)
         assert_int_equal(madvise(at + (bytes + (uint64_t)change) / 4096 * 4096, (uint64_t)-change, MADV_DONTNEED), 0);
-    if (change > 0 && bytes + (uint64_t)change <= fake.room) memset(at + bytes, 1, (size_t)change);
+    if (change > 0 && bytes + (uint64_t)change <= fake.capacity) memset(at + bytes, 1, (size_t)change);
     bytes += (uint64_t)change;
 #else
     (void)change;
@@ -129,12 +129,12 @@ static void fake_ballast(int64_t change)
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {
     static bool open;
-    if (!open) fake_ballast(fake.room == UINT64_MAX ? 0 : (int64_t)fake.room);
+    if (!open) fake_ballast(fake.capacity == UINT64_MAX ? 0 : (int64_t)fake.capacity);
     open = true;
     memset(out, 0, sizeof *out);
     if (device != FAKE_DEVICE) return kiln_fail(err, KILN_E_DEVICE, "there is no fake device %d", device);
     strcpy(out->name, "fake");
-    out->total_bytes = out->free_bytes = fake.room;
+    out->total_bytes = out->free_bytes = fake.capacity;
     return KILN_OK;
 }
 
@@ -176,7 +176,7 @@ kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *
 {
     fake_block *b = fake.blocks;
     assert_int_equal(device, FAKE_DEVICE);
-    if (fake_fails(FAKE_FULL) || bytes > fake.room - fake.held)
+    if (fake_fails(FAKE_FULL) || bytes > fake.capacity - fake.held)
         return kiln_fail(err, KILN_E_CAP, "the fake device has no %zu bytes", bytes);
     while (b->at) assert_true(++b < fake.blocks + FAKE_BLOCKS);
     b->at = fake_memory((bytes + 2 * FAKE_EDGE - 1) / FAKE_EDGE * FAKE_EDGE);

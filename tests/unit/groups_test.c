@@ -26,7 +26,7 @@ typedef struct {
     kiln_spatial_file order;
     kiln_scratch_file places;
     kiln_manifest *readers[2];
-    kiln_scatter_room room;
+    kiln_scatter_arrays arrays;
     kiln_planned_chunk *chunks;
     uint64_t n_chunks;
 } bench;
@@ -123,7 +123,7 @@ static void bench_init(void **state, bench *b)
 static void bench_release(bench *b)
 {
     free(b->chunks);
-    kiln_scatter_room_release(&b->room);
+    kiln_scatter_arrays_release(&b->arrays);
     for (int i = 0; i < 2; i++) kiln_manifest_close(b->readers[i]);
     kiln_scratch_drop(&b->places);
     kiln_spatial_close(&b->order);
@@ -176,7 +176,7 @@ static kiln_chunk_scatter scatter_of(bench *b, const kiln_group_store *store, un
                                 .parts = &b->parts,
                                 .chunks = b->chunks,
                                 .places = &b->places,
-                                .room = &b->room};
+                                .arrays = &b->arrays};
 }
 
 static void check_chunk(const bench *b, const kiln_group_store *store, uint64_t index)

@@ -51,11 +51,11 @@ static void put(const char *name, const void *data, size_t bytes)
     assert_int_equal(fclose(f), 0);
 }
 
-static size_t get(const char *name, unsigned char *data, size_t room)
+static size_t get(const char *name, unsigned char *data, size_t capacity)
 {
     FILE *f = fopen(at(name), "rb");
     assert_non_null(f);
-    const size_t n = fread(data, 1, room, f);
+    const size_t n = fread(data, 1, capacity, f);
     fclose(f);
     return n;
 }

@@ -186,7 +186,7 @@ static void a_packed_splat_file_has_two_suffixes(void **state)
 /* ---- .ksplat --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t room, bucket_rows, n_full, n_partial, degree;
+    uint32_t capacity, bucket_rows, n_full, n_partial, degree;
     const uint32_t *lengths;
 } section;
 
@@ -214,7 +214,7 @@ static void put_ksplat_headers(kiln_buffer *b, const section *sections, uint32_t
     put(b, zeros, 4096 - 22);
     for (uint32_t i = 0; i < n_sections; i++) {
         const section *s = &sections[i];
-        const uint32_t fields[] = {rows_of(s), s->room, s->bucket_rows, s->n_full + s->n_partial};
+        const uint32_t fields[] = {rows_of(s), s->capacity, s->bucket_rows, s->n_full + s->n_partial};
         put(b, fields, sizeof fields);
         put_f32(b, BLOCK);
         put_u32(b, 12);
@@ -247,7 +247,7 @@ static void put_ksplat_section(kiln_buffer *b, const section *s, uint32_t number
         put(b, (const unsigned char[]){255, 0, 128, 128}, 4);
         for (uint32_t v = 0; v < (s->degree ? 9u : 0u); v++) put_u16(b, kiln_half_of((float)v));
     }
-    for (uint32_t r = n_rows; r < s->room; r++) put(b, zeros, row_bytes_of(s));
+    for (uint32_t r = n_rows; r < s->capacity; r++) put(b, zeros, row_bytes_of(s));
 }
 
 static const char *ksplat_file(const char *name, const section *sections, uint32_t n)
@@ -284,10 +284,10 @@ static void rows_of_a_ksplat_find_their_bucket(void **state)
 {
     static const uint32_t some[] = {1, 0, 3, 2}, others[] = {0, 5, 1, 0};
     const section sections[] = {
-        {.room = 20, .bucket_rows = 4, .n_full = 3, .n_partial = 4, .lengths = some},
-        {.room = 0, .bucket_rows = 4},
-        {.room = 6, .bucket_rows = 9, .n_partial = 4, .degree = 1, .lengths = others},
-        {.room = 10, .bucket_rows = 5, .n_full = 2},
+        {.capacity = 20, .bucket_rows = 4, .n_full = 3, .n_partial = 4, .lengths = some},
+        {.capacity = 0, .bucket_rows = 4},
+        {.capacity = 6, .bucket_rows = 9, .n_partial = 4, .degree = 1, .lengths = others},
+        {.capacity = 10, .bucket_rows = 5, .n_full = 2},
     };
     opened o;
     (void)state;
@@ -312,7 +312,7 @@ static void an_index_of_buckets_has_gaps(void **state)
         for (uint32_t k = 0; k < BUCKETS; k++) lengths[i][k] = k > 40000 && k < 90000 ? 0 : random_bits(&random) % 3;
         sections[i].n_partial = BUCKETS;
         sections[i].lengths = lengths[i];
-        sections[i].room = rows_of(&sections[i]);
+        sections[i].capacity = rows_of(&sections[i]);
     }
     float *rows = rows_from_anywhere(ksplat_file("many.ksplat", sections, 2), "ksplat", &o, 60, KILN_BLOCK_ROWS);
     assert_true(o.info.n_rows > 3 * KILN_BLOCK_ROWS);
@@ -323,7 +323,7 @@ static void an_index_of_buckets_has_gaps(void **state)
 
 static void a_ksplat_is_known_by_its_content_too(void **state)
 {
-    const section one = {.room = 12, .bucket_rows = 4, .n_full = 3};
+    const section one = {.capacity = 12, .bucket_rows = 4, .n_full = 3};
     static const char *const names[] = {"b.splat", "b.bin", "b.KSPLAT"};
     opened o;
     (void)state;
@@ -338,7 +338,7 @@ static void a_ksplat_is_known_by_its_content_too(void **state)
 /* Halves are what IEEE says, infinities too, and rows with them are dropped. */
 static void halves_of_a_ksplat_are_all_halves(void **state)
 {
-    const section one = {.room = 4, .bucket_rows = 4, .n_full = 1};
+    const section one = {.capacity = 4, .bucket_rows = 4, .n_full = 1};
     static const uint16_t scales[] = {0x7c00, 0x8001, 0x0000, 0x0001}; /* infinity, the negative and positive least, zero */
     kiln_buffer b = {0};
     import_source s;

@@ -20,19 +20,19 @@ static const char *put(void **state, const char *name, const void *data, size_t 
     return path;
 }
 
-static size_t gzip_of(const void *data, size_t n, unsigned char *out, size_t room)
+static size_t gzip_of(const void *data, size_t n, unsigned char *out, size_t capacity)
 {
     z_stream z = {
-        .next_in = (unsigned char *)(uintptr_t)data, .avail_in = (unsigned)n, .next_out = out, .avail_out = (unsigned)room};
+        .next_in = (unsigned char *)(uintptr_t)data, .avail_in = (unsigned)n, .next_out = out, .avail_out = (unsigned)capacity};
     assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
     assert_int_equal(deflateEnd(&z), Z_OK);
     return z.total_out;
 }
 
-static size_t zstd_of(const void *data, size_t n, unsigned char *out, size_t room)
+static size_t zstd_of(const void *data, size_t n, unsigned char *out, size_t capacity)
 {
-    const size_t bytes = ZSTD_compress(out, room, data, n, 3);
+    const size_t bytes = ZSTD_compress(out, capacity, data, n, 3);
     assert_false(ZSTD_isError(bytes));
     return bytes;
 }
@@ -49,7 +49,7 @@ static kiln_status unpack(const char *path, uint64_t limit, unsigned char *out, 
     return st;
 }
 
-typedef size_t pack_fn(const void *data, size_t n, unsigned char *out, size_t room);
+typedef size_t pack_fn(const void *data, size_t n, unsigned char *out, size_t capacity);
 
 /* Sizes at the borders of the buffers of 1 MiB; constant bytes, of which all input is taken before the first MiB is given. */
 static void comes_back(void **state)

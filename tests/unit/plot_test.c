@@ -151,10 +151,10 @@ static void any_width_is_kept(void **state)
                 for (int s = 0; s < n_series; s++)
                     p.series[s] = (kiln_plot_series){
                         .name = s ? "after" : "before", .n = most[m], .of = most[m], .median = -1e-300, .bars = {most[m], 1, 0}};
-                const int room = columns < 20 ? 20 : columns > 80 ? 80 : columns;
+                const int capacity = columns < 20 ? 20 : columns > 80 ? 80 : columns;
                 char *blocks = text_of(&p, columns, false), *ascii = text_of(&p, columns, true);
-                assert_in_range(widest_line(blocks), 1, room);
-                assert_in_range(widest_line(ascii), 1, room);
+                assert_in_range(widest_line(blocks), 1, capacity);
+                assert_in_range(widest_line(ascii), 1, capacity);
                 assert_non_null(strstr(blocks, "\xE2\x96\x88\xE2\x96\x88")); /* a bar is never so short that it says nothing */
                 for (const char *c = ascii; *c; c++) assert_in_range(*c, '\n', '~');
                 free(blocks);

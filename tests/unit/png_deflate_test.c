@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 /* Most: a row of 8 bytes a pixel that is longer than a block of 64 KiB, and than ISA-L's buffer. */
-enum { MOST = 200001, ROOM = MOST + MOST / 64 + 1000, SLACK = 300, SHIFTS = 64 };
+enum { MOST = 200001, CAPACITY = MOST + MOST / 64 + 1000, SLACK = 300, SHIFTS = 64 };
 
 static uint32_t seed;
 static uint32_t next(void)
@@ -52,7 +52,7 @@ static void make_rows(unsigned char *rows, size_t n)
 
 static size_t deflate_ok(void *state, const unsigned char *rows, size_t plain, bool last, unsigned char *out)
 {
-    const kiln_png_block b = {.rows = rows, .plain = plain, .last = last, .out = out, .room = ROOM};
+    const kiln_png_block b = {.rows = rows, .plain = plain, .last = last, .out = out, .capacity = CAPACITY};
     size_t bytes = 0;
     assert_true(kiln_png_deflate(state, &b, &bytes));
     return bytes;
@@ -71,7 +71,7 @@ static void bytes_do_not_depend_on_the_address_of_the_state(void **state)
     } blocks[] = {{120, true, 4096}, {288, true, 4096},    {289, true, 4096}, {290, true, 4096},
                   {400, true, 4096}, {400, false, PLACES}, {65536, false, 64}};
     const size_t bytes = (size_t)PLACES * STEP + kiln_png_deflate_state_bytes();
-    unsigned char *rows = malloc(MOST), *first = malloc(ROOM), *out = malloc(ROOM);
+    unsigned char *rows = malloc(MOST), *first = malloc(CAPACITY), *out = malloc(CAPACITY);
     unsigned char *const area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     (void)state;
     assert_true(rows && first && out && area != MAP_FAILED);
@@ -116,8 +116,8 @@ static void bytes_do_not_depend_on_what_memory_held(void **state)
     static const size_t longer[] = {701, 4000, 5761, 65249, 65535, 65536, 65537, 65824, 65825, 98304, MOST};
     enum { SHORT = 700, N = SHORT + sizeof longer / sizeof *longer };
     const size_t state_bytes = kiln_png_deflate_state_bytes();
-    unsigned char *rows = calloc(1, MOST + SLACK), *first = calloc(1, ROOM), *in = malloc(MOST + SLACK + SHIFTS),
-                  *out = malloc(ROOM + SHIFTS), *used = malloc(state_bytes);
+    unsigned char *rows = calloc(1, MOST + SLACK), *first = calloc(1, CAPACITY), *in = malloc(MOST + SLACK + SHIFTS),
+                  *out = malloc(CAPACITY + SHIFTS), *used = malloc(state_bytes);
     z_stream z = {0};
     (void)state;
     assert_true(rows && first && in && out && used);
@@ -154,10 +154,10 @@ static void bytes_do_not_depend_on_what_memory_held(void **state)
 }
 
 /* Noise takes the most, and as much room as image_internal.h asks for is enough. */
-static void noise_has_room(void **state)
+static void noise_has_capacity(void **state)
 {
     static const size_t sizes[] = {1, 2, 17, 288, 289, 290, 300, 5000, 65536, MOST};
-    unsigned char *rows = malloc(MOST), *out = malloc(ROOM);
+    unsigned char *rows = malloc(MOST), *out = malloc(CAPACITY);
     void *deflater = malloc(kiln_png_deflate_state_bytes());
     (void)state;
     assert_true(rows && out && deflater);
@@ -165,7 +165,8 @@ static void noise_has_room(void **state)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (unsigned last = 0; last < 2; last++) {
             const size_t plain = sizes[k];
-            const kiln_png_block b = {.rows = rows, .plain = plain, .last = last, .out = out, .room = plain + plain / 64 + 1000};
+            const kiln_png_block b = {
+                .rows = rows, .plain = plain, .last = last, .out = out, .capacity = plain + plain / 64 + 1000};
             size_t bytes;
             z_stream z = {0};
             assert_true(kiln_png_deflate(deflater, &b, &bytes));
@@ -183,7 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_do_not_depend_on_the_address_of_the_state),
         cmocka_unit_test(bytes_do_not_depend_on_what_memory_held),
-        cmocka_unit_test(noise_has_room),
+        cmocka_unit_test(noise_has_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

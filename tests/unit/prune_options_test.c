@@ -22,7 +22,7 @@ static kiln_prune_options all_off(void)
     return o;
 }
 
-static kiln_prune_stats room(void)
+static kiln_prune_stats capacity(void)
 {
     return (kiln_prune_stats){
         .n = 1000, .lo = {-1, -2, -3}, .hi = {1, 2, 7}, .median_spacing2 = 0.04f, .median_log_scale = -2.302585f};
@@ -34,7 +34,7 @@ static void off_is_off(void **state)
     kiln_error err;
     kiln_prune_rules r;
     const kiln_prune_options o = all_off();
-    const kiln_prune_stats s = room();
+    const kiln_prune_stats s = capacity();
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
     assert_true(isnan(r.min_opacity) && isnan(r.crop_sphere[3]) && isnan(r.outlier) && isnan(r.min_scale));
     assert_true(isnan(r.max_scale) && isnan(r.max_extent) && isnan(r.max_spacing[0]) && isnan(r.max_needle));
@@ -47,7 +47,7 @@ static void thresholds_come_from_the_statistics(void **state)
     kiln_error err;
     kiln_prune_rules r;
     kiln_prune_options o = all_off();
-    kiln_prune_stats s = room();
+    kiln_prune_stats s = capacity();
     o.min_opacity = 1.0 / 255;
     o.max_extent = 0.5;
     o.outlier = 3;

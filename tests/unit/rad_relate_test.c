@@ -22,7 +22,7 @@ static float next(void) /* -1 .. 1 */
     return (float)(int32_t)(state >> 32) * 0x1p-31f;
 }
 
-static void *room(uint64_t n)
+static void *capacity(uint64_t n)
 {
     void *p = calloc(n, 4);
     assert_non_null(p);
@@ -32,15 +32,15 @@ static void *room(uint64_t n)
 static kiln_coarsen_rows new_rows(uint64_t n)
 {
     return (kiln_coarsen_rows){.n = n,
-                               .means = room(3 * n),
-                               .log_scales = room(3 * n),
-                               .quats = room(4 * n),
-                               .opacity_logits = room(n),
-                               .sh0 = room(3 * n),
-                               .weights = room(n),
-                               .source_first = room(n),
-                               .source_last = room(n),
-                               .source_count = room(n)};
+                               .means = capacity(3 * n),
+                               .log_scales = capacity(3 * n),
+                               .quats = capacity(4 * n),
+                               .opacity_logits = capacity(n),
+                               .sh0 = capacity(3 * n),
+                               .weights = capacity(n),
+                               .source_first = capacity(n),
+                               .source_last = capacity(n),
+                               .source_count = capacity(n)};
 }
 
 static void free_rows(kiln_coarsen_rows *r)
@@ -77,7 +77,7 @@ static void fill(kiln_coarsen_rows *r)
 static kiln_rad_level level_of(const kiln_coarsen_rows *r)
 {
     kiln_rad_level l = {.n = r->n,
-                        .means = room(3 * r->n),
+                        .means = capacity(3 * r->n),
                         .weights = r->weights,
                         .first = r->source_first,
                         .last = r->source_last,
@@ -121,7 +121,7 @@ static void levels_are_related_as_they_were_merged(void **unused)
     assert_int_equal(kiln_coarsen(&rows[0], LEVELS, counts, rows + 1, work, bytes, 1, NULL), KILN_OK);
     for (int k = 0; k < LEVELS; k++) {
         kiln_rad_level fine = level_of(&rows[k]), coarse = level_of(&rows[k + 1]);
-        uint32_t *parent = room(fine.n);
+        uint32_t *parent = capacity(fine.n);
         assert_int_equal(kiln_rad_relate(&fine, &coarse, parent, NULL), KILN_OK);
         const uint64_t n = whole(&fine, &coarse, parent);
         print_message("level %d: %llu of %llu\n", k + 1, (unsigned long long)n, (unsigned long long)coarse.n);

@@ -23,7 +23,7 @@ typedef struct {
     kiln_view view;
     kiln_profile_id profile;
     float background[3];
-    uint64_t n, room;
+    uint64_t n, capacity;
     int bound; /* pairs that a call says it has, beyond those of its lists */
     kiln_splat2d *splats;
     uint32_t *tile_counts, *ranks;
@@ -96,15 +96,15 @@ static void make_lists(scene *s)
     void *work = malloc(bytes);
     assert_int_equal(kiln_ops_cpu()->tile_pairs_count(&x, &c, work, &bytes, &err), KILN_OK);
     free(work);
-    s->room = 0;
-    for (uint32_t r = 0; r < rows; r++) s->room += row_pairs[r];
+    s->capacity = 0;
+    for (uint32_t r = 0; r < rows; r++) s->capacity += row_pairs[r];
     free(s->ranks);
-    s->ranks = malloc((s->room + 1) * sizeof *s->ranks);
+    s->ranks = malloc((s->capacity + 1) * sizeof *s->ranks);
     kiln_tile_pairs_emit_args e = {.n = s->n,
                                    .splats = s->splats,
                                    .view = &s->view,
                                    .row1 = rows,
-                                   .capacity = s->room,
+                                   .capacity = s->capacity,
                                    .tile_counts = s->tile_counts,
                                    .ranks = s->ranks};
     assert_int_equal(kiln_ops_cpu()->tile_pairs_emit(&x, &e, NULL, &bytes, &err), KILN_OK);
@@ -261,7 +261,7 @@ static void parts_are_those_of_the_picture(void **unused)
                                     .part1 = end,
                                     .tile_counts = s.tile_counts,
                                     .ranks = s.ranks,
-                                    .n_pairs = s.room,
+                                    .n_pairs = s.capacity,
                                     .background = {s.background[0], s.background[1], s.background[2]},
                                     .rgba = rgba + 4 * pixel,
                                     .depth = depth + pixel};
@@ -313,7 +313,7 @@ static void draw_slab(const kiln_ops *ops, const scene *s, uint64_t first, uint6
                                 .row1 = rows,
                                 .tile_counts = part.tile_counts,
                                 .ranks = part.ranks,
-                                .n_pairs = part.room,
+                                .n_pairs = part.capacity,
                                 .state = between};
     assert_int_equal(ops->raster(&x, &a, NULL, &bytes, &err), KILN_OK);
     void *work = malloc(bytes + 1);
@@ -420,9 +420,9 @@ static void the_number_of_pairs_is_a_bound(void **unused)
     float *exact = malloc(bytes);
     assert_non_null(exact);
     memcpy(exact, s.rgba, bytes);
-    s.ranks = realloc(s.ranks, (s.room + BEHIND) * sizeof *s.ranks);
+    s.ranks = realloc(s.ranks, (s.capacity + BEHIND) * sizeof *s.ranks);
     assert_non_null(s.ranks);
-    for (unsigned i = 0; i < BEHIND; i++) s.ranks[s.room + i] = UINT32_MAX;
+    for (unsigned i = 0; i < BEHIND; i++) s.ranks[s.capacity + i] = UINT32_MAX;
     for (int more = -1; more <= BEHIND; more += BEHIND + 1) {
         kiln_error err = {0};
         s.bound = more;
@@ -533,7 +533,7 @@ static void a_rank_beyond_the_splats_is_bad_input(void **unused)
     scene s = scene_make(32, 32, 3);
     for (uint64_t i = 0; i < 3; i++) set_splat(&s, i, 16, 16, 9, 0.1f);
     make_lists(&s);
-    assert_int_equal(s.room, 12);
+    assert_int_equal(s.capacity, 12);
     s.ranks[7] = 3;
     kiln_error err = {0};
     for (unsigned threads = 1; threads <= 3; threads++) {
@@ -550,7 +550,7 @@ static void a_bad_rank_behind_an_opaque_tile_is_found(void **unused)
     scene s = scene_make(16, 16, 600);
     for (uint64_t i = 0; i < s.n; i++) set_splat(&s, i, 8, 8, 1000, 1);
     make_lists(&s);
-    assert_int_equal(s.room, 600);
+    assert_int_equal(s.capacity, 600);
     s.ranks[599] = s.ranks[598] = 0xffffffff;
     kiln_error err = {0};
     assert_int_equal(draw_rows(kiln_ops_cpu(), 1, &s, 0, 1, 0, false, &err), KILN_E_INPUT);

@@ -77,7 +77,7 @@ static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
     fake_reset();
     kiln_runner *r = fake_runner(FAKE_DEVICE, (uint64_t)1 << 30);
     assert_int_equal(kiln_runner_need(r, KILN_OP_project, &c.args, &need, &err), KILN_OK);
-    fake.room = need - 1;
+    fake.capacity = need - 1;
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
     assert_true(c.visible > 100);
     assert_int_equal(kiln_runner_get_info(r).n_host, 1);

@@ -182,11 +182,11 @@ static bool has_reader(const char *file)
 }
 
 /* What to import of a sample: a file, or the file that says what a folder holds. */
-static void path_of(const char *file, char *path, size_t room)
+static void path_of(const char *file, char *path, size_t capacity)
 {
     static const char *const names[] = {"", "/meta.json", "/lod-meta.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, room, "%s/%s%s", samples(), file, names[i]);
+        snprintf(path, capacity, "%s/%s%s", samples(), file, names[i]);
         if (kiln_is_file(path)) return;
     }
     fail_msg("there is no '%s'", file);

@@ -136,16 +136,16 @@ static void room_is_asked_for_again(void **state)
     struct statvfs fs;
     bake_init(state, "a", &r);
     OK(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err));
-    OK(kiln_run_scratch_room(&r, 1, &err));
+    OK(kiln_run_check_scratch(&r, 1, &err));
     assert_int_equal(statvfs(path, &fs), 0);
     const uint64_t need = (uint64_t)fs.f_bavail * fs.f_frsize + 2 * GIB;
     for (int i = 0; i < 2; i++) { /* a folder that is there already is no room */
         OK(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err));
-        assert_int_equal(kiln_run_scratch_room(&r, need, &err), KILN_E_IO);
+        assert_int_equal(kiln_run_check_scratch(&r, need, &err), KILN_E_IO);
         assert_says(&err, "are free; make room");
     }
     put_file(path, "rows", 4 * GIB); /* what it holds is */
-    OK(kiln_run_scratch_room(&r, need, &err));
+    OK(kiln_run_check_scratch(&r, need, &err));
     kiln_scratch_folder_drop(kiln_run_scratch_folder(&r));
     kiln_manifest_close(r.manifest);
 }

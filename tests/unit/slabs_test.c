@@ -11,19 +11,21 @@
 static const float background[3] = {0.1f, 0.5f, 2}; /* as picture_draw has it */
 
 /* In slabs; the same bits as `right`. */
-static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t room, const picture *right)
+static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t capacity, const picture *right)
 {
     kiln_draw_stats stats;
     kiln_error err = {0};
     float *rgba = memory(right->pixels, 4 * sizeof *rgba), *depth = memory(right->pixels, sizeof *depth);
-    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .background = background, .rgba = rgba, .depth = depth, .capacity = room};
-    if (kiln_draw(r, &s->draw, &want, &stats, &err) != KILN_OK) fail_msg("slabs of %llu: %s", (unsigned long long)room, err.msg);
+    const kiln_draw_want want = {
+        .ways = KILN_DRAW_SLABS, .background = background, .rgba = rgba, .depth = depth, .capacity = capacity};
+    if (kiln_draw(r, &s->draw, &want, &stats, &err) != KILN_OK)
+        fail_msg("slabs of %llu: %s", (unsigned long long)capacity, err.msg);
     assert_memory_equal(right->rgba, rgba, right->pixels * 4 * sizeof *rgba);
     assert_memory_equal(right->depth, depth, right->pixels * sizeof *depth);
     assert_int_equal(stats.visible, right->drawing.n);
     assert_int_equal(stats.pairs, right->pairs);
     assert_true(stats.listed <= stats.pairs && stats.drawn <= stats.slabs);
-    assert_true((uint64_t)stats.slabs * room >= stats.visible);
+    assert_true((uint64_t)stats.slabs * capacity >= stats.visible);
     assert_true(stats.drawn == stats.slabs || stats.listed < stats.pairs);
     free(rgba);
     free(depth);
@@ -76,7 +78,7 @@ static void equal_depths_are_cut_between_source_rows(void **state)
     for (uint32_t i = 0; i < s.chunks[0].n; i++) s.rows[i] = (uint32_t)s.chunks[0].n - i; /* not the order of the rows */
     draw_on_cpu(&right, &s);
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
-    for (uint64_t room = 5; room < 2 * EQUAL; room += 9) (void)draw_in_slabs(r, &s, room, &right);
+    for (uint64_t capacity = 5; capacity < 2 * EQUAL; capacity += 9) (void)draw_in_slabs(r, &s, capacity, &right);
     kiln_runner_free(r);
     picture_free(&right);
     scene_free(&s);
@@ -160,7 +162,7 @@ static void no_cap_of_a_device_changes_a_picture(void **state)
             fake_reset();
             kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
             if (with_store) assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
-            for (uint64_t room = right.drawing.n; room > 30; room /= 4) (void)draw_in_slabs(r, &s, room, &right);
+            for (uint64_t capacity = right.drawing.n; capacity > 30; capacity /= 4) (void)draw_in_slabs(r, &s, capacity, &right);
             picture p; /* all at once, behind slabs of the same store */
             if (picture_draw(&p, r, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
             must_be_equal(&right, &p);
@@ -182,11 +184,11 @@ static void slabs_stay_on_a_device(void **state)
     scene s;
     picture right;
     kiln_error err = {0};
-    uint64_t room, cap = 300000;
+    uint64_t capacity, cap = 300000;
     (void)state;
     scene_make(&s, 64, 48, KILN_PROFILE_INRIA, 71);
     draw_on_cpu(&right, &s);
-    for (room = 0; room == 0 || room >= right.drawing.n; cap += 20000) { /* the least cap at which slabs fit */
+    for (capacity = 0; capacity == 0 || capacity >= right.drawing.n; cap += 20000) { /* the least cap at which slabs fit */
         assert_true(cap < 2000000);
         fake_reset();
         kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
@@ -195,11 +197,11 @@ static void slabs_stay_on_a_device(void **state)
         kiln_drawing none = {0};
         assert_int_equal(kiln_resident_collect(&s.draw, &none, &done, &err), KILN_OK);
         kiln_drawing_release(&none);
-        room = 0;
-        if (!done) assert_int_equal(kiln_resident_slab_capacity(&s.draw, &room, &err), KILN_OK);
-        if (room > 0 && room < right.drawing.n) {
+        capacity = 0;
+        if (!done) assert_int_equal(kiln_resident_slab_capacity(&s.draw, &capacity, &err), KILN_OK);
+        if (capacity > 0 && capacity < right.drawing.n) {
             fake.bytes_out = 0;
-            const kiln_draw_stats stats = draw_in_slabs(r, &s, room, &right);
+            const kiln_draw_stats stats = draw_in_slabs(r, &s, capacity, &right);
             const uint64_t between = sizeof(kiln_raster_state) * right.pixels * stats.drawn;
             assert_true(stats.slabs > 1);
             assert_int_equal(kiln_runner_get_info(r).n_host, 0);

@@ -128,10 +128,10 @@ static const char *sample(const char *name, uint32_t degree, const char *suffix)
     return p;
 }
 
-static size_t unpack(const char *path, unsigned char *out, size_t room)
+static size_t unpack(const char *path, unsigned char *out, size_t capacity)
 {
     gzFile f = gzopen(path, "rb");
-    const int n = f ? gzread(f, out, (unsigned)room) : -1;
+    const int n = f ? gzread(f, out, (unsigned)capacity) : -1;
     if (!f || gzclose(f) != Z_OK || n < 0) fail_msg("cannot unpack '%s'", path);
     return (size_t)n;
 }

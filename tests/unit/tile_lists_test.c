@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-enum { N = 200, SPARE = 9, WIDTH = 200, HEIGHT = 150, TILES = 13 * 10, ROOM = N * TILES };
+enum { N = 200, SPARE = 9, WIDTH = 200, HEIGHT = 150, TILES = 13 * 10, CAPACITY = N * TILES };
 
 typedef struct {
     kiln_view view;
     uint64_t n_visible, stats[3];
     kiln_splat2d splats[N + SPARE];
     float depths[N + SPARE];
-    uint32_t source_rows[N + SPARE], tile_counts[TILES], ids[ROOM];
+    uint32_t source_rows[N + SPARE], tile_counts[TILES], ids[CAPACITY];
 } scene;
 
 static const kiln_exec one_thread = {.device = -1, .threads = 1};
@@ -54,7 +54,7 @@ static kiln_tile_lists_args args_of(scene *s)
                                   .source_rows = s->source_rows,
                                   .view = &s->view,
                                   .row1 = 10,
-                                  .capacity = ROOM,
+                                  .capacity = CAPACITY,
                                   .tile_counts = s->tile_counts,
                                   .ids = s->ids,
                                   .stats = s->stats};

@@ -23,7 +23,7 @@ static uint32_t below(uint32_t n) { return (uint32_t)(uniform() * n); }
 
 typedef struct {
     kiln_view view;
-    uint64_t n, room;
+    uint64_t n, capacity;
     kiln_splat2d *splats;
     uint64_t *row_pairs;
     uint32_t *tile_counts, *ranks;
@@ -156,7 +156,7 @@ static void assert_lists_are_the_definition(const lists *l)
             }
             assert_int_equal(left, 0); /* a rank is out of order */
         }
-    assert_int_equal(pairs, l->room);
+    assert_int_equal(pairs, l->capacity);
 }
 
 /* ---- the operation ---- */
@@ -186,7 +186,7 @@ static kiln_status emit(const kiln_ops *ops, unsigned threads, const kiln_tile_p
     return st;
 }
 
-static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t room,
+static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t capacity,
                              uint32_t *tile_counts, uint32_t *ranks)
 {
     kiln_tile_pairs_emit_args a = {.n = l->n,
@@ -194,7 +194,7 @@ static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, ui
                                    .view = &l->view,
                                    .row0 = row0,
                                    .row1 = row1,
-                                   .capacity = room,
+                                   .capacity = capacity,
                                    .tile_counts = tile_counts,
                                    .ranks = ranks};
     return emit(ops, threads, &a);
@@ -204,12 +204,12 @@ static void make_lists(const kiln_ops *ops, unsigned threads, lists *l)
 {
     uint32_t rows = kiln_view_tiles_y(&l->view);
     count_rows(ops, threads, l, 0, rows, l->row_pairs);
-    l->room = 0;
-    for (uint32_t r = 0; r < rows; r++) l->room += l->row_pairs[r];
+    l->capacity = 0;
+    for (uint32_t r = 0; r < rows; r++) l->capacity += l->row_pairs[r];
     free(l->ranks);
-    l->ranks = malloc((l->room + 1) * sizeof *l->ranks);
+    l->ranks = malloc((l->capacity + 1) * sizeof *l->ranks);
     assert_non_null(l->ranks);
-    assert_int_equal(emit_rows(ops, threads, l, 0, rows, l->room, l->tile_counts, l->ranks), KILN_OK);
+    assert_int_equal(emit_rows(ops, threads, l, 0, rows, l->capacity, l->tile_counts, l->ranks), KILN_OK);
 }
 
 typedef void draw_fn(kiln_splat2d *, const kiln_view *);
@@ -279,12 +279,12 @@ static void what_is_not_a_number_is_never_listed(void **s)
         *field[i] = NAN;
     }
     make_lists(kiln_ops_cpu(), 1, &l);
-    assert_int_equal(l.room, 0);
+    assert_int_equal(l.capacity, 0);
     for (int i = 0; i < 6; i++)
         l.splats[i] =
             (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = INFINITY, .tile_x1 = 4, .tile_y1 = 4};
     make_lists(kiln_ops_cpu(), 1, &l);
-    assert_int_equal(l.room, 0);
+    assert_int_equal(l.capacity, 0);
     lists_free(&l);
 }
 
@@ -297,23 +297,23 @@ static void lists_do_not_depend_on_threads_instructions_or_bands(void **s)
     make_lists(kiln_ops_cpu_baseline(), 1, &one);
     for (unsigned threads = 1; threads <= 5; threads++) {
         make_lists(threads % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), threads, &other);
-        assert_int_equal(one.room, other.room);
+        assert_int_equal(one.capacity, other.capacity);
         assert_memory_equal(one.tile_counts, other.tile_counts, tiles_of(&one.view) * sizeof *one.tile_counts);
-        assert_memory_equal(one.ranks, other.ranks, one.room * sizeof *one.ranks);
+        assert_memory_equal(one.ranks, other.ranks, one.capacity * sizeof *one.ranks);
     }
     uint32_t rows = kiln_view_tiles_y(&one.view), step = 1;
     uint64_t at = 0;
     for (uint32_t row = 0; row < rows; row += step, step++) {
         uint32_t end = row + step < rows ? row + step : rows;
-        uint64_t pairs[32], room = 0;
+        uint64_t pairs[32], capacity = 0;
         count_rows(kiln_ops_cpu(), 2, &other, row, end, pairs);
-        for (uint32_t r = row; r < end; r++) room += pairs[r - row];
+        for (uint32_t r = row; r < end; r++) capacity += pairs[r - row];
         assert_memory_equal(pairs, one.row_pairs + row, (end - row) * sizeof *pairs);
         uint32_t tiles_x = kiln_view_tiles_x(&one.view);
-        assert_int_equal(emit_rows(kiln_ops_cpu(), 2, &other, row, end, room, other.tile_counts, other.ranks), KILN_OK);
+        assert_int_equal(emit_rows(kiln_ops_cpu(), 2, &other, row, end, capacity, other.tile_counts, other.ranks), KILN_OK);
         assert_memory_equal(one.tile_counts + row * tiles_x, other.tile_counts, (end - row) * tiles_x * sizeof *one.tile_counts);
-        assert_memory_equal(one.ranks + at, other.ranks, room * sizeof *one.ranks);
-        at += room;
+        assert_memory_equal(one.ranks + at, other.ranks, capacity * sizeof *one.ranks);
+        at += capacity;
     }
     lists_free(&one);
     lists_free(&other);
@@ -325,9 +325,9 @@ static void a_wrong_room_is_a_bug_and_writes_no_rank(void **s)
     lists l = lists_make(64, 64, 1);
     l.splats[0] = (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
     make_lists(kiln_ops_cpu(), 1, &l);
-    assert_int_equal(l.room, 16);
+    assert_int_equal(l.capacity, 16);
     l.ranks[0] = 77;
-    assert_int_equal(emit_rows(kiln_ops_cpu(), 1, &l, 0, 4, l.room - 1, l.tile_counts, l.ranks), KILN_E_BUG);
+    assert_int_equal(emit_rows(kiln_ops_cpu(), 1, &l, 0, 4, l.capacity - 1, l.tile_counts, l.ranks), KILN_E_BUG);
     assert_int_equal(l.ranks[0], 77);
     lists_free(&l);
 }
@@ -369,7 +369,7 @@ static void no_splat_gives_empty_lists(void **s)
     lists l = lists_make(33, 17, 0);
     l.tile_counts[0] = 5;
     make_lists(kiln_ops_cpu(), 3, &l);
-    assert_int_equal(l.room, 0);
+    assert_int_equal(l.capacity, 0);
     assert_lists_are_the_definition(&l);
     lists_free(&l);
 }

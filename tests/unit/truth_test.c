@@ -130,9 +130,9 @@ static bool meets_truth(const fixture *f, const char *name, const json_t *render
     kiln_error err = {0};
     const double db = stored_db(f, render, p, &err), means = means_off(render, p), depth = depth_off(render, p);
     const double exact = field(render, "exact_pairs"), visible = field(render, "visible");
-    const double room = exact * 0.0005 > 3.0 ? exact * 0.0005 : 3.0;
+    const double capacity = exact * 0.0005 > 3.0 ? exact * 0.0005 : 3.0;
     bool good = db >= 85.0 && means <= 2e-6 && depth <= 1e-5 && close_to((double)p->visible, visible, 2.0) &&
-                close_to((double)p->pairs, exact, room);
+                close_to((double)p->pairs, exact, capacity);
     /* gsplat-1.6 lists ellipses, the others boxes */
     if (s->profile != KILN_PROFILE_GSPLAT_16) good = good && close_to((double)p->box_pairs, field(render, "pairs"), 5.0);
     if (!good || getenv("KILN_TRUTH_VERBOSE"))

@@ -13,7 +13,7 @@ static char right[4096]; /* digest of prune on the CPU */
 static int be_it(int argc, char **argv)
 {
     const char *stage = getenv("STAGE");
-    fake.room = 64 * MIB;
+    fake.capacity = 64 * MIB;
     return kiln_program_main(stage && !strcmp(stage, "chunk") ? &kiln_stage_chunk : &kiln_stage_prune, argc, argv);
 }
 

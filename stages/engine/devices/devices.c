@@ -333,9 +333,9 @@ const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, 
 void kiln_devices_advise(kiln_error *err)
 {
     static const char advice[] = "; --devices cpu does without a GPU";
-    const int room = (int)(sizeof err->msg - sizeof advice);
+    const int capacity = (int)(sizeof err->msg - sizeof advice);
     if (!err || err->status != KILN_E_DEVICE || strstr(err->msg, "--devices cpu")) return;
-    (void)kiln_fail(err, KILN_E_DEVICE, "%.*s%s", room, err->msg, advice);
+    (void)kiln_fail(err, KILN_E_DEVICE, "%.*s%s", capacity, err->msg, advice);
 }
 
 unsigned kiln_devices_threads(uint32_t asked) { return asked ? asked : kiln_cpus_count(); }

@@ -25,21 +25,21 @@
 /* ---- files of the plan -------------------------------------------------------------------------------------------------- */
 typedef struct {
     char (*names)[KILN_PART_NAME_MAX];
-    uint64_t n, room;
+    uint64_t n, capacity;
 } name_list;
 
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 
 static kiln_status add_name(name_list *l, const char *name, kiln_error *err)
 {
-    if (l->n == l->room) {
-        const uint64_t room = l->room ? 2 * l->room : 64;
+    if (l->n == l->capacity) {
+        const uint64_t capacity = l->capacity ? 2 * l->capacity : 64;
         void *more;
-        KILN_TRY(kiln_alloc(&more, room, sizeof *l->names, "the names of parts", err));
+        KILN_TRY(kiln_alloc(&more, capacity, sizeof *l->names, "the names of parts", err));
         if (l->n) memcpy(more, l->names, l->n * sizeof *l->names);
         free(l->names);
         l->names = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     memcpy(l->names[l->n++], name, strlen(name) + 1); /* its caller has looked that it fits */
     return KILN_OK;
@@ -373,7 +373,7 @@ static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why,
 }
 
 static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n,
-                              kiln_part_room **room, kiln_error *err)
+                              kiln_part_memory **memory, kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_part *p;
@@ -383,7 +383,7 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     kiln_status st = open_part(r, folder, name, &p, &unreadable, &why);
     if (st == KILN_OK) st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(r->common->threads)); /* no unit is in work now */
-    if (st == KILN_OK) kiln_part_use_room(p, room);
+    if (st == KILN_OK) kiln_part_use_memory(p, memory);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     r->hosts.round->n_taken += report.inserted;
     r->lists.n_stored += report.inserted;
@@ -502,7 +502,7 @@ static kiln_status refuse_or_compute_missing(kiln_job *j, uint64_t n, kiln_error
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
 {
     const char *folder = j->run->options->gather;
-    kiln_part_room *room = NULL;
+    kiln_part_memory *memory = NULL;
     name_list names = {0};
     kiln_hash *wanted = NULL;
     uint64_t n_wanted;
@@ -515,16 +515,16 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
         KILN_GO(kiln_interrupt_check(err));
-        KILN_GO(gather_one(j, folder, names.names[i], wanted, n_wanted, &room, err));
+        KILN_GO(gather_one(j, folder, names.names[i], wanted, n_wanted, &memory, err));
     }
-    kiln_part_room_free(room);
-    room = NULL;
+    kiln_part_memory_free(memory);
+    memory = NULL;
     KILN_GO(look_again(j, err));
     kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->hosts.round->n_taken, "unit"), KILN_COUNT(names.n, "part"),
              (unsigned long long)j->n_due);
     st = refuse_or_compute_missing(j, n, err);
 done:
-    kiln_part_room_free(room);
+    kiln_part_memory_free(memory);
     free(names.names);
     free(wanted);
     return st;

@@ -113,7 +113,7 @@ void kiln_plane_cache_free(kiln_plane_cache *c)
     free(c);
 }
 
-static void make_room(kiln_plane_cache *c, uint64_t bytes, const kiln_chunk *keep)
+static void evict_for(kiln_plane_cache *c, uint64_t bytes, const kiln_chunk *keep)
 {
     for (entry *e = c->oldest; e && c->used + bytes > c->budget;) {
         entry *next = e->newer;
@@ -125,7 +125,7 @@ static void make_room(kiln_plane_cache *c, uint64_t bytes, const kiln_chunk *kee
 void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes)
 {
     c->budget = budget_bytes;
-    make_room(c, 0, NULL);
+    evict_for(c, 0, NULL);
 }
 
 static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
@@ -168,7 +168,7 @@ static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const k
 static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
                         kiln_error *err)
 {
-    make_room(c, p->data.raw_bytes, chunk);
+    evict_for(c, p->data.raw_bytes, chunk);
     KILN_TRY(add(c, p, out, err));
     const kiln_status st = read_plane(m, chunk, p, *out, err);
     if (st != KILN_OK) drop(c, *out);
@@ -211,7 +211,7 @@ static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chu
         if (!p || find(c, p)) continue;
         bytes += p->data.raw_bytes;
         if (bytes > c->budget) return KILN_OK;
-        make_room(c, p->data.raw_bytes, NULL);
+        evict_for(c, p->data.raw_bytes, NULL);
         jobs[*n] = (job){.chunk = chunk, .plane = p};
         KILN_TRY(add(c, p, &jobs[*n].e, err));
         jobs[(*n)++].e->chunk = chunk;

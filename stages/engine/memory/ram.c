@@ -110,9 +110,9 @@ void kiln_ram_results(kiln_ram_use *u, const kiln_unit *units, uint64_t n, uint6
 /* Returns the largest number of threads that a run may have under this cap. */
 static unsigned threads_most(uint64_t cap, uint64_t parent)
 {
-    const uint64_t room = cap > parent ? (cap - parent) / THREADS_SHARE / THREAD_BYTES : 0;
+    const uint64_t capacity = cap > parent ? (cap - parent) / THREADS_SHARE / THREAD_BYTES : 0;
     const unsigned all = all_threads();
-    return room >= all ? all : room > 1 ? (unsigned)room : 1;
+    return capacity >= all ? all : capacity > 1 ? (unsigned)capacity : 1;
 }
 
 /* Returns the share of each of n workers with so many threads; 0 if there is no room. */
@@ -193,7 +193,7 @@ kiln_status kiln_ram_need_list(kiln_ram_use *u, const char *what, const kiln_uni
                      advise(u, parent + worker_bytes(1) + largest, advice));
 }
 
-bool kiln_ram_has_room_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t n)
+bool kiln_ram_fits_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t n)
 {
     uint64_t largest = 0;
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, unit_bytes(&units[i], 1));
@@ -274,7 +274,7 @@ static uint64_t ample_batch(const kiln_ram_plan *p, const list *l, unsigned n, u
 }
 
 /* Plans so that results may wait while workers go on. */
-static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
+static bool plan_ample(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
     const uint64_t result = need / 2, least = least_batch(p->cap, need);
     if (share_of(p->cap, l->parent + least, n, threads) < need + result) return false;
@@ -330,8 +330,8 @@ static bool find_plan(kiln_ram_plan *p, const list *l)
         const unsigned full = (unsigned)kiln_div_up(all, n), few = n > 1 ? (full + 1) / 2 : 1;
         for (unsigned threads = full; threads >= few; threads--) {
             const uint64_t need = unit_bytes(largest_of(l, threads), threads);
-            const bool roomy = plan_roomy(p, l, n, threads, need);
-            if (((!roomy || !p->direct) && plan_batch(p, l, n, threads, need)) || roomy) {
+            const bool ample = plan_ample(p, l, n, threads, need);
+            if (((!ample || !p->direct) && plan_batch(p, l, n, threads, need)) || ample) {
                 if (!tight.n_workers || is_worth_it(p, &tight)) return true;
             } else if (!tight.n_workers && plan_tight(p, l, n, threads, need)) {
                 if (!is_batch_wanted(l, n)) return true;

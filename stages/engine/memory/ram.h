@@ -78,7 +78,7 @@ void kiln_ram_results(kiln_ram_use *u, const kiln_unit *units, uint64_t n, uint6
 kiln_status kiln_ram_need_list(kiln_ram_use *u, const char *what, const kiln_unit *units, uint64_t n,
                                kiln_error *err) KILN_MUST_CHECK;
 /* Says whether one of these units has room at a time beside the parent and the list that is open (kiln_run_units_beside). */
-bool kiln_ram_has_room_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t n);
+bool kiln_ram_fits_beside(kiln_ram_use *u, const kiln_unit *units, uint64_t n);
 
 /* Checks that there is room for a gather that takes `bytes` of the parent's memory and stores in bulk. `what` names the part.
  * KILN_E_CAP names the least --ram that works. */

@@ -141,7 +141,7 @@ static kiln_status refuse_links(const kiln_engine_options *o, const char *path, 
     return kiln_path_inside(again, sizeof again, folder, path + n, option, err);
 }
 
-kiln_status kiln_scratch_folder_room(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err)
+kiln_status kiln_scratch_folder_check(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err)
 {
     struct statvfs fs;
     uint64_t held;

@@ -23,7 +23,7 @@ kiln_status kiln_scratch_check(const kiln_engine_options *o, kiln_error *err) KI
  * elsewhere. KILN_E_IO. */
 kiln_status kiln_scratch_folder_make(kiln_scratch_folder *s, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Checks that the disk has room for need_bytes, of which the folder may hold some. KILN_E_IO with the numbers. */
-kiln_status kiln_scratch_folder_room(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_scratch_folder_check(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
 /* Gives the path of the folder that a run has made, or would make. path: KILN_PATH_MAX bytes. */
 kiln_status kiln_scratch_folder_path(const kiln_engine_options *o, const char *manifest, const char *stage, kiln_hash key,
                                      char *path, kiln_error *err) KILN_MUST_CHECK;

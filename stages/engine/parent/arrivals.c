@@ -212,27 +212,27 @@ kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)
     return batch_is_ripe(j) ? store_begin(j, err) : KILN_OK;
 }
 
-static bool has_room_for(const kiln_job *j, uint64_t bytes)
+static bool batch_fits(const kiln_job *j, uint64_t bytes)
 {
     return j->batch_bytes + j->storing.bytes + j->giving_back.bytes + bytes <= j->plan.batch;
 }
 
 /* Makes room in the batch for a result, waiting as short as can be: first for what gives memory back. An empty batch takes a result
  * of any size. */
-static kiln_status make_batch_room(kiln_job *j, uint64_t bytes, kiln_error *err)
+static kiln_status free_batch(kiln_job *j, uint64_t bytes, kiln_error *err)
 {
-    if (j->giving_back.n && (atomic_load(&j->giving_back.done) || !has_room_for(j, bytes))) give_back_end(j);
-    if (j->n_batch == KILN_BATCH_UNITS || (j->batch_bytes + j->storing.bytes && !has_room_for(j, bytes)))
+    if (j->giving_back.n && (atomic_load(&j->giving_back.done) || !batch_fits(j, bytes))) give_back_end(j);
+    if (j->n_batch == KILN_BATCH_UNITS || (j->batch_bytes + j->storing.bytes && !batch_fits(j, bytes)))
         KILN_TRY(store_begin(j, err));
-    if (j->storing.n && !has_room_for(j, bytes)) KILN_TRY(kiln_job_store_end(j, err));
-    if (!has_room_for(j, bytes)) give_back_end(j);
+    if (j->storing.n && !batch_fits(j, bytes)) KILN_TRY(kiln_job_store_end(j, err));
+    if (!batch_fits(j, bytes)) give_back_end(j);
     return KILN_OK;
 }
 
 /* Adds a result to the batch. If all that waits would be too large with it, the batch is stored first. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
-    KILN_TRY(make_batch_room(j, a->held_bytes, err));
+    KILN_TRY(free_batch(j, a->held_bytes, err));
     if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
     j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;

@@ -82,7 +82,7 @@ struct kiln_job {
     kiln_ram_plan plan;
     unsigned n_threads; /* shared among the workers that have work */
     kiln_failure *failures;
-    uint64_t n_failures, failures_room;
+    uint64_t n_failures, failures_capacity;
     kiln_arrival batch[KILN_BATCH_UNITS];
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;

@@ -57,7 +57,7 @@ static kiln_status start(kiln_job *j, unsigned slot, kiln_error *err)
 }
 
 /* Asks one idle worker to end. Returns false if there is none. */
-static bool make_room(kiln_job *j)
+static bool end_idle_worker(kiln_job *j)
 {
     for (unsigned i = 0; i < j->slots.n; i++) {
         const kiln_worker_process *w = kiln_job_worker(j, i);
@@ -96,7 +96,7 @@ static kiln_status start_missing(kiln_job *j, kiln_error *err)
     for (unsigned i = 0; i < j->slots.n; i++) {
         if (there[i] || !kiln_schedule_needs(j->schedule, i, there)) continue;
         if (n >= j->plan.n_workers) {
-            (void)make_room(j); /* else when one has ended */
+            (void)end_idle_worker(j); /* else when one has ended */
             return KILN_OK;
         }
         KILN_TRY(start(j, i, err));

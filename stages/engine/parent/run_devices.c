@@ -160,7 +160,7 @@ bool kiln_run_open_ahead(kiln_run *r)
     const cpu_reason reason = why_cpu(r);
     r->devices.on_cpu = on_cpu;
     if (reason != NO_REASON || kiln_devices_resolve(r->common->devices, &h->devices, NULL) != KILN_OK || is_cpu(&h->devices) ||
-        !kiln_rest_has_room(&r->ram, h->devices.n)) {
+        !kiln_rest_fits(&r->ram, h->devices.n)) {
         h->devices.n = 0;
         return false;
     }

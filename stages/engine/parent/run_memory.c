@@ -83,7 +83,7 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error 
     return kiln_scratch_folder_make(kiln_run_scratch_folder(r), key, path, err);
 }
 
-kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err)
+kiln_status kiln_run_check_scratch(kiln_run *r, uint64_t need_bytes, kiln_error *err)
 {
-    return kiln_scratch_folder_room(kiln_run_scratch_folder(r), need_bytes, err);
+    return kiln_scratch_folder_check(kiln_run_scratch_folder(r), need_bytes, err);
 }

@@ -14,14 +14,14 @@
 
 static kiln_status grow(kiln_quarantine *q, kiln_error *err)
 {
-    if (q->n < q->room) return KILN_OK;
-    const uint64_t room = q->room ? 2 * q->room : 8;
+    if (q->n < q->capacity) return KILN_OK;
+    const uint64_t capacity = q->capacity ? 2 * q->capacity : 8;
     kiln_quarantine_row *rows;
-    KILN_TRY(KILN_ALLOC(&rows, room, "the quarantine", err));
+    KILN_TRY(KILN_ALLOC(&rows, capacity, "the quarantine", err));
     if (q->n) memcpy(rows, q->rows, q->n * sizeof *rows);
     free(q->rows);
     q->rows = rows;
-    q->room = room;
+    q->capacity = capacity;
     return KILN_OK;
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct {
     kiln_quarantine_row *rows;
-    uint64_t n, room;
+    uint64_t n, capacity;
     uint64_t n_failed; /* optional units that the output lacks */
 } kiln_quarantine;
 /* Adds a unit that was given up to the run's list and, if the run stores units, to the manifest; warns of it. */

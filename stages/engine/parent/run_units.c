@@ -265,7 +265,7 @@ static bool all_volatile(const kiln_unit *units, uint64_t n)
 static bool may_go_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
 {
     return !kiln_run_is_beside(&r->lists, r->devices.home) && all_volatile(units, n) &&
-           kiln_ram_has_room_beside(kiln_run_ram(r), units, n);
+           kiln_ram_fits_beside(kiln_run_ram(r), units, n);
 }
 
 kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)

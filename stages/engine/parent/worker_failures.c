@@ -29,14 +29,14 @@ static kiln_status remember(kiln_job *j, uint64_t item, const char *device, cons
     kiln_failure *f = NULL;
     for (uint64_t i = 0; i < j->n_failures && !f; i++)
         if (j->failures[i].item == item) f = &j->failures[i];
-    if (!f && j->n_failures == j->failures_room) {
+    if (!f && j->n_failures == j->failures_capacity) {
         kiln_failure *more;
-        const uint64_t room = j->failures_room ? 2 * j->failures_room : 8;
-        KILN_TRY(KILN_ALLOC(&more, room, "what failed", err));
+        const uint64_t capacity = j->failures_capacity ? 2 * j->failures_capacity : 8;
+        KILN_TRY(KILN_ALLOC(&more, capacity, "what failed", err));
         if (j->n_failures) memcpy(more, j->failures, j->n_failures * sizeof *more);
         free(j->failures);
         j->failures = more;
-        j->failures_room = room;
+        j->failures_capacity = capacity;
     }
     if (!f) f = &j->failures[j->n_failures++];
     f->item = item;

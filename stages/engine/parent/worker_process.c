@@ -32,7 +32,7 @@ enum { WORKER_FD = 3 };
 /* ---- the command line of a worker --------------------------------------------------------------------------------- */
 typedef struct {
     char **items;
-    size_t n, room;
+    size_t n, capacity;
 } argument_list;
 
 static void arguments_release(argument_list *a)
@@ -45,14 +45,14 @@ static kiln_status add_argument(argument_list *a, const char *before, const char
                                 kiln_error *err)
 {
     kiln_buffer text = {0};
-    if (a->n + 1 >= a->room) { /* one more than asked: the list stays NULL-terminated */
-        size_t room = a->room ? 2 * a->room : 64;
+    if (a->n + 1 >= a->capacity) { /* one more than asked: the list stays NULL-terminated */
+        size_t capacity = a->capacity ? 2 * a->capacity : 64;
         char **items;
-        KILN_TRY(KILN_ALLOC(&items, room, "a worker's arguments", err));
+        KILN_TRY(KILN_ALLOC(&items, capacity, "a worker's arguments", err));
         if (a->n) memcpy(items, a->items, a->n * sizeof *items);
         free(a->items);
         a->items = items;
-        a->room = room;
+        a->capacity = capacity;
     }
     kiln_status st = kiln_buffer_printf(&text, err, "%s%s%s%s", before, name, between, value);
     if (st != KILN_OK) {
@@ -147,7 +147,7 @@ static kiln_status set_variable(argument_list *env, const char *name, const char
             env->items[n++] = env->items[i];
     }
     env->n = n;
-    for (; n < env->room; n++) env->items[n] = NULL;
+    for (; n < env->capacity; n++) env->items[n] = NULL;
     return add_argument(env, "", name, "=", value, err);
 }
 

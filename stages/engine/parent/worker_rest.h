@@ -25,7 +25,7 @@ uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap);
  * program: the name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
 /* Says whether --ram has room for n workers that open a GPU before a plan counts them; each takes about kiln_rest_start_bytes. */
-bool kiln_rest_has_room(kiln_ram_use *ram, unsigned n);
+bool kiln_rest_fits(kiln_ram_use *ram, unsigned n);
 uint64_t kiln_rest_start_bytes(void);
 /* Says whether a worker on a GPU rests, or has been started to. */
 bool kiln_rest_has_gpu(void);

@@ -66,7 +66,7 @@ void kiln_outputs_release(kiln_outputs *o)
     o->n_packers = 0;
     free(o->items);
     o->items = NULL;
-    o->room = 0;
+    o->capacity = 0;
 }
 
 /* ---- into the memfd ---------------------------------------------------------------------------------------------------- */
@@ -154,14 +154,14 @@ static kiln_status grow(kiln_outputs *o, kiln_error *err)
         drop_packers(o, o->threads);
         KILN_TRY(kiln_memfd_new(&o->memfd, err));
     }
-    if (o->n < o->room) return KILN_OK;
-    uint32_t room = o->room ? 2 * o->room : 32;
+    if (o->n < o->capacity) return KILN_OK;
+    uint32_t capacity = o->capacity ? 2 * o->capacity : 32;
     kiln_output *items;
-    KILN_TRY(KILN_ALLOC(&items, room, "the outputs of a unit", err));
+    KILN_TRY(KILN_ALLOC(&items, capacity, "the outputs of a unit", err));
     if (o->n) memcpy(items, o->items, o->n * sizeof *items);
     free(o->items);
     o->items = items;
-    o->room = room;
+    o->capacity = capacity;
     return KILN_OK;
 }
 

@@ -11,7 +11,7 @@
 typedef struct kiln_output kiln_output;
 typedef struct {
     kiln_output *items;
-    uint32_t n, room;       /* outputs; those that `items` has room for */
+    uint32_t n, capacity;   /* outputs; those that `items` has room for */
     uint32_t n_packed;      /* the first n_packed are in the memfd, the others wait */
     uint64_t waiting_bytes; /* of copies of outputs that wait */
     uint64_t wait_most;     /* upper bound of waiting_bytes, at most KILN_OUTPUTS_WAIT; set before the first output */

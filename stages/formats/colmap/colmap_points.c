@@ -322,7 +322,7 @@ static int point_ids_by_value(const void *a, const void *b)
 }
 
 /* Ids of one part, chosen by a multiplicative hash (2^64 / golden ratio), are gathered and sorted. */
-static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, uint64_t *ids, uint64_t room, kiln_error *err)
+static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, uint64_t *ids, uint64_t capacity, kiln_error *err)
 {
     uint64_t n = 0;
     go_to(s, 0, s->first_at);
@@ -330,7 +330,7 @@ static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, u
         point p;
         KILN_TRY(bin_next(s, &p, err));
         if (parts > 1 && (p.id * 0x9e3779b97f4a7c15u >> 32) % parts != part) continue;
-        if (n == room) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
+        if (n == capacity) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
         ids[n++] = p.id;
     }
     if (n) qsort(ids, n, sizeof *ids, point_ids_by_value);
@@ -344,9 +344,9 @@ static kiln_status check_ids(points_source *s, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     uint64_t *ids = NULL, parts = kiln_div_up(s->n_points, IDS_AT_ONCE / 2);
-    uint64_t room = s->n_points < IDS_AT_ONCE ? s->n_points : IDS_AT_ONCE; /* a part is half of it on average */
-    KILN_TRY(KILN_ALLOC(&ids, room, "point ids", err));
-    for (uint64_t part = 0; part < parts; part++) KILN_GO(check_part(s, part, parts, ids, room, err));
+    uint64_t capacity = s->n_points < IDS_AT_ONCE ? s->n_points : IDS_AT_ONCE; /* a part is half of it on average */
+    KILN_TRY(KILN_ALLOC(&ids, capacity, "point ids", err));
+    for (uint64_t part = 0; part < parts; part++) KILN_GO(check_part(s, part, parts, ids, capacity, err));
 done:
     free(ids);
     return st;

@@ -37,8 +37,8 @@ static kiln_status end_uri(scanner *s, uint64_t at, kiln_error *err)
     if (f->n_uris == KILN_GLTF_URIS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d data URIs", s->name, KILN_GLTF_URIS_MAX);
     if ((f->n_uris & (f->n_uris - 1)) == 0) { /* full at each power of two */
-        const size_t room = f->n_uris ? 2 * (size_t)f->n_uris : 1;
-        kiln_gltf_uri *more = realloc(f->uris, room * sizeof *more);
+        const size_t capacity = f->n_uris ? 2 * (size_t)f->n_uris : 1;
+        kiln_gltf_uri *more = realloc(f->uris, capacity * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the data URIs of '%s'", s->name);
         f->uris = more;
     }

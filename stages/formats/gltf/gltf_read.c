@@ -26,7 +26,7 @@
 
 enum {
     PIECE_BYTES = 256 << 10, /* what is gathered at once */
-    PIECE_ROOM = PIECE_BYTES + 512,
+    PIECE_CAPACITY = PIECE_BYTES + 512,
     TILE_ROWS = 16384,
     MOVE_ROWS = 8192, /* of rows that are moved, or stand in a block with others */
 };
@@ -38,7 +38,7 @@ typedef struct {
     kiln_gltf_document document;
     kiln_gltf_scene scene;
     kiln_source_info info;
-    unsigned char *piece; /* [PIECE_ROOM] */
+    unsigned char *piece; /* [PIECE_CAPACITY] */
     kiln_gltf_range held; /* what it holds; bytes 0: nothing */
     double *values;       /* [TILE_ROWS] */
     kiln_rows moved;      /* [MOVE_ROWS], made when first needed */
@@ -139,7 +139,7 @@ static kiln_status open_gltf(const kiln_source_at *at, kiln_source **out, kiln_s
     st = kiln_gltf_scene_find(&s->document, &s->scene, err);
     info->has_none = s->scene.has_none;
     if (st != KILN_OK) goto done;
-    KILN_GO(kiln_alloc_unset((void **)&s->piece, PIECE_ROOM, 1, "a piece of the file", err));
+    KILN_GO(kiln_alloc_unset((void **)&s->piece, PIECE_CAPACITY, 1, "a piece of the file", err));
     KILN_GO(KILN_ALLOC_UNSET(&s->values, TILE_ROWS, "numbers of the file", err));
     describe_gltf(s);
     kiln_gltf_document_forget(&s->document);
@@ -380,7 +380,7 @@ static uint64_t gltf_reader_ram(const kiln_source_info *info, kiln_read_pass pas
     const uint64_t lists = KILN_GLTF_SPLATS_MAX * sizeof(kiln_gltf_splats) + KILN_GLTF_PARTS_MAX * sizeof(kiln_gltf_part);
     const uint64_t moved = MOVE_ROWS * (3 * sizeof(double) + (11 + (uint64_t)kiln_sh_components(info->sh_degree)) * sizeof(float));
     if (pass == KILN_PASS_SPOOL_THREAD) return 0;
-    return sizeof(gltf_source) + 2 * lists + PIECE_ROOM + TILE_ROWS * sizeof(double) + moved +
+    return sizeof(gltf_source) + 2 * lists + PIECE_CAPACITY + TILE_ROWS * sizeof(double) + moved +
            kiln_spz_decoder_ram(info->sh_degree) + (pass == KILN_PASS_SPOOL ? KILN_UNPACK_RAM : 0);
 }
 

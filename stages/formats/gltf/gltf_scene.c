@@ -96,8 +96,8 @@ static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *er
     if (s->n_splats == KILN_GLTF_SPLATS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d splat primitives", w->d->name, KILN_GLTF_SPLATS_MAX);
     if ((s->n_splats & (s->n_splats - 1)) == 0) { /* full at each power of two */
-        const size_t room = s->n_splats ? 2 * (size_t)s->n_splats : 1;
-        kiln_gltf_splats *more = realloc(s->splats, room * sizeof *more);
+        const size_t capacity = s->n_splats ? 2 * (size_t)s->n_splats : 1;
+        kiln_gltf_splats *more = realloc(s->splats, capacity * sizeof *more);
         if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the primitives of '%s'", w->d->name);
         s->splats = more;
     }

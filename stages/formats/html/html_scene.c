@@ -151,14 +151,14 @@ typedef struct {
 typedef struct {
     const kiln_export *e;
     kiln_camera *moved;
-    pose *poses; /* [room] */
-    uint32_t n, room;
+    pose *poses; /* [capacity] */
+    uint32_t n, capacity;
 } pose_list;
 
 static kiln_status add_pose(void *context, const kiln_camera *c, kiln_error *err)
 {
     pose_list *l = context;
-    if (l->n == l->room) return kiln_fail(err, KILN_E_INPUT, "there are more cameras than were counted");
+    if (l->n == l->capacity) return kiln_fail(err, KILN_E_INPUT, "there are more cameras than were counted");
     *l->moved = *c;
     move_camera(l->e, l->moved);
     memcpy(l->poses[l->n].r, l->moved->r, sizeof l->poses->r);
@@ -171,9 +171,9 @@ static kiln_status place_first_camera(const kiln_export *e, kiln_camera *moved, 
 {
     double focus[3];
     char axis[sizeof kiln_export_scene(e)->up_axis];
-    pose_list l = {.e = e, .moved = moved, .room = e->views->n_cameras};
+    pose_list l = {.e = e, .moved = moved, .capacity = e->views->n_cameras};
     kiln_status st = KILN_OK;
-    KILN_GO(KILN_ALLOC(&l.poses, l.room, "cameras", err));
+    KILN_GO(KILN_ALLOC(&l.poses, l.capacity, "cameras", err));
     KILN_GO(kiln_cameras_each(e->views->m, add_pose, &l, err));
     kiln_export_up_axis(e, axis, sizeof axis);
     kiln_camera_path_up(axis, KILN_POSES(l.poses, l.n), at->up);

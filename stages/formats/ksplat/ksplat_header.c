@@ -29,7 +29,7 @@ bool kiln_ksplat_begins(const unsigned char *head, size_t len)
     enum { ENOUGH = 512 };
     if (len < ENOUGH || head[0] != KILN_KSPLAT_MAJOR || head[1] != KILN_KSPLAT_MINOR) return false;
     if (kiln_get_u16(head + KILN_KSPLAT_LEVEL_AT) > KILN_KSPLAT_LEVEL_MAX) return false;
-    if (kiln_get_u32(head + KILN_KSPLAT_SECTIONS_ROOM_AT) == 0 || kiln_get_u32(head + KILN_KSPLAT_ROWS_AT) == 0) return false;
+    if (kiln_get_u32(head + KILN_KSPLAT_SECTIONS_CAPACITY_AT) == 0 || kiln_get_u32(head + KILN_KSPLAT_ROWS_AT) == 0) return false;
     for (size_t i = KILN_KSPLAT_FIELDS; i < ENOUGH; i++) /* what follows the fields is left as it was allocated */
         if (head[i]) return false;
     return true;
@@ -48,7 +48,7 @@ static kiln_status parse_header(parser *p, kiln_error *err)
         return BAD(p, "it says that it is .ksplat version %u.%u; only 0.1 exists", b[0], b[1]);
     p->h->level = kiln_get_u16(b + KILN_KSPLAT_LEVEL_AT);
     if (p->h->level > KILN_KSPLAT_LEVEL_MAX) return BAD(p, "its compression level is %u; there are 0, 1 and 2", p->h->level);
-    p->n_headers = kiln_get_u32(b + KILN_KSPLAT_SECTIONS_ROOM_AT);
+    p->n_headers = kiln_get_u32(b + KILN_KSPLAT_SECTIONS_CAPACITY_AT);
     p->n_rows = kiln_get_u32(b + KILN_KSPLAT_ROWS_AT);
     p->h->sh_min = sh_limit(kiln_get_f32(b + KILN_KSPLAT_SH_LEAST_AT), -KILN_KSPLAT_SH_RANGE);
     p->h->sh_max = sh_limit(kiln_get_f32(b + KILN_KSPLAT_SH_MOST_AT), KILN_KSPLAT_SH_RANGE);
@@ -92,7 +92,7 @@ static kiln_status add_section(parser *p, const kiln_ksplat_section *s, kiln_err
 
 static kiln_status parse_section(parser *p, uint32_t number, const unsigned char *b, kiln_error *err)
 {
-    const uint32_t level = p->h->level, room = kiln_get_u32(b + KILN_KSPLAT_SECTION_ROOM_AT);
+    const uint32_t level = p->h->level, capacity = kiln_get_u32(b + KILN_KSPLAT_SECTION_CAPACITY_AT);
     const uint32_t n_centres = kiln_get_u32(b + KILN_KSPLAT_BUCKETS_AT);
     kiln_ksplat_section s = {.first_row = p->h->n_rows, .first_partial = p->n_partial};
     s.n_rows = kiln_get_u32(b + KILN_KSPLAT_SECTION_ROWS_AT);
@@ -100,14 +100,14 @@ static kiln_status parse_section(parser *p, uint32_t number, const unsigned char
     s.bucket_rows = kiln_get_u32(b + KILN_KSPLAT_BUCKET_ROWS_AT);
     s.n_full = kiln_get_u32(b + KILN_KSPLAT_FULL_AT);
     s.n_partial = kiln_get_u32(b + KILN_KSPLAT_PARTIAL_AT);
-    if (s.n_rows > room)
-        return BAD(p, "section %u holds %llu Gaussians but has room for %u", number, (unsigned long long)s.n_rows, room);
+    if (s.n_rows > capacity)
+        return BAD(p, "section %u holds %llu Gaussians but has room for %u", number, (unsigned long long)s.n_rows, capacity);
     if (s.sh_degree > DEGREE_MAX) return BAD(p, "section %u has SH degree %u; at most %d is read", number, s.sh_degree, DEGREE_MAX);
     s.row_bytes = kiln_ksplat_row_bytes(level, s.sh_degree);
     s.lengths_at = p->at;
     s.centres_at = s.lengths_at + KILN_KSPLAT_LENGTH * (uint64_t)s.n_partial;
     s.rows_at = s.centres_at + (uint64_t)kiln_get_u16(b + KILN_KSPLAT_CENTRE_BYTES_AT) * n_centres;
-    p->at = s.rows_at + (uint64_t)s.row_bytes * room;
+    p->at = s.rows_at + (uint64_t)s.row_bytes * capacity;
     if (p->at > p->h->file_bytes)
         return BAD(p, "section %u ends at byte %llu of a file of %llu; is the download complete?", number,
                    (unsigned long long)p->at, (unsigned long long)p->h->file_bytes);
@@ -125,8 +125,8 @@ kiln_status kiln_ksplat_header_read(int fd, const char *path, const char *name, 
     KILN_TRY(kiln_file_stat(path, &file, err));
     out->file_bytes = file.size;
     KILN_TRY(parse_header(&p, err));
-    const uint32_t room = p.n_headers < KILN_KSPLAT_SECTIONS_MAX ? p.n_headers : KILN_KSPLAT_SECTIONS_MAX;
-    KILN_TRY(KILN_ALLOC(&out->sections, room, "sections", err));
+    const uint32_t capacity = p.n_headers < KILN_KSPLAT_SECTIONS_MAX ? p.n_headers : KILN_KSPLAT_SECTIONS_MAX;
+    KILN_TRY(KILN_ALLOC(&out->sections, capacity, "sections", err));
     for (uint32_t i = 0; i < p.n_headers; i++) {
         unsigned char b[SECTION];
         KILN_TRY(kiln_file_read_at(fd, name, HEADER + (uint64_t)SECTION * i, b, SECTION, err));

@@ -137,7 +137,7 @@ static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned 
     const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
     memset(out, 0, SECTION);
     kiln_put_u32(out + KILN_KSPLAT_SECTION_ROWS_AT, rows);
-    kiln_put_u32(out + KILN_KSPLAT_SECTION_ROOM_AT, rows);
+    kiln_put_u32(out + KILN_KSPLAT_SECTION_CAPACITY_AT, rows);
     kiln_put_u32(out + KILN_KSPLAT_SECTION_BYTES_AT, KILN_KSPLAT_LENGTH * partial + CENTRE * buckets + l->row_bytes * rows);
     kiln_put_u16(out + KILN_KSPLAT_DEGREE_AT, l->sh_degree);
     if (l->level == 0) return;
@@ -153,9 +153,9 @@ static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned 
 kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, kiln_buffer *out, kiln_error *err)
 {
     unsigned char head[HEADER] = {KILN_KSPLAT_MAJOR, KILN_KSPLAT_MINOR};
-    kiln_put_u32(head + KILN_KSPLAT_SECTIONS_ROOM_AT, l->n_sections);
+    kiln_put_u32(head + KILN_KSPLAT_SECTIONS_CAPACITY_AT, l->n_sections);
     kiln_put_u32(head + KILN_KSPLAT_SECTIONS_AT, l->n_sections);
-    kiln_put_u32(head + KILN_KSPLAT_ROWS_ROOM_AT, l->n_rows);
+    kiln_put_u32(head + KILN_KSPLAT_ROWS_CAPACITY_AT, l->n_rows);
     kiln_put_u32(head + KILN_KSPLAT_ROWS_AT, l->n_rows);
     kiln_put_u16(head + KILN_KSPLAT_LEVEL_AT, l->level);
     kiln_put_f32(head + KILN_KSPLAT_SH_LEAST_AT, range.least);

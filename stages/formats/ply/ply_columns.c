@@ -287,7 +287,7 @@ static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *us
     kiln_status st = KILN_OK;
     kiln_buffer columns = {0};
     json_t *layout = NULL, *comments = json_array();
-    const size_t room = sizeof info->layout;
+    const size_t capacity = sizeof info->layout;
     for (uint32_t i = 0; i < h->n_columns; i++)
         if (!(no_extras && uses[i].role == KILN_ROLE_NONE && uses[i].extra < 0))
             KILN_GO(kiln_buffer_printf(&columns, err, "%s%s %s", columns.size ? ";" : "", kiln_ply_type_name(h->columns[i].type),
@@ -297,17 +297,17 @@ static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *us
     for (uint32_t i = 0; i < h->n_comments && kept; i++, c += strlen(c) + 1)
         kept = json_array_append_new(comments, comment_json(c)) == 0;
     layout = kept ? json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments) : NULL;
-    size_t need = kiln_json_put(layout, info->layout, room - 1, JSON_COMPACT);
-    if (need > room * 3 / 4) {
+    size_t need = kiln_json_put(layout, info->layout, capacity - 1, JSON_COMPACT);
+    if (need > capacity * 3 / 4) {
         kept = json_object_set_new(layout, "comments", json_array()) == 0;
-        need = kept ? kiln_json_put(layout, info->layout, room - 1, JSON_COMPACT) : 0;
+        need = kept ? kiln_json_put(layout, info->layout, capacity - 1, JSON_COMPACT) : 0;
         add_note(info, "the PLY header's comments are too long to be kept for export");
     }
     if (need == 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while keeping the PLY header");
         goto done;
     }
-    info->layout[need <= room * 3 / 4 ? need : 0] = '\0';
+    info->layout[need <= capacity * 3 / 4 ? need : 0] = '\0';
 done:
     json_decref(layout);
     json_decref(comments);

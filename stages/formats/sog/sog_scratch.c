@@ -104,13 +104,13 @@ static uint64_t take_bins(kiln_codebook_counts *c, book_head *head, full_bin *ou
     return head->n_bins;
 }
 
-uint64_t kiln_sog_counts_room_bytes(void) { return BINS_MAX * sizeof(full_bin); }
+uint64_t kiln_sog_counts_memory_bytes(void) { return BINS_MAX * sizeof(full_bin); }
 
-kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *room, kiln_error *err)
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *memory, kiln_error *err)
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     counts_head head = {.largest = c->largest, .squares = c->squares};
-    full_bin *const bins = room;
+    full_bin *const bins = memory;
     uint64_t n = 0;
     for (int b = 0; b < KILN_SOG_BOOKS; b++) n += take_bins(&c->books[b], &head.books[b], bins + n);
     c->largest = c->squares = 0;

@@ -56,10 +56,10 @@ typedef struct {
     kiln_codebook_counts *books; /* [KILN_SOG_BOOKS] */
     double largest, squares;
 } kiln_sog_counts;
-/* Writes those of a chunk and sets the counts to zero. room: kiln_sog_counts_room_bytes, of any content. */
-kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *room,
+/* Writes those of a chunk and sets the counts to zero. room: kiln_sog_counts_memory_bytes, of any content. */
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *memory,
                                 kiln_error *err) KILN_MUST_CHECK;
-uint64_t kiln_sog_counts_room_bytes(void);
+uint64_t kiln_sog_counts_memory_bytes(void);
 /* Adds one book of those of a chunk, and of shN the largest size and the sum of squares. */
 kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t book, kiln_sog_counts *c,
                                 kiln_error *err) KILN_MUST_CHECK;

@@ -99,12 +99,12 @@ static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_exp
 
 /* A worker's counts, which are zero between two units, and room to put them: kept until the round ends, because most of a small
  * chunk's time would be that of their 24 MiB of new pages. */
-static kiln_status find_counts(kiln_export_worker *x, kiln_sog_counts *c, void **room, kiln_error *err)
+static kiln_status find_counts(kiln_export_worker *x, kiln_sog_counts *c, void **memory, kiln_error *err)
 {
     const uint64_t bytes = KILN_SOG_BOOKS * sizeof *c->books;
-    if (!x->own) KILN_TRY(kiln_alloc(&x->own, bytes + kiln_sog_counts_room_bytes(), 1, "counts of values", err));
+    if (!x->own) KILN_TRY(kiln_alloc(&x->own, bytes + kiln_sog_counts_memory_bytes(), 1, "counts of values", err));
     *c = (kiln_sog_counts){.books = x->own};
-    *room = (char *)x->own + bytes;
+    *memory = (char *)x->own + bytes;
     return KILN_OK;
 }
 
@@ -112,11 +112,11 @@ static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
 {
     kiln_export_rows rows;
     kiln_sog_counts c;
-    void *room;
+    void *memory;
     KILN_TRY(kiln_export_rows_read(x, unit, COLOURS, &rows, err));
-    kiln_status st = find_counts(x, &c, &room, err);
+    kiln_status st = find_counts(x, &c, &memory, err);
     if (st == KILN_OK) kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
-    if (st == KILN_OK) st = kiln_sog_counts_put(x, unit, &c, room, err);
+    if (st == KILN_OK) st = kiln_sog_counts_put(x, unit, &c, memory, err);
     kiln_export_rows_release(&rows);
     return st;
 }

@@ -211,12 +211,12 @@ const kiln_zip_entry *kiln_zip_find(const kiln_zip *z, const char *name)
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* Into a buffer of exactly the size that is due: what unpacks to more or less is damaged. */
-static kiln_status inflate_into(const kiln_zip *z, const kiln_zip_entry *e, z_stream *s, unsigned char *in, size_t room,
+static kiln_status inflate_into(const kiln_zip *z, const kiln_zip_entry *e, z_stream *s, unsigned char *in, size_t capacity,
                                 kiln_error *err)
 {
     int rc = Z_OK;
     for (uint64_t done = 0; rc == Z_OK && s->avail_out > 0 && done < e->packed;) {
-        const size_t n = e->packed - done < room ? (size_t)(e->packed - done) : room;
+        const size_t n = e->packed - done < capacity ? (size_t)(e->packed - done) : capacity;
         KILN_TRY(kiln_file_read_at(z->fd, z->path, e->at + done, in, n, err));
         s->next_in = in;
         s->avail_in = (unsigned)n;

@@ -32,9 +32,9 @@ enum {
 
 /* Pieces of a plane of so many bytes; and room for what deflate makes of a piece at most. */
 uint64_t kiln_spz_pieces(size_t plane);
-size_t kiln_spz_deflate_room(size_t plain);
+size_t kiln_spz_deflate_bound(size_t plain);
 /* Deflates a piece of a plane (KILN_SPZ_...). false: no memory. */
-bool kiln_spz_deflate(int plane, const unsigned char *plain, size_t bytes, unsigned char *out, size_t room, size_t *packed);
+bool kiln_spz_deflate(int plane, const unsigned char *plain, size_t bytes, unsigned char *out, size_t capacity, size_t *packed);
 /* What stands in front of the first piece, and behind the last one: the CRC-32 of header and planes, and their bytes. */
 void kiln_spz_front(const unsigned char header[KILN_SPZ_HEADER], unsigned char out[KILN_SPZ_FRONT]);
 void kiln_spz_back(uint32_t crc, uint64_t bytes, unsigned char out[KILN_SPZ_BACK]);

@@ -132,7 +132,7 @@ typedef struct {
     uint64_t at, left;     /* in the file */
     uint64_t place, plain; /* in the scratch file: where the next byte goes, and how many still do */
     unsigned char *in, *out;
-    size_t in_room, out_room; /* no more than the stream needs, and a byte more to see that it has one too many */
+    size_t in_capacity, out_capacity; /* no more than the stream needs, and a byte more to see that it has one too many */
     ZSTD_DCtx *zstd;
 } unpacking;
 
@@ -146,7 +146,7 @@ static kiln_status fail_frame(const unpacking *u, const char *why, kiln_error *e
 static kiln_status take_input(unpacking *u, size_t n, bool *at_end, kiln_error *err)
 {
     ZSTD_inBuffer from = {u->in, n, 0};
-    ZSTD_outBuffer to = {u->out, u->out_room, u->out_room};
+    ZSTD_outBuffer to = {u->out, u->out_capacity, u->out_capacity};
     *at_end = false;
     while (from.pos < n || to.pos == to.size) { /* a full buffer: more may be held back */
         if (*at_end) return from.pos < n ? fail_frame(u, "bytes behind its frame", err) : KILN_OK;
@@ -166,7 +166,7 @@ static kiln_status unpack_stream(unpacking *u, kiln_error *err)
 {
     bool at_end = false;
     for (bool first = true; u->left; first = false) {
-        const size_t n = (size_t)kiln_min_u64(u->left, u->in_room);
+        const size_t n = (size_t)kiln_min_u64(u->left, u->in_capacity);
         if (at_end) return fail_frame(u, "bytes behind its frame", err);
         KILN_TRY(kiln_file_read_at(u->fd, u->name, u->at, u->in, n, err));
         u->at += n;
@@ -181,13 +181,13 @@ static kiln_status unpack_stream(unpacking *u, kiln_error *err)
 static kiln_status run_stream(unpacking *u, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    u->in_room = (size_t)kiln_min_u64(IN_BYTES, u->left);
-    u->out_room = (size_t)kiln_min_u64(OUT_BYTES, u->plain + 1);
+    u->in_capacity = (size_t)kiln_min_u64(IN_BYTES, u->left);
+    u->out_capacity = (size_t)kiln_min_u64(OUT_BYTES, u->plain + 1);
     u->zstd = ZSTD_createDCtx();
     if (!u->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory for unpacking '%s'", u->name);
-    if (st == KILN_OK) st = kiln_alloc_unset((void **)&u->in, u->in_room, 1, "packed bytes", err);
-    if (st == KILN_OK) st = kiln_alloc_unset((void **)&u->out, u->out_room, 1, "unpacked bytes", err);
+    if (st == KILN_OK) st = kiln_alloc_unset((void **)&u->in, u->in_capacity, 1, "packed bytes", err);
+    if (st == KILN_OK) st = kiln_alloc_unset((void **)&u->out, u->out_capacity, 1, "unpacked bytes", err);
     if (st == KILN_OK) st = unpack_stream(u, err);
     free(u->out);
     free(u->in);

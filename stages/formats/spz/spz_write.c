@@ -58,17 +58,17 @@ static uint64_t cut_planes(const kiln_spz_chunk *c, unsigned char *out, piece *p
         for (size_t at = 0; at < c->bytes[p]; at += KILN_SPZ_PIECE) {
             const size_t bytes = kiln_min_u64(c->bytes[p] - at, KILN_SPZ_PIECE);
             pieces[n++] = (piece){.plane = p, .plain = c->planes[p] + at, .bytes = bytes, .out = out};
-            out += kiln_spz_deflate_room(bytes);
+            out += kiln_spz_deflate_bound(bytes);
         }
     return n;
 }
 
-static void packing_size(const size_t bytes[KILN_SPZ_PLANES], uint64_t *pieces, uint64_t *room)
+static void packing_size(const size_t bytes[KILN_SPZ_PLANES], uint64_t *pieces, uint64_t *capacity)
 {
-    *pieces = *room = 0;
+    *pieces = *capacity = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) {
         *pieces += kiln_spz_pieces(bytes[p]);
-        *room += kiln_spz_deflate_room(bytes[p]) + kiln_spz_pieces(bytes[p]) * kiln_spz_deflate_room(0);
+        *capacity += kiln_spz_deflate_bound(bytes[p]) + kiln_spz_pieces(bytes[p]) * kiln_spz_deflate_bound(0);
     }
 }
 
@@ -90,18 +90,18 @@ static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *
 {
     kiln_status st = KILN_OK;
     const int threads = (int)kiln_worker_threads(x->w);
-    uint64_t n, room;
+    uint64_t n, capacity;
     piece *pieces = NULL;
     unsigned char *out = NULL;
     packed_chunk result = {0};
-    packing_size(c->bytes, &n, &room);
+    packing_size(c->bytes, &n, &capacity);
     KILN_GO(KILN_ALLOC(&pieces, n, "pieces of a chunk", err));
-    KILN_GO(kiln_alloc_unset((void **)&out, room, 1, "a packed chunk", err));
+    KILN_GO(kiln_alloc_unset((void **)&out, capacity, 1, "a packed chunk", err));
     n = cut_planes(c, out, pieces);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (uint64_t i = 0; i < n; i++)
         pieces[i].done = kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
-                                          kiln_spz_deflate_room(pieces[i].bytes), &pieces[i].packed);
+                                          kiln_spz_deflate_bound(pieces[i].bytes), &pieces[i].packed);
     for (uint64_t i = 0; i < n && st == KILN_OK; i++)
         if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
     if (st == KILN_OK) {
@@ -128,10 +128,10 @@ static kiln_status pack_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
 static uint64_t pack_ram(const kiln_export *e, uint64_t unit)
 {
     size_t bytes[KILN_SPZ_PLANES];
-    uint64_t pieces, room;
+    uint64_t pieces, capacity;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes[p] = e->chunks[unit].n * spz_plan_of(e)->stride[p];
-    packing_size(bytes, &pieces, &room);
-    return kiln_spz_chunk_ram(e, spz_plan_of(e), unit) + room + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
+    packing_size(bytes, &pieces, &capacity);
+    return kiln_spz_chunk_ram(e, spz_plan_of(e), unit) + capacity + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
            kiln_outputs_ram(sizeof(packed_chunk));
 }
 static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)

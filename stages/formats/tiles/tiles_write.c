@@ -302,7 +302,7 @@ static uint64_t tiles_writer_ram(const kiln_export *e, uint64_t unit)
     const uint64_t n = e->chunks[unit].n, codes = n * row_bytes(e);
     const uint64_t parts = may_have_parts(e, unit) ? n * (row_floats(e) * sizeof(float) + 1 + 2 * sizeof(uint32_t)) : 0;
     return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + parts + 6 * (codes + codes / 512) + ((uint64_t)1 << 20) +
-           KILN_SPZ_DEFLATE_RAM + 2 * kiln_spz_deflate_room(KILN_SPZ_PIECE) +
+           KILN_SPZ_DEFLATE_RAM + 2 * kiln_spz_deflate_bound(KILN_SPZ_PIECE) +
            kiln_outputs_ram((KILN_TILE_PARTS + 1) * sizeof(written_tile));
 }
 

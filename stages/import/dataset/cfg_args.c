@@ -34,24 +34,24 @@ static bool read_bool(const char *text, const char *key, bool *out)
 }
 
 /* A quoted name without quotes or backslashes in it. */
-static bool read_name(const char *text, const char *key, char *out, size_t room)
+static bool read_name(const char *text, const char *key, char *out, size_t capacity)
 {
     const char *v = cfg_args_value(text, key), *why;
     if (!v || (*v != '\'' && *v != '"')) return false;
     const char *end = strchr(v + 1, *v);
-    if (!end || (size_t)(end - v - 1) >= room) return false;
-    snprintf(out, room, "%.*s", (int)(end - v - 1), v + 1);
+    if (!end || (size_t)(end - v - 1) >= capacity) return false;
+    snprintf(out, capacity, "%.*s", (int)(end - v - 1), v + 1);
     if (kiln_name_is_safe(out, &why) && !strpbrk(out, "\"'")) return true;
     out[0] = 0;
     return false;
 }
 
 /* A quoted path as it stands. */
-static void read_path(const char *text, const char *key, char *out, size_t room)
+static void read_path(const char *text, const char *key, char *out, size_t capacity)
 {
     const char *v = cfg_args_value(text, key), *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
     out[0] = 0;
-    if (end && (size_t)(end - v - 1) < room) snprintf(out, room, "%.*s", (int)(end - v - 1), v + 1);
+    if (end && (size_t)(end - v - 1) < capacity) snprintf(out, capacity, "%.*s", (int)(end - v - 1), v + 1);
 }
 
 static void interpret_cfg_args(kiln_dataset *d, const char *text)
@@ -62,22 +62,22 @@ static void interpret_cfg_args(kiln_dataset *d, const char *text)
     d->set.has_eval = read_bool(text, "eval", &d->set.eval);
     read_path(text, "source_path", d->set.source_path, sizeof d->set.source_path);
     char *out = d->cfg_args;
-    const size_t room = sizeof d->cfg_args;
-    int n = snprintf(out, room, "{");
+    const size_t capacity = sizeof d->cfg_args;
+    int n = snprintf(out, capacity, "{");
     d->has_background = read_bool(text, "white_background", &white);
     if (d->has_background) {
         for (int i = 0; i < 3; i++) d->background[i] = white ? 1 : 0;
-        n += snprintf(out + n, room - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
+        n += snprintf(out + n, capacity - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
     }
-    if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, room - (size_t)n, "\"sh_degree\":%c,", *degree);
-    if (d->set.has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->set.eval ? "true" : "false");
-    if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->set.images);
+    if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, capacity - (size_t)n, "\"sh_degree\":%c,", *degree);
+    if (d->set.has_eval) n += snprintf(out + n, capacity - (size_t)n, "\"eval\":%s,", d->set.eval ? "true" : "false");
+    if (has_name) n += snprintf(out + n, capacity - (size_t)n, "\"images\":\"%s\",", d->set.images);
     d->trained_left = read_bool(text, "train_test_exp", &yes) && yes;
     d->antialiased = read_bool(text, "antialiasing", &yes) && yes;
-    if (d->antialiased) n += snprintf(out + n, room - (size_t)n, "\"antialiasing\":true,");
-    if (d->trained_left) n += snprintf(out + n, room - (size_t)n, "\"train_test_exp\":true,");
+    if (d->antialiased) n += snprintf(out + n, capacity - (size_t)n, "\"antialiasing\":true,");
+    if (d->trained_left) n += snprintf(out + n, capacity - (size_t)n, "\"train_test_exp\":true,");
     if (out[n - 1] == ',') n--;
-    snprintf(out + n, room - (size_t)n, "}");
+    snprintf(out + n, capacity - (size_t)n, "}");
 }
 
 /* What of it decides something here; the rest is kept in the scene's notes. */

@@ -190,7 +190,7 @@ static kiln_status choose_points(kiln_search *s, kiln_error *err)
 }
 
 /* Why a file that could be read is not the one that is used. */
-static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out, size_t room)
+static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out, size_t capacity)
 {
     const kiln_candidate *used = NULL;
     for (uint32_t i = 0; i < s->n_files; i++)
@@ -199,23 +199,23 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
     const size_t root = strlen(s->d->set.root) + 1;
     const char *name = kiln_path_base(s->d->rows_path);
     if (later && later->state.step > c->state.step)
-        snprintf(out, room, "%.120s is a later step", later->path + root);
+        snprintf(out, capacity, "%.120s is a later step", later->path + root);
     else if (later)
-        snprintf(out, room, "%.120s is newer", later->path + root);
+        snprintf(out, capacity, "%.120s is newer", later->path + root);
     else if (s->stays && s->stays[0] && strcmp(s->stays, s->d->rows_path) == 0)
-        snprintf(out, room, "the bake was made of %.80s, which stays until --reset", name);
+        snprintf(out, capacity, "the bake was made of %.80s, which stays until --reset", name);
     else if (!used)
-        snprintf(out, room, "another file takes precedence");
+        snprintf(out, capacity, "another file takes precedence");
     else if (used->kind != c->kind)
-        snprintf(out, room, "%.80s holds Gaussians", name);
+        snprintf(out, capacity, "%.80s holds Gaussians", name);
     else if (s->trained && used == &s->files[0])
-        snprintf(out, room, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
+        snprintf(out, capacity, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
     else if (c->is_unknown && unpacked_twin(s, c))
-        snprintf(out, room, "%.80s is there, unpacked", kiln_path_base(unpacked_twin(s, c)->path));
+        snprintf(out, capacity, "%.80s is there, unpacked", kiln_path_base(unpacked_twin(s, c)->path));
     else if (used->n_rows > c->n_rows)
-        snprintf(out, room, "%.80s has more, %llu", name, (unsigned long long)used->n_rows);
+        snprintf(out, capacity, "%.80s has more, %llu", name, (unsigned long long)used->n_rows);
     else
-        snprintf(out, room, "%.80s takes precedence by its name", name);
+        snprintf(out, capacity, "%.80s takes precedence by its name", name);
 }
 
 /* As rows of the scene, or by --add, which gets a finding of its own. */

@@ -147,19 +147,20 @@ static void photo_folder(const kiln_camera *c, char folder[KILN_PATH_MAX])
 }
 
 /* Behind the first: a few by their names, the others as a number. */
-static void name_others(const kiln_dataset *d, char *out, size_t room)
+static void name_others(const kiln_dataset *d, char *out, size_t capacity)
 {
-    enum { NAMED = 4, ROOM = 100 };
+    enum { NAMED = 4, NAME_CHARS = 100 };
     size_t used = 0;
     uint64_t n = 1;
     out[0] = '\0';
     if (d->set.photos_missing < 2) return;
-    used = (size_t)snprintf(out, room, "; so were");
+    used = (size_t)snprintf(out, capacity, "; so were");
     for (const char *name = kiln_missing_next(&d->set, kiln_missing_next(&d->set, NULL)); name && n <= NAMED;
          name = kiln_missing_next(&d->set, name), n++)
-        used += (size_t)snprintf(out + used, room - used, "%s '%.*s'", n > 1 ? "," : "", ROOM, name);
+        used += (size_t)snprintf(out + used, capacity - used, "%s '%.*s'", n > 1 ? "," : "", NAME_CHARS, name);
     if (n < d->set.photos_missing)
-        snprintf(out + used, room - used, " and %llu more (--list names them)", (unsigned long long)(d->set.photos_missing - n));
+        snprintf(out + used, capacity - used, " and %llu more (--list names them)",
+                 (unsigned long long)(d->set.photos_missing - n));
 }
 
 static void note_missing(kiln_dataset *d)

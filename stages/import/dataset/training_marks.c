@@ -23,29 +23,29 @@ static const struct {
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
 /* ---- a scalar ---------------------------------------------------------------------------------------------------- */
-static bool take_quoted(const char *at, const char *end, char *out, size_t room)
+static bool take_quoted(const char *at, const char *end, char *out, size_t capacity)
 {
     const char *close = memchr(at + 1, *at, (size_t)(end - at - 1));
-    if (!close || (size_t)(close - at - 1) >= room) return false;
-    snprintf(out, room, "%.*s", (int)(close - at - 1), at + 1);
+    if (!close || (size_t)(close - at - 1) >= capacity) return false;
+    snprintf(out, capacity, "%.*s", (int)(close - at - 1), at + 1);
     return true;
 }
 
 /* What stands behind the colon, up to a comment or the line's end. */
-static bool take_value(const char *at, const char *end, char *out, size_t room)
+static bool take_value(const char *at, const char *end, char *out, size_t capacity)
 {
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     if (at == end || strchr("#&*!|>{[", *at)) return false;
-    if (*at == '"' || *at == '\'') return take_quoted(at, end, out, room);
+    if (*at == '"' || *at == '\'') return take_quoted(at, end, out, capacity);
     const char *stop = at;
     while (stop < end && !(*stop == '#' && (stop[-1] == ' ' || stop[-1] == '\t'))) stop++;
     while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r')) stop--;
-    if (stop == at || (size_t)(stop - at) >= room || memchr(at, '\0', (size_t)(stop - at))) return false;
-    snprintf(out, room, "%.*s", (int)(stop - at), at);
+    if (stop == at || (size_t)(stop - at) >= capacity || memchr(at, '\0', (size_t)(stop - at))) return false;
+    snprintf(out, capacity, "%.*s", (int)(stop - at), at);
     return true;
 }
 
-bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out, size_t room)
+bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out, size_t capacity)
 {
     const size_t length = strlen(key);
     for (const char *line = text, *const end = text + n, *next; line < end; line = next) {
@@ -56,7 +56,7 @@ bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, cha
         if ((size_t)(stop - at) <= length || memcmp(at, key, length) != 0 || at[length] != ':') continue;
         at += length + 1;
         if (at < stop && *at != ' ' && *at != '\t') continue;
-        if (take_value(at, stop, out, room)) return true;
+        if (take_value(at, stop, out, capacity)) return true;
     }
     return false;
 }

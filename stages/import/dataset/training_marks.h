@@ -11,7 +11,7 @@
 
 /* The first scalar of this key in a block mapping; top: of the outermost one alone. False: there is none, or it does not fit, or
  * its value is no plain or quoted scalar on the same line. text[n] may hold any bytes. */
-bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out, size_t room);
+bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out, size_t capacity);
 
 /* Looks beside the Gaussians, in the folders above them as far as these are the data set's or a trainer's (ply,
  * point_cloud/iteration_N, exports/ splat), and in the data set's; where none of these has any, in the data set's outputs/NAME/

@@ -44,8 +44,8 @@ static bool folder_step(const char *name, size_t n, uint64_t *step)
 /* Appends what there is room for. */
 static void put_step_pattern(kiln_step *out, const char *text, size_t n)
 {
-    const size_t used = strlen(out->pattern), room = sizeof out->pattern - used;
-    (void)snprintf(out->pattern + used, room, "%.*s", (int)n, text);
+    const size_t used = strlen(out->pattern), capacity = sizeof out->pattern - used;
+    (void)snprintf(out->pattern + used, capacity, "%.*s", (int)n, text);
 }
 
 static void put_folders(kiln_step *out, const char *path, size_t n)
