@@ -157,15 +157,13 @@ static kiln_status list_folder_names(kiln_folded_folder *f, kiln_error *err)
     return st;
 }
 
-static void folder_release(kiln_folded_folder *f)
-{
-    for (uint32_t i = 0; i < f->n; i++) free(f->entries[i].folded);
-    free(f->entries);
-}
-
 void kiln_folded_names_release(kiln_folded_names *f)
 {
-    for (uint32_t i = 0; i < f->n; i++) folder_release(&f->folders[i]);
+    for (uint32_t i = 0; i < f->n; i++) {
+        kiln_folded_folder *folder = &f->folders[i];
+        for (uint32_t k = 0; k < folder->n; k++) free(folder->entries[k].folded);
+        free(folder->entries);
+    }
     free(f->folders);
     *f = (kiln_folded_names){0};
 }
