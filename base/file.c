@@ -14,22 +14,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static void fill_info(const struct stat *s, kiln_file_info *out)
-{
-    *out = (kiln_file_info){
-        .size = s->st_size > 0 ? (uint64_t)s->st_size : 0,
-        .mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec,
-        .inode = s->st_ino,
-        .is_file = S_ISREG(s->st_mode),
-        .is_dir = S_ISDIR(s->st_mode),
-    };
-}
-
 kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err)
 {
     struct stat s;
     if (stat(path, &s)) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
-    fill_info(&s, out);
+    *out = (kiln_file_info){
+        .size = s.st_size > 0 ? (uint64_t)s.st_size : 0,
+        .mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec,
+        .inode = s.st_ino,
+        .is_file = S_ISREG(s.st_mode),
+        .is_dir = S_ISDIR(s.st_mode),
+    };
     return KILN_OK;
 }
 

@@ -65,8 +65,7 @@ done:
 /* One blob on its way through a packer. */
 typedef struct {
     kiln_packer *p;
-    kiln_blob_sink *sink;
-    void *context;
+    const kiln_blob_sink *sink;
     size_t packed_bytes;
 } stream;
 
@@ -88,7 +87,7 @@ static kiln_status compress(stream *c, const void *src, size_t bytes, ZSTD_EndDi
         left = ZSTD_compressStream2(c->p->ctx, &out, &in, end);
         if (ZSTD_isError(left))
             return kiln_fail(err, KILN_E_NOMEM, "zstd cannot compress %zu bytes: %s", bytes, ZSTD_getErrorName(left));
-        if (out.pos) KILN_TRY(c->sink(c->context, c->p->packed, out.pos, err));
+        if (out.pos) KILN_TRY(c->sink->put(c->sink->context, c->p->packed, out.pos, err));
         c->packed_bytes += out.pos;
     }
     return KILN_OK;
@@ -107,10 +106,10 @@ static kiln_status compress_planes(stream *c, const unsigned char *raw, size_t r
     return compress(c, "", 0, ZSTD_e_end, err);
 }
 
-kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context,
+kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, const kiln_blob_sink *sink,
                              kiln_blob *out, kiln_error *err)
 {
-    stream c = {.p = p, .sink = sink, .context = context};
+    stream c = {.p = p, .sink = sink};
     *out = (kiln_blob){0};
     if (!elem_is_known(elem) || raw_bytes > KILN_BLOB_MAX || raw_bytes % elem != 0)
         return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu",
@@ -134,7 +133,7 @@ kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kil
     kiln_buffer packed = {0};
     kiln_packer *p;
     KILN_TRY(kiln_packer_new(&p, err));
-    const kiln_status st = kiln_blob_stream(p, raw, raw_bytes, elem, append_to_buffer, &packed, out, err);
+    const kiln_status st = kiln_blob_stream(p, raw, raw_bytes, elem, &(kiln_blob_sink){append_to_buffer, &packed}, out, err);
     kiln_packer_free(p);
     if (st != KILN_OK) {
         kiln_buffer_release(&packed);

@@ -29,10 +29,13 @@ kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kil
 typedef struct kiln_packer kiln_packer;
 kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_packer_free(kiln_packer *p); /* NULL: does nothing */
-/* kiln_blob_pack without the packed bytes in memory: they go to sink, in order, in pieces of some 128 KiB; out->packed stays NULL.
- * After a failure the packer can pack other blobs. */
-typedef kiln_status kiln_blob_sink(void *context, const void *data, size_t bytes, kiln_error *err);
-kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context,
+/* kiln_blob_pack without the packed bytes in memory: they go to the sink, in order, in pieces of some 128 KiB; out->packed stays
+ * NULL. After a failure the packer can pack other blobs. */
+typedef struct {
+    kiln_status (*put)(void *context, const void *data, size_t bytes, kiln_error *err);
+    void *context;
+} kiln_blob_sink;
+kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, const kiln_blob_sink *sink,
                              kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;

@@ -269,12 +269,6 @@ static int commit(direct_file *f)
 
 static int direct_sync(sqlite3_file *file, int flags) { return sync_new_pages(of(file), flags); }
 
-static int begin_to_write(direct_file *f)
-{
-    const int rc = cut_garbage(f);
-    return rc == SQLITE_OK ? kiln_wal_prepare(&f->wal) : rc;
-}
-
 static int direct_lock(sqlite3_file *file, int level)
 {
     direct_file *f = of(file);
@@ -287,7 +281,10 @@ static int direct_lock(sqlite3_file *file, int level)
     int rc = SQLITE_OK;
     if (f->level == SQLITE_LOCK_NONE) rc = begin_transaction(f);
     if (rc == SQLITE_OK && f->level == SQLITE_LOCK_NONE) f->level = SQLITE_LOCK_SHARED;
-    if (rc == SQLITE_OK && f->level < SQLITE_LOCK_RESERVED && level >= SQLITE_LOCK_RESERVED) rc = begin_to_write(f);
+    if (rc == SQLITE_OK && f->level < SQLITE_LOCK_RESERVED && level >= SQLITE_LOCK_RESERVED) {
+        rc = cut_garbage(f);
+        if (rc == SQLITE_OK) rc = kiln_wal_prepare(&f->wal);
+    }
     if (rc == SQLITE_OK) f->level = level;
     return rc;
 }

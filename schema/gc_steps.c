@@ -126,19 +126,14 @@ static kiln_status drop_blobs(kiln_gc *g, kiln_error *err)
     return KILN_OK;
 }
 
-static void pass_kept(kiln_gc *g)
-{
-    while (g->next_layer < g->n_layers && g->layers[g->next_layer].kept) g->next_layer++;
-    while (g->next_unit < g->n_units && g->units[g->next_unit].kept) g->next_unit++;
-    while (g->next_run < g->n_runs && g->runs[g->next_run].kept) g->next_run++;
-}
-
 typedef kiln_status drop_fn(kiln_gc *g, kiln_error *err);
 
 /* NULL: all is dropped. */
 static drop_fn *next_drop(kiln_gc *g)
 {
-    pass_kept(g);
+    while (g->next_layer < g->n_layers && g->layers[g->next_layer].kept) g->next_layer++;
+    while (g->next_unit < g->n_units && g->units[g->next_unit].kept) g->next_unit++;
+    while (g->next_run < g->n_runs && g->runs[g->next_run].kept) g->next_run++;
     if (g->next_layer < g->n_layers) return drop_layer;
     if (g->next_unit < g->n_units) return drop_units;
     if (g->next_run < g->n_runs) return drop_runs;

@@ -394,13 +394,6 @@ static kiln_status make_object(kiln_manifest *m, const wanted_object *o, kiln_er
     return (size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name);
 }
 
-static kiln_status make_missing(kiln_manifest *m, const wanted_list *list, kiln_error *err)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (!list->objects[i].found) KILN_TRY(make_object(m, &list->objects[i], err));
-    return KILN_OK;
-}
-
 kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
@@ -434,7 +427,8 @@ static kiln_status upgrade(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
     KILN_TRY(check_schema(m, &list, err));
-    KILN_TRY(make_missing(m, &list, err));
+    for (size_t i = 0; i < list.n; i++)
+        if (!list.objects[i].found) KILN_TRY(make_object(m, &list.objects[i], err));
     return kiln_sql(m, version_2_sql(), err);
 }
 

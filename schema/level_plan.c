@@ -56,18 +56,12 @@ static kiln_status add_entry(entry_list *l, const entry *e, kiln_error *err)
     return KILN_OK;
 }
 
-static size_t depth_of(const char *path, size_t length)
-{
-    size_t depth = 0;
-    for (size_t i = 0; i < length; i++) depth += path[i] == '/';
-    return depth;
-}
-
 /* Puts the entry to its cell's depth. A path without slashes is the root cell's. */
 static kiln_status put_entry(planner *p, entry *e, kiln_error *err)
 {
     while (e->length > 0 && e->path[e->length - 1] == '/') e->length--;
-    const size_t depth = depth_of(e->path, e->length);
+    size_t depth = 0;
+    for (size_t i = 0; i < e->length; i++) depth += e->path[i] == '/';
     if (depth == 0) e->length = 0;
     return add_entry(&p->depths[depth], e, err);
 }

@@ -44,21 +44,6 @@ static const char *parent_name(const kiln_level_tree *t, const kiln_level_node *
     return n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name;
 }
 
-static kiln_status check_place(const kiln_level_tree *t, const kiln_level_node *n, const kiln_chunk *c, kiln_error *err)
-{
-    if (strcmp(c->parent, parent_name(t, n)) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has the parent '%s', it must be '%s'", t->levels->kind, c->name,
-                     c->parent, parent_name(t, n));
-}
-
-/* most: rows of the level before. */
-static kiln_status check_count(const kiln_level_tree *t, const kiln_chunk *c, uint64_t most, kiln_error *err)
-{
-    if (c->count >= 1 && c->count <= most) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, what it is made of has %" PRIu64,
-                     t->levels->kind, c->name, c->count, most);
-}
-
 /* before: the finer level of the same node. */
 static kiln_status check_errors(const kiln_level_tree *t, const kiln_chunk *before, const kiln_chunk *c, kiln_error *err)
 {
@@ -93,14 +78,19 @@ static bool is_of_node(const kiln_chunk *c, const kiln_level_node *n)
     return strncmp(c->name, n->name, length) == 0 && c->name[length] == '@';
 }
 
+/* most: rows of the level before. */
 static kiln_status check_level(const kiln_level_tree *t, const kiln_level_node *n, const kiln_chunk *c, uint32_t level,
                                uint64_t most, kiln_error *err)
 {
     if (c->level != level)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': level %" PRIu32 " of '%s' comes next", t->levels->kind,
                          c->name, level, n->name);
-    KILN_TRY(check_place(t, n, c, err));
-    return check_count(t, c, most, err);
+    if (strcmp(c->parent, parent_name(t, n)) != 0)
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has the parent '%s', it must be '%s'", t->levels->kind, c->name,
+                         c->parent, parent_name(t, n));
+    if (c->count >= 1 && c->count <= most) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, what it is made of has %" PRIu64,
+                     t->levels->kind, c->name, c->count, most);
 }
 
 /* Takes the node's chunks, which begin at *at. */

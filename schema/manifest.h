@@ -132,10 +132,16 @@ kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found
 typedef kiln_status kiln_unit_counters_fn(void *context, const char *counters, kiln_error *err);
 kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,
                                      void *context, kiln_error *err) KILN_MUST_CHECK;
+/* A unit that is done. */
+typedef struct {
+    kiln_hash key;
+    const char *stage, *name;
+    int64_t wall_ns;
+} kiln_unit_done;
 /* Inserts blobs (n of them, in the order of the result's outputs; a NULL packed means: the blob is already stored), the
  * unit row and its outputs; takes the unit out of quarantine. Inside a transaction. A unit that is there already is left alone. */
-kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const kiln_unit_result *r,
-                            const kiln_blob *blobs, int64_t wall_ns, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_unit_store(kiln_manifest *m, const kiln_unit_done *u, const kiln_unit_result *r, const kiln_blob *blobs,
+                            kiln_error *err) KILN_MUST_CHECK;
 void kiln_unit_result_release(kiln_unit_result *r);
 /* The outputs called `name` as one array (segments in order); KILN_E_STALE when there is none. Release a->segments with free. */
 kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, kiln_array *a, kiln_error *err) KILN_MUST_CHECK;

@@ -255,7 +255,8 @@ static kiln_status store_unit(kiln_part_gathering *g, kiln_manifest *to, const k
     KILN_TRY(look_at_outputs(g, to, b, u, &fault, &why, err));
     if (fault == KILN_OK) {
         g->stored.inserted++;
-        return kiln_unit_store(to, u->key, stage_of(g), u->name, &u->result, g->absent, u->wall_ns, err);
+        const kiln_unit_done unit = {.key = u->key, .stage = stage_of(g), .name = u->name, .wall_ns = u->wall_ns};
+        return kiln_unit_store(to, &unit, &u->result, g->absent, err);
     }
     g->stored.refused++;
     if (g->refused != KILN_OK) return KILN_OK;

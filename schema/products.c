@@ -220,8 +220,9 @@ static kiln_status store_text(kiln_manifest *m, const kiln_buffer *text, kiln_er
     kiln_buffer json = {0};
     kiln_status st = quote_text(text, &json, err);
     const kiln_unit_result result = {.counters = (char *)json.data};
-    if (st == KILN_OK) st = kiln_unit_forget(m, list_key(), err);
-    if (st == KILN_OK) st = kiln_unit_store(m, list_key(), STAGE, UNIT_NAME, &result, NULL, 0, err);
+    const kiln_unit_done unit = {.key = list_key(), .stage = STAGE, .name = UNIT_NAME};
+    if (st == KILN_OK) st = kiln_unit_forget(m, unit.key, err);
+    if (st == KILN_OK) st = kiln_unit_store(m, &unit, &result, NULL, err);
     kiln_buffer_release(&json);
     return st;
 }

@@ -109,17 +109,16 @@ done:
     return st;
 }
 
-static kiln_status insert_unit(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const char *counters,
-                               int64_t wall_ns, kiln_error *err)
+static kiln_status insert_unit(kiln_manifest *m, const kiln_unit_done *u, const char *counters, kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(m, &q, "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) VALUES (?, ?, ?, ?, ?, ?)",
                              err));
-    kiln_bind_hash(&q, key);
-    kiln_bind_text(&q, stage);
-    kiln_bind_text(&q, name);
+    kiln_bind_hash(&q, u->key);
+    kiln_bind_text(&q, u->stage);
+    kiln_bind_text(&q, u->name);
     kiln_bind_text(&q, counters ? counters : "{}");
-    kiln_bind_i64(&q, wall_ns);
+    kiln_bind_i64(&q, u->wall_ns);
     kiln_bind_i64(&q, kiln_wall_ns());
     return kiln_query_run(&q, err);
 }
@@ -157,21 +156,21 @@ kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, k
     return st;
 }
 
-kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const kiln_unit_result *r,
-                            const kiln_blob *blobs, int64_t wall_ns, kiln_error *err)
+kiln_status kiln_unit_store(kiln_manifest *m, const kiln_unit_done *u, const kiln_unit_result *r, const kiln_blob *blobs,
+                            kiln_error *err)
 {
     bool stored, own;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_group_begin(m, &own, err));
-    KILN_GO(kiln_unit_is_stored(m, key, &stored, err));
+    KILN_GO(kiln_unit_is_stored(m, u->key, &stored, err));
     if (stored) goto done;
     for (uint32_t i = 0; i < r->n; i++)
         if (blobs[i].packed) KILN_GO(kiln_manifest_put_blob(m, &blobs[i], err));
-    KILN_GO(insert_unit(m, key, stage, name, r->counters, wall_ns, err));
+    KILN_GO(insert_unit(m, u, r->counters, err));
     int64_t unit = sqlite3_last_insert_rowid(m->db);
     KILN_GO(drop_orphans(m, unit, err));
     for (uint32_t i = 0; i < r->n; i++) KILN_GO(insert_output(m, unit, &r->outputs[i], err));
-    KILN_GO(kiln_quarantine_remove(m, key, err));
+    KILN_GO(kiln_quarantine_remove(m, u->key, err));
 done:
     return kiln_group_end(m, own, st, err);
 }

@@ -34,15 +34,15 @@ kiln_status kiln_units_used_put(kiln_manifest *m, const char *stage, const kiln_
 {
     const uint64_t bytes = n * sizeof *keys;
     const uint32_t n_segments = kiln_array_segments(bytes);
-    const kiln_hash key = kiln_units_used_key(stage);
+    const kiln_unit_done unit = {.key = kiln_units_used_key(stage), .stage = stage, .name = UNIT_NAME};
     kiln_unit_result result = {.n = n_segments};
     kiln_blob *blobs = NULL;
     kiln_status st;
     KILN_GO(KILN_ALLOC(&blobs, n_segments, "the units in use", err));
     KILN_GO(KILN_ALLOC(&result.outputs, n_segments, "the units in use", err));
     KILN_GO(pack_segments((const unsigned char *)keys, bytes, n_segments, result.outputs, blobs, err));
-    KILN_GO(kiln_unit_forget(m, key, err));
-    KILN_GO(kiln_unit_store(m, key, stage, UNIT_NAME, &result, blobs, 0, err));
+    KILN_GO(kiln_unit_forget(m, unit.key, err));
+    KILN_GO(kiln_unit_store(m, &unit, &result, blobs, err));
 done:
     for (uint32_t i = 0; blobs && i < n_segments; i++) free(blobs[i].packed);
     free(blobs);

@@ -68,8 +68,6 @@ static void cutting_release(cutting *k)
     kiln_layer_free(k->input);
 }
 
-static uint32_t least_rows(void) { return o.min ? o.min : o.max / 4; }
-
 /* ---- what is cut -------------------------------------------------------------------------------------------------------- */
 static kiln_layer_kind chosen_kind(void) { return kiln_layer_kind_chosen(kiln_block_layer_names, o.layer); }
 
@@ -154,7 +152,7 @@ static kiln_status plan_chunk_cells(kiln_run *r, cutting *k, kiln_error *err)
     uint64_t due;
     *u = (kiln_chunk_unit){.unit = KILN_CHUNK_PLAN,
                            .max = o.max,
-                           .min = least_rows(),
+                           .min = o.min ? o.min : o.max / 4,
                            .use = kiln_run_scratch_use(r),
                            .root_half = k->scene.root_half,
                            .layer = k->input->digest};

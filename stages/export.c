@@ -334,10 +334,11 @@ static kiln_status remember_file(kiln_run *r, const file *f, kiln_error *err)
     char now[256];
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_unit_result record = {.counters = now};
+    const kiln_unit_done unit = {.key = f->record, .stage = "export", .name = "written file"};
     KILN_TRY(describe_file(f, now, err));
     KILN_TRY(kiln_manifest_begin(m, err));
     kiln_status st = kiln_unit_forget(m, f->record, err);
-    if (st == KILN_OK) st = kiln_unit_store(m, f->record, "export", "written file", &record, NULL, 0, err);
+    if (st == KILN_OK) st = kiln_unit_store(m, &unit, &record, NULL, err);
     if (st == KILN_OK) return kiln_manifest_commit(m, err);
     kiln_manifest_rollback(m);
     return st;

@@ -146,32 +146,32 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
     }
 }
 
-static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_error *err)
+static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, kiln_error *err)
 {
     if (in->sh_degree > 4) return kiln_fail(err, KILN_E_INPUT, "coarsen: harmonics of degree %u, at most 4", in->sh_degree);
     if (in->n > max_rows) return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows, at most 2^32 - 2", (unsigned long long)in->n);
-    for (uint32_t i = 0; i < n_levels; i++)
-        if (in->n > 0 && counts[i] == 0) return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u is to have no rows", i + 1);
+    for (uint32_t i = 0; i < levels->n; i++)
+        if (in->n > 0 && levels->counts[i] == 0) return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u is to have no rows", i + 1);
     return KILN_OK;
 }
 
 /* Rows of `in` that one row of level k may stand for: twice the average. */
 static uint32_t members_at(uint32_t level) { return level < 31 ? 2u << level : UINT32_MAX; }
 
-kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
-                         size_t work_bytes, unsigned threads, kiln_error *err)
+kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, void *work, size_t work_bytes,
+                         unsigned threads, kiln_error *err)
 {
-    KILN_TRY(check_coarsen_rows(in, n_levels, counts, err));
-    const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, n_levels);
+    KILN_TRY(check_coarsen_rows(in, levels, err));
+    const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, levels->n);
     if (work_bytes < bytes) return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes, was given %zu", bytes, work_bytes);
     const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();
     coarsen_state s;
     kiln_coarsen_layout(&s, in->n, in->sh_degree, work);
     s.threads = threads > 1 ? threads : 1;
     (baseline ? kiln_coarsen_load_cpu : kiln_coarsen_load_cpu_avx2)(&s, in);
-    for (uint32_t i = 0; i < n_levels; i++) {
-        (baseline ? kiln_coarsen_merge_cpu : kiln_coarsen_merge_cpu_avx2)(&s, counts[i], members_at(i + 1));
-        kiln_coarsen_store(&s, in, &out[i]);
+    for (uint32_t i = 0; i < levels->n; i++) {
+        (baseline ? kiln_coarsen_merge_cpu : kiln_coarsen_merge_cpu_avx2)(&s, levels->counts[i], members_at(i + 1));
+        kiln_coarsen_store(&s, in, &levels->out[i]);
     }
     return KILN_OK;
 }

@@ -54,12 +54,19 @@ void kiln_coarsen_weights(const kiln_coarsen_rows *rows);
 /* Bytes of work that kiln_coarsen needs beside the arrays of `in` and `out`; SIZE_MAX: kiln_coarsen refuses them. */
 size_t kiln_coarsen_bytes(uint64_t n, uint32_t sh_degree, uint32_t n_levels);
 
-/* Makes n_levels levels of `in`, each from the one before. out[i] has room for counts[i] rows in arrays of the caller's and the
- * same arrays NULL as `in`; n, sh_degree and antialiased are set here. Level i has min(counts[i], rows of the level before) rows.
- * Counts must fall. threads: those that load and store rows, look for neighbours and begin the heap, about half of the work;
+/* The levels that are to be made. */
+typedef struct {
+    uint32_t n;
+    const uint64_t *counts; /* [n] rows of each, falling */
+    kiln_coarsen_rows *out; /* [n] */
+} kiln_coarsen_levels;
+
+/* Makes the levels of `in`, each from the one before. out[i] has room for counts[i] rows in arrays of the caller's and the
+ * same arrays NULL as `in`; its n, sh_degree and antialiased are set here. Level i has min(counts[i], rows of the level before)
+ * rows. threads: those that load and store rows, look for neighbours and begin the heap, about half of the work;
  * merging itself has one. Results do not depend on them. */
-kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
-                         size_t work_bytes, unsigned threads, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, void *work, size_t work_bytes,
+                         unsigned threads, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

@@ -19,12 +19,6 @@ typedef struct {
     bool stored;
 } bands;
 
-static void bands_release(bands *b)
-{
-    free(b->own_starts);
-    free(b->own_pairs);
-}
-
 /* Puts the pairs of bands in the place of those of their rows: a band is not before its first row. */
 static void sum_rows(bands *b)
 {
@@ -100,7 +94,8 @@ kiln_status kiln_bands_draw(const kiln_band_way *way, const kiln_raster_args *a,
 done:
     free(at.ranks);
     free(at.counts);
-    bands_release(&b);
+    free(b.own_starts);
+    free(b.own_pairs);
     return st;
 }
 

@@ -10,20 +10,16 @@
 
 #include <stdlib.h>
 
-/* Without room on the device, bands copy the shares in and out. */
-static kiln_status begin_there(kiln_shares *s, kiln_error *err)
-{
-    const kiln_exec x = kiln_store_exec(s->store);
-    bool fits;
-    KILN_TRY(kiln_store_reserve(s->store, &s->there, s->n * sizeof *s->weights, &fits, err));
-    return fits ? kiln_settle(&x, kiln_device_fill(&x, s->there.at, 0, s->n * sizeof *s->weights, err)) : KILN_OK;
-}
-
 kiln_status kiln_shares_begin(kiln_runner *r, kiln_drawing *d, kiln_shares *out, kiln_error *err)
 {
     *out = (kiln_shares){.of = {.runner = r, .drawing = d}, .store = d->store, .n = d->n};
     KILN_TRY(KILN_ALLOC(&out->weights, d->n, "shares of visible Gaussians", err));
-    return d->store && d->n > 0 ? begin_there(out, err) : KILN_OK;
+    if (!d->store || d->n == 0) return KILN_OK;
+    const uint64_t bytes = d->n * sizeof *out->weights;
+    const kiln_exec x = kiln_store_exec(d->store);
+    bool fits; /* without room on the device, bands copy the shares in and out */
+    KILN_TRY(kiln_store_reserve(d->store, &out->there, bytes, &fits, err));
+    return fits ? kiln_settle(&x, kiln_device_fill(&x, out->there.at, 0, bytes, err)) : KILN_OK;
 }
 
 /* Brings them to host memory. */

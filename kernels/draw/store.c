@@ -300,12 +300,6 @@ static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
     return KILN_OK;
 }
 
-static void free_landing(kiln_draw_store *s)
-{
-    if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
-    free(s->landing);
-}
-
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(out, 1, "a store on a device", err));
@@ -329,6 +323,7 @@ void kiln_draw_store_free(kiln_draw_store *s)
     kiln_store_drop_block(s, &s->records);
     kiln_store_drop_block(s, &s->scratch);
     for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
-    free_landing(s);
+    if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
+    free(s->landing);
     free(s);
 }

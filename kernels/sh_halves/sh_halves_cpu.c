@@ -9,11 +9,6 @@ static float coefficient_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t
     return column < a->columns ? a->shN[column * a->rows + row] : 0.0f;
 }
 
-static uint32_t word_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
-{
-    return kiln_halves_of(coefficient_of(a, row, column), coefficient_of(a, row, column + 1));
-}
-
 /* kiln_sh_halves_cpu, kiln_sh_halves_cpu_avx2 */
 kiln_status KILN_CPU(sh_halves)(const kiln_exec *x, const kiln_sh_halves_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
@@ -25,6 +20,7 @@ kiln_status KILN_CPU(sh_halves)(const kiln_exec *x, const kiln_sh_halves_args *a
     const uint32_t words = kiln_sh_words(a->columns);
 #pragma omp parallel for num_threads(x->threads)
     for (uint64_t i = a->first; i < a->first + a->n; i++)
-        for (uint32_t word = 0; word < words; word++) a->halves[i * words + word] = word_of(a, i, 2 * word);
+        for (uint32_t word = 0; word < words; word++)
+            a->halves[i * words + word] = kiln_halves_of(coefficient_of(a, i, 2 * word), coefficient_of(a, i, 2 * word + 1));
     return KILN_OK;
 }

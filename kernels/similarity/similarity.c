@@ -288,9 +288,9 @@ static void add_log(double log_s, uint64_t n, uint64_t first, uint64_t rows, flo
         for (uint64_t i = first; i < first + rows; i++) log_scales[a * n + i] = (float)((double)log_scales[a * n + i] + log_s);
 }
 
-void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n, double *means, float *log_scales, float *quats,
-                          uint32_t sh_degree, float *shN)
+void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, const kiln_similarity_planes *p)
 {
+    const uint64_t n = p->n;
     const bool is_turn = turns(s), moves = !kiln_similarity_is_identity(s);
     const double log_s = kiln_log_f64(s->scale);
     const int64_t pieces = (int64_t)((n + PIECE - 1) / PIECE);
@@ -298,14 +298,14 @@ void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n
     kiln_sh_turn turn;
     for (int i = 0; i < 9; i++) m[i] = s->scale * s->r[i];
     kiln_similarity_quat(s, q);
-    if (is_turn && shN && sh_degree) kiln_sh_turn_of(s->r, &turn);
+    if (is_turn && p->shN && p->sh_degree) kiln_sh_turn_of(s->r, &turn);
 #pragma omp parallel for num_threads(threads ? threads : 1) if (threads > 1 && pieces > 16)
-    for (int64_t p = 0; p < pieces; p++) {
-        const uint64_t first = (uint64_t)p * PIECE, rows = n - first < PIECE ? n - first : PIECE;
-        if (means && moves) move_means(m, s->t, n, first, rows, means);
-        if (log_scales && s->scale != 1) add_log(log_s, n, first, rows, log_scales);
-        if (quats && is_turn) turn_quats(q, n, first, rows, quats);
-        if (shN && is_turn) turn_sh(&turn, n, first, rows, sh_degree, shN);
+    for (int64_t i = 0; i < pieces; i++) {
+        const uint64_t first = (uint64_t)i * PIECE, rows = n - first < PIECE ? n - first : PIECE;
+        if (p->means && moves) move_means(m, s->t, n, first, rows, p->means);
+        if (p->log_scales && s->scale != 1) add_log(log_s, n, first, rows, p->log_scales);
+        if (p->quats && is_turn) turn_quats(q, n, first, rows, p->quats);
+        if (p->shN && is_turn) turn_sh(&turn, n, first, rows, p->sh_degree, p->shN);
     }
 }
 

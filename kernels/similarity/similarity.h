@@ -39,17 +39,19 @@ bool kiln_similarity_is_identity(const kiln_similarity *s);
 /* Unit quaternion w, x, y, z of the rotation, w >= 0 where it is not 0. */
 void kiln_similarity_quat(const kiln_similarity *s, double wxyz[4]);
 
-/* One row's planes and those behind it, component c of row i at c * n + i; NULL: there is no such plane. A part of the similarity
- * that does nothing (t 0, scale 1, R the identity) leaves the planes that it is about untouched, bit by bit.
- *
- *   means      [3][n]  f64   in out   s R x + t
- *   log_scales [3][n]  f32   in out   + ln s; -Inf stays
- *   quats      [4][n]  f32   in out   r q, w x y z; the length stays what it is
- *   shN        [3K][n] f32   in out   coefficient-major: component 3 k + c, k = 0 is the first of degree 1; sh_degree 0 to 4
- *
- * Values that are not finite make others of their row not finite; the caller sanitises afterwards. threads: 0 counts as 1. */
-void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, uint64_t n, double *means, float *log_scales, float *quats,
-                          uint32_t sh_degree, float *shN);
+/* Rows that are moved, component c of row i at c * n + i. NULL: there is no such plane. */
+typedef struct {
+    uint64_t n;
+    double *means;      /* [3][n]  in out   s R x + t */
+    float *log_scales;  /* [3][n]  in out   + ln s; -Inf stays */
+    float *quats;       /* [4][n]  in out   r q, w x y z; the length stays what it is */
+    float *shN;         /* [3K][n] in out   coefficient-major: component 3 k + c, k = 0 is the first of degree 1 */
+    uint32_t sh_degree; /* of shN: 0 to 4 */
+} kiln_similarity_planes;
+/* Moves rows. A part of the similarity that does nothing (t 0, scale 1, R the identity) leaves the planes that it is about
+ * untouched, bit by bit. Values that are not finite make others of their row not finite; the caller sanitises afterwards.
+ * threads: 0 counts as 1. */
+void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, const kiln_similarity_planes *p);
 /* Turns normals, [n] each. A similarity that turns nothing leaves them untouched, bit by bit. */
 void kiln_similarity_normals(const kiln_similarity *s, uint64_t n, float *x, float *y, float *z);
 /* A pose x_cam = r x + t of the world that is moved: the camera moves along, and what it sees at depth z is then at s z. */

@@ -183,12 +183,6 @@ static uint64_t find_tiles(piece *p, uint64_t first, uint64_t end)
     return kept;
 }
 
-static void sum_counts(piece *p)
-{
-    uint64_t sum = 0;
-    for (uint64_t tile = 0; tile < p->rows * p->tiles_x; tile++) p->cursor[tile] = sum += p->cursor[tile];
-}
-
 /* Writes the runs that are kept. */
 static void write_kept(piece *p)
 {
@@ -234,7 +228,8 @@ static uint64_t count_piece(piece *p, uint64_t first, uint64_t end)
 {
     clear_streams(p);
     const uint64_t kept = find_tiles(p, first, end);
-    sum_counts(p);
+    uint64_t sum = 0;
+    for (uint64_t tile = 0; tile < p->rows * p->tiles_x; tile++) p->cursor[tile] = sum += p->cursor[tile];
     return kept;
 }
 

@@ -301,9 +301,8 @@ static kiln_status find_folded(kiln_camera_file *f, kiln_camera *c, const kiln_p
     char path[KILN_PATH_MAX];
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
-        bool found;
-        KILN_TRY(kiln_folded_find(&f->folded, f->dirs[i], p->path + from, p->stem - from, small, path, &found, err));
-        if (!found || !try_photo(f, c, path)) continue;
+        KILN_TRY(kiln_folded_find(&f->folded, f->dirs[i], p->path + from, p->stem - from, small, path, err));
+        if (!path[0] || !try_photo(f, c, path)) continue;
         if (f->n_folded++ == 0)
             snprintf(f->first_folded, sizeof f->first_folded, "'%.200s' is '%.200s'", p->path, path + strlen(f->dirs[i]) + 1);
         *dir = i;

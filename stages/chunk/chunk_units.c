@@ -210,11 +210,6 @@ static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
     return kiln_row_places_make(k->folder, k->layer->count, u->ram, kiln_worker_threads(w), err);
 }
 
-static kiln_status run_plan_unit(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
-{
-    return kiln_chunk_plan(w, k->layer, k->starts, &k->order, u, err);
-}
-
 static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     bool kept;
@@ -286,7 +281,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_CHUNK_ORDER:
         return make_order(w, k, &u, err);
     case KILN_CHUNK_PLAN:
-        return run_plan_unit(w, k, &u, err);
+        return kiln_chunk_plan(w, k->layer, k->starts, &k->order, &u, err);
     case KILN_CHUNK_CHECK:
         return check_group(k, &u, err);
     case KILN_CHUNK_SCATTER:

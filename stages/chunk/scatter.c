@@ -9,6 +9,7 @@
 #include "stages/chunk/groups.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "kernels/sort/sort.h"
 #include "stages/engine/engine.h"
 #include "stages/spatial/row_places.h"
@@ -41,18 +42,11 @@ typedef struct {
 } scatter;
 
 /* ---- what it needs ------------------------------------------------------------------------------------------------------ */
-static uint64_t largest_scattered_block(const kiln_layer *l)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < l->n_chunks; i++)
-        if (l->chunks[i].count > rows) rows = l->chunks[i].count;
-    return rows;
-}
-
 static uint64_t largest_plane(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows)
 {
-    const uint64_t most = largest_scattered_block(l);
-    return (most < rows ? most : rows) * kiln_row_parts_largest(parts);
+    uint64_t block = 0;
+    for (uint32_t i = 0; i < l->n_chunks; i++) block = kiln_max_u64(block, l->chunks[i].count);
+    return kiln_min_u64(block, rows) * kiln_row_parts_largest(parts);
 }
 
 /* A quarter of the group, but never less than a chunk of it. */

@@ -25,8 +25,6 @@ static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->m
 
 static uint64_t likely_chunks(const kiln_chunk_spill *y) { return 4 * (y->layer->count / y->model->max) + 1; }
 
-static uint64_t all_planes(const kiln_chunk_spill *y) { return y->layer->count * y->parts.row_bytes; }
-
 static uint64_t largest_spilled_block(const kiln_chunk_spill *y)
 {
     uint64_t rows = 0;
@@ -81,7 +79,7 @@ kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const ki
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
     y->fits = fits_into_memory(y);
     y->in_memory = y->fits && model->use == KILN_SCRATCH_OWN;
-    y->is_cached = all_planes(y) <= kiln_ram_free("") / 2;
+    y->is_cached = layer->count * y->parts.row_bytes <= kiln_ram_free("") / 2;
     y->order_ram = choose_order_ram(y);
     return KILN_OK;
 }

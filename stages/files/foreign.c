@@ -303,20 +303,15 @@ typedef struct {
     char entry[256];
 } beginning;
 
-/* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at 30 (PKWARE's APPNOTE). */
-static void read_entry(beginning *b)
-{
-    if (b->len < 30 || memcmp(b->head, "PK\x03\x04", 4) != 0) return;
-    const size_t n = kiln_get_u16(b->head + 26);
-    if (n < sizeof b->entry && 30 + n <= b->len) memcpy(b->entry, b->head + 30, n);
-}
-
 static beginning read_beginning(const unsigned char *head, size_t len)
 {
     beginning b = {.head = head, .len = len};
     if (len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) b.text = 3;
     while (b.text < len && head[b.text] && strchr(" \t\r\n", head[b.text])) b.text++;
-    read_entry(&b);
+    /* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at 30 (PKWARE's APPNOTE). */
+    if (len < 30 || memcmp(head, "PK\x03\x04", 4) != 0) return b;
+    const size_t n = kiln_get_u16(head + 26);
+    if (n < sizeof b.entry && 30 + n <= len) memcpy(b.entry, head + 30, n);
     return b;
 }
 
@@ -327,11 +322,10 @@ static bool begins_with(const beginning *b, const char *text)
     return b->len - b->text >= strlen(text) && memcmp(b->head + b->text, text, strlen(text)) == 0;
 }
 
-static bool is_empty_mark(const mark *m) { return !m->begins && !m->entry && !m->words[0]; }
-
 static bool mark_fits(const mark *m, const beginning *b)
 {
-    if (is_empty_mark(m) || (m->begins && !begins_with(b, m->begins))) return false;
+    const bool is_empty = !m->begins && !m->entry && !m->words[0];
+    if (is_empty || (m->begins && !begins_with(b, m->begins))) return false;
     if (m->entry && (!b->entry[0] || fnmatch(m->entry, b->entry, FNM_CASEFOLD) != 0)) return false;
     for (int i = 0; i < WORDS_MAX; i++)
         if (m->words[i] && !has_word(b, m->words[i])) return false;

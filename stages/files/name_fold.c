@@ -157,15 +157,13 @@ static kiln_status list_folder_names(kiln_folded_folder *f, kiln_error *err)
     return st;
 }
 
-static void folder_release(kiln_folded_folder *f)
-{
-    for (uint32_t i = 0; i < f->n; i++) free(f->entries[i].folded);
-    free(f->entries);
-}
-
 void kiln_folded_names_release(kiln_folded_names *f)
 {
-    for (uint32_t i = 0; i < f->n; i++) folder_release(&f->folders[i]);
+    for (uint32_t i = 0; i < f->n; i++) {
+        kiln_folded_folder *folder = &f->folders[i];
+        for (uint32_t k = 0; k < folder->n; k++) free(folder->entries[k].folded);
+        free(folder->entries);
+    }
     free(f->folders);
     *f = (kiln_folded_names){0};
 }
@@ -226,23 +224,23 @@ static const char *find_last(const kiln_folded_folder *f, const char *name, size
 }
 
 kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem,
-                             const char *const *extensions, char out[KILN_PATH_MAX], bool *found, kiln_error *err)
+                             const char *const *extensions, char out[KILN_PATH_MAX], kiln_error *err)
 {
-    char folded[1024];
+    char folded[1024], path[KILN_PATH_MAX];
     const char *at = relative;
-    *found = false;
-    (void)snprintf(out, KILN_PATH_MAX, "%s", dir);
+    out[0] = '\0';
+    (void)snprintf(path, sizeof path, "%s", dir);
     for (size_t n; *at; at += n + strspn(at + n, "/")) {
         const kiln_folded_folder *folder = NULL;
         const char *name = NULL;
-        const size_t used = strlen(out);
+        const size_t used = strlen(path), left = sizeof path - used;
         n = strcspn(at, "/");
-        KILN_TRY(folder_at(f, out, &folder, err));
+        KILN_TRY(folder_at(f, path, &folder, err));
         if (at[n] && kiln_name_fold(at, n, folded, sizeof folded)) name = only_entry(folder, folded);
         if (!at[n]) name = find_last(folder, at, stem - (size_t)(at - relative), extensions);
-        if (!name || (size_t)snprintf(out + used, KILN_PATH_MAX - used, "/%s", name) >= KILN_PATH_MAX - used) return KILN_OK;
+        if (!name || (size_t)snprintf(path + used, left, "/%s", name) >= left) return KILN_OK;
     }
-    *found = true;
+    memcpy(out, path, strlen(path) + 1);
     return KILN_OK;
 }
 

@@ -20,9 +20,9 @@ void kiln_folded_names_release(kiln_folded_names *f);
 
 /* Finds what `relative` (safe to append, kiln_name_is_safe) means below dir if names are folded: each part is the only one that
  * folds to the same. The last part may also be `stem` bytes of it with an extension of `extensions` (small letters,
- * NULL-terminated). Lists each folder once, at most 100,000 entries. *found: out has the path. KILN_E_NOMEM. */
+ * NULL-terminated). Lists each folder once, at most 100,000 entries. out: the path, "" if there is none. KILN_E_NOMEM. */
 kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem,
-                             const char *const *extensions, char out[KILN_PATH_MAX], bool *found, kiln_error *err) KILN_MUST_CHECK;
+                             const char *const *extensions, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 
 /* May a file dir/relative be there, with its extension (from `stem` on) or another? False only where the list of its folder says
  * that no file's name begins so, however names are folded: what cannot be listed, other than by being absent, is unknown. Lists few

@@ -105,7 +105,13 @@ static float *find_normal(const kiln_rows *rows, const kiln_source_info *info, c
 
 void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads)
 {
-    kiln_similarity_rows(move, threads, rows->n, rows->means, rows->log_scales, rows->quats, info->sh_degree, rows->shN);
+    const kiln_similarity_planes planes = {.n = rows->n,
+                                           .means = rows->means,
+                                           .log_scales = rows->log_scales,
+                                           .quats = rows->quats,
+                                           .shN = rows->shN,
+                                           .sh_degree = info->sh_degree};
+    kiln_similarity_rows(move, threads, &planes);
     float *x = find_normal(rows, info, "nx"), *y = find_normal(rows, info, "ny"), *z = find_normal(rows, info, "nz");
     if (x && y && z) kiln_similarity_normals(move, rows->n, x, y, z);
 }

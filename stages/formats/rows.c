@@ -294,11 +294,6 @@ static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *large
     return all;
 }
 
-static uint64_t edit_ram(const kiln_export *e, const kiln_chunk *chunk)
-{
-    return e->edits.moves || e->n_bakes > 1 ? chunk->count * 3 * sizeof(double) : 0;
-}
-
 uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned planes)
 {
     const kiln_chunk *chunk = e->chunks[index].chunk;
@@ -311,5 +306,7 @@ uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned pla
         if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
     }
     if (planes & KILN_ROWS_SHN && e->n_bakes > 1) all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
-    return all + select_ram(e, index, &largest) + edit_ram(e, chunk) + kiln_read_ram(largest);
+    if (e->edits.moves || e->n_bakes > 1) all += chunk->count * 3 * sizeof(double);
+    all += select_ram(e, index, &largest);
+    return all + kiln_read_ram(largest);
 }

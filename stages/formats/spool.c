@@ -111,21 +111,19 @@ static kiln_status prepare_source(kiln_run *r, const char *manifest, const kiln_
     return info->spool_bytes ? spool_to_scratch(r, manifest, reader, info, q, out, err) : KILN_OK;
 }
 
-kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, const char *path,
-                         const kiln_read_options *options, uint64_t max_inflated, const kiln_file_info *file, kiln_prepared *out,
-                         kiln_error *err)
+kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_source_wanted *wanted, kiln_prepared *out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_spool_request *q = NULL;
     kiln_source_info *info = NULL; /* too large for the stack */
     *out = (kiln_prepared){.unpacked_fd = KILN_PREPARED_NONE, .spool_fd = KILN_PREPARED_NONE};
-    snprintf(out->place.path, sizeof out->place.path, "%s", path);
-    out->place.options = *options;
+    snprintf(out->place.path, sizeof out->place.path, "%s", wanted->path);
+    out->place.options = *wanted->options;
     KILN_GO(KILN_ALLOC(&q, 1, "a source", err));
     KILN_GO(KILN_ALLOC(&info, 1, "what a file says of itself", err));
-    q->file = *file;
-    q->max_inflated = max_inflated;
-    KILN_GO(prepare_source(r, manifest, reader, q, info, out, err));
+    q->file = wanted->file;
+    q->max_inflated = wanted->max_inflated;
+    KILN_GO(prepare_source(r, manifest, wanted->reader, q, info, out, err));
 done:
     free(info);
     free(q);

@@ -36,12 +36,19 @@ enum { KILN_PREPARED_NONE = -1 };
 kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
 
-/* Fills *out for `reader` and the file, running the units that are needed. manifest: beside which scratch lies. max_inflated: how
- * many times its size a packed file may unpack to whose header does not say (kiln_unpack_whole). file: the state in which it was
- * hashed. Release also after a failure. KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream. KILN_E_IO: no
- * room for scratch. As kiln_run_units. */
-kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, const char *path,
-                         const kiln_read_options *options, uint64_t max_inflated, const kiln_file_info *file, kiln_prepared *out,
+/* A file that is to be read. */
+typedef struct {
+    const kiln_reader *reader;
+    const char *path;
+    const kiln_read_options *options;
+    uint64_t max_inflated; /* how many times its size it may unpack to, if its header does not say (kiln_unpack_whole) */
+    kiln_file_info file;   /* as it was hashed */
+} kiln_source_wanted;
+
+/* Fills *out for a file, running the units that are needed. manifest: beside which scratch lies. Release also after a failure.
+ * KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream. KILN_E_IO: no room for scratch. As
+ * kiln_run_units. */
+kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_source_wanted *wanted, kiln_prepared *out,
                          kiln_error *err) KILN_MUST_CHECK;
 void kiln_prepared_release(kiln_prepared *p);
 

@@ -64,5 +64,6 @@ kiln_status kiln_ahead_read(const kiln_ahead *a, const kiln_ahead_view *v, uint3
     if (a->n < 2 || kiln_plane_cache_has(v->cache, &v->layer->chunks[first], planes, n_planes)) return KILN_OK;
     for (uint32_t i = first; i < v->layer->n_chunks && n < a->n; i++)
         if (!v->in_view || v->in_view(v->context, i)) next[n++] = &v->layer->chunks[i];
-    return kiln_plane_cache_ahead(v->cache, a->readers, a->n, next, n, planes, n_planes, err);
+    const kiln_planes_of_chunks wanted = {.chunks = next, .n_chunks = n, .planes = planes, .n_planes = n_planes};
+    return kiln_plane_cache_ahead(v->cache, a->readers, a->n, &wanted, err);
 }

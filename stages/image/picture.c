@@ -144,11 +144,14 @@ static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln
     return st;
 }
 
-static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
+kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
 {
     static const kiln_product_seen nothing = {0};
     char tmp[KILN_PATH_MAX];
     int fd;
+    if ((job->channels != 1 && job->channels != 3 && job->channels != 4) || job->step < job->channels)
+        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path, job->channels, job->step);
+    KILN_TRY(kiln_picture_check(job->path, job->width, job->height, err));
     KILN_TRY(kiln_file_replaceable(job->path, err));
     KILN_TRY(kiln_make_parents(job->path, err));
     KILN_TRY(kiln_temporary_create(job->path, tmp, &fd, err));
@@ -164,14 +167,6 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
     if (st == KILN_OK) st = kiln_product_put(tmp, job->path, job->seen ? job->seen : &nothing, err);
     if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already reported */
     return st;
-}
-
-kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
-{
-    if ((job->channels != 1 && job->channels != 3 && job->channels != 4) || job->step < job->channels)
-        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path, job->channels, job->step);
-    KILN_TRY(kiln_picture_check(job->path, job->width, job->height, err));
-    return write_job(job, err);
 }
 
 uint64_t kiln_picture_write_bytes(const kiln_picture_job *job)

@@ -111,9 +111,12 @@ kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_r
     for (uint32_t k = 0; k < i->n_parts; k++) {
         kiln_join_part *p = &i->parts[k];
         const kiln_source_file *f = kiln_sources_find(s, p->path);
-        const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-        KILN_TRY(
-            kiln_prepare(r, manifest, p->reader, p->path, &i->data.read, kiln_import_given.max_inflated, &file, &p->prepared, err));
+        const kiln_source_wanted wanted = {.reader = p->reader,
+                                           .path = p->path,
+                                           .options = &i->data.read,
+                                           .max_inflated = kiln_import_given.max_inflated,
+                                           .file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode}};
+        KILN_TRY(kiln_prepare(r, manifest, &wanted, &p->prepared, err));
         members |= p->n_members > 0;
     }
     return members ? kiln_sources_unchanged(s, err) : KILN_OK;

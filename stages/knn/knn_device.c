@@ -146,13 +146,6 @@ static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const piece *
     return KILN_OK;
 }
 
-/* The piece's values on the host. */
-static kiln_status bring_piece(const device *d, const piece *p, kiln_error *err)
-{
-    KILN_TRY(kiln_device_copy_out(&d->x, d->values, d->spacing2 + p->row, p->rows * sizeof *d->values, err));
-    return kiln_device_wait(&d->x, err);
-}
-
 static void add_summary(kiln_knn_summary *sum, const kiln_knn_summary *s, bool first)
 {
     if (first || s->min2 < sum->min2) sum->min2 = s->min2;
@@ -167,7 +160,8 @@ static kiln_status bring_down(kiln_worker *w, const device *d, const kiln_layer 
     *sum = (kiln_knn_summary){0};
     for (piece p = {0}; next_piece(l, &p);) {
         if (p.rows > 0) {
-            KILN_TRY(bring_piece(d, &p, err));
+            KILN_TRY(kiln_device_copy_out(&d->x, d->values, d->spacing2 + p.row, p.rows * sizeof *d->values, err));
+            KILN_TRY(kiln_device_wait(&d->x, err));
             const kiln_knn_summary s = kiln_knn_finish(d->values, p.rows, l->count, u);
             add_summary(sum, &s, p.row == 0);
             a.n = p.rows, a.values = d->values;

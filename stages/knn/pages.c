@@ -31,18 +31,11 @@ static uint64_t sum_of(const void *data, size_t bytes) { return short_of(kiln_ha
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Whole pages, about READ_ROWS. */
-static uint64_t step_of(uint32_t page_rows) { return page_rows < READ_ROWS ? READ_ROWS - READ_ROWS % page_rows : page_rows; }
-
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
-static void fill_page_record(record *p, const float *xyz, const uint32_t *rows, uint64_t n)
-{
-    *p = (record){.box = kiln_knn_box_of(xyz, n), .sums = {sum_of(xyz, 3 * n * sizeof *xyz), sum_of(rows, n * sizeof *rows)}};
-}
-
 static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_rows, const kiln_scratch_file *out, kiln_error *err)
 {
-    const uint64_t some = step_of(page_rows), pages = some / page_rows;
+    const uint64_t some = page_rows < READ_ROWS ? READ_ROWS - READ_ROWS % page_rows : page_rows; /* whole pages */
+    const uint64_t pages = some / page_rows;
     kiln_status st = KILN_OK;
     float *xyz = NULL;
     uint32_t *rows = NULL;
@@ -54,8 +47,11 @@ static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_
         const uint64_t n = least(places->n - first, some), n_pages = kiln_range_pages(n, page_rows);
         KILN_GO(kiln_spatial_means(places, first, n, xyz, err));
         KILN_GO(kiln_spatial_rows(places, first, n, rows, err));
-        for (uint64_t p = 0, at = 0; p < n_pages; p++, at += page_rows)
-            fill_page_record(&records[p], xyz + 3 * at, rows + at, least(n - at, page_rows));
+        for (uint64_t p = 0, at = 0; p < n_pages; p++, at += page_rows) {
+            const uint64_t k = least(n - at, page_rows);
+            records[p] = (record){.box = kiln_knn_box_of(xyz + 3 * at, k),
+                                  .sums = {sum_of(xyz + 3 * at, 3 * k * sizeof *xyz), sum_of(rows + at, k * sizeof *rows)}};
+        }
         KILN_GO(kiln_scratch_write(out, first / page_rows * sizeof *records, records, n_pages * sizeof *records, err));
     }
 done:

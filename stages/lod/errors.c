@@ -354,15 +354,21 @@ static kiln_status measure_whole(const gauge *g, const easel *e, const aim *a, d
     return KILN_OK;
 }
 
-/* The same at a footprint at which it does not: coarse[level] is what the view has where the map was made. */
-static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, double footprint, const kiln_lod_error_map *map,
-                                 const double *coarse, double *by, kiln_error *err)
+/* What a view has where its picture is the largest that fits. */
+typedef struct {
+    const kiln_lod_error_map *map;
+    const double *by; /* [level] */
+} coarse_sight;
+
+/* The same as measure_whole at a footprint at which it does not fit. */
+static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, double footprint, const coarse_sight *coarse,
+                                 double *by, kiln_error *err)
 {
     kiln_lod_error_part parts[KILN_LOD_PARTS];
     double fine[KILN_LEVELS_MAX] = {0}, same[KILN_LEVELS_MAX] = {0};
     kiln_view whole;
     view_at(g, a, footprint, 0, WIDEST, &whole);
-    const uint32_t n = kiln_lod_error_parts(map, g->n_levels, whole.width, whole.height, parts);
+    const uint32_t n = kiln_lod_error_parts(coarse->map, g->n_levels, whole.width, whole.height, parts);
     for (uint32_t i = 0; i < n; i++) {
         kiln_view view = whole;
         const kiln_view_cut cut = kiln_view_cut_to(&view, parts[i].left, parts[i].top, parts[i].width, parts[i].height);
@@ -373,7 +379,7 @@ static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, d
             same[k] += parts[i].stands * parts[i].coarse[k];
         }
     }
-    for (uint32_t k = 0; k < g->n_levels; k++) by[k] = same[k] > 0 ? coarse[k] * (fine[k] / same[k]) : fine[k];
+    for (uint32_t k = 0; k < g->n_levels; k++) by[k] = same[k] > 0 ? coarse->by[k] * (fine[k] / same[k]) : fine[k];
     return KILN_OK;
 }
 
@@ -404,7 +410,8 @@ static kiln_status measure_sight(const sights *s, const easel *e, uint32_t sight
     const aim *a = &s->aims[v];
     if (whole != (i >= first)) return KILN_OK;
     if (whole) return measure_whole(s->g, e, a, footprint_of(s, i), i == first ? &s->maps[v] : NULL, s->by[sight], err);
-    return measure_parts(s->g, e, a, footprint_of(s, i), &s->maps[v], s->by[first * views + v], s->by[sight], err);
+    const coarse_sight coarse = {.map = &s->maps[v], .by = s->by[first * views + v]};
+    return measure_parts(s->g, e, a, footprint_of(s, i), &coarse, s->by[sight], err);
 }
 
 /* All views at every other footprint. Whole pictures come first, because the others need them. */
@@ -599,22 +606,20 @@ static kiln_status measure_errors(gauge *g, const kiln_lod_child_errors *childre
     return KILN_OK;
 }
 
-kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
-                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_child_errors *children,
-                                    uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err)
+kiln_status kiln_lod_errors_measure(const kiln_lod_measured_node *n, unsigned threads, kiln_lod_errors *out, kiln_error *err)
 {
-    gauge g = {.q = q, .n_levels = n_levels, .reference = *reference};
+    gauge g = {.q = n->request, .n_levels = n->n_levels, .reference = *n->reference};
     dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}}; /* the last one is of the reference */
     memset(out, 0, sizeof *out);                                 /* it is stored as it is */
-    if (q->n_views == 0 || reference->n == 0 || n_levels == 0) return KILN_OK;
-    kiln_status st = dimmed_make(reference, &dimmed[KILN_LEVELS_MAX], err);
+    if (g.q->n_views == 0 || g.reference.n == 0 || g.n_levels == 0) return KILN_OK;
+    kiln_status st = dimmed_make(n->reference, &dimmed[KILN_LEVELS_MAX], err);
     g.dim_reference = dimmed[KILN_LEVELS_MAX].rows;
-    for (uint32_t k = 0; k < n_levels && st == KILN_OK; k++) {
-        st = dimmed_make(&levels[k], &dimmed[k], err);
-        g.levels[k] = levels[k];
+    for (uint32_t k = 0; k < g.n_levels && st == KILN_OK; k++) {
+        st = dimmed_make(&n->levels[k], &dimmed[k], err);
+        g.levels[k] = n->levels[k];
         g.dim_levels[k] = dimmed[k].rows;
     }
-    if (st == KILN_OK) st = measure_errors(&g, children, n_children, threads, out, err);
+    if (st == KILN_OK) st = measure_errors(&g, n->children, n->n_children, threads, out, err);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) free(dimmed[k].store);
     return st;
 }

@@ -115,11 +115,18 @@ void kiln_lod_errors_add(const kiln_lod_errors *child, int32_t first_step, doubl
 /* Says whether stored errors are of so many levels, and numbers that the manifest takes. */
 bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels);
 
-/* Measures n_levels levels against the reference. Rows need source_first, different in each. children: [n_children] of an inner
- * node; 0 of a leaf. Without views or without rows out->n_levels is 0. KILN_E_NOMEM, and what the operations of kernels/draw
- * return. */
-kiln_status kiln_lod_errors_measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
-                                    const kiln_coarsen_rows *levels, uint32_t n_levels, const kiln_lod_child_errors *children,
-                                    uint32_t n_children, unsigned threads, kiln_lod_errors *out, kiln_error *err) KILN_MUST_CHECK;
+/* A node whose levels are measured against the reference. Rows need source_first, different in each. */
+typedef struct {
+    const kiln_lod_error_request *request;
+    const kiln_coarsen_rows *reference;
+    const kiln_coarsen_rows *levels; /* [n_levels] */
+    uint32_t n_levels;
+    uint32_t n_children;                   /* 0 of a leaf */
+    const kiln_lod_child_errors *children; /* [n_children] of an inner node */
+} kiln_lod_measured_node;
+/* Measures the levels of a node. Without views or without rows out->n_levels is 0. KILN_E_NOMEM, and what the operations of
+ * kernels/draw return. */
+kiln_status kiln_lod_errors_measure(const kiln_lod_measured_node *n, unsigned threads, kiln_lod_errors *out,
+                                    kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -43,7 +43,8 @@ static kiln_status coarsen(kiln_lod_node *n, unsigned threads, kiln_error *err)
     KILN_TRY(kiln_alloc_unset(&work, bytes, 1, "merging", err));
     for (uint32_t i = 0; i < u->n_levels; i++) out[i] = n->levels[i].rows;
     n->from.rows.antialiased = u->errors.antialiased != 0;
-    const kiln_status st = kiln_coarsen(&n->from.rows, u->n_levels, u->counts, out, work, bytes, threads, err);
+    const kiln_coarsen_levels levels = {.n = u->n_levels, .counts = u->counts, .out = out};
+    const kiln_status st = kiln_coarsen(&n->from.rows, &levels, work, bytes, threads, err);
     free(work);
     for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)
         if (out[i].n != u->counts[i])
@@ -62,8 +63,13 @@ static kiln_status measure_node_errors(kiln_worker *w, const kiln_lod_node *n, u
     const uint64_t taken = kiln_lod_errors_bytes(u->rows), share = kiln_worker_ram(w);
     const bool keeps = taken > 4 * kiln_memory_tidies_from(share); /* its largest arrays go back each time */
     if (keeps) kiln_memory_keep(taken); /* or the kernel zeroes pages for each of some eighty pictures anew */
-    const kiln_status st =
-        kiln_lod_errors_measure(&u->errors, &n->from.rows, levels, u->n_levels, n->children, u->n_children, threads, &errors, err);
+    const kiln_lod_measured_node measured = {.request = &u->errors,
+                                             .reference = &n->from.rows,
+                                             .levels = levels,
+                                             .n_levels = u->n_levels,
+                                             .n_children = u->n_children,
+                                             .children = n->children};
+    const kiln_status st = kiln_lod_errors_measure(&measured, threads, &errors, err);
     if (keeps) {
         kiln_memory_tidy(share);
         kiln_memory_trim();

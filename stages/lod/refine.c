@@ -207,18 +207,18 @@ static kiln_status fit(work *k, uint32_t level, const kiln_refine_off_by *before
     KILN_TRY(keep_rows(k, &k->level, err));
     for (uint32_t t = 0; t < k->u->steps; t++) {
         const sight *s = sight_of_step(k, t);
-        float background[3];
-        for (uint32_t c = 0; c < 3; c++) background[c] = (float)kiln_refine_noise(1000 + level, t, c);
         if (!s) return KILN_OK;
         /* A pixel of the smaller size is 2^level of the larger: both errors as they are for the smaller. */
         const double size = kiln_refine_size(level) / s->window.size;
-        const kiln_refine_turn turn = {.t = t,
-                                       .steps = k->u->steps,
-                                       .weight = (float)(size * size),
-                                       .reach = reach,
-                                       .mean_reach = error > LEAST_MOVED ? reach : 0, /* the least move may change an order */
-                                       .longest = (float)(k->views.footprint * LONGEST_AXIS / kiln_refine_size(level))};
-        KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, s->target, background, &turn, err));
+        kiln_refine_turn turn = {.t = t,
+                                 .steps = k->u->steps,
+                                 .target = s->target,
+                                 .weight = (float)(size * size),
+                                 .reach = reach,
+                                 .mean_reach = error > LEAST_MOVED ? reach : 0, /* the least move may change an order */
+                                 .longest = (float)(k->views.footprint * LONGEST_AXIS / kiln_refine_size(level))};
+        for (uint32_t c = 0; c < 3; c++) turn.background[c] = (float)kiln_refine_noise(1000 + level, t, c);
+        KILN_TRY(kiln_refine_step(&k->canvas, &k->steps, &s->window, &rows, &turn, err));
     }
     return KILN_OK;
 }
@@ -303,8 +303,8 @@ static kiln_status put_errors(work *k, kiln_error *err)
     kiln_lod_errors errors;
     if (u->errors.n_views == 0) return KILN_OK;
     for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = k->done[i].rows;
-    KILN_TRY(
-        kiln_lod_errors_measure(&u->errors, &k->own.rows, levels, u->n_levels, NULL, 0, kiln_worker_threads(k->w), &errors, err));
+    const kiln_lod_measured_node n = {.request = &u->errors, .reference = &k->own.rows, .levels = levels, .n_levels = u->n_levels};
+    KILN_TRY(kiln_lod_errors_measure(&n, kiln_worker_threads(k->w), &errors, err));
     return kiln_worker_put(k->w, "errors", &errors, sizeof errors, sizeof(float), err);
 }
 

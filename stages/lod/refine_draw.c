@@ -170,7 +170,7 @@ void kiln_refine_steps_release(kiln_refine_steps *s)
 }
 
 static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
-                                  const kiln_coarsen_rows *own, const float *target, const float background[3], kiln_error *err)
+                                  const kiln_coarsen_rows *own, const kiln_refine_turn *turn, kiln_error *err)
 {
     kiln_raster_backward_args raster = {.n = c->total,
                                         .splats = c->splats,
@@ -181,7 +181,7 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
                                         .ranks = c->ids,
                                         .n_pairs = c->listed,
                                         .rgba = s->rgba,
-                                        .target = target,
+                                        .target = turn->target,
                                         .n_rows = own->n,
                                         .gradients = s->drawn};
     const kiln_project_backward_args project = {.n = own->n,
@@ -195,20 +195,19 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
                                                 .splats = c->splats,
                                                 .drawn = s->drawn,
                                                 .gradients = s->gradients};
-    memcpy(raster.background, background, sizeof raster.background);
+    memcpy(raster.background, turn->background, sizeof raster.background);
     KILN_TRY(kiln_runner_run(c->runner, KILN_OP_raster_backward, &raster, err));
     return kiln_runner_run(c->runner, KILN_OP_project_backward, &project, err);
 }
 
 kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
-                             const kiln_refine_rows *rows, const float *target, const float background[3],
-                             const kiln_refine_turn *turn, kiln_error *err)
+                             const kiln_refine_rows *rows, const kiln_refine_turn *turn, kiln_error *err)
 {
     const kiln_coarsen_rows *own = rows->own;
     bool fits;
     KILN_TRY(kiln_refine_draw(c, view, rows, s->rgba, &fits, err));
     if (!fits) return KILN_OK;
-    KILN_TRY(find_gradients(c, s, view, own, target, background, err));
+    KILN_TRY(find_gradients(c, s, view, own, turn, err));
     kiln_adam_args a = {.n = own->n,
                         .sh_degree = own->sh_degree,
                         KILN_PROJECT_PLANES(own),

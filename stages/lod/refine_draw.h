@@ -56,13 +56,13 @@ void kiln_refine_steps_release(kiln_refine_steps *s);
 /* One of so many steps, by a picture whose error counts so much. */
 typedef struct {
     uint32_t t, steps;
+    const float *target;             /* the picture, like rgba of kiln_refine_draw */
+    float background[3];             /* both pictures are over it */
     float weight, reach, mean_reach; /* reach: share of the full step; of a mean's */
     float longest;                   /* as in kiln_adam_args */
 } kiln_refine_turn;
-/* Moves rows->own towards a target, both over `background`. Leaves the rows as they are if the picture does not
- * fit. */
+/* Moves rows->own towards the turn's target. Leaves the rows as they are if the picture does not fit. */
 kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
-                             const kiln_refine_rows *rows, const float *target, const float background[3],
-                             const kiln_refine_turn *turn, kiln_error *err) KILN_MUST_CHECK;
+                             const kiln_refine_rows *rows, const kiln_refine_turn *turn, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -118,7 +118,9 @@ static kiln_status decode_ahead(const counting *c, const uint32_t *blocks, uint3
         chunks[n_chunks++] = &c->in->layer->chunks[blocks[i]];
         if (c->in->spacing) chunks[n_chunks++] = kiln_prune_plane_chunk(c->in, blocks[i], "spacing2");
     }
-    return kiln_plane_cache_ahead(c->in->planes, a->readers, a->n, chunks, n_chunks, names, sizeof names / sizeof *names, err);
+    const kiln_planes_of_chunks wanted = {
+        .chunks = chunks, .n_chunks = n_chunks, .planes = names, .n_planes = sizeof names / sizeof *names};
+    return kiln_plane_cache_ahead(c->in->planes, a->readers, a->n, &wanted, err);
 }
 
 static kiln_status get_planes(const counting *c, uint32_t block, ready *out, kiln_error *err)

@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float *picture, uint32_t picture_step,
-                          const float *other, uint32_t step, const uint8_t *mask, kiln_metrics *out, kiln_error *err)
+kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, kiln_compared a, kiln_compared b, const uint8_t *mask,
+                          kiln_metrics *out, kiln_error *err)
 {
     const uint32_t width = u->request.view.width;
-    const kiln_metrics_args a = {.width = width,
-                                 .height = u->request.view.height,
-                                 .a = picture,
-                                 .b = other,
-                                 .a_step = picture_step,
-                                 .b_step = step,
-                                 .a_row = width,
-                                 .b_row = width,
-                                 .mask = mask,
-                                 .out = out};
-    return KILN_WORK(w, metrics, &a, err);
+    const kiln_metrics_args args = {.width = width,
+                                    .height = u->request.view.height,
+                                    .a = a.data,
+                                    .b = b.data,
+                                    .a_step = a.step,
+                                    .b_step = b.step,
+                                    .a_row = width,
+                                    .b_row = width,
+                                    .mask = mask,
+                                    .out = out};
+    return KILN_WORK(w, metrics, &args, err);
 }
 
 /* The columns of a mask from x0 on; NULL: there is none. */
@@ -34,18 +34,18 @@ static kiln_status right_of(const uint8_t *mask, uint32_t width, uint32_t height
     return KILN_OK;
 }
 
-/* Cut out, and not masked: INRIA's render.py cuts, and SSIM has its border there. picture [height][width][step]. */
-static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u, const float *picture, uint32_t step,
-                                      const kiln_photo *photo, kiln_metrics *out, kiln_error *err)
+/* Cut out, and not masked: INRIA's render.py cuts, and SSIM has its border there. */
+static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u, kiln_compared picture, const kiln_photo *photo,
+                                      kiln_metrics *out, kiln_error *err)
 {
     const uint32_t width = u->request.view.width, height = u->request.view.height, x0 = width / 2;
     uint8_t *mask;
     KILN_TRY(right_of(photo->mask, width, height, x0, &mask, err));
     const kiln_metrics_args a = {.width = width - x0,
                                  .height = height,
-                                 .a = picture + (size_t)step * x0,
+                                 .a = picture.data + (size_t)picture.step * x0,
                                  .b = photo->rgb.data + (size_t)3 * x0,
-                                 .a_step = step,
+                                 .a_step = picture.step,
                                  .b_step = 3,
                                  .a_row = width,
                                  .b_row = width,
@@ -68,9 +68,9 @@ static kiln_status compare_exposed(kiln_worker *w, const kiln_render_unit *u, co
         kiln_exposure_apply(u->exposure_matrix, rgba, pixels, exposed, 3);
         picture = exposed;
     }
-    const uint32_t step = exposed ? 3 : 4;
-    const kiln_status st = u->right_half ? compare_right_half(w, u, picture, step, photo, out, err)
-                                         : kiln_distance(w, u, picture, step, photo->rgb.data, 3, photo->mask, out, err);
+    const kiln_compared a = {picture, exposed ? 3 : 4}, b = {photo->rgb.data, 3};
+    const kiln_status st =
+        u->right_half ? compare_right_half(w, u, a, photo, out, err) : kiln_distance(w, u, a, b, photo->mask, out, err);
     free(exposed);
     return st;
 }

@@ -5,11 +5,14 @@
 #include "stages/render/outside.h"
 #include "stages/render/photo.h"
 
-/* Compares two pictures, picture [height][width][picture_step] and other [height][width][step], in the first three channels. mask:
- * as in kiln_metrics_args. */
-kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float *picture, uint32_t picture_step,
-                          const float *other, uint32_t step, const uint8_t *mask, kiln_metrics *out,
-                          kiln_error *err) KILN_MUST_CHECK;
+/* A picture of the unit's size. */
+typedef struct {
+    const float *data; /* [height][width][step] */
+    uint32_t step;     /* 3 or more */
+} kiln_compared;
+/* Compares two pictures in the first three channels. mask: as in kiln_metrics_args. */
+kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, kiln_compared a, kiln_compared b, const uint8_t *mask,
+                          kiln_metrics *out, kiln_error *err) KILN_MUST_CHECK;
 /* Compares with the unit's photo, as that was exposed (exposure.h), all of it or its right half. If the photo is damaged, the call
  * succeeds, `damage` says how (kiln_photo) and *out is unchanged. *outside (outside.h) is all 0 for a photo with alpha, which is
  * put over the background, and for one with an exposure. KILN_E_NOMEM, KILN_E_INPUT as kiln_photo_read. */

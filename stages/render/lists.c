@@ -106,7 +106,12 @@ static kiln_status read_band(void *context, uint32_t b, uint32_t *tile_counts, u
         goto done;
     }
     KILN_GO(read_array(m, &band->rank_delta, band->rank_delta.raw_bytes, (void **)&code, err));
-    KILN_GO(kiln_ranks_decode((uint32_t)n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, l->visible, ranks, err));
+    const kiln_ranks_code stored = {.n_tiles = (uint32_t)n_tiles,
+                                    .tile_counts = tile_counts,
+                                    .tile_bytes = bytes,
+                                    .code = code,
+                                    .code_bytes = band->rank_delta.raw_bytes};
+    KILN_GO(kiln_ranks_decode(&stored, l->visible, ranks, err));
 done:
     if (st != KILN_OK) kiln_note(err, "the tile table of '%s', tile row %u (run kiln-tiles again)", l->table->camera, band->row0);
     free(code);

@@ -6,13 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool is_of_file(kiln_status st) { return st == KILN_E_INPUT || st == KILN_E_IO; }
-
 /* Turns a failure that comes from the file into damage. */
 static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, kiln_error *err)
 {
     if (st == KILN_OK) return KILN_OK;
-    if (!is_of_file(st)) return kiln_fail(err, st, "%s", why->msg);
+    if (st != KILN_E_INPUT && st != KILN_E_IO) return kiln_fail(err, st, "%s", why->msg);
     (void)snprintf(p->damage, sizeof p->damage, "%s", why->msg);
     return KILN_OK;
 }
@@ -104,13 +102,6 @@ static kiln_status compose(kiln_photo *p, const double background[3], kiln_error
     return KILN_OK;
 }
 
-/* Turned last, when it has three channels and takes least memory. */
-static kiln_status finish_photo(kiln_photo *p, const kiln_render_unit *u, kiln_error *err)
-{
-    KILN_TRY(compose(p, u->background, err));
-    return kiln_picture_turn_to(&p->rgb, kiln_render_photo_width(u), kiln_render_photo_height(u), err);
-}
-
 kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err)
 {
     *out = (kiln_photo){0};
@@ -118,9 +109,13 @@ kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_err
     KILN_TRY(read_mask(u, out, err)); /* first: it takes less memory beside a photo than a photo beside it */
     if (!out->damage[0]) KILN_TRY(read_pixels(u, out, err));
     KILN_TRY(check_photo_content(u->photo, &u->photo_file, u->photo_hash, out, err));
-    if (!out->damage[0]) return finish_photo(out, u, err);
-    kiln_photo_release(out);
-    return KILN_OK;
+    if (out->damage[0]) {
+        kiln_photo_release(out);
+        return KILN_OK;
+    }
+    KILN_TRY(compose(out, u->background, err));
+    /* Turned last, when it has three channels and takes least memory. */
+    return kiln_picture_turn_to(&out->rgb, kiln_render_photo_width(u), kiln_render_photo_height(u), err);
 }
 
 void kiln_photo_release(kiln_photo *p)

@@ -56,7 +56,7 @@ static kiln_status compare_with_exact(kiln_worker *w, kiln_frame_state *s, const
     if (u->against_full) kiln_frame_set_wish(s, &kiln_level_full);
     KILN_GO(KILN_ALLOC_UNSET(&other.rgba, (uint64_t)4 * p->width * p->height, "picture to compare with", err));
     KILN_GO(kiln_unit_picture_draw(w, s, u, &other, err));
-    KILN_GO(kiln_distance(w, u, p->rgba, 4, other.rgba, 4, NULL, &result, err));
+    KILN_GO(kiln_distance(w, u, (kiln_compared){p->rgba, 4}, (kiln_compared){other.rgba, 4}, NULL, &result, err));
     *db = result.psnr;
     kiln_frame_forget(s);
     if (u->against_full) KILN_GO(write_full(w, u, &other, err));
@@ -137,7 +137,7 @@ static kiln_status write_floats(int fd, const kiln_worker *w, const kiln_video_f
     unsigned char *bytes;
     const size_t n = kiln_video_frame_bytes(f->kind, f->width, f->height);
     KILN_TRY(KILN_ALLOC_UNSET(&bytes, n, "a frame", err));
-    kiln_status st = kiln_video_frame_write(f->kind, p->rgba, p->width, f->width, f->height, kiln_worker_threads(w), bytes, err);
+    kiln_status st = kiln_video_frame_write(f, p->rgba, p->width, kiln_worker_threads(w), bytes, err);
     if (st == KILN_OK) st = kiln_file_write_at(fd, "a frame", 0, bytes, n, err);
     free(bytes);
     return st;

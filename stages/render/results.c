@@ -33,19 +33,8 @@ typedef struct {
 
 static kiln_status no_memory_for_results(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
 
-static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, kiln_error *err)
-{
-    return kiln_unit_struct(r, u, "pixels", out->bytes, sizeof out->bytes, err);
-}
-
 /* Reads a number of a unit's counters; NAN: it is not there. */
 static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN; }
-
-static kiln_status read_counts(kiln_run *r, const kiln_unit *u, const json_t *c, view_result *v, kiln_error *err)
-{
-    KILN_TRY(kiln_unit_count(r, u, c, "visible", &v->visible, err));
-    return kiln_unit_count(r, u, c, "pairs", &v->pairs, err);
-}
 
 /* How it was drawn, which --force may do otherwise: in slabs, by a table's lists, in another time. */
 static kiln_status read_drawing(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
@@ -65,9 +54,10 @@ static kiln_status read_drawing(kiln_run *r, const kiln_unit *u, view_result *v,
 static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
 {
     json_t *c;
-    KILN_TRY(read_pixels(r, u, &v->pixels, err));
+    KILN_TRY(kiln_unit_struct(r, u, "pixels", v->pixels.bytes, sizeof v->pixels.bytes, err));
     KILN_TRY(kiln_unit_counters(r, u, &c, err));
-    const kiln_status st = read_counts(r, u, c, v, err);
+    kiln_status st = kiln_unit_count(r, u, c, "visible", &v->visible, err);
+    if (st == KILN_OK) st = kiln_unit_count(r, u, c, "pairs", &v->pairs, err);
     const json_t *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
     v->psnr = db_of(json_object_get(c, "psnr"));
     v->fast_db = db_of(json_object_get(c, "fast_db"));
@@ -295,12 +285,6 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
 /* Warns of damaged photos. Names only a few, because a folder that is gone takes all its photos with it. */
 enum { DAMAGED_NAMED = 5 };
 
-static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result *v)
-{
-    if (v->damage[0] && t->n_damaged++ < DAMAGED_NAMED)
-        kiln_warn("camera '%s' is drawn but not measured: %s", j->camera->name, v->damage);
-}
-
 /* outside: [s->n_jobs], all 0. */
 static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_outside *outside, kiln_error *err)
 {
@@ -315,7 +299,8 @@ static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *
         }
         KILN_TRY(read_result(r, &s->units[i], &v, err));
         KILN_TRY(report_view(r, j, &v, err));
-        warn_of_photo(t, j, &v);
+        if (v.damage[0] && t->n_damaged++ < DAMAGED_NAMED)
+            kiln_warn("camera '%s' is drawn but not measured: %s", j->camera->name, v.damage);
         warn_of_fast(j, &v);
         if (!s->against) print_view(&lines, j, &v);
         outside[i] = v.outside;

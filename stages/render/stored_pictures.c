@@ -248,14 +248,6 @@ static kiln_status forget_lost(kiln_run *r, const picture *p, kiln_error *err)
     return kiln_unit_forget(kiln_run_manifest(r), p->key, err);
 }
 
-/* In a plan, also that of the other kind: if its file came back while tasks draw, hosts would no longer list the same units. */
-static kiln_status forget_other(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, kiln_error *err)
-{
-    picture p;
-    KILN_TRY(find_of_kind(r, s, j, strcmp(kind, "cpu") ? "cpu" : "cuda", &p, err));
-    return forget_lost(r, &p, err);
-}
-
 /* Sets the key of a unit that is due to that of the device kind that will compute it: with --force a picture of one kind would be
  * compared with one of the other. */
 static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, kiln_unit *u,
@@ -263,7 +255,12 @@ static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_rend
 {
     picture p;
     if (!j->due) return KILN_OK;
-    if (kind && !s->o->fast) KILN_TRY(forget_other(r, s, j, kind, err));
+    if (kind && !s->o->fast) {
+        /* In a plan, also that of the other kind: if its file came back while tasks draw, hosts would no longer list the same
+         * units. */
+        KILN_TRY(find_of_kind(r, s, j, strcmp(kind, "cpu") ? "cpu" : "cuda", &p, err));
+        KILN_TRY(forget_lost(r, &p, err));
+    }
     if (!kind) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     KILN_TRY(find_of_kind(r, s, j, kind_of_pictures(s, kind), &p, err));
     u->key = p.key;

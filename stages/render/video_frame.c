@@ -51,12 +51,12 @@ kiln_pixel_bytes_args kiln_video_frame_args(kiln_video_kind kind, uint32_t strid
     return (kiln_pixel_bytes_args){.layout = layout_of(kind), .stride = stride, .width = width, .height = height};
 }
 
-kiln_status kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
-                                   unsigned threads, unsigned char *out, kiln_error *err)
+kiln_status kiln_video_frame_write(const kiln_video_frame *f, const float *rgba, uint32_t stride, unsigned threads,
+                                   unsigned char *out, kiln_error *err)
 {
-    const char *const line = kiln_video_frame_line(kind);
+    const char *const line = kiln_video_frame_line(f->kind);
     const kiln_exec x = {.device = -1, .threads = threads};
-    kiln_pixel_bytes_args a = kiln_video_frame_args(kind, stride, width, height);
+    kiln_pixel_bytes_args a = kiln_video_frame_args(f->kind, stride, f->width, f->height);
     size_t work_bytes = 0;
     memcpy(out, line, strlen(line));
     a.pixels = rgba;

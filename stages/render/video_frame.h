@@ -40,9 +40,9 @@ size_t kiln_video_head(kiln_video_kind kind, uint32_t width, uint32_t height, ki
 /* Returns the arguments of pixel_bytes, without its arrays, for what stands behind that line. The picture's rows have `stride`
  * pixels. */
 kiln_pixel_bytes_args kiln_video_frame_args(kiln_video_kind kind, uint32_t stride, uint32_t width, uint32_t height);
-/* Writes the frame of a picture of width x height out of rgba, whose rows have `stride` pixels of 4 floats, to
- * out[kiln_video_frame_bytes]. Fails as pixel_bytes. */
-kiln_status kiln_video_frame_write(kiln_video_kind kind, const float *rgba, uint32_t stride, uint32_t width, uint32_t height,
-                                   unsigned threads, unsigned char *out, kiln_error *err) KILN_MUST_CHECK;
+/* Writes a frame, but to memory: out[kiln_video_frame_bytes]. The rows of rgba have `stride` pixels of 4 floats. Fails as
+ * pixel_bytes. */
+kiln_status kiln_video_frame_write(const kiln_video_frame *f, const float *rgba, uint32_t stride, unsigned threads,
+                                   unsigned char *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

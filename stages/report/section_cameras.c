@@ -12,8 +12,6 @@
 
 static bool has_cameras_section(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
 
-static bool is_test(const kiln_bake_camera *c) { return strcmp(c->split, "test") == 0; }
-
 /* ---- sorted plots ------------------------------------------------------------------------------------------------------- */
 typedef struct {
     const kiln_bake_image *const *image; /* the worst PSNR first */
@@ -27,7 +25,8 @@ static void write_stems(kiln_html *h, const kiln_report *r, const sorted *s, boo
     const double gap = s->n > 120 ? 0 : 0.3;
     for (uint32_t i = 0; i < s->n; i++) {
         const double v = metric(s->image[i], ssim);
-        if (is_test(kiln_bake_view_camera(&r->bake->views, s->image[i]->camera)) != test || !isfinite(v)) continue;
+        const bool is_test = strcmp(kiln_bake_view_camera(&r->bake->views, s->image[i]->camera)->split, "test") == 0;
+        if (is_test != test || !isfinite(v)) continue;
         const double y = high > low ? 4 + 92 * (high - v) / (high - low) : 50;
         KILN_HTML(h, "<rect");
         KILN_ATTR_XY(h, "x", i + gap / 2);

@@ -13,8 +13,6 @@
 static bool has_import_section(const kiln_report *r) { return r->bake->scene != NULL; }
 
 /* ---- the source ------------------------------------------------------------------------------------------------------- */
-static bool is_moved(const kiln_scene *s) { return s->origin[0] != 0 || s->origin[1] != 0 || s->origin[2] != 0; }
-
 static void write_vector(kiln_html *h, const void *context)
 {
     const double *v = context;
@@ -39,6 +37,7 @@ static void write_source(kiln_html *h, const kiln_report *r)
     const kiln_scene *s = r->bake->scene;
     const kiln_stage_facts *import = kiln_bake_stage(r->bake, "import");
     const bool splats = s->kind == KILN_SCENE_SPLATS;
+    const bool moved = s->origin[0] != 0 || s->origin[1] != 0 || s->origin[2] != 0;
     const kiln_fact facts[] = {
         {"Source", kiln_text(s->source_path)},
         {"Format", kiln_text(s->source_format)},
@@ -53,7 +52,7 @@ static void write_source(kiln_html *h, const kiln_report *r)
         {"Axes", kiln_text(s->frame)},
         {"Up", kiln_text(s->up_axis)},
         {"Unit", kiln_text(s->unit)},
-        {"Origin", is_moved(s) ? kiln_by(write_vector, s->origin) : kiln_none()},
+        {"Origin", moved ? kiln_by(write_vector, s->origin) : kiln_none()},
         {"Moved by", kiln_text(strcmp(s->transforms, "[]") != 0 ? s->transforms : "")},
         {"Root cube", s->has_root ? kiln_by(write_root, s) : kiln_none()},
     };

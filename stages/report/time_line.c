@@ -218,20 +218,15 @@ static void write_group(const line *l, const task_group *g, piece pieces[BARS_MO
     write_row(l, "part", kiln_text(g->what), &b, g->last - g->first, kiln_by(write_group_work, g));
 }
 
-static void write_groups(const line *l)
+static void write_stage(const line *l)
 {
     task_group groups[ROWS_MOST];
     piece pieces[BARS_MOST];
-    const uint32_t n = group_tasks(l->stage, groups);
-    for (uint32_t i = 0; i < n; i++) write_group(l, &groups[i], pieces);
-}
-
-static void write_stage(const line *l)
-{
     const piece p = {l->from, kiln_stage_seconds(l->stage)};
     const bar b = {&p, 1, l->whole, "whole"};
     write_row(l, "", kiln_text(l->stage->name), &b, p.length, kiln_by(write_stage_work, l->stage));
-    write_groups(l);
+    const uint32_t n = group_tasks(l->stage, groups);
+    for (uint32_t i = 0; i < n; i++) write_group(l, &groups[i], pieces);
     write_lists(l);
 }
 

@@ -23,7 +23,7 @@ static bool is_zero(const double v[3]) { return v[0] == 0 && v[1] == 0 && v[2] =
 static void move_point(const kiln_edits *e, const double x[3], double out[3])
 {
     memcpy(out, x, 3 * sizeof *out);
-    kiln_similarity_rows(&e->move, 1, 1, out, NULL, NULL, 0, NULL);
+    kiln_similarity_rows(&e->move, 1, &(kiln_similarity_planes){.n = 1, .means = out});
 }
 
 static void widen_span(kiln_edits_span *span, const kiln_edits *e, const kiln_chunk *c, const double origin[3])
@@ -98,7 +98,7 @@ static void move_means(const kiln_edits *e, const double from[3], const double t
     if (!e->moves && from[0] == to[0] && from[1] == to[1] && from[2] == to[2]) return;
     for (uint64_t a = 0; a < 3; a++)
         for (uint64_t i = 0; i < n; i++) work[a * n + i] = (double)r->means[a * n + i] + from[a];
-    if (e->moves) kiln_similarity_rows(&e->move, 1, n, work, NULL, NULL, 0, NULL);
+    if (e->moves) kiln_similarity_rows(&e->move, 1, &(kiln_similarity_planes){.n = n, .means = work});
     for (uint64_t a = 0; a < 3; a++)
         for (uint64_t i = 0; i < n; i++) r->means[a * n + i] = (float)(work[a * n + i] - to[a]);
 }
@@ -111,7 +111,9 @@ void kiln_edits_rows(const kiln_edits *e, const double from[3], const double to[
     if (r->means) move_means(e, from, to, r, work);
     *bad = first_bad(r->means, n, 3, FLT_MAX, *bad);
     if (!e->moves) return;
-    kiln_similarity_rows(&e->move, 1, n, NULL, r->log_scales, r->quats, r->sh_degree, r->shN);
+    const kiln_similarity_planes planes = {
+        .n = n, .log_scales = r->log_scales, .quats = r->quats, .shN = r->shN, .sh_degree = r->sh_degree};
+    kiln_similarity_rows(&e->move, 1, &planes);
     if (r->normals[0] && r->normals[1] && r->normals[2])
         kiln_similarity_normals(&e->move, n, r->normals[0], r->normals[1], r->normals[2]);
     for (uint64_t i = 0; i < 3 * n && r->log_scales; i++)

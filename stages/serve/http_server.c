@@ -47,16 +47,10 @@ typedef struct {
 } exchange;
 
 /* ---- time ------------------------------------------------------------------------------------------------------------------- */
-static kiln_deadline *deadline_of(struct MHD_Connection *c)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
-}
-
 static void set_deadline(kiln_http_server *s, struct MHD_Connection *c, uint64_t ms)
 {
-    kiln_deadline *of = deadline_of(c);
-    if (of) kiln_deadlines_set(&s->deadlines, of, ms);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info && info->socket_context) kiln_deadlines_set(&s->deadlines, info->socket_context, ms);
 }
 
 static void on_connection(void *server, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode code)

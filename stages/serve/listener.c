@@ -71,23 +71,17 @@ static kiln_status fail(const char *listen, uint32_t port, int error, kiln_error
     return kiln_fail(err, KILN_E_IO, "cannot listen on %s, port %u: %s", listen, port, strerror(error));
 }
 
-/* The port that the system has chosen. */
-static int own_port(int fd, kiln_serve_address *address)
-{
-    place p;
-    socklen_t size = sizeof p;
-    if (getsockname(fd, &p.any, &size) != 0) return errno;
-    address->port = ntohs(p.any.sa_family == AF_INET6 ? p.v6.sin6_port : p.v4.sin_port);
-    return 0;
-}
-
 static int try_listen(const place *p, socklen_t size, int fd, kiln_serve_address *address)
 {
     const int on = 1;
+    place own;
+    socklen_t own_size = sizeof own;
     /* so that the port of a server that has just ended can be had again */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
     if (bind(fd, &p->any, size) != 0 || listen(fd, BACKLOG) != 0) return errno;
-    return own_port(fd, address);
+    if (getsockname(fd, &own.any, &own_size) != 0) return errno;
+    address->port = ntohs(own.any.sa_family == AF_INET6 ? own.v6.sin6_port : own.v4.sin_port);
+    return 0;
 }
 
 kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_address *address, int *fd, kiln_error *err)

@@ -38,18 +38,14 @@ kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err)
     return st;
 }
 
-/* A list that lacks memory for an item is none: NULL makes the object fail that would hold it. */
-static json_t *append_real(json_t *list, double v)
-{
-    if (!list || json_array_append_new(list, kiln_json_real(v)) == 0) return list;
-    json_decref(list);
-    return NULL;
-}
-
 json_t *kiln_json_floats(const float *v, uint32_t n)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < n; i++) list = append_real(list, (double)v[i]);
+    for (uint32_t i = 0; list && i < n; i++) {
+        if (json_array_append_new(list, kiln_json_real((double)v[i])) == 0) continue;
+        json_decref(list); /* without memory for all of it: NULL makes the object fail that would hold it */
+        list = NULL;
+    }
     return list;
 }
 

@@ -63,16 +63,16 @@ static kiln_status decode_tile(uint32_t tile, uint32_t count, const unsigned cha
     return KILN_OK;
 }
 
-kiln_status kiln_ranks_decode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *tile_bytes, const unsigned char *code,
-                              size_t code_bytes, uint64_t n_visible, uint32_t *ranks, kiln_error *err)
+kiln_status kiln_ranks_decode(const kiln_ranks_code *c, uint64_t n_visible, uint32_t *ranks, kiln_error *err)
 {
-    size_t at = 0;
-    for (uint32_t t = 0; t < n_tiles; t++) {
-        if (tile_bytes[t] > code_bytes - at) return kiln_fail(err, KILN_E_IO, "tile %u: the band's rank code is too short", t);
-        KILN_TRY(decode_tile(t, tile_counts[t], code + at, code + at + tile_bytes[t], n_visible, ranks, err));
-        at += tile_bytes[t];
-        ranks += tile_counts[t];
+    const unsigned char *at = c->code, *const end = c->code + c->code_bytes;
+    for (uint32_t t = 0; t < c->n_tiles; t++) {
+        const uint32_t bytes = c->tile_bytes[t];
+        if (bytes > (size_t)(end - at)) return kiln_fail(err, KILN_E_IO, "tile %u: the band's rank code is too short", t);
+        KILN_TRY(decode_tile(t, c->tile_counts[t], at, at + bytes, n_visible, ranks, err));
+        at += bytes;
+        ranks += c->tile_counts[t];
     }
-    if (at != code_bytes) return kiln_fail(err, KILN_E_IO, "the band's rank code is longer than its tiles say");
+    if (at != end) return kiln_fail(err, KILN_E_IO, "the band's rank code is longer than its tiles say");
     return KILN_OK;
 }

@@ -184,7 +184,7 @@ static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[L
     }
     const double start = cpu_seconds();
     kiln_coarsen_weights(in);
-    check(kiln_coarsen(in, LEVELS, counts, out, work, bytes, 1, &err), &err);
+    check(kiln_coarsen(in, &(kiln_coarsen_levels){LEVELS, counts, out}, work, bytes, 1, &err), &err);
     *spent += cpu_seconds() - start;
     free(work);
     return bytes;

@@ -68,7 +68,7 @@ static kiln_status go_through(const block *b, bool pack, void *dst, kiln_error *
     KILN_TRY(kiln_packer_new(&packer, err));
     for (unsigned p = 0; p < N_PLANES && st == KILN_OK; p++) {
         if (pack)
-            st = kiln_blob_stream(packer, b->raw[p], bytes_of(p), sizeof(float), to_nobody, NULL, &out, err);
+            st = kiln_blob_stream(packer, b->raw[p], bytes_of(p), sizeof(float), &(kiln_blob_sink){.put = to_nobody}, &out, err);
         else
             st = kiln_blob_unpack(&b->packed[p], dst, err);
     }

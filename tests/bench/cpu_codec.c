@@ -61,7 +61,7 @@ static kiln_status pack(void *context, kiln_error *err)
     kiln_blob out;
     kiln_packer *packer;
     KILN_TRY(kiln_packer_new(&packer, err));
-    const kiln_status st = kiln_blob_stream(packer, in->raw, in->bytes, ELEM, to_nobody, NULL, &out, err);
+    const kiln_status st = kiln_blob_stream(packer, in->raw, in->bytes, ELEM, &(kiln_blob_sink){.put = to_nobody}, &out, err);
     kiln_packer_free(packer);
     return st;
 }

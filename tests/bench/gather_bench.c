@@ -49,7 +49,7 @@ static kiln_status copy_units(kiln_manifest *to, void *context, kiln_error *err)
         KILN_TRY(kiln_unit_find(a->from, a->keys[i], &found, &r, err));
         kiln_status st = KILN_ALLOC(&none, r.n, "outputs", err);
         for (uint32_t k = 0; st == KILN_OK && k < r.n; k++) st = copy_blob(kiln_manifest_sqlite(a->from), to, &r.outputs[k], err);
-        if (st == KILN_OK) st = kiln_unit_store(to, a->keys[i], a->stage, "unit", &r, none, 1, err);
+        if (st == KILN_OK) st = kiln_unit_store(to, &(kiln_unit_done){a->keys[i], a->stage, "unit", 1}, &r, none, err);
         free(none);
         kiln_unit_result_release(&r);
         KILN_TRY(st);

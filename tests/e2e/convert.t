@@ -12,102 +12,141 @@ for pair in ply:ply splat:splat spz:spz spz4:spz compressed-ply:compressed.ply g
     kiln export all.db --layer source --format "${pair%%:*}" -o "in/${pair%%:*}.${pair#*:}" || fail "export $pair"
 done
 gzip -k in/ply.ply
-pairs=0
-for from in in/*; do
-    rm -f two.db*
-    kiln import "$from" two.db >/dev/null || fail "import $from"
-    for pair in $written; do
-        name=${pair%%:*} suffix=${pair#*:}
-        kiln export two.db --layer source --format "$name" -w -o "two/x.$suffix" || fail "export of $from as $name"
-        must 0 convert "$from" "made/x.$suffix" --format "$name"
-        cmp "two/x.$suffix" "made/x.$suffix" || fail "$from as $name is not what kiln-export writes"
-        [ "$(echo made/*)" = "made/x.$suffix" ] || fail "$from as $name left $(echo made/*)"
-        rm "made/x.$suffix" "two/x.$suffix"
-        pairs=$((pairs + 1))
-    done
-done
-[ $pairs -ge 90 ] || fail "only $pairs pairs"
-
-# Filters, moves and the degree are those of kiln-export.
 must 0 kiln import in/ply.ply one.db
+
+test_case 'nine files and ten formats, at the least, are tried' && (
+    [ "$(ls in | wc -l)" -ge 9 ] || fail "only $(ls in | wc -l) files"
+    [ "$(wc -l <<<"$written")" -ge 10 ] || fail "only these formats: $written"
+); result
+
+# Each case has folders of its own: what one that fails leaves is not found by the next one.
+for from in in/*; do
+    name=${from#in/}
+    test_case "$name into each flat format is what kiln-import and kiln-export write" && (
+        mkdir "made/$name" "two/$name"
+        kiln import "$from" "two/$name/two.db" >/dev/null || fail "import $from"
+        for pair in $written; do
+            format=${pair%%:*} suffix=${pair#*:}
+            kiln export "two/$name/two.db" --layer source --format "$format" -w -o "two/$name/x.$suffix" ||
+                fail "export of $from as $format"
+            must 0 convert "$from" "made/$name/x.$suffix" --format "$format"
+            cmp "two/$name/x.$suffix" "made/$name/x.$suffix" || fail "$from as $format is not what kiln-export writes"
+            [ "$(ls -A "made/$name")" = "x.$suffix" ] || fail "$from as $format left $(ls -A "made/$name")"
+            rm "made/$name/x.$suffix" "two/$name/x.$suffix"
+        done
+    ); result
+done
+
 as_exported() { # suffix, options
     local suffix=$1; shift
     must 0 kiln export one.db --layer source "$@" -w -o "two/o.$suffix"
-    must 0 convert in/ply.ply "made/o.$suffix" "$@"
+    must 0 convert in/ply.ply "made/o.$suffix" -w "$@"
     cmp "two/o.$suffix" "made/o.$suffix" || fail "$* is not what kiln-export writes"
-    rm "made/o.$suffix"
 }
-as_exported ply --filter-value opacity,gt,0.5 --filter-box '-2,-2,-2,2,2,2' --sh-degree 1
-as_exported spz --translate 1,2,3 --rotate 30,40,50 --scale 2 --filter-sphere 0,0,0,3
-as_exported ply --order baked --columns inria --no-normals
-must 2 convert in/ply.ply made/f.glb --frame as-is
-must 0 convert in/ply.ply made/a.spz --export-frame as-is
-must 0 kiln export one.db --layer source --frame as-is -w -o two/a.spz
-cmp two/a.spz made/a.spz || fail '--export-frame'
-must 0 convert made/a.spz made/b.ply --import-frame as-is
-must 0 convert in/ply.ply -V opacity,gt,0.5 -s 2 -H 1 -N made/c.ply
-must 0 convert in/ply.ply --filter-value opacity,gt,0.5 --scale 2 --sh-degree 1 made/d.ply
-cmp made/c.ply made/d.ply || fail 'letters of splat-transform'
-for letter in -t -r -B -S; do
-    must 2 convert in/ply.ply $letter 1,2,3 made/e.ply
-    grep -q 'turned by 180 degrees' err || fail "$letter: $(cat err)"
-done
 
-# several files, and a packed one
-must 0 kiln import in/ply.ply join.db --add 'in/splat.splat;translate=5,0,0' --add in/ply.ply.gz
-must 0 kiln export join.db --layer source -o two/join.ply
-must 0 convert in/ply.ply 'in/splat.splat;translate=5,0,0' in/ply.ply.gz made/join.ply
-cmp two/join.ply made/join.ply || fail 'several files'
+test_case 'filters, moves and the degree are those of kiln-export' && (
+    as_exported ply --filter-value opacity,gt,0.5 --filter-box '-2,-2,-2,2,2,2' --sh-degree 1
+    as_exported spz --translate 1,2,3 --rotate 30,40,50 --scale 2 --filter-sphere 0,0,0,3
+    as_exported ply --order baked --columns inria --no-normals
+); result
 
-# streams
-convert in/ply.ply - <in/ply.ply >made/s.ply && cmp in/ply.ply made/s.ply || fail 'to standard output'
-convert - - --format spz <in/ply.ply >made/s.spz && cmp in/spz.spz made/s.spz || fail 'from standard input'
-must 2 convert - - made/x.ply <in/ply.ply
-must 2 convert in/ply.ply - --format sog-folder
-must 3 convert - made/x.ply </dev/null
+test_case 'the frame of what is read and of what is written have an option each' && (
+    must 2 convert in/ply.ply made/f.glb --frame as-is
+    must 0 convert in/ply.ply made/a.spz --export-frame as-is
+    must 0 kiln export one.db --layer source --frame as-is -w -o two/a.spz
+    cmp two/a.spz made/a.spz || fail '--export-frame'
+    must 0 convert made/a.spz made/b.ply --import-frame as-is
+); result
 
-# folders, pages, and what takes a bake
-must 0 convert in/ply.ply made/sog --format sog-folder
-[ -s made/sog/meta.json ] || fail 'a folder'
-must 0 convert in/ply.ply made/page.html
-must 0 kiln export one.db --layer source -w -o two/page.html
-cmp two/page.html made/page.html || fail 'a page is not what kiln-export writes'
-for format in lod rad 3dtiles; do
-    must 2 convert in/ply.ply "made/x.$format" --format $format
-    grep -qF "kiln pipeline 'in/ply.ply' --export $format" err || fail "$format: $(cat err)"
-done
+test_case 'letters are those of splat-transform where they mean the same' && (
+    must 0 convert in/ply.ply -V opacity,gt,0.5 -s 2 -H 1 -N made/c.ply
+    must 0 convert in/ply.ply --filter-value opacity,gt,0.5 --scale 2 --sh-degree 1 made/d.ply
+    cmp made/c.ply made/d.ply || fail 'letters of splat-transform'
+    for letter in -t -r -B -S; do
+        must 2 convert in/ply.ply $letter 1,2,3 made/e.ply
+        grep -q 'turned by 180 degrees' err || fail "$letter: $(cat err)"
+    done
+); result
 
-# what is there
-cp in/ply.ply made/mine.splat
-must 2 convert in/ply.ply made/mine.splat
-cmp in/ply.ply made/mine.splat || fail 'a file that is not ours was replaced'
-must 0 convert in/ply.ply made/mine.splat -w
-must 2 convert in/ply.ply in/ply.ply -w
-must 2 convert in/ply.ply
-must 3 convert in/none.ply made/x.ply
-[ ! -e made/x.ply ] || fail 'a file after a failure'
+test_case 'several files, one of them moved and one packed' && (
+    must 0 kiln import in/ply.ply join.db --add 'in/splat.splat;translate=5,0,0' --add in/ply.ply.gz
+    must 0 kiln export join.db --layer source -o two/join.ply
+    must 0 convert in/ply.ply 'in/splat.splat;translate=5,0,0' in/ply.ply.gz made/join.ply
+    cmp two/join.ply made/join.ply || fail 'several files'
+); result
 
-# ended in the middle: nothing is left; killed: what is left goes with the next
+test_case 'to standard output' && (
+    convert in/ply.ply - <in/ply.ply >made/s.ply && cmp in/ply.ply made/s.ply || fail 'to standard output'
+    must 2 convert in/ply.ply - --format sog-folder
+); result
+
+test_case 'from standard input' && (
+    convert - - --format spz <in/ply.ply >made/s.spz && cmp in/spz.spz made/s.spz || fail 'from standard input'
+    must 2 convert - - made/stream.ply <in/ply.ply
+    must 3 convert - made/stream.ply </dev/null
+    [ ! -e made/stream.ply ] || fail 'a file after a failure'
+); result
+
+test_case 'a folder' && (
+    must 0 convert in/ply.ply made/sog --format sog-folder
+    [ -s made/sog/meta.json ] || fail 'a folder'
+); result
+
+test_case 'a page' && (
+    must 0 convert in/ply.ply made/page.html
+    must 0 kiln export one.db --layer source -w -o two/page.html
+    cmp two/page.html made/page.html || fail 'a page is not what kiln-export writes'
+); result
+
+test_case 'what takes a bake names the command' && (
+    for format in lod rad 3dtiles; do
+        must 2 convert in/ply.ply "made/x.$format" --format $format
+        grep -qF "kiln pipeline 'in/ply.ply' --export $format" err || fail "$format: $(cat err)"
+    done
+); result
+
+test_case 'a file that is not ours is replaced by --overwrite only, the one that is read never' && (
+    cp in/ply.ply made/mine.splat
+    must 2 convert in/ply.ply made/mine.splat
+    cmp in/ply.ply made/mine.splat || fail 'a file that is not ours was replaced'
+    must 0 convert in/ply.ply made/mine.splat -w
+    must 2 convert in/ply.ply in/ply.ply -w
+); result
+
+test_case 'without a place to write, or a file to read' && (
+    must 2 convert in/ply.ply
+    must 3 convert in/none.ply made/none.ply
+    [ ! -e made/none.ply ] || fail 'a file after a failure'
+); result
+
 must 0 "$KILN_BIN/kiln-generate" --quiet scene large -n 300000 -c 1 -s 16x16
-large=large/scene.ply
+# in_the_middle SIGNAL FILE: a conversion gets the signal when the first of its files is there; the status of it is in $got
+in_the_middle() {
+    local folder run
+    folder=$(dirname "$2")
+    "$KILN_BIN/kiln" convert --quiet large/scene.ply "$2" 2>err & run=$!
+    for _ in $(seq 1000); do [ -z "$(ls -A "$folder")" ] || break; sleep 0.01; done
+    kill "-$1" $run
+    wait $run 2>/dev/null; got=$?
+}
 for to in csv html; do # without and with a bake
-    mkdir ended
-    "$KILN_BIN/kiln" convert --quiet "$large" ended/x.$to 2>err & run=$!
-    for _ in $(seq 1000); do [ -z "$(ls -A ended)" ] || break; sleep 0.01; done
-    kill -TERM $run
-    wait $run; got=$?
-    [ $got = 143 ] && [ -z "$(ls -A ended)" ] || fail "$to, ended: $got, $(ls -A ended) $(cat err)"
-    "$KILN_BIN/kiln" convert --quiet "$large" ended/x.$to 2>err & run=$!
-    for _ in $(seq 1000); do [ -z "$(ls -A ended)" ] || break; sleep 0.01; done
-    kill -KILL $run
-    wait $run 2>/dev/null
-    must 0 convert in/ply.ply ended/x.$to
-    [ "$(ls -A ended)" = x.$to ] || fail "$to, killed: $(ls -A ended)"
-    rm -r ended
+    test_case "$to, ended in the middle: nothing is left" && (
+        mkdir "ended_$to"
+        in_the_middle TERM "ended_$to/x.$to"
+        [ $got = 143 ] && [ -z "$(ls -A "ended_$to")" ] || fail "$to, ended: $got, $(ls -A "ended_$to") $(cat err)"
+    ); result
+
+    test_case "$to, killed in the middle: what is left goes with the next" && (
+        mkdir "killed_$to"
+        in_the_middle KILL "killed_$to/x.$to"
+        must 0 convert in/ply.ply "killed_$to/x.$to"
+        [ "$(ls -A "killed_$to")" = "x.$to" ] || fail "$to, killed: $(ls -A "killed_$to")"
+    ); result
 done
 
-# kiln-export, given what is no manifest
-must 3 kiln export in/ply.ply -o made/x.spz
-grep -q 'kiln convert IN OUT' err || fail "kiln-export of a PLY: $(cat err)"
-must 2 kiln export one.db --layer source -o -
-grep -q 'kiln convert IN -' err || fail "kiln-export to standard output: $(cat err)"
+test_case 'kiln-export names kiln convert where it is given no manifest, or standard output' && (
+    must 3 kiln export in/ply.ply -o made/x.spz
+    grep -q 'kiln convert IN OUT' err || fail "kiln-export of a PLY: $(cat err)"
+    must 2 kiln export one.db --layer source -o -
+    grep -q 'kiln convert IN -' err || fail "kiln-export to standard output: $(cat err)"
+); result

@@ -45,7 +45,7 @@ static void store_unit(kiln_manifest *m, uint32_t u)
     for (int i = 0; i < 2; i++) outputs[i].hash = blobs[i].hash;
     snprintf(name, sizeof name, "range %u", u);
     kiln_unit_result r = {.n = 2, .outputs = outputs, .counters = (char[]){"{\"pairs\": 7}"}};
-    HOLDS(kiln_unit_store(m, kiln_hash_of(&u, sizeof u), "knn", name, &r, blobs, 77, &err) == KILN_OK);
+    HOLDS(kiln_unit_store(m, &(kiln_unit_done){kiln_hash_of(&u, sizeof u), "knn", name, 77}, &r, blobs, &err) == KILN_OK);
     for (int i = 0; i < 2; i++) free(blobs[i].packed);
 }
 

@@ -99,17 +99,22 @@ typedef struct {
     uint64_t offset[RANGES_MAX], hash[RANGES_MAX];
 } ranges;
 
-/* One range; what comes of it is its hash. */
-static kiln_status read_range(const kiln_reader *reader, kiln_source *s, const kiln_source_info *info, uint64_t first, uint64_t n,
-                              uint64_t offset, uint64_t *next, uint64_t *hash, kiln_error *err)
+/* Some rows; offset: as the reader takes it. */
+typedef struct {
+    uint64_t first, n, offset;
+} range;
+
+/* What comes of a range is its hash. */
+static kiln_status read_range(const kiln_reader *reader, kiln_source *s, const kiln_source_info *info, range r, uint64_t *next,
+                              uint64_t *hash, kiln_error *err)
 {
     kiln_rows rows;
-    make_rows(&rows, info, n);
-    const kiln_status st = reader->read(s, first, n, offset, &rows, next, err);
+    make_rows(&rows, info, r.n);
+    const kiln_status st = reader->read(s, r.first, r.n, r.offset, &rows, next, err);
     if (st == KILN_OK) {
-        HOLDS(rows.n == n);
+        HOLDS(rows.n == r.n);
         *hash = hash_rows(&rows, info);
-        clean_rows(&rows, info, first);
+        clean_rows(&rows, info, r.first);
     }
     kiln_rows_release(&rows);
     return st;
@@ -128,7 +133,8 @@ static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln
     for (uint64_t first = 0; first < info->n_rows; first += step) {
         HOLDS(all->n < RANGES_MAX);
         all->offset[all->n] = info->needs_full_scan ? next : UINT64_MAX;
-        KILN_TRY(read_range(reader, s, info, first, rows_of(info, first, step), UINT64_MAX, &next, &all->hash[all->n], err));
+        const range r = {first, rows_of(info, first, step), UINT64_MAX};
+        KILN_TRY(read_range(reader, s, info, r, &next, &all->hash[all->n], err));
         all->n++;
     }
     return kiln_reader_finish(reader, s, info, err);
@@ -145,7 +151,8 @@ static void read_backwards(const kiln_reader *reader, const kiln_source_at *at, 
     HOLDS(strcmp(info->layout, then->layout) == 0);
     for (uint64_t i = all->n; i-- > 0;) {
         uint64_t next, hash = 0;
-        HOLDS(read_range(reader, s, info, i * step, rows_of(info, i * step, step), all->offset[i], &next, &hash, &err) == KILN_OK);
+        const range r = {i * step, rows_of(info, i * step, step), all->offset[i]};
+        HOLDS(read_range(reader, s, info, r, &next, &hash, &err) == KILN_OK);
         HOLDS(hash == all->hash[i]);
     }
     reader->close(s);

@@ -73,7 +73,8 @@ static void encode_again(const band *b, const uint32_t *ranks)
     const size_t bytes = kiln_ranks_encode(b->n_tiles, b->counts, ranks, code, lengths);
     HOLDS(bytes <= most && bytes <= b->code_bytes);
     HOLDS(bytes < b->code_bytes || memcmp(code, b->code, bytes) == 0);
-    HOLDS(kiln_ranks_decode(b->n_tiles, b->counts, lengths, code, bytes, b->visible, again, &err) == KILN_OK);
+    const kiln_ranks_code coded = {b->n_tiles, b->counts, lengths, code, bytes};
+    HOLDS(kiln_ranks_decode(&coded, b->visible, again, &err) == KILN_OK);
     HOLDS(memcmp(ranks, again, b->sum * sizeof *ranks) == 0);
     free(code);
     free(lengths);
@@ -87,7 +88,8 @@ static bool decodes(const band *b)
     uint32_t *ranks = malloc((capacity + !capacity) * sizeof *ranks);
     kiln_error err = {0};
     HOLDS(ranks);
-    const kiln_status st = kiln_ranks_decode(b->n_tiles, b->counts, b->lengths, b->code, b->code_bytes, b->visible, ranks, &err);
+    const kiln_ranks_code coded = {b->n_tiles, b->counts, b->lengths, b->code, b->code_bytes};
+    const kiln_status st = kiln_ranks_decode(&coded, b->visible, ranks, &err);
     if (st == KILN_OK)
         encode_again(b, ranks);
     else

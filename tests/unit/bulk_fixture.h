@@ -152,7 +152,7 @@ static inline kiln_status store(kiln_manifest *to, void *context, kiln_error *er
         const kiln_unit_result result = {.n = 1, .outputs = &output};
         snprintf(name, sizeof name, "%u/%u", b->number, i);
         fill(data, b->blob_bytes, b->number, i);
-        st = kiln_unit_store(to, blob.hash, "test", name, &result, &blob, 1, err);
+        st = kiln_unit_store(to, &(kiln_unit_done){blob.hash, "test", name, 1}, &result, &blob, err);
     }
     free(data);
     return st;

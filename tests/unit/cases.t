@@ -102,3 +102,34 @@ END
     gives $'ok 1 - same\nnot ok 2 - what stands outside of the cases\nexit 1' twice
     says "two cases are named 'same'"
 ); result
+
+# runs STATUS SUMMARY NAME [WORD]: tests/run over a tree of tests of its own
+runs() {
+    local got
+    CASE=${4:-} O=$KILN_TMP/o "$KILN_TMP/tests/run" "$3" >"$KILN_TMP/out" 2>"$KILN_TMP/err" && got=0 || got=$?
+    [ "$got $(tail -n 1 "$KILN_TMP/out")" = "$1 $2" ] || fail "$3 '${4:-}' gives $got: $(cat "$KILN_TMP/out" "$KILN_TMP/err")"
+}
+mkdir -p "$KILN_TMP/tests/unit"
+cp tests/run tests/cases.sh "$KILN_TMP/tests"
+for name in two skipped; do
+    { echo '#!/usr/bin/env bash'; echo '. tests/cases.sh'; [ $name = two ] || echo "skip 'no ship'"
+        for n in first second; do printf "test_case 'the %s' && (\n    true\n); result\n" "$n"; done; } >"$KILN_TMP/tests/unit/$name.t"
+    chmod +x "$KILN_TMP/tests/unit/$name.t"
+done
+
+test_case 'tests/run: a word that no case has is named, and fails' && (
+    runs 0 '2 passed, 0 failed' unit/two
+    runs 0 '1 passed, 0 failed' unit/two second
+    runs 1 '0 passed, 0 failed' unit/two third
+    says "no case of these tests has 'third' in its name"
+    runs 1 '0 passed, 0 failed' 'unit/two:the third'
+    says 'no test or case has such a name: unit/two:the third'
+); result
+
+test_case 'tests/run: of a file that is skipped whole, too' && (
+    runs 0 '0 passed, 0 failed, 1 skipped' unit/skipped second
+    runs 1 '0 passed, 0 failed' unit/skipped third
+    says "no case of these tests has 'third' in its name"
+    runs 0 '1 passed, 0 failed, 1 skipped' unit second
+    runs 1 '0 passed, 0 failed' unit third
+); result

@@ -95,7 +95,7 @@ static levels coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint
         if (!in->visibility) free(l.at[i].visibility), l.at[i].visibility = NULL;
         if (in->prominence) l.at[i].prominence = floats(counts[i]);
     }
-    assert_int_equal(kiln_coarsen(in, n_levels, counts, l.at, work, bytes, threads, &err), KILN_OK);
+    assert_int_equal(kiln_coarsen(in, &(kiln_coarsen_levels){n_levels, counts, l.at}, work, bytes, threads, &err), KILN_OK);
     free(work);
     return l;
 }
@@ -614,10 +614,11 @@ static void refusals(void **state)
     kiln_error err = {0};
     const size_t bytes = kiln_coarsen_bytes(10, 0, 1);
     void *work = aligned_alloc(256, (bytes + 511) / 256 * 256);
-    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){5}, &out, work, bytes - 1, 1, &err), KILN_E_CAP);
-    assert_int_equal(kiln_coarsen(&in, 1, (uint64_t[]){0}, &out, work, bytes, 1, &err), KILN_E_INPUT);
+    const kiln_coarsen_levels five = {1, (uint64_t[]){5}, &out}, none = {1, (uint64_t[]){0}, &out};
+    assert_int_equal(kiln_coarsen(&in, &five, work, bytes - 1, 1, &err), KILN_E_CAP);
+    assert_int_equal(kiln_coarsen(&in, &none, work, bytes, 1, &err), KILN_E_INPUT);
     bad.sh_degree = 5;
-    assert_int_equal(kiln_coarsen(&bad, 1, (uint64_t[]){5}, &out, work, bytes, 1, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_coarsen(&bad, &five, work, bytes, 1, &err), KILN_E_INPUT);
     assert_true(kiln_coarsen_bytes(UINT64_MAX / 4, 3, 1) == SIZE_MAX);
     free(work);
     release(&in), release(&out);

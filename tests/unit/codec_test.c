@@ -220,7 +220,7 @@ static void kept_packer_gives_the_bytes_of_a_new_one(void **state)
         assert_int_equal(kiln_blob_pack(raw, bytes, elem, &alone, &err), KILN_OK);
         k->size = 0;
         k->most = i % 5 == 3 ? alone.packed_bytes / 2 : sizeof k->data;
-        const kiln_status st = kiln_blob_stream(p, raw, bytes, elem, keep, k, &b, &err);
+        const kiln_status st = kiln_blob_stream(p, raw, bytes, elem, &(kiln_blob_sink){keep, k}, &b, &err);
         assert_int_equal(st, i % 5 == 3 ? KILN_E_IO : KILN_OK);
         if (st == KILN_OK) {
             assert_int_equal(b.packed_bytes, alone.packed_bytes);

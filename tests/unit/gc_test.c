@@ -35,7 +35,7 @@ static kiln_hash add_unit(kiln_manifest *m, const char *stage, const char *name,
     snprintf(text, sizeof text, "%s %s %d", stage, name, number);
     const kiln_hash key = kiln_hash_of(text, strlen(text));
     const kiln_unit_result result = {.n = n, .outputs = outputs};
-    OK(kiln_unit_store(m, key, stage, name, &result, blobs, 1, &err));
+    OK(kiln_unit_store(m, &(kiln_unit_done){key, stage, name, 1}, &result, blobs, &err));
     snprintf(sql, sizeof sql, "UPDATE unit SET finished_ns = %lld WHERE id = (SELECT max(id) FROM unit)", (long long)finished_ns);
     run_sql(m, sql);
     for (uint32_t i = 0; i < n; i++) free(blobs[i].packed);

@@ -306,9 +306,14 @@ static void text_is_stored(void **state)
     assert_non_null(memmem(bytes, n, "tEXtUnit\0depth in scene units = value * 0.001", 45));
 }
 
-/* A PNG of any kind, made with libpng: samples are the row bytes as PNG wants them. */
-static void make_png(const char *name, int width, int height, int bits, int colour, int interlace, const unsigned char *rows,
-                     size_t stride)
+/* A PNG of any kind: its rows have the bytes as PNG wants them. */
+typedef struct {
+    int width, height, bits, colour, interlace;
+    const unsigned char *rows;
+    size_t stride;
+} any_png;
+
+static void make_png(const char *name, const any_png *p)
 {
     static const png_color palette[4] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {51, 102, 153}};
     static const unsigned char alpha[2] = {255, 51};
@@ -317,15 +322,15 @@ static void make_png(const char *name, int width, int height, int bits, int colo
     FILE *f = fopen(at(name), "wb");
     assert_non_null(f);
     png_init_io(png, f);
-    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, bits, colour, interlace, 0, 0);
-    if (colour == PNG_COLOR_TYPE_PALETTE) {
+    png_set_IHDR(png, info, (png_uint_32)p->width, (png_uint_32)p->height, p->bits, p->colour, p->interlace, 0, 0);
+    if (p->colour == PNG_COLOR_TYPE_PALETTE) {
         png_set_PLTE(png, info, palette, 4);
         png_set_tRNS(png, info, alpha, 2, NULL);
     }
     png_write_info(png, info);
     const int passes = png_set_interlace_handling(png);
     for (int pass = 0; pass < passes; pass++)
-        for (int y = 0; y < height; y++) png_write_row(png, rows + (size_t)y * stride);
+        for (int y = 0; y < p->height; y++) png_write_row(png, p->rows + (size_t)y * p->stride);
     png_write_end(png, NULL);
     png_destroy_write_struct(&png, &info);
     assert_int_equal(fclose(f), 0);
@@ -350,7 +355,8 @@ static void is_about_as_small_as_level_6(int background_rows)
             }
     write_ok("ours.png", KILN_PNG8, data, SIDE, SIDE, 3, 3);
     const size_t ours = get("ours.png", bytes, (size_t)SIDE * SIDE * 4);
-    make_png("level6.png", SIDE, SIDE, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, codes, 3 * SIDE);
+    make_png("level6.png",
+             &(any_png){.width = SIDE, .height = SIDE, .bits = 8, .colour = PNG_COLOR_TYPE_RGB, .rows = codes, .stride = 3 * SIDE});
     const size_t level_6 = get("level6.png", bytes, (size_t)SIDE * SIDE * 4);
     if (ours > level_6 + level_6 / 4) fail_msg("%zu bytes, libpng's own %zu", ours, level_6);
     free(codes);
@@ -370,7 +376,7 @@ static void palettes_become_colours_with_alpha(void **state)
     const unsigned char rows[1] = {0x1b}; /* indices 0 1 2 3 in two bits each */
     const float expected[16] = {1, 0, 0, 1, 0, 1, 0, 51 / 255.f, 0, 0, 1, 1, 51 / 255.f, 102 / 255.f, 153 / 255.f, 1};
     (void)state;
-    make_png("p.png", 4, 1, 2, PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, rows, 1);
+    make_png("p.png", &(any_png){.width = 4, .height = 1, .bits = 2, .colour = PNG_COLOR_TYPE_PALETTE, .rows = rows, .stride = 1});
     kiln_picture p = read_ok("p.png");
     assert_int_equal(p.channels, 4);
     assert_memory_equal(p.data, expected, sizeof expected);
@@ -382,7 +388,7 @@ static void one_bit_grey_is_black_and_white(void **state)
     const unsigned char rows[1] = {0xa0};
     const float expected[3] = {1, 0, 1};
     (void)state;
-    make_png("g1.png", 3, 1, 1, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE, rows, 1);
+    make_png("g1.png", &(any_png){.width = 3, .height = 1, .bits = 1, .colour = PNG_COLOR_TYPE_GRAY, .rows = rows, .stride = 1});
     kiln_picture p = read_ok("g1.png");
     assert_int_equal(p.channels, 1);
     assert_int_equal(p.depth_bits, 8);
@@ -395,8 +401,15 @@ static void interlaced_equals_plain(void **state)
     unsigned char rows[H * W * 8];
     (void)state;
     for (size_t i = 0; i < sizeof rows; i++) rows[i] = (unsigned char)(i * 37 + i / 7);
-    make_png("plain.png", W, H, 16, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_NONE, rows, W * 8);
-    make_png("adam7.png", W, H, 16, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_ADAM7, rows, W * 8);
+    make_png("plain.png",
+             &(any_png){.width = W, .height = H, .bits = 16, .colour = PNG_COLOR_TYPE_RGB_ALPHA, .rows = rows, .stride = W * 8});
+    make_png("adam7.png", &(any_png){.width = W,
+                                     .height = H,
+                                     .bits = 16,
+                                     .colour = PNG_COLOR_TYPE_RGB_ALPHA,
+                                     .interlace = PNG_INTERLACE_ADAM7,
+                                     .rows = rows,
+                                     .stride = W * 8});
     kiln_picture a = read_ok("plain.png"), b = read_ok("adam7.png");
     assert_int_equal(a.channels, 4);
     assert_int_equal(a.depth_bits, 16);

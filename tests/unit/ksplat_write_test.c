@@ -120,10 +120,11 @@ static kiln_ksplat_sh_range write_file(uint64_t n, uint32_t level, uint32_t degr
     const uint32_t last = kiln_ksplat_last_bucket(&layout, &place);
     if (last) put_at(file, place, &last, sizeof last);
     for (uint64_t b = 0; b < layout.n_buckets; b++) {
-        const uint64_t at = b * KILN_KSPLAT_BUCKET_ROWS, rows = bucket_rows(n, b);
+        kiln_ksplat_bucket bucket = {.at = b * KILN_KSPLAT_BUCKET_ROWS, .n = bucket_rows(n, b)};
+        memcpy(bucket.centre, centres[b], sizeof bucket.centre);
         if (level) put_at(file, kiln_ksplat_centre_place(&layout, b), centres[b], sizeof centres[b]);
-        kiln_ksplat_encode(&layout, range, centres[b], &a.rows, at, rows, records, counts);
-        put_at(file, kiln_ksplat_row_place(&layout, at), records, rows * layout.row_bytes);
+        kiln_ksplat_encode(&layout, range, &a.rows, &bucket, records, counts);
+        put_at(file, kiln_ksplat_row_place(&layout, bucket.at), records, bucket.n * layout.row_bytes);
     }
     return range;
 }

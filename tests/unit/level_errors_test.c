@@ -139,7 +139,8 @@ static kiln_lod_errors measure(const kiln_lod_error_request *q, const kiln_coars
 {
     kiln_lod_errors e;
     kiln_error err;
-    assert_int_equal(kiln_lod_errors_measure(q, reference, levels, n, NULL, 0, 1, &e, &err), KILN_OK);
+    const kiln_lod_measured_node node = {.request = q, .reference = reference, .levels = levels, .n_levels = n};
+    assert_int_equal(kiln_lod_errors_measure(&node, 1, &e, &err), KILN_OK);
     return e;
 }
 
@@ -246,8 +247,9 @@ static void threads_do_not_show(void **state)
     kiln_error err;
     (void)state;
     const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
-    assert_int_equal(kiln_lod_errors_measure(&q, &a->rows, &b->rows, 1, NULL, 0, 1, &one, &err), KILN_OK);
-    assert_int_equal(kiln_lod_errors_measure(&q, &a->rows, &b->rows, 1, NULL, 0, 3, &three, &err), KILN_OK);
+    const kiln_lod_measured_node node = {.request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
+    assert_int_equal(kiln_lod_errors_measure(&node, 1, &one, &err), KILN_OK);
+    assert_int_equal(kiln_lod_errors_measure(&node, 3, &three, &err), KILN_OK);
     assert_memory_equal(&one, &three, sizeof one);
     free(a);
     free(b);
@@ -309,7 +311,9 @@ static void what_children_lost_is_lost(void **state)
     for (int i = 0; i < KILN_LOD_STEPS; i++) children[0].errors.at[0][i] = 2, children[1].errors.at[0][i] = 3;
     const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
     const kiln_lod_errors alone = measure(&q, &a->rows, &b->rows, 1);
-    assert_int_equal(kiln_lod_errors_measure(&q, &a->rows, &b->rows, 1, children, 2, 1, &e, &err), KILN_OK);
+    const kiln_lod_measured_node node = {
+        .request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1, .n_children = 2, .children = children};
+    assert_int_equal(kiln_lod_errors_measure(&node, 1, &e, &err), KILN_OK);
     for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabs(e.at[0][i] - (5 + alone.at[0][i])) < 1e-5);
     free(a);
     free(b);
@@ -341,8 +345,9 @@ static void memory_is_as_predicted(void **state)
     if (child == 0) {
         kiln_lod_errors e;
         kiln_error err;
+        const kiln_lod_measured_node node = {.request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
         const uint64_t held = status_kib("VmRSS");
-        const kiln_status st = kiln_lod_errors_measure(&q, &a->rows, &b->rows, 1, NULL, 0, 1, &e, &err);
+        const kiln_status st = kiln_lod_errors_measure(&node, 1, &e, &err);
         const uint64_t most = (status_kib("VmHWM") - held) << 10, predicted = kiln_lod_errors_bytes(MOST);
         printf("# measuring %d rows took %.1f MiB, predicted %.1f\n", MOST, (double)most / (1 << 20),
                (double)predicted / (1 << 20));

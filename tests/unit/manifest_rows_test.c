@@ -111,10 +111,10 @@ static void unit_round_trips_with_its_outputs(void **state)
     OK(kiln_unit_find(m, key, &found, &got, &err));
     assert_false(found);
     OK(kiln_quarantine_put(m, &(kiln_quarantine_row){.key = key, .stage = "knn", .name = "range 1"}, &err));
-    OK(kiln_unit_store(m, key, "knn", "range 1", &r, blobs, 5, &err));
+    OK(kiln_unit_store(m, &(kiln_unit_done){key, "knn", "range 1", 5}, &r, blobs, &err));
     assert_int_equal(number_of(m, "SELECT count(*) FROM quarantine"), 0); /* it is done after all */
     r.counters[2] = 'x';
-    OK(kiln_unit_store(m, key, "knn", "range 1", &r, blobs, 5, &err)); /* is there: stays as it was */
+    OK(kiln_unit_store(m, &(kiln_unit_done){key, "knn", "range 1", 5}, &r, blobs, &err)); /* is there: stays as it was */
     OK(kiln_unit_find(m, key, &found, &got, &err));
     assert_true(found);
     assert_string_equal(got.counters, "{\"rows\": 3}");
@@ -146,7 +146,7 @@ static void unit_whose_blob_is_missing_leaves_nothing(void **state)
     kiln_unit_output output = {.name = "means", .hash = kiln_hash_of("never stored", 12), .raw_bytes = 12, .elem = 4};
     kiln_unit_result r = {.n = 1, .outputs = &output};
     kiln_blob blob = {.hash = output.hash}; /* packed NULL: says that it is stored */
-    assert_int_equal(kiln_unit_store(m, kiln_hash_of("k", 1), "knn", "u", &r, &blob, 0, &err), KILN_E_IO);
+    assert_int_equal(kiln_unit_store(m, &(kiln_unit_done){kiln_hash_of("k", 1), "knn", "u", 0}, &r, &blob, &err), KILN_E_IO);
     assert_says(&err, "FOREIGN KEY");
     assert_int_equal(number_of(m, "SELECT count(*) FROM unit"), 0);
     kiln_manifest_close(m);

@@ -44,7 +44,7 @@ static void store_unit(kiln_manifest *m, uint32_t u)
     snprintf(name, sizeof name, "range %u", u);
     snprintf(counters, sizeof counters, "{\"pairs\": %u}", 1000 + u);
     kiln_unit_result r = {.n = 2, .outputs = outputs, .counters = counters};
-    OK(kiln_unit_store(m, key_of(u), "knn", name, &r, blobs, 77, &err));
+    OK(kiln_unit_store(m, &(kiln_unit_done){key_of(u), "knn", name, 77}, &r, blobs, &err));
     for (int i = 0; i < 2; i++) free(blobs[i].packed);
 }
 
@@ -300,7 +300,8 @@ static void make_large_part(void **state, char path[600])
             OK(kiln_blob_pack(noise, size, 1, &blobs[i], &err));
             outputs[i] = (kiln_unit_output){.name = "data", .segment = i, .hash = blobs[i].hash, .raw_bytes = size, .elem = 1};
         }
-        OK(kiln_unit_store(m, key_of(u), "knn", "large", &(kiln_unit_result){.n = n, .outputs = outputs}, blobs, 1, &err));
+        OK(kiln_unit_store(m, &(kiln_unit_done){key_of(u), "knn", "large", 1}, &(kiln_unit_result){.n = n, .outputs = outputs},
+                           blobs, &err));
         for (uint32_t i = 0; i < n; i++) free(blobs[i].packed);
     }
     OK(kiln_part_finish(m, *state, 0, &err));
@@ -511,7 +512,7 @@ static void a_blob_packed_into_more_than_it_needs_is_refused(void **state)
     kiln_unit_output output = {.name = "word", .elem = 1, .raw_bytes = RAW, .hash = hash};
     const kiln_unit_result r = {.n = 1, .outputs = &output, .counters = (char[]){"{}"}};
     OK(kiln_part_create(in_scratch(state, "private", path), &info, NULL, &part, &err));
-    OK(kiln_unit_store(part, key_of(0), "knn", "range 0", &r, &blob, 1, &err));
+    OK(kiln_unit_store(part, &(kiln_unit_done){key_of(0), "knn", "range 0", 1}, &r, &blob, &err));
     OK(kiln_part_finish(part, *state, 0, &err));
     OK(kiln_part_name(&info, name, &err));
     OK(kiln_part_open(in_scratch(state, name, path), &p, NULL, &err));

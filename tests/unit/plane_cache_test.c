@@ -132,7 +132,8 @@ static void planes_decoded_ahead_are_right_and_stay_within(void **state)
         uint32_t there = 0;
         assert_int_equal(kiln_plane_cache_new(budgets[b], &cache, NULL), KILN_OK);
         for (uint32_t turn = 0; turn < 2; turn++) /* again: what is there is left alone */
-            assert_int_equal(kiln_plane_cache_ahead(cache, readers, 2, chunks, CHUNKS, names, PLANES, NULL), KILN_OK);
+            assert_int_equal(
+                kiln_plane_cache_ahead(cache, readers, 2, &(kiln_planes_of_chunks){chunks, names, CHUNKS, PLANES}, NULL), KILN_OK);
         for (uint32_t c = 0; c < CHUNKS; c++) there += kiln_plane_cache_has(cache, chunks[c], names, PLANES);
         assert_int_equal(there, all[b] ? CHUNKS : b == 2 ? 3 : 0); /* 20 bytes a row, up to the budget */
         for (uint32_t c = 0; c < CHUNKS; c++)
@@ -156,7 +157,7 @@ static void a_plane_that_cannot_be_decoded_ahead_is_told(void **state)
     broken.planes = planes;
     planes[1].data.segments = &wrong;
     assert_int_equal(kiln_plane_cache_new(1 << 20, &cache, NULL), KILN_OK);
-    assert_int_equal(kiln_plane_cache_ahead(cache, &m, 1, chunks, 2, names, PLANES, &err), KILN_E_IO);
+    assert_int_equal(kiln_plane_cache_ahead(cache, &m, 1, &(kiln_planes_of_chunks){chunks, names, 2, PLANES}, &err), KILN_E_IO);
     assert_non_null(strstr(err.msg, "is missing"));
     assert_false(kiln_plane_cache_has(cache, &layer->chunks[0], names, PLANES));
     check(get(cache, 0, 0), 0, 0);

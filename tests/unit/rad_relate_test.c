@@ -118,7 +118,7 @@ static void levels_are_related_as_they_were_merged(void **unused)
     assert_non_null(work);
     fill(&rows[0]);
     for (int k = 0; k < LEVELS; k++) rows[k + 1] = new_rows(counts[k]);
-    assert_int_equal(kiln_coarsen(&rows[0], LEVELS, counts, rows + 1, work, bytes, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_coarsen(&rows[0], &(kiln_coarsen_levels){LEVELS, counts, rows + 1}, work, bytes, 1, NULL), KILN_OK);
     for (int k = 0; k < LEVELS; k++) {
         kiln_rad_level fine = level_of(&rows[k]), coarse = level_of(&rows[k + 1]);
         uint32_t *parent = capacity(fine.n);

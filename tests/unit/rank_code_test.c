@@ -16,14 +16,20 @@ static const uint64_t n_visible = 4294967294u;
 
 static size_t encode(unsigned char *code, uint32_t *bytes) { return kiln_ranks_encode(TILES, counts, ranks, code, bytes); }
 
+static kiln_status decode(const uint32_t *bytes, const unsigned char *code, size_t code_bytes, uint64_t visible, uint32_t *back)
+{
+    kiln_error err;
+    const kiln_ranks_code c = {TILES, counts, bytes, code, code_bytes};
+    return kiln_ranks_decode(&c, visible, back, &err);
+}
+
 static void every_length_of_difference_comes_back(void **state)
 {
     (void)state;
     unsigned char code[5 * PAIRS];
     uint32_t bytes[TILES], back[PAIRS];
-    kiln_error err;
     size_t n = encode(code, bytes);
-    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n, n_visible, back, &err), KILN_OK);
+    assert_int_equal(decode(bytes, code, n, n_visible, back), KILN_OK);
     assert_memory_equal(back, ranks, sizeof ranks);
     assert_int_equal(bytes[0], 3);
     assert_int_equal(bytes[1], 0);
@@ -35,20 +41,18 @@ static void damage_is_refused(void **state)
     (void)state;
     unsigned char code[5 * PAIRS + 1] = {0}, bad[5 * PAIRS + 1];
     uint32_t bytes[TILES], back[PAIRS], wrong[TILES];
-    kiln_error err;
     size_t n = encode(code, bytes);
-    for (size_t cut = 0; cut < n; cut++)
-        assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, cut, n_visible, back, &err), KILN_E_IO);
-    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n + 1, n_visible, back, &err), KILN_E_IO);
-    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n, n_visible - 1, back, &err), KILN_E_IO); /* a rank too large */
+    for (size_t cut = 0; cut < n; cut++) assert_int_equal(decode(bytes, code, cut, n_visible, back), KILN_E_IO);
+    assert_int_equal(decode(bytes, code, n + 1, n_visible, back), KILN_E_IO);
+    assert_int_equal(decode(bytes, code, n, n_visible - 1, back), KILN_E_IO); /* a rank too large */
     memcpy(bad, code, sizeof code);
     bad[1] = 0; /* 1 - 0 becomes 0: not increasing */
-    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, bad, n, n_visible, back, &err), KILN_E_IO);
+    assert_int_equal(decode(bytes, bad, n, n_visible, back), KILN_E_IO);
     memcpy(wrong, bytes, sizeof bytes);
     wrong[0]++;
-    assert_int_equal(kiln_ranks_decode(TILES, counts, wrong, code, n, n_visible, back, &err), KILN_E_IO);
+    assert_int_equal(decode(wrong, code, n, n_visible, back), KILN_E_IO);
     memset(bad, 255, sizeof bad); /* a number without an end */
-    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, bad, n, n_visible, back, &err), KILN_E_IO);
+    assert_int_equal(decode(bytes, bad, n, n_visible, back), KILN_E_IO);
 }
 
 /* Ranks as far apart as a stride allows take as many bytes as any can: the bound is met, and no random list exceeds it. */

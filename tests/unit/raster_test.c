@@ -114,23 +114,29 @@ static void make_lists(scene *s)
     free(row_pairs);
 }
 
-static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, uint32_t row0, uint32_t row1, uint64_t first_pair,
-                             bool with_depth, kiln_error *err)
+/* Rows of tiles that are drawn by one call. */
+typedef struct {
+    uint32_t row0, row1;
+    uint64_t first_pair;
+    bool with_depth;
+} band;
+
+static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, band b, kiln_error *err)
 {
     uint32_t tiles_x = kiln_view_tiles_x(&s->view);
-    size_t pixel = (size_t)row0 * KILN_TILE * s->view.width;
+    size_t pixel = (size_t)b.row0 * KILN_TILE * s->view.width;
     kiln_raster_args a = {.n = s->n,
                           .splats = s->splats,
                           .view = &s->view,
                           .profile = s->profile,
-                          .row0 = row0,
-                          .row1 = row1,
-                          .tile_counts = s->tile_counts + (size_t)row0 * tiles_x,
-                          .ranks = s->ranks + first_pair,
+                          .row0 = b.row0,
+                          .row1 = b.row1,
+                          .tile_counts = s->tile_counts + (size_t)b.row0 * tiles_x,
+                          .ranks = s->ranks + b.first_pair,
                           .background = {s->background[0], s->background[1], s->background[2]},
                           .rgba = s->rgba + 4 * pixel,
-                          .depth = with_depth ? s->depth + pixel : NULL};
-    for (uint32_t i = 0; i < (row1 - row0) * tiles_x; i++) a.n_pairs += a.tile_counts[i];
+                          .depth = b.with_depth ? s->depth + pixel : NULL};
+    for (uint32_t i = 0; i < (b.row1 - b.row0) * tiles_x; i++) a.n_pairs += a.tile_counts[i];
     a.n_pairs += (uint64_t)(int64_t)s->bound;
     kiln_exec x = {.device = -1, .threads = threads};
     size_t bytes = 0;
@@ -144,7 +150,7 @@ static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, ui
 static void draw(const kiln_ops *ops, unsigned threads, scene *s)
 {
     kiln_error err = {0};
-    assert_int_equal(draw_rows(ops, threads, s, 0, kiln_view_tiles_y(&s->view), 0, true, &err), KILN_OK);
+    assert_int_equal(draw_rows(ops, threads, s, (band){0, kiln_view_tiles_y(&s->view), 0, true}, &err), KILN_OK);
 }
 
 /* ---- the definition, in double; a pixel with a decision too close to call is left out ---- */
@@ -230,7 +236,7 @@ static void pictures_do_not_depend_on_threads_instructions_or_bands(void **unuse
     for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
         uint32_t end = row + step < rows ? row + step : rows;
         kiln_error err = {0};
-        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &other, row, end, pair, row % 2, &err), KILN_OK);
+        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &other, (band){row, end, pair, row % 2}, &err), KILN_OK);
         for (uint32_t i = row * tiles_x; i < end * tiles_x; i++) pair += other.tile_counts[i];
     }
     assert_memory_equal(one.rgba, other.rgba, 4 * bytes);
@@ -427,7 +433,7 @@ static void the_number_of_pairs_is_a_bound(void **unused)
         kiln_error err = {0};
         s.bound = more;
         memset(s.rgba, 0, bytes);
-        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &s, 0, kiln_view_tiles_y(&s.view), 0, true, &err),
+        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &s, (band){0, kiln_view_tiles_y(&s.view), 0, true}, &err),
                          more < 0 ? KILN_E_INPUT : KILN_OK);
         if (more > 0) assert_memory_equal(exact, s.rgba, bytes);
         if (more < 0) assert_non_null(strstr(err.msg, "fewer were given"));
@@ -537,7 +543,7 @@ static void a_rank_beyond_the_splats_is_bad_input(void **unused)
     s.ranks[7] = 3;
     kiln_error err = {0};
     for (unsigned threads = 1; threads <= 3; threads++) {
-        assert_int_equal(draw_rows(kiln_ops_cpu(), threads, &s, 0, 2, 0, false, &err), KILN_E_INPUT);
+        assert_int_equal(draw_rows(kiln_ops_cpu(), threads, &s, (band){.row1 = 2}, &err), KILN_E_INPUT);
         assert_string_equal(err.msg, "raster: pair 7 names a Gaussian that is not there");
     }
     scene_free(&s);
@@ -553,7 +559,7 @@ static void a_bad_rank_behind_an_opaque_tile_is_found(void **unused)
     assert_int_equal(s.capacity, 600);
     s.ranks[599] = s.ranks[598] = 0xffffffff;
     kiln_error err = {0};
-    assert_int_equal(draw_rows(kiln_ops_cpu(), 1, &s, 0, 1, 0, false, &err), KILN_E_INPUT);
+    assert_int_equal(draw_rows(kiln_ops_cpu(), 1, &s, (band){.row1 = 1}, &err), KILN_E_INPUT);
     assert_string_equal(err.msg, "raster: pair 598 names a Gaussian that is not there");
     scene_free(&s);
 }

@@ -84,9 +84,9 @@ static void parts_are_put_together(void **state)
         kiln_similarity_of_degrees(ta, da, 2.5, &a);
         kiln_similarity_of_degrees(tb, db, 0.125, &b);
         kiln_similarity_compose(&b, &a, &both);
-        kiln_similarity_rows(&a, 1, 1, x, NULL, NULL, 0, NULL);
-        kiln_similarity_rows(&b, 1, 1, x, NULL, NULL, 0, NULL);
-        kiln_similarity_rows(&both, 1, 1, y, NULL, NULL, 0, NULL);
+        kiln_similarity_rows(&a, 1, &(kiln_similarity_planes){.n = 1, .means = x});
+        kiln_similarity_rows(&b, 1, &(kiln_similarity_planes){.n = 1, .means = x});
+        kiln_similarity_rows(&both, 1, &(kiln_similarity_planes){.n = 1, .means = y});
         for (int i = 0; i < 3; i++) assert_true(fabs(x[i] - y[i]) < 1e-14);
         kiln_similarity_quat(&both, q);
         assert_true(q[0] >= 0 && fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-14);
@@ -139,7 +139,8 @@ static void turned_colours_are_the_same(void **state)
             kiln_similarity s;
             random_turn(&s);
             for (uint32_t i = 0; i < 3 * k * N; i++) turned[i] = shN[i] = (float)uniform();
-            kiln_similarity_rows(&s, 1 + (unsigned)round % 3, N, NULL, NULL, NULL, degree, turned);
+            kiln_similarity_rows(&s, 1 + (unsigned)round % 3,
+                                 &(kiln_similarity_planes){.n = N, .shN = turned, .sh_degree = degree});
             for (uint32_t i = 0; i < N; i++) {
                 double d[3] = {uniform(), uniform(), uniform()}, to[3];
                 const double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
@@ -174,7 +175,7 @@ static void half_turns_change_signs(void **state)
         float shN[3 * K], was[3 * K], quat[4] = {0.1f, -0.2f, 0.3f, 0.4f};
         kiln_similarity_of_degrees(nowhere, degrees, 1, &s);
         for (int i = 0; i < 3 * K; i++) shN[i] = was[i] = (float)uniform();
-        kiln_similarity_rows(&s, 1, 1, NULL, NULL, quat, 4, shN);
+        kiln_similarity_rows(&s, 1, &(kiln_similarity_planes){.n = 1, .quats = quat, .shN = shN, .sh_degree = 4});
         for (int k = 0; k < K; k++) {
             double sign = 1;
             for (const char *c = products[k]; *c; c++) sign *= signs[t][*c - 'x'];
@@ -244,15 +245,18 @@ static void what_does_nothing_changes_no_bit(void **state)
     memcpy(shN_was, shN, sizeof shN);
     kiln_similarity_of_degrees(nowhere, turned, 1, &s);
     assert_true(kiln_similarity_is_identity(&s));
-    kiln_similarity_rows(&s, 2, N, means, scales, quats, 4, shN);
+    kiln_similarity_rows(
+        &s, 2, &(kiln_similarity_planes){.n = N, .means = means, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
     assert_memory_equal(means, means_was, sizeof means);
     assert_memory_equal(scales, scales_was, sizeof scales);
     kiln_similarity_of_degrees(away, straight, 1, &s);
     assert_false(kiln_similarity_is_identity(&s));
-    kiln_similarity_rows(&s, 2, N, means, scales, quats, 4, shN);
+    kiln_similarity_rows(
+        &s, 2, &(kiln_similarity_planes){.n = N, .means = means, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
     assert_memory_equal(scales, scales_was, sizeof scales);
     kiln_similarity_of_degrees(away, straight, 2, &s);
-    kiln_similarity_rows(&s, 2, N, NULL, scales, quats, 4, shN);
+    kiln_similarity_rows(&s, 2,
+                         &(kiln_similarity_planes){.n = N, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
     assert_memory_equal(quats, quats_was, sizeof quats);
     assert_memory_equal(shN, shN_was, sizeof shN);
     for (int i = 0; i < 3 * N; i++)
@@ -290,7 +294,7 @@ static void gaussians_are_moved(void **state)
         for (int i = 0; i < 3; i++) log_scale[i] = (float)uniform();
         for (int i = 0; i < 4; i++) length += q[i] * q[i];
         covariance(q, log_scale, before);
-        kiln_similarity_rows(&s, 1, 1, mean, log_scale, q, 0, NULL);
+        kiln_similarity_rows(&s, 1, &(kiln_similarity_planes){.n = 1, .means = mean, .log_scales = log_scale, .quats = q});
         for (int i = 0; i < 4; i++) length_after += q[i] * q[i];
         assert_true(fabsf(length_after - length) < 1e-6f * (1 + length));
         covariance(q, log_scale, after);
@@ -320,7 +324,7 @@ static void cameras_see_the_same(void **state)
         kiln_similarity_of_degrees(away, degrees, scale, &s);
         turn_vector(r, x, was);
         for (int i = 0; i < 3; i++) was[i] += t[i];
-        kiln_similarity_rows(&s, 1, 1, x, NULL, NULL, 0, NULL);
+        kiln_similarity_rows(&s, 1, &(kiln_similarity_planes){.n = 1, .means = x});
         kiln_similarity_pose(&s, r, t);
         turn_vector(r, x, is);
         for (int i = 0; i < 3; i++) assert_true(fabs(is[i] + t[i] - scale * was[i]) < 1e-13);

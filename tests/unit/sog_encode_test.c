@@ -147,7 +147,7 @@ static void codes_are_the_nearest_and_come_back(void **state)
                     }
                     q[left] = (float)sqrt(sum < 1 ? 1 - sum : 0);
                     if (largest > (double)q[left] + 4 / (255 * sqrt(2.0))) continue; /* another is by far: no encoder makes these */
-                    kiln_sog_encode_quats(1, q, 1, out);
+                    kiln_sog_encode_quats(1, q, out);
                     n_codes++;
                     if (out[3] != 252 + left) { /* only where it is as near with another one left out */
                         const uint8_t ours[4] = {(uint8_t)a, (uint8_t)b, (uint8_t)c, (uint8_t)(252 + left)};
@@ -164,7 +164,7 @@ static void codes_are_the_nearest_and_come_back(void **state)
     const double zero[3] = {0}, mins[3] = {kiln_sog_position_log(-2), 0, 0},
                  maxs[3] = {kiln_sog_position_log(2), 0, kiln_sog_position_log(5)};
     uint8_t low[3], high[3];
-    kiln_sog_encode_means(1, x, 1, zero, mins, maxs, low, high);
+    kiln_sog_encode_means(1, x, zero, mins, maxs, low, high);
     assert_int_equal(low[0] + 256 * high[0], 0);
     assert_int_equal(low[1] + 256 * high[1], 0); /* equal bounds */
     assert_int_equal(low[2] + 256 * high[2], 65535);

@@ -336,7 +336,7 @@ static void full_fixture(const char *path)
     fixture_fill(m, false);
     OK(kiln_manifest_begin(m, &err));
     outputs[0].hash = outputs[1].hash = put_bytes(m, "1234", 4, 4);
-    OK(kiln_unit_store(m, kiln_hash_of("unit", 4), "chunk", "u", &result, blobs, 1, &err));
+    OK(kiln_unit_store(m, &(kiln_unit_done){kiln_hash_of("unit", 4), "chunk", "u", 1}, &result, blobs, &err));
     OK(kiln_sources_put(m, &file, 1, &err));
     OK(kiln_parameter_put(m, "chunk", "max", "100", &err));
     OK(kiln_quarantine_put(m, &failed, &err));

@@ -90,7 +90,7 @@ static void remove_one_pair(void)
     unsigned char *code = read_array(m, &b->rank_delta), *again = malloc(5 * b->pairs);
     assert_non_null(ranks);
     assert_non_null(again);
-    OK(kiln_ranks_decode(n_tiles, counts, bytes, code, b->rank_delta.raw_bytes, t->visible, ranks, &err));
+    OK(kiln_ranks_decode(&(kiln_ranks_code){n_tiles, counts, bytes, code, b->rank_delta.raw_bytes}, t->visible, ranks, &err));
     while (counts[tile] == 0) tile++;
     for (uint32_t i = 0; i < tile; i++) at += counts[i];
     memmove(ranks + at, ranks + at + 1, (b->pairs - at - 1) * sizeof *ranks);

@@ -186,8 +186,7 @@ static kiln_status emit(const kiln_ops *ops, unsigned threads, const kiln_tile_p
     return st;
 }
 
-static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t capacity,
-                             uint32_t *tile_counts, uint32_t *ranks)
+static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t capacity)
 {
     kiln_tile_pairs_emit_args a = {.n = l->n,
                                    .splats = l->splats,
@@ -195,8 +194,8 @@ static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, ui
                                    .row0 = row0,
                                    .row1 = row1,
                                    .capacity = capacity,
-                                   .tile_counts = tile_counts,
-                                   .ranks = ranks};
+                                   .tile_counts = l->tile_counts,
+                                   .ranks = l->ranks};
     return emit(ops, threads, &a);
 }
 
@@ -209,7 +208,7 @@ static void make_lists(const kiln_ops *ops, unsigned threads, lists *l)
     free(l->ranks);
     l->ranks = malloc((l->capacity + 1) * sizeof *l->ranks);
     assert_non_null(l->ranks);
-    assert_int_equal(emit_rows(ops, threads, l, 0, rows, l->capacity, l->tile_counts, l->ranks), KILN_OK);
+    assert_int_equal(emit_rows(ops, threads, l, 0, rows, l->capacity), KILN_OK);
 }
 
 typedef void draw_fn(kiln_splat2d *, const kiln_view *);
@@ -310,7 +309,7 @@ static void lists_do_not_depend_on_threads_instructions_or_bands(void **s)
         for (uint32_t r = row; r < end; r++) capacity += pairs[r - row];
         assert_memory_equal(pairs, one.row_pairs + row, (end - row) * sizeof *pairs);
         uint32_t tiles_x = kiln_view_tiles_x(&one.view);
-        assert_int_equal(emit_rows(kiln_ops_cpu(), 2, &other, row, end, capacity, other.tile_counts, other.ranks), KILN_OK);
+        assert_int_equal(emit_rows(kiln_ops_cpu(), 2, &other, row, end, capacity), KILN_OK);
         assert_memory_equal(one.tile_counts + row * tiles_x, other.tile_counts, (end - row) * tiles_x * sizeof *one.tile_counts);
         assert_memory_equal(one.ranks + at, other.ranks, capacity * sizeof *one.ranks);
         at += capacity;
@@ -327,7 +326,7 @@ static void a_wrong_room_is_a_bug_and_writes_no_rank(void **s)
     make_lists(kiln_ops_cpu(), 1, &l);
     assert_int_equal(l.capacity, 16);
     l.ranks[0] = 77;
-    assert_int_equal(emit_rows(kiln_ops_cpu(), 1, &l, 0, 4, l.capacity - 1, l.tile_counts, l.ranks), KILN_E_BUG);
+    assert_int_equal(emit_rows(kiln_ops_cpu(), 1, &l, 0, 4, l.capacity - 1), KILN_E_BUG);
     assert_int_equal(l.ranks[0], 77);
     lists_free(&l);
 }

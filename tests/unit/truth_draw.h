@@ -26,9 +26,9 @@ static void picture_release(picture *p)
 
 #define RUN(op, args) KILN_GO(test_run(KILN_OP_##op, (args), err))
 
-/* Visible Gaussians of the scene in depth order; *splats is the caller's. */
-static kiln_status look(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, kiln_splat2d **splats,
-                        uint64_t *visible, uint64_t *box_pairs, kiln_error *err)
+/* Visible Gaussians of the scene in depth order: p->splats, p->visible, p->box_pairs. */
+static kiln_status list_visible(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, picture *p,
+                                kiln_error *err)
 {
     kiln_status st;
     kiln_splat2d *found = NULL;
@@ -47,20 +47,20 @@ static kiln_status look(const truth_scene *s, const kiln_view *view, kiln_profil
                                  .profile = profile,
                                  .antialiased = aa,
                                  .splats = found,
-                                 .n_visible = visible,
-                                 .box_pairs = box_pairs};
+                                 .n_visible = &p->visible,
+                                 .box_pairs = &p->box_pairs};
     RUN(project, &project);
-    KILN_GO(KILN_ALLOC(&depths, *visible, "depths", err));
-    KILN_GO(KILN_ALLOC(&rows, *visible, "rows", err));
-    KILN_GO(KILN_ALLOC(&order, *visible, "order", err));
-    KILN_GO(KILN_ALLOC(splats, *visible, "splats", err));
-    for (uint64_t i = 0; i < *visible; i++) {
+    KILN_GO(KILN_ALLOC(&depths, p->visible, "depths", err));
+    KILN_GO(KILN_ALLOC(&rows, p->visible, "rows", err));
+    KILN_GO(KILN_ALLOC(&order, p->visible, "order", err));
+    KILN_GO(KILN_ALLOC(&p->splats, p->visible, "splats", err));
+    for (uint64_t i = 0; i < p->visible; i++) {
         depths[i] = found[i].depth;
         rows[i] = found[i].row;
     }
-    kiln_depth_order_args sort = {.n = *visible, .depths = depths, .source_rows = rows, .order = order};
+    kiln_depth_order_args sort = {.n = p->visible, .depths = depths, .source_rows = rows, .order = order};
     RUN(depth_order, &sort);
-    for (uint64_t i = 0; i < *visible; i++) (*splats)[i] = found[order[i]];
+    for (uint64_t i = 0; i < p->visible; i++) p->splats[i] = found[order[i]];
 done:
     free(order);
     free(rows);
@@ -77,7 +77,7 @@ static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_
     const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
     uint64_t *row_pairs = NULL;
     *p = (picture){.view = *view};
-    KILN_GO(look(s, view, profile, aa, &p->splats, &p->visible, &p->box_pairs, err));
+    KILN_GO(list_visible(s, view, profile, aa, p, err));
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "row pairs", err));
     kiln_tile_pairs_count_args count = {
         .n = p->visible, .splats = p->splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};

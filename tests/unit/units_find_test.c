@@ -16,7 +16,7 @@ static void store(kiln_manifest *m, uint64_t i)
     OK(kiln_blob_pack(&i, sizeof i, 8, &blob, &err));
     kiln_unit_output output = {.name = "number", .hash = blob.hash, .raw_bytes = sizeof i, .elem = 8};
     const kiln_unit_result r = {.n = 1, .outputs = &output, .counters = counters};
-    OK(kiln_unit_store(m, key_of(i), "tiles", "unit", &r, &blob, 1, &err));
+    OK(kiln_unit_store(m, &(kiln_unit_done){key_of(i), "tiles", "unit", 1}, &r, &blob, &err));
     free(blob.packed);
 }
 

@@ -55,7 +55,7 @@ static void rgb_frames_are_the_bytes_of_a_png(void **state)
     unsigned char out[3 * W * H + 1] = {0};
     fill(rgba);
     out[3 * W * H] = 99;
-    assert_int_equal(kiln_video_frame_write(KILN_VIDEO_RGB, rgba, STRIDE, W, H, 1, out, NULL), KILN_OK);
+    assert_int_equal(kiln_video_frame_write(&(kiln_video_frame){KILN_VIDEO_RGB, W, H, ""}, rgba, STRIDE, 1, out, NULL), KILN_OK);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
             for (int c = 0; c < 3; c++) assert_int_equal(out[3 * (y * W + x) + c], byte_of(rgba[4 * (y * STRIDE + x) + c]));
@@ -74,7 +74,8 @@ static void check_colour(uint32_t width, uint32_t height, const int rgb[3], doub
     for (size_t i = 0; i < luma; i++)
         for (size_t c = 0; c < 4; c++) rgba[4 * i + c] = c < 3 ? (float)rgb[c] / 255.0f : 1;
     out[bytes] = 99;
-    assert_int_equal(kiln_video_frame_write(KILN_VIDEO_Y4M, rgba, width, width, height, 1, out, NULL), KILN_OK);
+    assert_int_equal(kiln_video_frame_write(&(kiln_video_frame){KILN_VIDEO_Y4M, width, height, ""}, rgba, width, 1, out, NULL),
+                     KILN_OK);
     assert_memory_equal(out, "FRAME\n", 6);
     const double r = rgb[0] / 255.0, g = rgb[1] / 255.0, b = rgb[2] / 255.0, y = kr * r + (1 - kr - kb) * g + kb * b;
     const double want[3] = {16 + 219 * y, 128 + 112 * (b - y) / (1 - kb), 128 + 112 * (r - y) / (1 - kr)};
@@ -109,7 +110,7 @@ static void chroma_is_of_four_pixels(void **state)
     float rgba[4 * STRIDE * H];
     unsigned char out[6 + W * H + 12];
     fill(rgba);
-    assert_int_equal(kiln_video_frame_write(KILN_VIDEO_Y4M, rgba, STRIDE, W, H, 1, out, NULL), KILN_OK);
+    assert_int_equal(kiln_video_frame_write(&(kiln_video_frame){KILN_VIDEO_Y4M, W, H, ""}, rgba, STRIDE, 1, out, NULL), KILN_OK);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++) {
             const float *p = rgba + 4 * (y * STRIDE + x);

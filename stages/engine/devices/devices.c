@@ -108,15 +108,10 @@ static bool see_uuid(const kiln_devices_question *q, const char *entry, kiln_dev
     return n == 1 || (n == 0 && starts(entry, "MIG-GPU-"));
 }
 
-static bool same_device(const kiln_device *a, const kiln_device *b)
-{
-    return strcmp(a->visible, b->visible) == 0 || (*a->uuid && strcmp(a->uuid, b->uuid) == 0);
-}
-
 static bool has_device(const kiln_device *items, unsigned n, const kiln_device *d)
 {
     for (unsigned i = 0; i < n; i++)
-        if (same_device(&items[i], d)) return true;
+        if (strcmp(items[i].visible, d->visible) == 0 || (*d->uuid && strcmp(items[i].uuid, d->uuid) == 0)) return true;
     return false;
 }
 
@@ -198,12 +193,6 @@ static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v
         (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides every GPU");
 }
 
-static void say_too_old(const kiln_devices_question *q, const kiln_device *d, char *note, size_t size)
-{
-    (void)snprintf(note, size, "GPU '%.80s' is passed over: its compute capability is %u.%u, and this build is for %u.%u and newer",
-                   d->visible, d->arch / 10, d->arch % 10, q->built_arch / 10, q->built_arch % 10);
-}
-
 /* Chooses for auto: the first GPU that the build has code for, else the CPU. A GPU that is named is not checked here; its worker
  * tries it and reports. */
 static void choose_by_ourselves(const kiln_devices_question *q, const kiln_device_list *v, bool usable, kiln_device_list *out)
@@ -215,7 +204,10 @@ static void choose_by_ourselves(const kiln_devices_question *q, const kiln_devic
             out->items[0] = *d;
             return;
         }
-        if (i == 0) say_too_old(q, d, out->note, sizeof out->note);
+        if (i == 0)
+            (void)snprintf(out->note, sizeof out->note,
+                           "GPU '%.80s' is passed over: its compute capability is %u.%u, and this build is for %u.%u and newer",
+                           d->visible, d->arch / 10, d->arch % 10, q->built_arch / 10, q->built_arch % 10);
     }
     out->passed_over = q->built_version && !hidden && (q->gpus->n_gpus > 0 || q->gpus->broken);
 }

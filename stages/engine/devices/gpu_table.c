@@ -44,18 +44,6 @@ static json_t *gpu_row(const kiln_gpu *g, int number, bool chosen, const char *s
                      "state", number >= 0 ? "visible" : "hidden", "chosen", chosen);
 }
 
-/* An entry of CUDA_VISIBLE_DEVICES that NVML has no UUID for. */
-static json_t *unknown_row(const kiln_device *d, unsigned number, bool chosen)
-{
-    return json_pack("{s:i, s:s, s:s, s:b}", "number", (int)number, "name", d->visible, "state", "unknown", "chosen", chosen);
-}
-
-static json_t *lost_row(const kiln_gpu_lost *lost)
-{
-    return json_pack("{s:n, s:s, s:i, s:s, s:b}", "number", "name", lost->why, "gpu", (int)lost->gpu, "state", "lost", "chosen",
-                     false);
-}
-
 static bool has_entry(const kiln_device_list *chosen, const kiln_device *d)
 {
     for (unsigned i = 0; i < chosen->n; i++)
@@ -77,9 +65,15 @@ json_t *kiln_gpu_table(const kiln_devices_question *q, const kiln_device_list *c
     }
     for (unsigned i = 0; i < visible.n; i++) {
         const kiln_device *d = &visible.items[i];
-        if (!*d->uuid) bad |= json_array_append_new(table, unknown_row(d, i, has_entry(chosen, d)));
+        if (*d->uuid) continue; /* what is left are entries of CUDA_VISIBLE_DEVICES that NVML has no UUID for */
+        bad |= json_array_append_new(table, json_pack("{s:i, s:s, s:s, s:b}", "number", (int)i, "name", d->visible, "state",
+                                                      "unknown", "chosen", has_entry(chosen, d)));
     }
-    for (uint32_t i = 0; i < q->gpus->n_lost; i++) bad |= json_array_append_new(table, lost_row(&q->gpus->lost[i]));
+    for (uint32_t i = 0; i < q->gpus->n_lost; i++) {
+        const kiln_gpu_lost *lost = &q->gpus->lost[i];
+        bad |= json_array_append_new(table, json_pack("{s:n, s:s, s:i, s:s, s:b}", "number", "name", lost->why, "gpu",
+                                                      (int)lost->gpu, "state", "lost", "chosen", false));
+    }
     if (!bad) return table;
     json_decref(table);
     return NULL;

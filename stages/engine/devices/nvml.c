@@ -117,8 +117,6 @@ static void add_lost(const nvml *n, uint32_t gpu, int e, kiln_gpu_list *out)
     (void)snprintf(lost->why, sizeof lost->why, "%s", n->error_string(e));
 }
 
-static bool is_lost(int e) { return e == GPU_IS_LOST || e == RESET_REQUIRED; }
-
 /* Describes a GPU, or an instance of the GPU that of_gpu describes. One that may not be asked, because a container hides it, is
  * left out. Returns SUCCESS, or the answer of the call that failed. */
 static int add(const nvml *n, device d, const kiln_gpu *of_gpu, kiln_gpu_list *out)
@@ -146,7 +144,7 @@ static void add_gpu(const nvml *n, uint32_t gpu, kiln_gpu_list *out)
         ask_health(n, d, &whole);
         if (n->mig_mode(d, &mode, &pending) != SUCCESS || mode != ENABLED) e = add(n, d, &whole, out);
     }
-    if (is_lost(e)) add_lost(n, gpu, e, out);
+    if (e == GPU_IS_LOST || e == RESET_REQUIRED) add_lost(n, gpu, e, out);
     if (e != SUCCESS || mode != ENABLED || n->mig_count(d, &most) != SUCCESS) return;
     for (unsigned i = 0; i < most; i++)
         if (n->mig_device_at(d, i, &instance) == SUCCESS) (void)add(n, instance, &whole, out);

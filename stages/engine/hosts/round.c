@@ -157,14 +157,6 @@ static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode m
     return open_as(r, path, r->hosts.frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 
-static kiln_status open_in_mode(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
-{
-    if (r->hosts.round->mode == KILN_ROUND_PART) return open_for_part(r, path, err);
-    if (r->hosts.round->mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
-    if (r->hosts.round->mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
-    return open_as(r, path, mode, err);
-}
-
 /* A gather that lacks --shared-dir would make all that the plan has left there once more, beside the manifest, and leave the first.
  * Which folder it is may have another name on another host, so the plan decides only whether there is one. */
 static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
@@ -180,7 +172,20 @@ static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
     if (r->options->break_claim) KILN_TRY(break_claim(r, path, err));
-    KILN_TRY(open_in_mode(r, path, mode, err));
+    switch (r->hosts.round->mode) {
+    case KILN_ROUND_PART:
+        KILN_TRY(open_for_part(r, path, err));
+        break;
+    case KILN_ROUND_GATHER:
+        KILN_TRY(open_for_gather(r, path, err));
+        break;
+    case KILN_ROUND_PLAN:
+        KILN_TRY(open_for_plan(r, path, mode, err));
+        break;
+    case KILN_ROUND_NONE:
+        KILN_TRY(open_as(r, path, mode, err));
+        break;
+    }
     return decide_shared_dir(r, err);
 }
 
@@ -222,15 +227,10 @@ kiln_status kiln_round_conclude(const kiln_run *r, kiln_error *err)
                      r->hosts.round->path, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
-static void drop_part(kiln_run *r)
+kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
 {
     if (r->hosts.part) kiln_manifest_discard(r->hosts.part);
     r->hosts.part = NULL;
-}
-
-kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
-{
-    drop_part(r);
     if (r->hosts.round->copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG &&
         (st == KILN_OK || r->lists.n_stored || r->committed))
         KILN_TRY(publish(r, err));

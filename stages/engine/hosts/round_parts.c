@@ -159,11 +159,6 @@ done:
     return st;
 }
 
-static kiln_share share_of(const kiln_unit *u, uint64_t number)
-{
-    return (kiln_share){.cost = u->cost, .group = u->group, .place = u->place, .number = number};
-}
-
 /* Gives the shard of each unit that was due at the plan, by its place in that list: (*shard_of)[*n_planned]. free(*shard_of). */
 static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, uint32_t **shard_of, kiln_error *err)
 {
@@ -175,7 +170,8 @@ static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, ui
     KILN_GO(KILN_ALLOC(shard_of, n, "shards", err));
     for (uint64_t i = 0; i < n; i++)
         if (kiln_claim_has_due(&j->run->hosts.round->claim, i)) {
-            shares[n_planned] = share_of(&j->units[i], n_planned);
+            const kiln_unit *u = &j->units[i];
+            shares[n_planned] = (kiln_share){.cost = u->cost, .group = u->group, .place = u->place, .number = n_planned};
             n_planned++;
         }
     kiln_shares_sort(shares, n_planned);

@@ -201,13 +201,12 @@ typedef struct {
 
 /* Adds entries for missing planes, up to the budget, and makes a job of each. These entries are the newest, so making room for one
  * does not drop another. */
-static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chunks, uint32_t n_chunks, const char *const *planes,
-                               uint32_t n_planes, job *jobs, uint32_t *n, kiln_error *err)
+static kiln_status add_missing(kiln_plane_cache *c, const kiln_planes_of_chunks *wanted, job *jobs, uint32_t *n, kiln_error *err)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < n_chunks * n_planes; i++) {
-        const kiln_chunk *chunk = chunks[i / n_planes];
-        const kiln_plane *p = kiln_chunk_plane(chunk, planes[i % n_planes]);
+    for (uint32_t i = 0; i < wanted->n_chunks * wanted->n_planes; i++) {
+        const kiln_chunk *chunk = wanted->chunks[i / wanted->n_planes];
+        const kiln_plane *p = kiln_chunk_plane(chunk, wanted->planes[i % wanted->n_planes]);
         if (!p || find(c, p)) continue;
         bytes += p->data.raw_bytes;
         if (bytes > c->budget) return KILN_OK;
@@ -248,13 +247,13 @@ bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, co
     return all;
 }
 
-kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
-                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes, kiln_error *err)
+kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_planes_of_chunks *wanted,
+                                   kiln_error *err)
 {
     job *jobs;
     uint32_t n_jobs = 0;
-    KILN_TRY(KILN_ALLOC(&jobs, (uint64_t)n_chunks * n_planes, "planes to decode", err));
-    kiln_status st = add_missing(c, chunks, n_chunks, planes, n_planes, jobs, &n_jobs, err);
+    KILN_TRY(KILN_ALLOC(&jobs, (uint64_t)wanted->n_chunks * wanted->n_planes, "planes to decode", err));
+    kiln_status st = add_missing(c, wanted, jobs, &n_jobs, err);
     if (st == KILN_OK) st = decode(jobs, n_jobs, m, n, err);
     for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e); /* it is not known which are complete */
     free(jobs);

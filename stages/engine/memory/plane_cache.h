@@ -20,11 +20,16 @@ kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const ki
                                  const void **data, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the cache holds all of these planes that the chunk has. */
 bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
+/* The same planes of several chunks. */
+typedef struct {
+    const kiln_chunk *const *chunks; /* [n_chunks] */
+    const char *const *planes;       /* [n_planes] names; a chunk may lack some */
+    uint32_t n_chunks, n_planes;
+} kiln_planes_of_chunks;
 /* Decodes the missing planes of several chunks, in their order, on n threads; thread i reads through m[i]. It stops at
  * the budget. Beside that, each thread takes twice the largest plane while it decodes. This only makes later calls of
  * kiln_plane_cache_get fast, which decode what is still missing. May drop planes of any chunk. */
-kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
-                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
+kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_planes_of_chunks *wanted,
                                    kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -59,10 +59,15 @@ kiln_status kiln_scratch_check(const kiln_engine_options *o, kiln_error *err)
     return check_dir("scratch-dir", o->scratch_dir, err);
 }
 
-/* Names the bake's folder below a folder that bakes may share. */
-static kiln_status root_in(const char *manifest, const char *dir, char *out, kiln_error *err)
+/* Names the folder that holds the scratch folders of all stages. dir: --scratch-dir or --shared-dir, which bakes may share, so that
+ * the name says whose it is; NULL: beside the manifest. */
+static kiln_status root_of(const char *manifest, const char *dir, char *out, kiln_error *err)
 {
     char name[KILN_PATH_MAX], hex[33];
+    if (!dir) {
+        if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX) return fail_long(manifest, err);
+        return KILN_OK;
+    }
     char *real = realpath(manifest, NULL);
     if (!real) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", manifest, strerror(errno));
     const kiln_hash place = kiln_hash_of(real, strlen(real));
@@ -70,14 +75,6 @@ static kiln_status root_in(const char *manifest, const char *dir, char *out, kil
     if ((size_t)snprintf(name, sizeof name, "%s-%.16s.scratch", kiln_path_base(manifest), kiln_hash_hex(place, hex)) >= sizeof name)
         return fail_long(manifest, err);
     return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
-}
-
-/* Names the folder that holds the scratch folders of all stages. dir: --scratch-dir or --shared-dir. */
-static kiln_status root_of(const char *manifest, const char *dir, char *out, kiln_error *err)
-{
-    if (dir) return root_in(manifest, dir, out, err);
-    if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX) return fail_long(manifest, err);
-    return KILN_OK;
 }
 
 static const char *chosen_dir(const kiln_engine_options *o) { return is_round(o) ? o->shared_dir : o->scratch_dir; }

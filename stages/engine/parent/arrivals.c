@@ -142,8 +142,9 @@ static kiln_status insert(kiln_manifest *to, void *job, kiln_error *err)
     for (unsigned i = 0; i < s->n; i++) {
         const kiln_arrival *a = &s->items[i];
         if (a->unit->replaced) KILN_TRY(kiln_unit_forget(to, a->unit->key, err)); /* kiln_unit_store leaves what is there */
-        KILN_TRY(kiln_unit_store(to, a->unit->key, j->run->program->name, a->unit->name, &a->unit->result, a->blobs,
-                                 (int64_t)a->wall_ns, err));
+        const kiln_unit_done unit = {
+            .key = a->unit->key, .stage = j->run->program->name, .name = a->unit->name, .wall_ns = (int64_t)a->wall_ns};
+        KILN_TRY(kiln_unit_store(to, &unit, &a->unit->result, a->blobs, err));
     }
     return KILN_OK;
 }

@@ -99,14 +99,6 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
     return KILN_E_DEVICE;
 }
 
-/* Of several devices, one that fails again and again is left out. The CPU never is, because there is no other. */
-static bool may_strike_out(const kiln_job *j) { return !j->slots.one_device; }
-
-static void withdraw_strikes(kiln_job *j, kiln_hash unit)
-{
-    for (unsigned i = 0; i < j->slots.n; i++) kiln_strikes_withdraw(&kiln_job_worker(j, i)->strikes, unit);
-}
-
 /* ---- a unit failed ------------------------------------------------------------------------------------------------------ */
 static kiln_status retry_or_quarantine(kiln_job *j, unsigned slot, uint64_t item, kiln_error *why, kiln_error *err)
 {
@@ -118,10 +110,12 @@ static kiln_status retry_or_quarantine(kiln_job *j, unsigned slot, uint64_t item
     kiln_worker_name(&j->run->devices, w, name, sizeof name);
     KILN_TRY(remember(j, item, name, why->msg, err));
     const bool again = kiln_schedule_fail(j->schedule, item, slot);
-    if (!again && kiln_schedule_trial(j->schedule, item)->elsewhere)
-        withdraw_strikes(j, u->key);
-    else
-        struck_out = kiln_strikes_add(&w->strikes, u->key) && may_strike_out(j);
+    if (!again && kiln_schedule_trial(j->schedule, item)->elsewhere) {
+        for (unsigned i = 0; i < j->slots.n; i++) kiln_strikes_withdraw(&kiln_job_worker(j, i)->strikes, u->key);
+    } else {
+        /* Of several devices, one that fails again and again is left out. The CPU never is, because there is no other. */
+        struck_out = kiln_strikes_add(&w->strikes, u->key) && !j->slots.one_device;
+    }
     if (again) {
         j->run->lists.n_retried++;
         kiln_warn("'%s' failed on %s and is tried again: %s", u->name, name, why->msg);
@@ -221,15 +215,6 @@ static bool is_late(const kiln_worker_process *w)
     return w->n_flight && deadline && now - w->unit_ns > deadline;
 }
 
-static void kill_hung(kiln_job *j, unsigned slot)
-{
-    kiln_worker_process *w = kiln_job_worker(j, slot);
-    if (!is_late(w)) return;
-    w->hung = true;
-    (void)kill(w->pid, SIGKILL);
-    kiln_job_on_worker_exit(j, slot);
-}
-
 static void shift(uint64_t *ns, uint64_t gap, uint64_t now)
 {
     if (*ns) *ns = now - *ns < gap ? now : *ns + gap;
@@ -255,7 +240,11 @@ kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err)
     skip_gap(j);
     for (unsigned i = 0; i < j->slots.n; i++) {
         kiln_worker_process *w = kiln_job_worker(j, i);
-        if (w->pid > 0 && !w->end_ns) kill_hung(j, i);
+        if (w->pid > 0 && !w->end_ns && is_late(w)) {
+            w->hung = true;
+            (void)kill(w->pid, SIGKILL);
+            kiln_job_on_worker_exit(j, i);
+        }
         if (w->pid > 0 && w->end_ns) KILN_TRY(reap_worker(j, i, err));
     }
     return KILN_OK;

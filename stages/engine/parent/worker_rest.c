@@ -236,20 +236,14 @@ bool kiln_rest_has_gpu(void)
     return false;
 }
 
-/* Returns what the later stage has to do: as this stage says, or by what the manifest has. 0: not known. */
-static double later_work(const kiln_run *r)
-{
-    kiln_scene_size size;
-    if (r->devices.later_s > 0 || !r->manifest || kiln_scene_size_get(r->manifest, &size, NULL) != KILN_OK)
-        return r->devices.later_s;
-    return kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
-}
-
 /* Says whether the later stage will be on the CPU, because it has little to do. */
 static bool has_little_left(const kiln_run *r)
 {
+    kiln_scene_size size;
+    double work = r->devices.later_s; /* as this stage says, or by what the manifest has; 0: not known */
     if (kiln_devices_named_kind(capacity.expected)) return false;
-    const double work = later_work(r);
+    if (!(work > 0) && r->manifest && kiln_scene_size_get(r->manifest, &size, NULL) == KILN_OK)
+        work = kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
     return work > 0 && !kiln_work_pays(work, kiln_devices_threads(r->common->threads), false);
 }
 

@@ -114,8 +114,9 @@ static kiln_status pack(const kiln_outputs *o, int thread, kiln_output *item, co
     kiln_packer **packer = &o->packers[thread];
     if (!*packer) KILN_TRY(kiln_packer_new(packer, err));
     region r = {o->memfd, item->at, item->at + worst_packed(item->head.raw_bytes)};
+    const kiln_blob_sink sink = {write_region, &r};
     kiln_blob blob;
-    KILN_TRY(kiln_blob_stream(*packer, raw, item->head.raw_bytes, item->head.elem, write_region, &r, &blob, err));
+    KILN_TRY(kiln_blob_stream(*packer, raw, item->head.raw_bytes, item->head.elem, &sink, &blob, err));
     item->head.hash = blob.hash;
     item->packed = blob.packed_bytes;
     return KILN_OK;
@@ -188,14 +189,14 @@ static kiln_status let_wait(kiln_outputs *o, kiln_output *item, const void *raw,
     return KILN_OK;
 }
 
-static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segment, const void *raw, size_t bytes, uint32_t elem,
-                               kiln_put put, kiln_error *err)
+/* head: of the segment, without its hash. */
+static kiln_status put_segment(kiln_outputs *o, const kiln_unit_output *head, const void *raw, kiln_put put, kiln_error *err)
 {
+    const uint64_t bytes = head->raw_bytes;
     if (put == KILN_PUT_COPY && o->n > o->n_packed && o->waiting_bytes + bytes > o->wait_most) KILN_TRY(pack_waiting(o, err));
     KILN_TRY(grow(o, err));
     kiln_output *item = &o->items[o->n];
-    *item = (kiln_output){.head = {.segment = segment, .raw_bytes = bytes, .elem = elem}};
-    memcpy(item->head.name, name, strlen(name) + 1);
+    *item = (kiln_output){.head = *head};
     if (o->keep_raw) {
         KILN_TRY(put_raw(o, item, raw, err));
         o->n_packed = ++o->n;
@@ -225,12 +226,14 @@ kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw,
 {
     KILN_TRY(check(name, bytes, elem, err));
     size_t at = 0;
-    uint32_t segment = 0;
+    kiln_unit_output head = {.elem = elem};
+    memcpy(head.name, name, strlen(name) + 1);
     do { /* an empty output has one empty segment */
-        size_t size = bytes - at;
-        if (!o->keep_raw && size > KILN_BLOB_MAX) size = KILN_BLOB_MAX;
-        KILN_TRY(put_segment(o, name, segment++, bytes ? (const char *)raw + at : NULL, size, elem, put, err));
-        at += size;
+        head.raw_bytes = bytes - at;
+        if (!o->keep_raw && head.raw_bytes > KILN_BLOB_MAX) head.raw_bytes = KILN_BLOB_MAX;
+        KILN_TRY(put_segment(o, &head, bytes ? (const char *)raw + at : NULL, put, err));
+        at += head.raw_bytes;
+        head.segment++;
     } while (at < bytes);
     return KILN_OK;
 }

@@ -270,34 +270,39 @@ static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int p
     return st;
 }
 
+/* What has come of a unit. */
+typedef struct {
+    kiln_message reply;
+    int memfd; /* -1: none */
+    kiln_status computed;
+    kiln_error why; /* it failed */
+    uint64_t begun_ns;
+} outcome;
+
 /* Sends RESULT or FAILED and closes the memfd. Time during which two units ran counts for the first. *end: the worker must end,
  * because a fresh process should try the unit or because the parent is gone. */
-static kiln_status answer(kiln_worker *w, kiln_message *reply, int memfd, kiln_status computed, const kiln_error *why,
-                          uint64_t begun_ns, bool *end, kiln_error *err)
+static kiln_status answer(kiln_worker *w, outcome *o, bool *end, kiln_error *err)
 {
     const uint64_t now = kiln_now_ns();
-    reply->wall_ns = now - (begun_ns > w->answered_ns ? begun_ns : w->answered_ns);
+    o->reply.wall_ns = now - (o->begun_ns > w->answered_ns ? o->begun_ns : w->answered_ns);
     w->answered_ns = now;
-    if (computed != KILN_OK) {
-        reply->kind = KILN_MSG_FAILED;
-        reply->status = (int32_t)computed;
-        memcpy(reply->text, why->msg, sizeof reply->text);
+    if (o->computed != KILN_OK) {
+        o->reply.kind = KILN_MSG_FAILED;
+        o->reply.status = (int32_t)o->computed;
+        memcpy(o->reply.text, o->why.msg, sizeof o->reply.text);
     }
-    reply->use = tell_use(w);
-    const kiln_status sent = kiln_message_send(w->fd, reply, memfd, err);
-    if (memfd >= 0) (void)close(memfd);
-    *end = sent == KILN_E_TERMINATED || kiln_failure_is_contained(computed);
+    o->reply.use = tell_use(w);
+    const kiln_status sent = kiln_message_send(w->fd, &o->reply, o->memfd, err);
+    if (o->memfd >= 0) (void)close(o->memfd);
+    *end = sent == KILN_E_TERMINATED || kiln_failure_is_contained(o->computed);
     return sent == KILN_E_TERMINATED ? KILN_OK : sent;
 }
 
 static kiln_status answer_oldest(kiln_worker *w, bool *end, kiln_error *err)
 {
-    kiln_message reply;
-    int memfd;
-    uint64_t begun_ns;
-    kiln_error why = {0};
-    const kiln_status computed = kiln_deferred_end(w, &reply, &memfd, &begun_ns, &why);
-    return answer(w, &reply, memfd, computed, &why, begun_ns, end, err);
+    outcome o = {.memfd = -1};
+    o.computed = kiln_deferred_end(w, &o.reply, &o.memfd, &o.begun_ns, &o.why);
+    return answer(w, &o, end, err);
 }
 
 /* Answers the oldest units with deferred work until at most `most` are pending. */
@@ -335,26 +340,26 @@ static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, boo
 /* Handles a unit until it is answered or its deferred work has begun. */
 static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payload_fd, bool *end, kiln_error *err)
 {
-    kiln_message reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit};
-    kiln_error why = {0};
-    int memfd = -1;
+    outcome o = {.reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit}, .memfd = -1};
     *end = false;
     if (unit->flags & KILN_MSG_ALONE) KILN_TRY(answer_deferred(w, 0, end, err));
     if (!*end && kiln_deferred_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
     if (*end) return KILN_OK;
-    kiln_status computed = compute_named(w, unit, payload_fd, &reply, &why);
-    const bool has_deferred = computed == KILN_OK && w->deferred_run;
+    o.computed = compute_named(w, unit, payload_fd, &o.reply, &o.why);
+    const bool has_deferred = o.computed == KILN_OK && w->deferred_run;
     KILN_TRY(answer_deferred(w, has_deferred ? w->deferred_most - 1 : 0, end, err));
     if (*end) return KILN_OK;
     if (has_deferred) {
-        if (kiln_deferred_begin(w, &reply, unit->text, &why) == KILN_OK) return KILN_OK;
+        if (kiln_deferred_begin(w, &o.reply, unit->text, &o.why) == KILN_OK) return KILN_OK;
         KILN_TRY(answer_deferred(w, 0, end, err)); /* no thread to be had */
         if (*end) return KILN_OK;
-        computed = kiln_deferred_run(w, &why);
+        o.computed = kiln_deferred_run(w, &o.why);
     }
-    if (computed == KILN_OK) computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &reply, &memfd, &why);
+    if (o.computed == KILN_OK)
+        o.computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &o.reply, &o.memfd, &o.why);
     kiln_outputs_clear(&w->outputs);
-    return answer(w, &reply, memfd, computed, &why, w->begun_ns, end, err);
+    o.begun_ns = w->begun_ns;
+    return answer(w, &o, end, err);
 }
 
 static bool is_socket(int fd)

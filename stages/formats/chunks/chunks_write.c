@@ -132,11 +132,6 @@ static uint64_t table_units(const kiln_export *e) { return e->plan_bytes ? ((con
 
 static const table_ref *tables_of(const kiln_export *e) { return (const table_ref *)(const void *)(units_of(e) + table_units(e)); }
 
-static const char *camera_of(const kiln_export *e, const table_ref *t)
-{
-    return (const char *)(tables_of(e) + ((const table_plan *)e->plan)->n_tables) + t->camera;
-}
-
 static uint64_t table_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t largest = units_of(e)[unit].largest;
@@ -266,7 +261,8 @@ static kiln_status write_one(void *context, const char *name, const kiln_array *
 
 static kiln_status write_one_table(kiln_export_worker *x, kiln_manifest *m, const table_ref *ref, kiln_error *err)
 {
-    const char *camera = camera_of(x->e, ref);
+    const uint64_t n_tables = ((const table_plan *)x->e->plan)->n_tables;
+    const char *camera = (const char *)(tables_of(x->e) + n_tables) + ref->camera; /* names stand behind the tables */
     array_place at = {.e = x->e, .m = m};
     kiln_tile_table *t = NULL;
     KILN_TRY(kiln_tile_table_get(m, camera, ref->profile, ref->antialiased != 0, ref->near_m, &t, err));
@@ -344,13 +340,6 @@ static bool is_in(const name_set *set, const kiln_hash *hash)
     return n && bsearch(hash, set->hashes.data, n, sizeof *hash, hashes_by_bytes);
 }
 
-static void sort_names(name_set *set)
-{
-    const size_t n = set->hashes.size / sizeof(kiln_hash);
-    if (n && !set->sorted) qsort(set->hashes.data, n, sizeof(kiln_hash), hashes_by_bytes);
-    set->sorted = true;
-}
-
 typedef struct {
     int folder;
     const name_set *needed;
@@ -373,7 +362,9 @@ static void remove_leftovers(const char *folder, const name_set *before, name_se
     char name[KILN_CHUNKS_FILE_NAME], hex[33];
     kiln_hash hash;
     if (l.folder < 0) return;
-    sort_names(needed);
+    const size_t n = needed->hashes.size / sizeof hash;
+    if (n && !needed->sorted) qsort(needed->hashes.data, n, sizeof hash, hashes_by_bytes);
+    needed->sorted = true;
     for (size_t at = 0; at < before->hashes.size; at += sizeof hash) {
         memcpy(&hash, before->hashes.data + at, sizeof hash);
         (void)snprintf(name, sizeof name, "%s.bin", kiln_hash_hex(hash, hex));
@@ -384,14 +375,15 @@ static void remove_leftovers(const char *folder, const name_set *before, name_se
 
 /* ---- begin and finish ------------------------------------------------------------------------------------------------------- */
 
-static kiln_status write_text(const kiln_export *e, const char *path, bool with_tables, bool indented, kiln_error *err)
+static kiln_status write_index(const kiln_export_parent *p, const char *name, bool indented, kiln_error *err)
 {
-    char temporary[KILN_PATH_MAX];
+    char path[KILN_PATH_MAX], temporary[KILN_PATH_MAX];
     kiln_text_file f = {.path = path};
+    KILN_TRY(kiln_path_join(path, sizeof path, p->e->target, name, err));
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_temporary_path(path, temporary, err));
     KILN_TRY(kiln_file_create(temporary, &f.fd, err));
-    kiln_status st = kiln_chunks_index_write(e, with_tables, indented, kiln_text_file_put, &f, err);
+    kiln_status st = kiln_chunks_index_write(p->e, p->plan->size > 0, indented, kiln_text_file_put, &f, err);
     if (st == KILN_OK) st = kiln_text_file_flush(&f, err);
     if (st == KILN_OK && fsync(f.fd) != 0) st = kiln_file_write_failed(path, errno, err);
     if (close(f.fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
@@ -399,13 +391,6 @@ static kiln_status write_text(const kiln_export *e, const char *path, bool with_
     if (st != KILN_OK) (void)unlink(temporary);
     kiln_text_file_release(&f);
     return st;
-}
-
-static kiln_status write_index(const kiln_export_parent *p, const char *name, bool indented, kiln_error *err)
-{
-    char path[KILN_PATH_MAX];
-    KILN_TRY(kiln_path_join(path, sizeof path, p->e->target, name, err));
-    return write_text(p->e, path, p->plan->size > 0, indented, err);
 }
 
 static kiln_status need_files(const kiln_export_parent *p, name_set *needed, kiln_error *err)

@@ -329,7 +329,9 @@ static kiln_status take_moved(gltf_source *s, const kiln_gltf_part *part, uint64
             KILN_TRY(take_spz(s, part->splats, row + i, t.n, r, err));
         else
             KILN_TRY(take_accessors(s, p, row + i, &(target){.rows = r, .n = t.n}, err));
-        kiln_similarity_rows(&part->at_scene, 1, t.n, r->means, r->log_scales, r->quats, p->sh_degree, r->shN);
+        const kiln_similarity_planes planes = {
+            .n = t.n, .means = r->means, .log_scales = r->log_scales, .quats = r->quats, .shN = r->shN, .sh_degree = p->sh_degree};
+        kiln_similarity_rows(&part->at_scene, 1, &planes);
         for (uint64_t c = 0; c < 3; c++)
             memcpy(all->rows->means + c * all->rows->n + t.at, r->means + c * t.n, t.n * sizeof *r->means);
         copy_planes(&t, all->rows->log_scales, r->log_scales, 3);

@@ -70,12 +70,6 @@ typedef struct {
     size_t script_bytes, style_bytes;
 } viewer;
 
-static void release_viewer(viewer *v)
-{
-    free(v->script);
-    free(v->style);
-}
-
 /* Can the text stand in an element as it is? It comes from a folder that anybody may have changed. */
 static kiln_status check_inline(const char *text, size_t size, const char *name, kiln_error *err)
 {
@@ -205,7 +199,8 @@ static kiln_status put_page(kiln_export_parent *p, kiln_html *h, uint64_t bytes,
     KILN_GO(kiln_html_status(h));
     KILN_GO(kiln_export_put(p, h->out.data, h->out.size, end, err));
 done:
-    release_viewer(&v);
+    free(v.script);
+    free(v.style);
     return st;
 }
 

@@ -195,12 +195,13 @@ static void put_means(const records *t, const float centre[3], const kiln_ksplat
     }
 }
 
-void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const float centre[3], const kiln_ksplat_rows *r,
-                        uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
+void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const kiln_ksplat_rows *r,
+                        const kiln_ksplat_bucket *b, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
 {
-    const records t = {l, n, out, counts};
+    const uint64_t at = b->at;
+    const records t = {l, b->n, out, counts};
     const kiln_ksplat_record f = kiln_ksplat_record_of(l->level);
-    put_means(&t, centre, r, at);
+    put_means(&t, b->centre, r, at);
     for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, f.scales + c * f.real);
     for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, f.quats + c * f.real);
     put_colours(&t, r, at, f.colours);

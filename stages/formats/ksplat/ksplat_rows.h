@@ -28,8 +28,13 @@ void kiln_ksplat_quats(uint32_t level, uint64_t n, const float *quats, float *un
 void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, kiln_ksplat_box *out);
 /* The range of coefficients of degrees 1 to sh_degree, which it widens. */
 void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float *least, float *most);
-/* Rows `at` .. `at` + n as records; n <= KILN_KSPLAT_BUCKET_ROWS, of one bucket. counts: adds what was clamped. */
-void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const float centre[3], const kiln_ksplat_rows *r,
-                        uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS]);
+/* Rows of one bucket: `at` .. `at` + n. */
+typedef struct {
+    uint64_t at, n;  /* n <= KILN_KSPLAT_BUCKET_ROWS */
+    float centre[3]; /* of the bucket; level 0 has none */
+} kiln_ksplat_bucket;
+/* The rows of a bucket as records. counts: adds what was clamped. */
+void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const kiln_ksplat_rows *r,
+                        const kiln_ksplat_bucket *b, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS]);
 
 #endif

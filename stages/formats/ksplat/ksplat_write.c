@@ -274,17 +274,17 @@ static kiln_status flush_pieces(kiln_export_worker *x, pieces *p, kiln_error *er
     return KILN_OK;
 }
 
-static void find_centre(const kiln_export *e, const pieces *p, uint64_t at, uint64_t n, float centre[3])
+static void find_centre(const kiln_export *e, const pieces *p, kiln_ksplat_bucket *b)
 {
-    const uint64_t row = p->rows.first + at, bucket = row / BUCKET;
+    const uint64_t row = p->rows.first + b->at, bucket = row / BUCKET;
     kiln_ksplat_box box;
     if (bucket == bucket_of_end(e, 2 * p->unit))
         memcpy(&box, (const unsigned char *)e->plan + box_at(2 * p->unit), sizeof box);
     else if (bucket == bucket_of_end(e, 2 * p->unit + 1))
         memcpy(&box, (const unsigned char *)e->plan + box_at(2 * p->unit + 1), sizeof box);
     else
-        kiln_ksplat_rows_box(&p->rows, at, n, &box);
-    kiln_ksplat_box_centre(&box, p->s->layout.step[kiln_ksplat_bucket_section(&p->s->layout, bucket)], centre);
+        kiln_ksplat_rows_box(&p->rows, b->at, b->n, &box);
+    kiln_ksplat_box_centre(&box, p->s->layout.step[kiln_ksplat_bucket_section(&p->s->layout, bucket)], b->centre);
 }
 
 static kiln_status write_buckets(kiln_export_worker *x, pieces *p, kiln_error *err)
@@ -293,15 +293,15 @@ static kiln_status write_buckets(kiln_export_worker *x, pieces *p, kiln_error *e
     for (uint64_t at = 0, n; at < p->rows.n; at += n) {
         const uint64_t row = p->rows.first + at;
         const uint32_t section = kiln_ksplat_bucket_section(l, row / BUCKET);
-        float centre[3] = {0};
         n = rows_of_bucket(&p->rows, at);
+        kiln_ksplat_bucket b = {.at = at, .n = n};
         if (row == (uint64_t)l->first[section] * BUCKET || p->n + n > FLUSH_ROWS) KILN_TRY(flush_pieces(x, p, err));
-        if (l->level) find_centre(x->e, p, at, n, centre);
+        if (l->level) find_centre(x->e, p, &b);
         if (l->level && row % BUCKET == 0) { /* the chunk that has a bucket's first row writes its centre */
             if (p->n_centres == 0) p->first_bucket = row / BUCKET;
-            memcpy(p->centres[p->n_centres++], centre, sizeof centre);
+            memcpy(p->centres[p->n_centres++], b.centre, sizeof b.centre);
         }
-        kiln_ksplat_encode(l, p->s->range, centre, &p->rows, at, n, p->records + p->n * l->row_bytes, x->counts);
+        kiln_ksplat_encode(l, p->s->range, &p->rows, &b, p->records + p->n * l->row_bytes, x->counts);
         p->n += n;
     }
     return flush_pieces(x, p, err);

@@ -6,11 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static uint32_t root_of(const kiln_level_tree *t) { return t->n_nodes - 1; }
-
 static uint32_t levels_of(const kiln_level_tree *t)
 {
-    const kiln_level_node *root = &t->nodes[root_of(t)];
+    const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
     return root->first_level + root->n_levels;
 }
 

@@ -262,20 +262,6 @@ static kiln_status look_at_parts(lod_source *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* The parts as they are in the spool. */
-static kiln_status find_parts(lod_source *s, kiln_error *err)
-{
-    kiln_sog_codes c;
-    uint64_t base = sizeof s->head;
-    for (uint32_t p = 0; p < s->n_parts; p++) {
-        KILN_TRY(kiln_file_read_at(s->fd, s->name, base, &c, sizeof c, err));
-        s->parts[p].n = c.n;
-        s->parts[p].base = base;
-        base += kiln_sog_plane(&c, KILN_SOG_IMAGES, NULL);
-    }
-    return KILN_OK;
-}
-
 static kiln_status open_files(lod_source *s, const kiln_source_at *at, kiln_error *err)
 {
     kiln_file_info file;
@@ -292,7 +278,15 @@ static kiln_status open_spool(lod_source *s, const kiln_source_at *at, kiln_erro
     KILN_TRY(kiln_file_open(at->spool, &s->fd, err));
     KILN_TRY(kiln_file_read_at(s->fd, s->name, 0, &s->head, sizeof s->head, err));
     KILN_TRY(list_parts(s, err));
-    return find_parts(s, err);
+    uint64_t base = sizeof s->head;
+    for (uint32_t p = 0; p < s->n_parts; p++) {
+        kiln_sog_codes c;
+        KILN_TRY(kiln_file_read_at(s->fd, s->name, base, &c, sizeof c, err));
+        s->parts[p].n = c.n;
+        s->parts[p].base = base;
+        base += kiln_sog_plane(&c, KILN_SOG_IMAGES, NULL);
+    }
+    return KILN_OK;
 }
 
 static kiln_status set_names(lod_source *s, const char *name, kiln_error *err)

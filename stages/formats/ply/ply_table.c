@@ -362,23 +362,19 @@ static kiln_status put_comment(kiln_buffer *h, const char *kind, const char *tex
     return kiln_buffer_printf(h, err, "%s %s\n", kind, text);
 }
 
-static kiln_status put_byte(kiln_buffer *h, const unsigned char *byte, kiln_error *err)
-{
-    KILN_TRY(check_line((const char *)byte, 1, err));
-    return kiln_buffer_put(h, byte, 1, err);
-}
-
 static kiln_status put_hex_comment(kiln_buffer *h, const char *hex, kiln_error *err)
 {
     char kind = 0;
     unsigned byte;
     for (size_t i = 0; hex[i] && hex[i + 1] && sscanf(hex + i, "%2x", &byte) == 1; i += 2) {
         unsigned char c = (unsigned char)byte;
-        if (i == 0) kind = (char)c;
-        if (i == 0)
+        if (i == 0) {
+            kind = (char)c;
             KILN_TRY(kiln_buffer_printf(h, err, "%s", kind == 'o' ? "obj_info" : "comment"));
-        else
-            KILN_TRY(put_byte(h, &c, err));
+        } else {
+            KILN_TRY(check_line((const char *)&c, 1, err));
+            KILN_TRY(kiln_buffer_put(h, &c, 1, err));
+        }
     }
     return kiln_buffer_put(h, "\n", 1, err);
 }

@@ -67,15 +67,6 @@ static uint64_t chunk_rows(const kiln_rad_head *h, uint64_t chunk)
     return kiln_min_u64(KILN_RAD_CHUNK, h->rows - chunk * KILN_RAD_CHUNK);
 }
 
-static uint64_t relate_ram_of(const kiln_export *e, uint64_t n, uint64_t n_above, uint64_t read_ram)
-{
-    (void)e;
-    return read_ram + (n + n_above) * (12 + 4 + 12) + 4 * (2 * n + 3 * n_above) + kiln_rad_relate_ram(n, n_above);
-}
-static uint64_t record_ram_of(const kiln_export *e, uint64_t n, uint64_t read_ram)
-{
-    return read_ram + n * (kiln_rad_record_bytes(e) + 12) + sizeof(kiln_rad_row);
-}
 static uint64_t pack_ram_of(const kiln_export *e, uint64_t n) { return n * kiln_rad_record_bytes(e) + kiln_rad_chunk_ram(e, n); }
 
 static kiln_status plan_rad(kiln_export_parent *p, kiln_error *err)
@@ -196,7 +187,8 @@ static uint64_t rows_above(const kiln_export *e, const kiln_rad_segment *s)
 static uint64_t relate_ram(const kiln_export *e, uint64_t unit)
 {
     const kiln_rad_segment *s = segment_at(e, unit);
-    return relate_ram_of(e, s->n, rows_above(e, s), read_ram_of(e, s, RELATED));
+    const uint64_t n = s->n, n_above = rows_above(e, s);
+    return read_ram_of(e, s, RELATED) + (n + n_above) * (12 + 4 + 12) + 4 * (2 * n + 3 * n_above) + kiln_rad_relate_ram(n, n_above);
 }
 
 static void release_level(kiln_rad_level *l)
@@ -330,7 +322,7 @@ static uint64_t record_ram(const kiln_export *e, uint64_t unit)
     const bool tops = unit == head_of(e)->n_segments;
     const kiln_rad_segment *s = segment_at(e, tops ? 0 : unit);
     const uint64_t read = read_ram_of(e, s, WRITTEN);
-    return tops ? read + kiln_rad_top_ram(head_of(e)) : record_ram_of(e, s->n, read);
+    return read + (tops ? kiln_rad_top_ram(head_of(e)) : s->n * (kiln_rad_record_bytes(e) + 12) + sizeof(kiln_rad_row));
 }
 
 typedef struct {

@@ -21,13 +21,13 @@ double kiln_sog_position_log(double x)
     return x < 0 ? -n : n;
 }
 
-void kiln_sog_encode_means(uint64_t n, const float *means, uint64_t stride, const double origin[3], const double mins[3],
-                           const double maxs[3], uint8_t *low, uint8_t *high)
+void kiln_sog_encode_means(uint64_t n, const float *means, const double origin[3], const double mins[3], const double maxs[3],
+                           uint8_t *low, uint8_t *high)
 {
     for (uint32_t a = 0; a < 3; a++) {
         const double span = maxs[a] - mins[a], scale = span > 0 ? KILN_SOG_POSITION_MOST / span : 0;
         for (uint64_t i = 0; i < n; i++) {
-            const double at = (kiln_sog_position_log((double)means[a * stride + i] + origin[a]) - mins[a]) * scale;
+            const double at = (kiln_sog_position_log((double)means[a * n + i] + origin[a]) - mins[a]) * scale;
             const uint32_t code = (uint32_t)(kiln_clamp_f64(at, 0, KILN_SOG_POSITION_MOST) + 0.5);
             low[a * n + i] = (uint8_t)code;
             high[a * n + i] = (uint8_t)(code >> 8);
@@ -74,13 +74,13 @@ static void encode_quat(const double q[4], uint8_t code[4])
     }
 }
 
-void kiln_sog_encode_quats(uint64_t n, const float *quats, uint64_t stride, uint8_t *codes)
+void kiln_sog_encode_quats(uint64_t n, const float *quats, uint8_t *codes)
 {
     for (uint64_t i = 0; i < n; i++) {
         double q[4], length2 = 0;
         uint8_t code[4] = {0};
         for (uint32_t c = 0; c < 4; c++) {
-            q[c] = (double)quats[c * stride + i];
+            q[c] = (double)quats[c * n + i];
             length2 += q[c] * q[c];
         }
         const double scale = length2 > 0 ? 1 / sqrt(length2) : 0;

@@ -6,21 +6,16 @@
 
 #include <math.h>
 
-static void measure_values(const float *values, uint64_t n, kiln_sog_counts *c)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        const double v = fabs((double)values[i]);
-        c->largest = v > c->largest ? v : c->largest;
-        c->squares += v * v;
-    }
-}
-
 void kiln_sog_count(const kiln_export_rows *rows, uint32_t d, kiln_sog_counts *c)
 {
     kiln_codebook_add(&c->books[KILN_SOG_SCALES_BOOK], rows->log_scales, 3 * rows->n);
     kiln_codebook_add(&c->books[KILN_SOG_SH0_BOOK], rows->sh0, 3 * rows->n);
     kiln_codebook_add(&c->books[KILN_SOG_SHN_BOOK], rows->shN, d * rows->n);
-    measure_values(rows->shN, d * rows->n, c);
+    for (uint64_t i = 0; i < d * rows->n; i++) {
+        const double v = fabs((double)rows->shN[i]);
+        c->largest = v > c->largest ? v : c->largest;
+        c->squares += v * v;
+    }
 }
 
 void kiln_sog_choose_numbers(const kiln_sog_counts *c, kiln_sog_plan *k)

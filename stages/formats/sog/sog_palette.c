@@ -31,14 +31,12 @@ static void release_palette(palette_arrays *a)
     free(a->work);
 }
 
-static uint32_t entries_of(const kiln_export *e) { return kiln_sog_entries(e->n_rows, kiln_sog_plan_of(e)->few); }
-
 static kiln_palette_train_args train_args(const kiln_export *e, const palette_arrays *a)
 {
     return (kiln_palette_train_args){.n = kiln_sog_sample(e),
                                      .seed = KILN_SOG_SEED,
                                      .d = kiln_sog_d(e),
-                                     .p = entries_of(e),
+                                     .p = kiln_sog_entries(e->n_rows, kiln_sog_plan_of(e)->few),
                                      .rows = a->rows,
                                      .centroids = a->centroids,
                                      .n_entries = (uint64_t *)(uintptr_t)&a->n_entries};

@@ -193,9 +193,9 @@ static kiln_status put_codes(kiln_export_worker *x, const kiln_export_rows *rows
     KILN_TRY(KILN_ALLOC_UNSET(&codes, KILN_SOG_CODES * n, "codes", err));
     uint8_t *of[KILN_SOG_LABELS];
     for (uint32_t i = 0; i < KILN_SOG_LABELS; i++) of[i] = codes + kiln_sog_pictures[i].first * n;
-    kiln_sog_encode_means(n, rows->means, n, x->e->origin, t->mins, t->maxs, of[KILN_SOG_MEANS_L], of[KILN_SOG_MEANS_U]);
+    kiln_sog_encode_means(n, rows->means, x->e->origin, t->mins, t->maxs, of[KILN_SOG_MEANS_L], of[KILN_SOG_MEANS_U]);
     kiln_codebook_codes(t->log_scales, rows->log_scales, 3 * n, of[KILN_SOG_SCALES]);
-    kiln_sog_encode_quats(n, rows->quats, n, of[KILN_SOG_QUATS]);
+    kiln_sog_encode_quats(n, rows->quats, of[KILN_SOG_QUATS]);
     kiln_codebook_codes(t->sh0, rows->sh0, 3 * n, of[KILN_SOG_SH0]);
     kiln_sog_encode_opacities(n, rows->opacity_logits, of[KILN_SOG_SH0] + 3 * n);
     for (uint64_t c = 0; c < KILN_SOG_CODES; c++)

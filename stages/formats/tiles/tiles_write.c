@@ -281,7 +281,7 @@ static kiln_tile_core core_of(const kiln_export *e, uint64_t unit)
     kiln_tile_core core = {.half = s->has_root ? s->root_half : 0};
     for (int c = 0; c < 3; c++) core.centre[c] = s->root_centre[c] + s->origin[c];
     if (e->edits.moves) {
-        kiln_similarity_rows(&e->edits.move, 1, 1, core.centre, NULL, NULL, 0, NULL);
+        kiln_similarity_rows(&e->edits.move, 1, &(kiln_similarity_planes){.n = 1, .means = core.centre});
         core.half *= e->edits.move.scale;
     }
     for (int c = 0; c < 3; c++) core.centre[c] -= e->base[c];
