@@ -1,18 +1,19 @@
-/* draw_camera -- opens a bake, draws one of its cameras on a device of your choice, writes a PPM.
+/* draw_camera -- opens a bake, draws one of its cameras on a device of your choice, writes a PNG.
  *
- *   draw_camera MANIFEST CAMERA DEVICE OUT.ppm         DEVICE: -1 the CPU, else a CUDA device from 0
- *   draw_camera build/demo/bake/manifest.db view_00 -1 view.ppm
+ *   draw_camera MANIFEST CAMERA DEVICE OUT.png         DEVICE: -1 the CPU, else a CUDA device from 0
+ *   draw_camera build/demo/bake/manifest.db view_00 -1 view.png
  *
- *   cc -O2 -o draw_camera draw_camera.c $(pkg-config --cflags --libs splatkiln)
+ *   cc -O2 -o draw_camera draw_camera.c $(pkg-config --cflags --libs splatkiln libpng)
  *
- * It shows how a renderer uses libsplatkiln: schema/manifest.h reads the bake, kernels/draw/draw.h draws. Every call takes
- * a kiln_error, which holds the sentence for people when the call failed; nothing below main prints or exits.
+ * It shows how a renderer uses libsplatkiln: schema/manifest.h reads the bake, kernels/draw/draw.h draws,
+ * libpng writes. Every call of the library takes a kiln_error, which holds the sentence for people when the call failed; nothing below main prints or exits.
  */
 #include "kernels/draw/draw.h"
 #include "schema/manifest.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,18 +135,30 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status write_ppm(const char *path, const float *rgba, uint32_t width, uint32_t height, kiln_error *err)
+/* Eight bits a colour, [height][width][3]; NULL: out of memory. */
+static unsigned char *make_bytes(const float *rgba, size_t n_pixels)
 {
-    FILE *f = fopen(path, "wbx"); /* x: a file that is there is not replaced */
-    if (!f) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    fprintf(f, "P6\n%u %u\n255\n", width, height);
-    for (size_t i = 0; i < (size_t)width * height; i++)
+    unsigned char *bytes = malloc(n_pixels * 3);
+    for (size_t i = 0; bytes && i < n_pixels; i++)
         for (int c = 0; c < 3; c++) {
             const float v = rgba[4 * i + c];
-            fputc(v >= 1 ? 255 : v > 0 ? (int)(v * 255 + 0.5f) : 0, f);
+            bytes[3 * i + c] = v >= 1 ? 255 : v > 0 ? (unsigned char)(v * 255 + 0.5f) : 0;
         }
-    const int bad = ferror(f);
-    return fclose(f) || bad ? kiln_fail(err, KILN_E_IO, "cannot write '%s'", path) : KILN_OK;
+    return bytes;
+}
+
+static kiln_status write_png(const char *path, const float *rgba, uint32_t width, uint32_t height, kiln_error *err)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
+    unsigned char *bytes = make_bytes(rgba, (size_t)width * height);
+    if (!bytes) return kiln_fail(err, KILN_E_NOMEM, "out of memory for '%s'", path);
+    FILE *f = fopen(path, "wbx"); /* x: a file that is there is not replaced */
+    kiln_status st = f ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (f && !png_image_write_to_stdio(&image, f, 0, bytes, 0, NULL))
+        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, image.message);
+    if (f && fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s'", path);
+    free(bytes);
+    return st;
 }
 
 /* -1 the CPU, else the number of a CUDA device. */
@@ -168,7 +181,7 @@ int main(int argc, char **argv)
     kiln_runner_options options = {.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
     float *rgba = NULL;
     if (argc != 5) {
-        fprintf(stderr, "usage: %s MANIFEST CAMERA DEVICE OUT.ppm\n", argv[0]);
+        fprintf(stderr, "usage: %s MANIFEST CAMERA DEVICE OUT.png\n", argv[0]);
         return 2;
     }
     kiln_status st = read_device(argv[3], &options.device, &err);
@@ -179,7 +192,7 @@ int main(int argc, char **argv)
         rgba = malloc((size_t)b.view.width * b.view.height * 4 * sizeof *rgba);
         st = rgba ? draw(&b, runner, rgba, &err) : kiln_fail(&err, KILN_E_NOMEM, "out of memory for the picture");
     }
-    if (st == KILN_OK) st = write_ppm(argv[4], rgba, b.view.width, b.view.height, &err);
+    if (st == KILN_OK) st = write_png(argv[4], rgba, b.view.width, b.view.height, &err);
     if (st != KILN_OK) fprintf(stderr, "draw_camera: %s\n", err.msg);
     free(rgba);
     kiln_runner_free(runner);

@@ -64,7 +64,7 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
         KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, &list[0], err));
         *n = 1;
     }
-    return KILN_OK;
+    return kiln_export_spz_version(list, n, err);
 }
 
 static kiln_status choose_formats(job *j, kiln_error *err)
@@ -194,6 +194,12 @@ static kiln_hash export_input_key(kiln_run *r, const job *j)
     return kiln_key_end(h);
 }
 
+/* Chosen formats are in the key by their names. */
+static bool chooses_format(const kiln_opt *row)
+{
+    return row->where == &kiln_export_given.format || row->where == &kiln_export_given.spz_version;
+}
+
 /* What a file looked like when we had written it: the counters of a unit without outputs. The other formats do not count. */
 static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
@@ -202,7 +208,7 @@ static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *er
     kiln_hasher *h = kiln_run_key_bare(r, "written file");
     kiln_key_text(h, "format", w->name);
     for (const kiln_opt *row = kiln_export_cli.options; row->name; row++) {
-        if (!(row->flags & KILN_KEYED) || row->where == &kiln_export_given.format) continue;
+        if (!(row->flags & KILN_KEYED) || chooses_format(row)) continue;
         (void)kiln_opt_text(row, text, sizeof text);
         if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue; /* files written before are known */
         kiln_key_text(h, row->name, text);
@@ -291,8 +297,7 @@ static kiln_hash output_key(kiln_run *r, const job *j)
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "exported files");
     for (const kiln_opt *row = kiln_export_cli.options; row->name; row++)
-        if (row->flags & KILN_KEYED && row->where != &kiln_export_given.format)
-            kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
+        if (row->flags & KILN_KEYED && !chooses_format(row)) kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
     key_inputs(h, j);
     return kiln_key_end(h);
 }

@@ -343,8 +343,7 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
     KILN_TRY(bound_views(r, err));
     if (kiln_run_prints(r)) kiln_prune_report_print(&what);
-    kiln_prune_report_warn(&what, p->n_rows);
-    return KILN_OK;
+    return kiln_prune_report_warn(&what, p->n_rows, kiln_run_report(r), err);
 }
 
 static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)

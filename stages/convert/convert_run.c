@@ -29,7 +29,8 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, &n, err));
     if (n > 1) return kiln_fail(err, KILN_E_USAGE, "OUT is one file or folder, and --format names %u formats", n);
     *writer = list[0];
-    return is_folder_name(out) ? KILN_OK : kiln_writer_for(out, list[0], given, writer, err);
+    if (!is_folder_name(out)) KILN_TRY(kiln_writer_for(out, list[0], given, writer, err));
+    return kiln_export_spz_version(writer, &n, err);
 }
 
 kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[KILN_PATH_MAX], kiln_error *err)

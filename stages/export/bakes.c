@@ -97,6 +97,20 @@ static kiln_status check_together(const kiln_export_bake *a, const kiln_export_b
     return KILN_OK;
 }
 
+/* Where nothing was chunked yet, the rows that were imported can be written all the same. */
+static kiln_status need_layer(kiln_run *r, kiln_layer_kind kind, kiln_error *err)
+{
+    const char *const stage = kiln_layer_kinds[kind].stage;
+    kiln_stage_row row;
+    kiln_error none;
+    char why[sizeof err->msg];
+    const kiln_status st = kiln_run_need(r, stage, err);
+    if (st != KILN_E_STALE || kind != KILN_LAYER_baked) return st;
+    if (kiln_stage_get(kiln_run_manifest(r), stage, &row, &none) != KILN_OK || row.state != KILN_STAGE_MISSING) return st;
+    (void)snprintf(why, sizeof why, "%s", err->msg);
+    return kiln_fail(err, st, "%s, or write the imported rows with --layer source", why);
+}
+
 kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_kind kind, kiln_export_bake **bakes, uint32_t *n,
                                    kiln_error *err)
 {
@@ -104,7 +118,7 @@ kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_ki
     KILN_TRY(KILN_ALLOC(bakes, KILN_EXPORT_BAKES, "bakes", err));
     *n = 1;
     KILN_TRY(kiln_run_need(r, "import", err));
-    KILN_TRY(kiln_run_need(r, kiln_layer_kinds[kind].stage, err));
+    KILN_TRY(need_layer(r, kind, err));
     KILN_TRY(kiln_export_bake_open(kiln_run_manifest(r), "", kind, &(*bakes)[0], err));
     while (kiln_opt_list_next(&added, path, sizeof path)) {
         if (*n == KILN_EXPORT_BAKES) return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most", KILN_EXPORT_BAKES - 1);

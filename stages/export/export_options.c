@@ -29,6 +29,10 @@ static const kiln_opt options[] = {
     KILN_OPTION_TEXT("format", &kiln_export_given.format, "LIST", format_help, .letter = 'f', .def = "ply", .range = formats + 1,
                      .brief = "one or several of those of --list-formats", .group = "What is written",
                      .flags = KILN_KEYED | KILN_TITLE),
+    KILN_OPTION_ENUM("spz-version", &kiln_export_given.spz_version, "V", "3|4",
+                     "version of the format spz; 3: for Spark, Babylon, three.js and CesiumJS; 4 (also --format spz4): for the "
+                     "engine of PlayCanvas, which reads no other, splat-transform, Babylon and three.js",
+                     .def = "3", .brief = "of spz: 3 for most viewers, 4 for PlayCanvas' engine", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("layer", &kiln_export_given.layer, "LAYER", kiln_drawable_names + 1, "what to write; baked: what was chunked",
                      .def = "baked", .brief = "source, initial, pruned or baked (what was chunked)", .flags = KILN_KEYED),
     KILN_OPTION_ENUM("order", &kiln_export_given.order, "ORDER", "source|baked",
@@ -97,6 +101,33 @@ static kiln_status check_formats(const char *text, kiln_error *err)
     const kiln_writer *list[KILN_WRITERS_MAX];
     uint32_t n;
     return kiln_writers_parse(text, list, &n, err);
+}
+
+/* Formats that are named as a version of their own stay. */
+kiln_status kiln_export_spz_version(const kiln_writer *list[], uint32_t *n, kiln_error *err)
+{
+    static const char *const words[] = {"3", "4"};
+    const bool given = kiln_opt_given(&kiln_export_cli, "spz-version");
+    const kiln_writer *const spz = kiln_writer_named("spz");
+    const kiln_writer *const wanted = kiln_export_given.spz_version ? kiln_writer_named("spz4") : spz;
+    const kiln_writer *other = NULL;
+    uint32_t kept = 0;
+    bool used = false;
+    for (uint32_t i = 0; i < *n; i++) {
+        const kiln_writer *const w = list[i] == spz ? wanted : list[i];
+        bool again = false;
+        for (uint32_t k = 0; k < kept; k++) again = again || list[k] == w;
+        if (!again) list[kept++] = w;
+        used = used || w == wanted;
+        if (!strncmp(w->name, spz->name, strlen(spz->name))) other = w;
+    }
+    *n = kept;
+    if (!given || used) return KILN_OK;
+    if (other)
+        return kiln_fail(err, KILN_E_USAGE, "--format %s and --spz-version %s are two versions of SPZ; leave out one of them",
+                         other->name, words[kiln_export_given.spz_version]);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--spz-version is for the format spz alone, and what is written is %s; name a file NAME.spz", list[0]->name);
 }
 
 static kiln_status check_chunk_list(const char *text, kiln_error *err) { return kiln_chunks_check(text, false, err); }

@@ -1,19 +1,57 @@
 /* export_told -- see the header. */
 #include "stages/export/export_told.h"
 
+#include "base/count.h"
 #include "base/log.h"
+#include "base/option.h"
 #include "stages/engine/json_text.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 static const char *place_told; /* of kiln_export_tell_place */
 
+/* ---- what it takes on the disk --------------------------------------------------------------------------- */
+
+/* nftw has no context. */
+static struct {
+    uint64_t bytes, files;
+} held;
+
+static int add_held_file(const char *path, const struct stat *s, int type, struct FTW *where)
+{
+    (void)path, (void)where;
+    if (type != FTW_F) return 0;
+    held.bytes += (uint64_t)s->st_size;
+    held.files++;
+    return 0;
+}
+
+/* ", 71 KiB", or of a folder all that lies in it; "" where it cannot be looked at: it is whole all the same. */
+static void size_text(const kiln_export_target *to, char out[128])
+{
+    enum { DESCRIPTORS = 16 };
+    const bool is_file = to->writer->functions->place == KILN_PLACE_FILE;
+    char bytes[32];
+    held.bytes = held.files = 0;
+    *out = '\0';
+    if (nftw(to->path, add_held_file, DESCRIPTORS, FTW_PHYS) != 0 || held.files == 0) return;
+    (void)kiln_size_text(held.bytes, bytes);
+    if (is_file)
+        (void)snprintf(out, 128, ", %s", bytes);
+    else
+        (void)snprintf(out, 128, ", a folder of %s, %s", KILN_COUNT(held.files, "file"), bytes);
+}
+
 void kiln_export_tell_place(const char *name) { place_told = name; }
+
+/* ---- in words -------------------------------------------------------------------------------------------- */
 
 void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said)
 {
-    char place[KILN_PATH_MAX + 2];
+    char place[KILN_PATH_MAX + 2], size[128];
     (void)snprintf(place, sizeof place, place_told ? "%s" : "'%s'", place_told ? place_told : to->path);
     const kiln_export_count *counts = to->writer->functions->counts;
     if (said->remarks.size) kiln_say("%s: %s", place, (const char *)said->remarks.data);
@@ -25,9 +63,12 @@ void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const 
     for (uint32_t i = 0; i < said->loss.n; i++)
         kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB" : "%s: camera '%.300s' equal", place,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
-    kiln_say("%llu row%s of the layer '%s'%s written to %s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place);
+    size_text(to, size);
+    kiln_say("%llu row%s of the layer '%s'%s written to %s%s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place, size);
 }
+
+/* ---- in the report --------------------------------------------------------------------------------------- */
 
 /* A member that cannot be set makes the object NULL, which kiln_export_report says. */
 static void set_json_member(json_t **object, const char *key, json_t *value)

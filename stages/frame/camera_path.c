@@ -244,6 +244,26 @@ void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *le
     kiln_pose_translation(out->r, eye, out->t);
 }
 
+void kiln_camera_path_look_at(const double point[3], const double up[3], kiln_camera *c)
+{
+    const double least_sine = 1e-6; /* of the angle between `up` and what it looks along */
+    double eye[3], right[3], down[3], forward[3], own[3];
+    kiln_pose_centre(c->r, c->t, eye);
+    for (int k = 0; k < 3; k++) {
+        forward[k] = point[k] - eye[k];
+        own[k] = -c->r[3 + k];
+    }
+    if (!kiln_vec3_normalise(forward)) return;
+    kiln_vec3_cross(forward, up, right);
+    if (!(kiln_vec3_length(right) > least_sine)) kiln_vec3_cross(forward, own, right);
+    if (!kiln_vec3_normalise(right)) return;
+    kiln_vec3_cross(forward, right, down);
+    memcpy(c->r, right, sizeof right);
+    memcpy(c->r + 3, down, sizeof down);
+    memcpy(c->r + 6, forward, sizeof forward);
+    kiln_pose_translation(c->r, eye, c->t);
+}
+
 void kiln_camera_path_lens(kiln_camera *out)
 {
     const uint32_t width = 1280, height = 720;

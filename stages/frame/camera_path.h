@@ -91,6 +91,10 @@ void kiln_camera_path_lens(kiln_camera *out);
 kiln_status kiln_camera_path_between(const kiln_camera *through, uint32_t n_through, bool constant_speed, uint32_t n,
                                      kiln_camera *out, kiln_error *err) KILN_MUST_CHECK;
 
+/* Turns the camera to a point in world coordinates, upright as `up` (of length 1) says. Where it looks along that, its own
+ * way up counts. A camera that stands at the point is left as it is. */
+void kiln_camera_path_look_at(const double point[3], const double up[3], kiln_camera *c);
+
 /* One step of it: the rotation at this share (0 to 1) of the shortest arc between two quaternions w, x, y, z of length 1. Halves
  * the arc as many times as a double has bits, for which neither an angle nor its sine is needed. */
 void kiln_slerp(const double a[4], const double b[4], double share, double out[4]);

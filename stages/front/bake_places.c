@@ -64,6 +64,16 @@ static kiln_status refuse_slash(const char *scene, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "'%s' is a file and no folder; give it without the slash: '%s'", scene, file);
 }
 
+/* A file has the name of the bake's folder: often -o names the file that is wanted. */
+static kiln_status refuse_file(const char *out, kiln_error *err)
+{
+    if (!kiln_is_file(out)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is there and is a file, and -o, --out names the folder of a bake; choose another place; kiln convert "
+                     "IN OUT writes a file in another format",
+                     out);
+}
+
 kiln_status kiln_bake_places(const kiln_parsed *parsed, kiln_bake *b, kiln_error *err)
 {
     const char *out = b->asked->out;
@@ -83,5 +93,6 @@ kiln_status kiln_bake_places(const kiln_parsed *parsed, kiln_bake *b, kiln_error
         KILN_TRY(kiln_path_join(b->out, sizeof b->out, "", out, err));
     else
         KILN_TRY(default_out(b->scene, b->asked->demo, b->out, err));
+    KILN_TRY(refuse_file(b->out, err));
     return kiln_path_join(b->manifest, sizeof b->manifest, b->out, "manifest.db", err);
 }

@@ -85,7 +85,7 @@ static bool may_be_remembered(const targets *t) { return t->m && !kiln_product_g
 
 static kiln_status check_exports(const targets *t, kiln_error *err)
 {
-    char output[KILN_PATH_MAX], format[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    char output[KILN_PATH_MAX], format[KILN_PATH_MAX], version[KILN_PATH_MAX], folder[KILN_PATH_MAX];
     const kiln_writer *writers[KILN_WRITERS_MAX];
     uint32_t n;
     if (!kiln_bake_runs(t->b, "export")) return KILN_OK;
@@ -96,7 +96,11 @@ static kiln_status check_exports(const targets *t, kiln_error *err)
     if (!output[0] && may_be_remembered(t)) return KILN_OK;
     if (kiln_writers_parse(format[0] ? format : "ply", writers, &n, NULL) != KILN_OK) return KILN_OK; /* the stage says why */
     KILN_TRY(kiln_path_join(folder, sizeof folder, output[0] ? "" : t->b->out, output[0] ? output : "export", err));
-    for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(t, writers[i], folder, err));
+    KILN_TRY(option_text(t, "export", "spz-version", version, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const bool as_4 = strcmp(version, "4") == 0 && strcmp(writers[i]->name, "spz") == 0;
+        KILN_TRY(check_format(t, as_4 ? kiln_writer_named("spz4") : writers[i], folder, err));
+    }
     return KILN_OK;
 }
 

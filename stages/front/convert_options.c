@@ -25,6 +25,7 @@ typedef struct {
 /* clang-format off */
 static const taken list[] = {
     {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it", NULL},
+    {FOR_EXPORT, "spz-version", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL, NULL},
     {FOR_EXPORT, "order", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "columns", NULL, 0, NULL, NULL, NULL},
@@ -147,9 +148,9 @@ static const char *const notes[] = {
     "then "
     "translates.",
     "- is standard input, or standard output, which takes the format from --format (ply) and is written when the file is whole.",
-    "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z; --translate, --rotate, "
-    "--filter-box "
-    "and --filter-sphere count in the numbers of a PLY.",
+    "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z. --translate, --rotate, "
+    "--filter-box and --filter-sphere count in the numbers of a PLY. So x and y of a move have the other sign here, and turns "
+    "about x and y go the other way. -s is the same.",
     NULL};
 
 kiln_status kiln_convert_cli(kiln_cli *out, kiln_error *err)

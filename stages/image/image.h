@@ -1,4 +1,4 @@
-/* image -- reading and writing pictures: 8- and 16-bit PNG, .npy float32; JPEG, WebP, TIFF (read); JPEG in memory (written).
+/* image -- reading and writing pictures: 8- and 16-bit PNG, .npy float32, JPEG, WebP; TIFF (read).
  *
  * A kiln_picture is float32, interleaved, channels 1 to 4, row-major from the top. 8-bit values v are v / 255.f,
  * 16-bit v / 65535.f; written back with round-half-up after a clamp to [0,1]. libpng's and libjpeg's errors become
@@ -58,7 +58,10 @@ typedef enum {
 #define X(id, name, suffix, what) KILN_##id,
     KILN_PICTURE_FORMAT_MAP(X)
 #undef X
-        KILN_N_PICTURE_FORMATS
+        KILN_N_PICTURE_FORMATS,
+    /* Only for a file that is named so: no bake stores them as the format of its pictures. */
+    KILN_JPEG = 16, /* quality 95 */
+    KILN_WEBP,      /* lossless, 8 bits */
 } kiln_picture_format;
 typedef struct {
     const char *key, *value; /* value NULL: our name and version. PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
@@ -73,7 +76,8 @@ typedef struct {
     const char *path;
     kiln_picture_format format;
     uint32_t width, height, step, channels;
-    const float *data; /* height x width x step floats of which the first `channels` (1, 3 or 4) are written */
+    /* height x width x step floats of which the first `channels` (1, 3 or 4; of JPEG and WebP 3) are written */
+    const float *data;
     /* NULL, or [3]: four channels hold colour over this background, colour + (1 - alpha) background with colour multiplied by
      * alpha. A PNG then gets straight colours as its specification wants them, colour / alpha, and black where alpha is 0; .npy
      * gets what data holds. */
@@ -98,10 +102,16 @@ uint64_t kiln_picture_write_bytes(const kiln_picture_job *job);
 /* Appends a JPEG of [height][width] red, green, blue to out, for pages; sides of at most 65,500 pixels, quality 1 to 100. */
 kiln_status kiln_jpeg_encode(const float *rgb, uint32_t width, uint32_t height, int quality, kiln_buffer *out,
                              kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_USAGE: a picture of this format has shorter sides; the sentence names `path`. */
+kiln_status kiln_picture_format_check(kiln_picture_format f, const char *path, uint32_t width, uint32_t height,
+                                      kiln_error *err) KILN_MUST_CHECK;
+static inline bool kiln_picture_is_png(kiln_picture_format f) { return f == KILN_PNG8 || f == KILN_PNG16; }
 /* Of the suffix of `path`, whatever its case; PNG8 where no format has it. */
 kiln_picture_format kiln_picture_format_of(const char *path);
 /* Is the suffix of `path` that of a format that is written, whatever its case? */
 bool kiln_picture_suffix_is_written(const char *path);
 const char *kiln_picture_suffix(kiln_picture_format f);
+/* The i-th of all suffixes that are written, each once; NULL behind the last. */
+const char *kiln_picture_suffix_at(unsigned i);
 
 #endif

@@ -42,6 +42,11 @@ typedef struct {
  * malloc aligns it, one thread at a time. false: something is wrong with ISA-L or the room is too small. */
 bool kiln_png_deflate(void *state, const kiln_png_block *b, size_t *bytes) KILN_MUST_CHECK;
 size_t kiln_png_deflate_state_bytes(void);
+enum { KILN_JPEG_SIDE_MAX = 65500 }; /* libjpeg's */
+kiln_status kiln_jpeg_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
+uint64_t kiln_jpeg_write_bytes(const kiln_picture_job *job); /* as kiln_picture_write_bytes; so _webp_ */
+kiln_status kiln_webp_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
+uint64_t kiln_webp_write_bytes(const kiln_picture_job *job);
 kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

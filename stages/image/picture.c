@@ -4,6 +4,7 @@
  * complete and on disk, so that no reader ever sees half of one.
  */
 #include "stages/image/image_internal.h"
+#include "stages/image/webp_encode.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -112,29 +113,57 @@ kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *heigh
     return kiln_picture_look(path, width, height, &orientation, err);
 }
 
-static const char *const suffixes[] = {
-#define X(id, name, suffix, what) suffix,
+/* Of formats with one suffix the first is meant, of suffixes of one format the first is written. */
+static const struct {
+    const char *suffix;
+    kiln_picture_format format;
+} by_suffix[] = {
+#define X(id, name, suffix, what) {suffix, KILN_##id},
     KILN_PICTURE_FORMAT_MAP(X)
 #undef X
+        {"jpg", KILN_JPEG},
+    {"jpeg", KILN_JPEG},
+    {"webp", KILN_WEBP},
 };
+enum { N_SUFFIXES = sizeof by_suffix / sizeof *by_suffix };
 
-const char *kiln_picture_suffix(kiln_picture_format f) { return suffixes[f]; }
-
-/* KILN_N_PICTURE_FORMATS: none. */
-static kiln_picture_format find_format(const char *path)
+const char *kiln_picture_suffix(kiln_picture_format f)
 {
-    int f = 0;
-    while (f < KILN_N_PICTURE_FORMATS && strcasecmp(kiln_path_suffix(path), suffixes[f]) != 0) f++;
-    return (kiln_picture_format)f;
+    int i = 0;
+    while (by_suffix[i].format != f) i++;
+    return by_suffix[i].suffix;
+}
+
+/* N_SUFFIXES: none. */
+static int find_suffix(const char *suffix)
+{
+    int i = 0;
+    while (i < N_SUFFIXES && strcasecmp(suffix, by_suffix[i].suffix) != 0) i++;
+    return i;
+}
+
+const char *kiln_picture_suffix_at(unsigned i)
+{
+    for (int k = 0; k < N_SUFFIXES; k++)
+        if (find_suffix(by_suffix[k].suffix) == k && i-- == 0) return by_suffix[k].suffix;
+    return NULL;
 }
 
 kiln_picture_format kiln_picture_format_of(const char *path)
 {
-    const kiln_picture_format f = find_format(path);
-    return f == KILN_N_PICTURE_FORMATS ? KILN_PNG8 : f;
+    const int i = find_suffix(kiln_path_suffix(path));
+    return i == N_SUFFIXES ? KILN_PNG8 : by_suffix[i].format;
 }
 
-bool kiln_picture_suffix_is_written(const char *path) { return find_format(path) != KILN_N_PICTURE_FORMATS; }
+bool kiln_picture_suffix_is_written(const char *path) { return find_suffix(kiln_path_suffix(path)) != N_SUFFIXES; }
+
+kiln_status kiln_picture_format_check(kiln_picture_format f, const char *path, uint32_t width, uint32_t height, kiln_error *err)
+{
+    const uint32_t most = f == KILN_JPEG ? KILN_JPEG_SIDE_MAX : f == KILN_WEBP ? KILN_WEBP_SIDE_MAX : UINT32_MAX;
+    if (width <= most && height <= most) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "'%s' would have %ux%u pixels, and a side of a .%s has at most %u; name a .png", path,
+                     width, height, kiln_picture_suffix(f), most);
+}
 
 /* Flushes to the disk and closes; the first failure is reported. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
@@ -144,14 +173,33 @@ static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln
     return st;
 }
 
+static kiln_status write_format(const kiln_picture_job *job, FILE *f, kiln_error *err)
+{
+    switch (job->format) {
+    case KILN_NPY:
+        return kiln_npy_write(job, f, err);
+    case KILN_JPEG:
+        return kiln_jpeg_write(job, f, err);
+    case KILN_WEBP:
+        return kiln_webp_write(job, f, err);
+    case KILN_PNG8:
+    case KILN_PNG16:
+    case KILN_N_PICTURE_FORMATS:
+        break;
+    }
+    return kiln_png_write(job, f, err);
+}
+
 kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
 {
     static const kiln_product_seen nothing = {0};
     char tmp[KILN_PATH_MAX];
     int fd;
-    if ((job->channels != 1 && job->channels != 3 && job->channels != 4) || job->step < job->channels)
+    const bool colours_only = job->format == KILN_JPEG || job->format == KILN_WEBP;
+    if ((job->channels != 3 && (colours_only || (job->channels != 1 && job->channels != 4))) || job->step < job->channels)
         return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path, job->channels, job->step);
     KILN_TRY(kiln_picture_check(job->path, job->width, job->height, err));
+    KILN_TRY(kiln_picture_format_check(job->format, job->path, job->width, job->height, err));
     KILN_TRY(kiln_file_replaceable(job->path, err));
     KILN_TRY(kiln_make_parents(job->path, err));
     KILN_TRY(kiln_temporary_create(job->path, tmp, &fd, err));
@@ -162,7 +210,7 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
         (void)unlink(tmp);
         return st;
     }
-    kiln_status st = job->format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
+    kiln_status st = write_format(job, f, err);
     st = close_written(f, job->path, st, err);
     if (st == KILN_OK) st = kiln_product_put(tmp, job->path, job->seen ? job->seen : &nothing, err);
     if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already reported */
@@ -171,5 +219,17 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
 
 uint64_t kiln_picture_write_bytes(const kiln_picture_job *job)
 {
-    return job->format == KILN_NPY ? (uint64_t)job->width * job->channels * sizeof(float) : kiln_png_write_bytes(job);
+    switch (job->format) {
+    case KILN_NPY:
+        return (uint64_t)job->width * job->channels * sizeof(float);
+    case KILN_JPEG:
+        return kiln_jpeg_write_bytes(job);
+    case KILN_WEBP:
+        return kiln_webp_write_bytes(job);
+    case KILN_PNG8:
+    case KILN_PNG16:
+    case KILN_N_PICTURE_FORMATS:
+        break;
+    }
+    return kiln_png_write_bytes(job);
 }

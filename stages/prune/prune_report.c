@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/meaning.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -179,7 +181,7 @@ static void print_rule(bool *headed, const char *name, const char *limit, const 
     kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
 }
 
-/* Rules that did something; all: those that are on, too. */
+/* Rules that did something; all: those that are on, too, and those that are auto and rest. */
 static void print_rules(const kiln_prune_report *r)
 {
     bool headed = false;
@@ -188,8 +190,10 @@ static void print_rules(const kiln_prune_report *r)
         bool drops;
         char limit[32] = "";
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
-        if (count[0] + count[1] == 0 && (isnan(at) || !r->all)) continue;
+        const bool rests = isnan(at) && (r->judgement->rules >> i & 1);
+        if (count[0] + count[1] == 0 && ((isnan(at) && !rests) || !r->all)) continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
+        if (rests) (void)snprintf(limit, sizeof limit, "auto: off");
         print_rule(&headed, kiln_prune_rule_infos[i].option, limit, count, kiln_prune_rule_infos[i].looks_at);
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
@@ -377,21 +381,35 @@ void kiln_prune_report_print(const kiln_prune_report *r)
 }
 
 /* ---- warnings ------------------------------------------------------------------------------------------------------- */
-static void warn_of_scales(const kiln_prune_report *r)
+/* Says it now, and keeps it for the end of kiln pipeline. */
+static kiln_status KILN_PRINTF(3, 4) warn_and_keep(json_t *report, kiln_error *err, const char *fmt, ...)
+{
+    char sentence[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    kiln_warn("%s", sentence);
+    return kiln_meaning_put(report, err, "%s", sentence);
+}
+
+static kiln_status warn_of_scales(const kiln_prune_report *r, json_t *report, kiln_error *err)
 {
     for (int i = 1; r->other && i < N_SHARES; i++) { /* the least scale says nothing */
         const double ours = scale_at(r->tally->scales[1], r->largest[1], shares[i]),
                      theirs = scale_at(r->other->scales[0], r->largest[2], shares[i]);
         if (ours <= 0 || theirs <= 0 || (ours <= 4 * theirs && theirs <= 4 * ours)) continue;
-        kiln_warn("the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in the "
-                  "same unit?",
-                  r->against, share_words[i], ours, theirs, ours > theirs ? ours / theirs : theirs / ours);
-        return;
+        return warn_and_keep(
+            report, err,
+            "the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in "
+            "the same unit?",
+            r->against, share_words[i], ours, theirs, ours > theirs ? ours / theirs : theirs / ours);
     }
+    return KILN_OK;
 }
 
 /* Pictures change, so that is said where nobody reads the numbers, too. */
-static void warn_of_auto(const kiln_prune_report *r)
+static kiln_status warn_of_auto(const kiln_prune_report *r, json_t *report, kiln_error *err)
 {
     const kiln_prune_judgement *j = r->judgement;
     char options[256] = "";
@@ -400,23 +418,24 @@ static void warn_of_auto(const kiln_prune_report *r)
         if (!(j->rules >> i & 1) || r->tally->counts[i][0] + r->tally->counts[i][1] == 0) continue;
         (void)snprintf(options + used, sizeof options - used, " --%s off", kiln_prune_rule_infos[i].option);
     }
-    if (!j->act || !options[0]) return;
-    kiln_warn("%s more than half of the predicted pairs of some camera%s;%s keeps them",
-              KILN_COUNT(j->touched, "Gaussian with an axis far too long is dropped or clamped, as it holds|"
-                                     "Gaussians with axes far too long are dropped or clamped, as they hold"),
-              r->synthetic ? " on an orbit, the scene having none" : "", options);
+    if (!j->act || !options[0]) return KILN_OK;
+    return warn_and_keep(report, err, "%s more than half of the predicted pairs of some camera%s;%s keeps them",
+                         KILN_COUNT(j->touched, "Gaussian with an axis far too long is dropped or clamped, as it holds|"
+                                                "Gaussians with axes far too long are dropped or clamped, as they hold"),
+                         r->synthetic ? " on an orbit, the scene having none" : "", options);
 }
 
-void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
+kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report, kiln_error *err)
 {
     const kiln_tally *t = r->tally;
     if (t->rows && t->kept == 0)
-        kiln_warn("ALL %s dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
-                  "--RULE off, or --reset",
-                  KILN_COUNT(t->rows, "Gaussian is|Gaussians are"));
+        KILN_TRY(warn_and_keep(report, err,
+                               "ALL %s dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
+                               "--RULE off, or --reset",
+                               KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
-        kiln_warn("%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
-                  KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are"));
-    warn_of_auto(r);
-    warn_of_scales(r);
+        KILN_TRY(warn_and_keep(report, err, "%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
+                               KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are")));
+    KILN_TRY(warn_of_auto(r, report, err));
+    return warn_of_scales(r, report, err);
 }

@@ -18,12 +18,10 @@ static bool output_is_file(const kiln_render_plan *s) { return s->o->output && s
 static void list_written(char *out, size_t size)
 {
     size_t n = 0;
+    const char *suffix;
     *out = '\0';
-    for (int f = 0; f < KILN_N_PICTURE_FORMATS && n < size; f++) {
-        const char *suffix = kiln_picture_suffix((kiln_picture_format)f);
-        if (f && !strcmp(suffix, kiln_picture_suffix((kiln_picture_format)(f - 1)))) continue;
+    for (unsigned i = 0; n < size && (suffix = kiln_picture_suffix_at(i)); i++)
         n += (size_t)snprintf(out + n, size - n, "%sNAME.%s", n ? ", " : "", suffix);
-    }
 }
 
 /* Says whether both formats have the same suffix. KILN_RENDER_NO_FILE has none. */
@@ -50,6 +48,8 @@ static kiln_status check_suffix(const kiln_render_options *o, const kiln_cli *cl
     if (kiln_opt_given(cli, "format") && !same_suffix(of_suffix, o->format))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
                          o->output, kiln_picture_suffix(of_suffix));
+    if (of_suffix >= KILN_JPEG && o->alpha && kiln_opt_given(cli, "alpha"))
+        return kiln_fail(err, KILN_E_USAGE, "--alpha is of PNGs, and -o '%s' is none; name a .png or leave out --alpha", o->output);
     return KILN_OK;
 }
 
@@ -213,6 +213,9 @@ kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
     if (output_is_file(s)) {
+        const kiln_render_crop *c = &s->viewpoints.crop;
+        const uint32_t width = c->width ? c->width : j->camera->width, height = c->width ? c->height : j->camera->height;
+        KILN_TRY(kiln_picture_format_check((kiln_picture_format)format, s->o->output, width, height, err));
         snprintf(u->picture, sizeof u->picture, "%s", s->o->output);
     } else {
         if ((size_t)snprintf(name, sizeof name, "%s%s.%s", s->o->output ? "" : "renders/", j->camera->name, suffix) >= sizeof name)
@@ -224,7 +227,7 @@ kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job
         if (!s->o->output) snprintf(made->relative, sizeof made->relative, "%s", name);
     }
     u->depth_colours = s->o->depth_colours;
-    if (s->o->depth_colours) suffix = kiln_picture_suffix(KILN_PNG8);
+    if (s->o->depth_colours || format >= KILN_JPEG) suffix = kiln_picture_suffix(KILN_PNG8);
     return s->o->depth || s->o->depth_colours ? place_depth(s, j, made, suffix, err) : KILN_OK;
 }
 

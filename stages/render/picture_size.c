@@ -12,8 +12,11 @@ static uint64_t pixels_of(const kiln_render_unit *u) { return (uint64_t)u->reque
 
 uint64_t kiln_render_writing_bytes(const kiln_render_unit *u)
 {
-    const kiln_picture_job largest = {
-        .format = KILN_PNG16, .width = u->request.view.width, .height = u->request.view.height, .step = 4, .channels = 4};
+    const kiln_picture_job largest = {.format = u->format >= KILN_JPEG ? (kiln_picture_format)u->format : KILN_PNG16,
+                                      .width = u->request.view.width,
+                                      .height = u->request.view.height,
+                                      .step = 4,
+                                      .channels = 4};
     if (u->frame.kind != KILN_VIDEO_NONE) return kiln_video_frame_bytes(u->frame.kind, u->frame.width, u->frame.height);
     return u->format == KILN_RENDER_NO_FILE ? 0 : kiln_picture_write_bytes(&largest);
 }

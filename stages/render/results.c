@@ -247,6 +247,8 @@ typedef struct {
     uint32_t n_measured;         /* fast pictures */
     double least_db;             /* the least of them, and its camera */
     const char *least_camera;
+    uint32_t n_blank; /* pictures of which no Gaussian is visible; the first and the last of them */
+    const char *first_blank, *last_blank;
     kiln_view_detail detail; /* summed over n_detail views */
     uint32_t n_detail;
     kiln_against_sums against;
@@ -276,10 +278,23 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
         t->least_db = v->fast_db;
         t->least_camera = j->camera->name;
     }
+    if (v->visible == 0) {
+        if (t->n_blank++ == 0) t->first_blank = j->camera->name;
+        t->last_blank = j->camera->name;
+    }
     if (!isnan(v->full_db)) kiln_against_add(&t->against, j, v->full_db);
     kiln_detail_add(&t->detail, &j->detail);
     t->n_detail += j->detail.full > 0;
     if (!isnan(v->psnr)) add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
+}
+
+/* A path through cameras may lead where they look away from the scene. */
+static void warn_of_blank(const kiln_render_plan *s, const totals *t)
+{
+    if (s->o->where.interpolate == 0 || t->n_blank == 0) return;
+    kiln_warn("%u of %s of the path %s blank, the first '%s', the last '%s': nothing of the scene is before the camera; --look-at "
+              "X,Y,Z turns the path to a point, --through chooses its cameras",
+              t->n_blank, KILN_COUNT(s->n_jobs, "picture"), t->n_blank == 1 ? "is" : "are", t->first_blank, t->last_blank);
 }
 
 /* Warns of damaged photos. Names only a few, because a folder that is gone takes all its photos with it. */
@@ -363,6 +378,7 @@ static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, total
     KILN_TRY(kiln_run_report_rows(r, "views", err));
     KILN_TRY(KILN_ALLOC(&outside, s->n_jobs, "colours of photos", err));
     KILN_GO(report_views(r, s, t, outside, err));
+    warn_of_blank(s, t);
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
     if (t->n_damaged > 0)

@@ -53,7 +53,7 @@ kiln_picture_job kiln_unit_picture_job(const kiln_render_unit *u, const kiln_uni
                               .width = p->width,
                               .height = p->height,
                               .step = 4,
-                              .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
+                              .channels = u->format == KILN_NPY || (u->alpha && u->format < KILN_JPEG) ? 4 : 3,
                               .data = p->rgba,
                               .over = p->background,
                               .rows = p->rows};
@@ -69,7 +69,8 @@ static bool is_hashed_there(const kiln_render_unit *u, const kiln_unit_picture *
 kiln_wanted kiln_unit_picture_wanted(const kiln_render_unit *u, const kiln_unit_picture *p)
 {
     const bool hashed = is_hashed_there(u, p);
-    if (!hashed || u->photo[0] || kiln_render_is_compared(u) || u->format == KILN_NPY) return KILN_WANTED_FLOATS;
+    if (!hashed || u->photo[0] || kiln_render_is_compared(u)) return KILN_WANTED_FLOATS;
+    if (u->format != KILN_RENDER_NO_FILE && !kiln_picture_is_png((kiln_picture_format)u->format)) return KILN_WANTED_FLOATS;
     if (u->frame.kind != KILN_VIDEO_NONE) return KILN_WANTED_FRAME;
     return u->format == KILN_RENDER_NO_FILE ? KILN_WANTED_NOTHING : KILN_WANTED_PNG_ROWS;
 }

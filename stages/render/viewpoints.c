@@ -102,6 +102,12 @@ static bool read_orbit(const char *text, orbit_text *out)
     return good && *text == '\0';
 }
 
+static bool read_point(const char *text, double out[3])
+{
+    return read_real(&text, &out[0]) && read_char(&text, ',') && read_real(&text, &out[1]) && read_char(&text, ',') &&
+           read_real(&text, &out[2]) && *text == '\0';
+}
+
 static kiln_status check_pair(bool a, const char *a_name, bool b, const char *b_name, kiln_error *err)
 {
     if (!a || !b) return KILN_OK;
@@ -116,6 +122,13 @@ kiln_status kiln_orbit_check(const char *text, kiln_error *err)
                      "--orbit takes N (1 to %d), and behind it radius=R (above 0), height=H and centre=X:Y:Z with commas "
                      "between them, not '%s'",
                      PICTURES_MOST, text);
+}
+
+kiln_status kiln_look_at_check(const char *text, kiln_error *err)
+{
+    double point[3];
+    if (read_point(text, point)) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--look-at takes X,Y,Z in scene units such as 0,1.5,0, not '%s'", text);
 }
 
 kiln_status kiln_size_check(const char *text, kiln_error *err)
@@ -180,6 +193,9 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
                          "--through names the cameras of a path; say with --interpolate N how many pictures it has");
     if (o->constant_speed && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE, "--constant-speed is of a path; say with --interpolate N how many pictures it has");
+    if (o->look_at && o->interpolate == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--look-at is of a path; say with --interpolate N how many pictures it has%s",
+                         o->orbit ? ", or give --orbit a centre=X:Y:Z" : "");
     KILN_TRY(check_crop_within(o, err));
     return o->cameras ? check_camera_file(o->cameras, err) : KILN_OK;
 }
@@ -381,7 +397,17 @@ static kiln_status choose_through(const kiln_viewpoints *v, const char *text, ki
     return KILN_OK;
 }
 
-static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v, kiln_error *err)
+static kiln_status look_at(const char *text, const char *up_axis, kiln_camera *cameras, uint32_t n, kiln_error *err)
+{
+    double point[3], up[3];
+    if (!text) return KILN_OK;
+    if (!read_point(text, point)) return kiln_fail(err, KILN_E_BUG, "'%s' has been checked", text);
+    kiln_camera_path_up(up_axis, KILN_POSES(cameras, n), up);
+    for (uint32_t i = 0; i < n; i++) kiln_camera_path_look_at(point, up, &cameras[i]);
+    return KILN_OK;
+}
+
+static kiln_status make_path(const kiln_viewpoint_options *o, const kiln_scene *scene, kiln_viewpoints *v, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_camera *through = NULL, *cameras = NULL;
@@ -394,6 +420,7 @@ static kiln_status make_path(const kiln_viewpoint_options *o, kiln_viewpoints *v
     }
     KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));
     KILN_GO(kiln_camera_path_between(through, n, o->constant_speed, o->interpolate, cameras, err));
+    KILN_GO(look_at(o->look_at, scene->up_axis, cameras, o->interpolate, err));
     st = take_cameras(v, cameras, o->interpolate, "path", err);
     cameras = NULL;
 done:
@@ -442,6 +469,6 @@ kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *
     else
         KILN_TRY(kiln_cameras_get(m, &out->cameras, &out->n, err));
     if (o->orbit) KILN_TRY(make_orbit(o->orbit, scene, layer, out, err));
-    if (o->interpolate) KILN_TRY(make_path(o, out, err));
+    if (o->interpolate) KILN_TRY(make_path(o, scene, out, err));
     return set_sizes(o, out, err);
 }

@@ -13,6 +13,7 @@ typedef struct {
     uint32_t interpolate; /* --interpolate: how many; 0: not given */
     const char *through;  /* --through: names with commas between them; NULL: all */
     bool constant_speed;  /* --constant-speed */
+    const char *look_at;  /* --look-at; NULL: not given */
     double scale;         /* --scale; NAN: not given */
     const char *size;     /* --size */
     const char *crop;     /* --crop */
@@ -30,8 +31,9 @@ typedef struct {
 } kiln_viewpoints;
 void kiln_viewpoints_release(kiln_viewpoints *v);
 
-/* Check the texts of --orbit, --size and --crop. KILN_E_USAGE. */
+/* Check the texts of --orbit, --look-at, --size and --crop. KILN_E_USAGE. */
 kiln_status kiln_orbit_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_look_at_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_size_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_crop_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Gives the size in pixels that these options ask for by number, and the option that does; false: none does. */

@@ -33,7 +33,8 @@ static void write_choices(kiln_html *h, const kiln_pair_card *c)
 {
     const kiln_report_pair *p = c->pair;
     const bool both = p->difference.size > 0;
-    if (both) write_choice(h, c, "compare", "Compare", true);
+    if (both && c->beside) write_choice(h, c, "beside", "Beside", true);
+    if (both) write_choice(h, c, "compare", "Compare", !c->beside);
     if (p->left.size) write_choice(h, c, "left", c->left, !p->right.size);
     if (p->right.size) write_choice(h, c, "right", c->right, !both);
     if (both) write_choice(h, c, "difference", "Difference", false);

@@ -1,5 +1,5 @@
-/* pair_card -- what a page shows of a picture_pair: buttons that choose what is seen, both under a slider at first, and the
- * pictures over each other. */
+/* pair_card -- what a page shows of a picture_pair: buttons that choose what is seen, and the pictures over each other. Both are
+ * seen under a slider at first, or beside each other. */
 #ifndef KILN_STAGES_REPORT_PAIR_CARD_H
 #define KILN_STAGES_REPORT_PAIR_CARD_H
 
@@ -13,6 +13,7 @@ typedef struct {
     const char *left, *right;        /* constants: what the two are, such as "Photo" */
     const kiln_view_pictures *tiles; /* with a heat map, NULL: there is none */
     bool exact;                      /* not larger than it is */
+    bool beside;                     /* both are seen beside each other at first */
 } kiln_pair_card;
 
 /* Writes nothing if there is no picture. */

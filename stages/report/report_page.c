@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-static const kiln_report_section *const sections[] = {&kiln_section_against, &kiln_section_import, &kiln_section_prune,
-                                                      &kiln_section_cameras, &kiln_section_chunks, &kiln_section_levels,
-                                                      &kiln_section_run,     &kiln_section_record};
+static const kiln_report_section *const sections[] = {&kiln_section_pictures, &kiln_section_against, &kiln_section_import,
+                                                      &kiln_section_prune,    &kiln_section_cameras, &kiln_section_chunks,
+                                                      &kiln_section_levels,   &kiln_section_run,     &kiln_section_record};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 /* ---- head ------------------------------------------------------------------------------------------------------------- */

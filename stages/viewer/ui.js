@@ -26,6 +26,18 @@ const KEYS = [
     ['?', 'this help'],
 ];
 
+// Where fingers are all that moves the camera, on a phone or tablet.
+const TOUCHES = [
+    ['One finger', 'circle around the scene; in look mode, look around'],
+    ['Two fingers', 'move sideways'],
+    ['Pinch', 'nearer and farther'],
+    ['Look', 'look mode: turn where you stand'],
+    ['Cameras', 'the list of cameras'],
+];
+const hasFingersOnly = () => matchMedia('(pointer: coarse)').matches && !matchMedia('(any-pointer: fine)').matches;
+
+const ofKey = (key) => (hasFingersOnly() ? '' : ` (${key})`);
+
 const isTyping = (target) => /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && !/^(range|checkbox|radio)$/.test(target.type);
 
 export class Frame {
@@ -38,9 +50,9 @@ export class Frame {
         this.facts = element('p', { className: 'facts' });
         this.message = element('p', { className: 'message', hidden: true });
         this.message.setAttribute('role', 'status');
-        this.lookButton = element('button', { type: 'button', textContent: 'Look', title: 'Look mode: turn where you stand (L)', onclick: () => this.setLook(!this.looking, look) });
+        this.lookButton = element('button', { type: 'button', textContent: 'Look', title: `Look mode: turn where you stand${ofKey('L')}`, onclick: () => this.setLook(!this.looking, look) });
         this.lookButton.setAttribute('aria-pressed', 'false');
-        this.listButton = element('button', { type: 'button', textContent: 'Cameras', title: 'The list of cameras (C)', onclick: () => this.openList(this.panel.hidden) });
+        this.listButton = element('button', { type: 'button', textContent: 'Cameras', title: `The list of cameras${ofKey('C')}`, onclick: () => this.openList(this.panel.hidden) });
         this.filter = element('input', { type: 'search', placeholder: 'Find a camera', hidden: true, oninput: () => this.showFound() });
         this.filter.setAttribute('aria-label', 'Find a camera');
         this.list = element('ol', { className: 'cameras' });
@@ -49,13 +61,13 @@ export class Frame {
         this.panel.setAttribute('aria-label', 'Cameras');
         this.help = element('dialog', { className: 'help' },
             element('h2', { textContent: 'Moving around', tabIndex: -1, autofocus: true }), // on the button the text would be scrolled away
-            element('dl', {}, ...[...KEYS, ...keys].flatMap(([key, what]) => [element('dt', { textContent: key }), element('dd', { textContent: what })])),
+            element('dl', {}, ...(hasFingersOnly() ? TOUCHES : [...KEYS, ...keys]).flatMap(([key, what]) => [element('dt', { textContent: key }), element('dd', { textContent: what })])),
             element('button', { type: 'button', textContent: 'Close', onclick: () => this.help.close() }));
         this.stage = element('main', { className: 'stage' }, this.canvas);
         root.replaceChildren(this.stage,
             element('header', { className: 'bar' }, element('div', { className: 'names' }, this.title, this.facts),
                 element('nav', {}, ...links, this.listButton, this.lookButton,
-                    element('button', { type: 'button', textContent: '?', title: 'Help (?)', ariaLabel: 'Help', onclick: () => this.help.showModal() }))),
+                    element('button', { type: 'button', textContent: '?', title: `Help${ofKey('?')}`, ariaLabel: 'Help', onclick: () => this.help.showModal() }))),
             this.panel, this.message, this.help);
         document.addEventListener('keydown', (e) => {
             if (e.ctrlKey || e.metaKey || e.altKey || isTyping(e.target) || this.help.open) return;

@@ -5,6 +5,14 @@ command -v python3 >/dev/null || skip "no python3"
 db=$KILN_TMP/x.db
 reimport() { rm -rf "$db" "$db"-* "$KILN_TMP/export"; kiln import "$1" "$db" >/dev/null || fail "import $1"; }
 
+test_case 'nothing chunked yet: the imported rows can be written' && (
+    reimport tests/data/ply/golden_ply_inria_sh1.ply
+    must 4 kiln export "$db" -o "$KILN_TMP/o.ply"
+    grep -q 'run kiln-chunk .* first, or write the imported rows with --layer source$' "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
+    must 4 kiln export "$db" --layer pruned -o "$KILN_TMP/o.ply"
+    ! grep -q 'layer source' "$KILN_TMP/err" || fail "of another layer: $(cat "$KILN_TMP/err")"
+); result
+
 test_case 'whole files come back, headers included' && (
     for f in reversed_extra_sh1 mip_filter3d_sh0 2dgs_sh0 inria_sh1; do
         f=tests/data/ply/golden_ply_$f.ply
@@ -37,6 +45,23 @@ test_case 'source order restores the file' && (
 kiln export "$db" --order baked -o "$KILN_TMP/b.ply" >/dev/null || fail "export --order baked"
 kiln export "$db" --order baked --chunks '#0,#2' -o "$KILN_TMP/part.ply" >/dev/null || fail "export --chunks"
 kiln export "$db" --format chunks -o "$KILN_TMP/raw" >/dev/null || fail "export chunks"
+
+# told FORMAT: the size that is said of a file or folder, to the bytes that it has
+told() {
+    must 0 "$KILN_BIN/kiln-export" "$db" --format "$1" -w -o "$KILN_TMP/told.$1"
+    local want
+    want=$(find "$KILN_TMP/told.$1" -type f -printf '%s\n' | awk '{ n++; b += $1 } END { b /= 1024; u = "KiB"
+        if (b >= 1024) { b /= 1024; u = "MiB" }; printf (b < 10 ? "%d %.1f %s" : "%d %.0f %s"), n, b, u }')
+    [ -f "$KILN_TMP/told.$1" ] && want=", ${want#* }" || want=", a folder of ${want%% *} files, ${want#* }"
+    grep -q "written to '$KILN_TMP/told.$1'$want$" "$KILN_TMP/err" || fail "not '$want': $(cat "$KILN_TMP/err")"
+}
+test_case 'what is written is said with its size' && (
+    told splat
+    told sog-folder
+    told chunks
+    "$KILN_BIN/kiln" convert "$KILN_TMP/s/scene.ply" - 2>"$KILN_TMP/err" >"$KILN_TMP/o.ply" || fail convert
+    grep -q 'written to standard output, 4.7 MiB$' "$KILN_TMP/err" || fail "a stream: $(cat "$KILN_TMP/err")"
+); result
 
 test_step "of what a stranger's index names, only files of ours go" && (
     # An index may be a stranger's: of what it names, only files that are named by a hash go, and none behind a link.

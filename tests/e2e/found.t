@@ -25,8 +25,8 @@ test_case '--list says what a data set has and lacks' && (
     says '^uses +lens +OPENCV, 5 of 5 distorted: photos are undistorted for metrics$' out
     says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
     says '^misses +photos +2; the first: images/view_06.png$' out
-    says '^uses +splats +much.ply: ply, 500 Gaussians$' out
-    says '^leaves +splats +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
+    says '^uses +Gaussians +much.ply: ply, 500 Gaussians$' out
+    says '^leaves +Gaussians +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
     [ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
     says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
     says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
@@ -109,7 +109,7 @@ test_case 'a mesh holds no splats' && (
     must 3 kiln import meshes y.db && says 'holds nothing to import' err
     ascii_ply 'float x float y float z' '1 2 3' >meshes/points.ply
     must 0 "$KILN_BIN/kiln-import" meshes y.db --list
-    says '^leaves +splats +mesh.gltf: no splats: .*holds no Gaussian splats' out
+    says '^leaves +Gaussians +mesh.gltf: no Gaussians: .*holds no Gaussian splats' out
 ); result
 
 test_case 'a folder with nothing to import' && (
@@ -118,8 +118,8 @@ test_case 'a folder with nothing to import' && (
 
 test_case 'beside Gaussians that can be read they are left, with a word' && (
     cp s/scene.ply only && must 0 "$KILN_BIN/kiln-import" only y.db --list
-    says '^uses +splats +scene.ply: ' out
-    says "^leaves +splats +a.spz: unreadable: .*SPZ version 9" out
+    says '^uses +Gaussians +scene.ply: ' out
+    says "^leaves +Gaussians +a.spz: unreadable: .*SPZ version 9" out
     cp s/scene.ply sog && must 0 "$KILN_BIN/kiln-import" sog y.db --list
-    says '^leaves +splats +meta.json: unreadable: .* has no "quats" entry' out
+    says '^leaves +Gaussians +meta.json: unreadable: .* has no "quats" entry' out
 ); result

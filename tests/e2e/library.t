@@ -33,8 +33,8 @@ cd "$src" || fail "cd" # away from the tree: what compiles here needs the instal
 # shellcheck disable=SC2046,SC2086 # flags are words
 build() { # compiler, file, program, shared|static
     local libs
-    libs=$(pkg-config --libs splatkiln)
-    [ "$4" = shared ] || libs=$(pkg-config --static --libs splatkiln | sed 's/-lsplatkiln/-l:libsplatkiln.a/')
+    libs=$(pkg-config --libs splatkiln libpng)
+    [ "$4" = shared ] || libs=$(pkg-config --static --libs splatkiln libpng | sed 's/-lsplatkiln/-l:libsplatkiln.a/')
     $1 -Wall -Wextra -Werror -O1 $(pkg-config --cflags splatkiln) "$2" $libs -o "$3" || fail "$1 $2, $4"
 }
 
@@ -110,8 +110,8 @@ kiln render "$db" --camera cam1 --devices cpu -o "$KILN_TMP/cam1.npy" >/dev/null
 
 test_case 'the example draws the values of kiln-render' && (
     for kind in shared static; do
-        must 0 "$src/draw-$kind" "$db" cam1 -1 "$KILN_TMP/$kind.ppm"
-        py same "$KILN_TMP/cam1.npy" "$KILN_TMP/$kind.ppm" || fail "another picture: $kind"
+        must 0 "$src/draw-$kind" "$db" cam1 -1 "$KILN_TMP/$kind.png"
+        py same "$KILN_TMP/cam1.npy" "$KILN_TMP/$kind.png" || fail "another picture: $kind"
     done
 ); result
 
@@ -120,12 +120,12 @@ test_case 'a program in C++' && (
 ); result
 
 test_case "the example's exit codes" && (
-    must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.ppm"
+    must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.png"
     grep -q "no camera 'nowhere'; its 2 are cam0, cam1\$" "$KILN_TMP/err" ||
         fail "the cameras are not named: $(cat "$KILN_TMP/err")"
-    for device in '' gpu 0x -2 99999999999; do must 2 "$src/draw-shared" "$db" cam1 "$device" "$KILN_TMP/no.ppm"; done
-    must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.ppm"
-    must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.ppm"
+    for device in '' gpu 0x -2 99999999999; do must 2 "$src/draw-shared" "$db" cam1 "$device" "$KILN_TMP/no.png"; done
+    must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.png"
+    must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.png"
 ); result
 
 test_case 'make uninstall leaves nothing' && (

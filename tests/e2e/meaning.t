@@ -56,7 +56,7 @@ test_case 'values that look activated' && (
     rm -rf s.bake
 ); result
 
-test_case 'points that nobody has trained' && (
+test_step 'points that nobody has trained' && (
     mkdir -p p
     py points
     must 0 pipeline p --out s.bake2
@@ -65,4 +65,14 @@ test_case 'points that nobody has trained' && (
     grep -q '^made 50 Gaussians of the points, untrained: scales from neighbours, for a trainer to begin with$' out ||
         fail "knn: $(cat out)"
     grep -q '^the Gaussians are made of points, untrained' out || fail "render: $(cat out)"
+); result
+
+test_case 'what prune warns of' && (
+    rm -rf s.bake
+    must 0 pipeline p --out s.bake --drop-row 7,1000
+    block prune '1 of 2 rows named with --drop-row are not in the scene'
+    must 0 pipeline p --out s.bake # nothing to do: said again
+    block prune '1 of 2 rows named with --drop-row are not in the scene'
+    must 0 pipeline p --out s.bake --drop-row 7
+    ! grep -q 'prune: ' err || fail "nothing to warn of: $(cat err)"
 ); result

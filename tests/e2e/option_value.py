@@ -12,7 +12,7 @@ TEXT = {"split": "all-train", "near": "0.3", "level": "1", "tables": "none", "ba
         "crop-sphere": "0,0,0,1", "drop-row": "7", "filter-box": "0,0,0,1,1,1", "filter-sphere": "0,0,0,1",
         "filter-value": "opacity,gt,0.1", "cameras": "cameras.json", "photos": "photos", "add": "other.db",
         "scratch-dir": "scratch", "shared-dir": "shared", "shard": "1/2", "units": "1-2", "devices": "cpu", "sizes": "100,200",
-        "against": "other.db", "write-undistorted": "undistorted", "camera": "#0", "orbit": "4", "through": "#0,#1", "size": "64x48",
+        "against": "other.db", "write-undistorted": "undistorted", "camera": "#0", "orbit": "4", "look-at": "0,1,0", "through": "#0,#1", "size": "64x48",
         "crop": "8x8+1+1", "video": "film.mp4", "levels-against": "levels", "output": "out", "chunks": "#0", "geo": "1,2,3",
         "format": "ply,spz"}
 

@@ -211,6 +211,13 @@ test_case 'three scenes that share one NAME.bake' && (
     grep -q 'do not follow from the bake any more: .*scene.ply.*scene.splat' err || fail "$(cat err)"
 ); result
 
+test_case 'a file where the bake should be: it is named, with what writes files' && (
+    echo mine >there.spz
+    must 2 front pipeline s/scene.ply -o there.spz
+    grep -q "'there.spz' is there and is a file.*choose another place; kiln convert IN OUT" err || fail "$(cat err)"
+    [ "$(cat there.spz)" = mine ] || fail 'it was changed'
+); result
+
 test_case 'the scene stays' && (
     scene_stays "all of it"
 ); result

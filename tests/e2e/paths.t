@@ -69,6 +69,22 @@ P
         fail 'numbers in names are not ordered'
 ); result
 
+test_case '--look-at turns a path to a point, and blank pictures are named' && (
+    python3 "$E2E/ball.py" ball 2 || fail ball
+    bake ball ball.db
+    ball() { must 0 "$KILN_BIN/kiln-render" ball.db --interpolate 5 "$@" -w -o turned/; }
+    ball --look-at 0,0,0
+    ! grep -q blank err || fail "the ball is in all of them: $(cat err)"
+    must 0 kiln compare turned/path_0000.png renders/cam0.png --json
+    python3 -c 'import json; p = json.load(open("out"))["psnr"]; assert p is None or p == "inf" or p > 60, p' ||
+        fail 'a camera that looks there was turned'
+    ball --look-at 0,-1000,0
+    grep -q "4 of 5 pictures of the path are blank, the first 'path_0000', the last 'path_0004': .*--look-at X,Y,Z turns the path" err ||
+        fail "all are blank: $(cat err)"
+    must 0 "$KILN_BIN/kiln-render" ball.db --orbit 3,centre=0:-1000:0,radius=1 -o aside/
+    ! grep -q 'of the path' err || fail "an orbit is no path: $(cat err)"
+); result
+
 test_case '--scale' && (
     render --camera cam0 --scale 0.5 -o half.png
     [ "$(size half.png)" = 48x32 ] || fail "--scale: $(size half.png)"
@@ -130,6 +146,9 @@ test_case 'what is refused, in front of everything else' && (
     refused 'not go together' --scale 0.5 --size 4x4 -o no/
     refused 'interpolate N' --through cam0,cam1 -o no/
     refused 'interpolate N' --constant-speed -o no/
+    refused 'interpolate N' --look-at 0,0,0 -o no/
+    refused 'give --orbit a centre' --orbit 3 --look-at 0,0,0 -o no/
+    for wrong in 1 1,2 1,2,3,4 1,2,x 1,2,inf; do refused 'takes X,Y,Z' --interpolate 4 --look-at "$wrong" -o no/; done
     refused 'at least 2' --interpolate 4 --through cam0 -o no/
     refused 'no camera' --interpolate 4 --through cam0,cam9 -o no/
     refused '2 to 100000' --interpolate 1 -o no/

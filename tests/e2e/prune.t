@@ -82,6 +82,15 @@ test_case 'a dry run leaves the file alone' && (
     "$KILN_BIN/kiln-prune" "$ok" 2>&1 | grep -q 'nothing to do' || fail "a dry run changed the stored rules"
 ); result
 
+test_case 'tables have the rules that are auto and rest' && (
+    must 0 "$KILN_BIN/kiln-prune" "$ok" --dry-run
+    for rule in max-spacing max-extent; do
+        grep -qE "^$rule +auto: off +0 +0  an axis" "$KILN_TMP/out" || fail "no $rule: $(cat "$KILN_TMP/out")"
+    done
+    must 0 "$KILN_BIN/kiln-prune" "$ok" --dry-run --max-spacing off --max-extent off
+    ! grep -q 'auto: off' "$KILN_TMP/out" || fail "off is no auto: $(cat "$KILN_TMP/out")"
+); result
+
 test_case 'one row of the second block: planes of the first keep their bytes' && (
     first=$(plane "$ok")
     kiln prune "$ok" --drop-row 70000 --json >"$KILN_TMP/one.json" || fail "drop-row"

@@ -28,6 +28,24 @@ assert r["bytes"] == os.path.getsize(r["path"]), r' "$T/out" || fail '--json'
     digest "$T/m.db" | while read -r _ _ hash; do has "$T/report.html" "$hash" || exit 1; done || exit 1
 ); result
 
+test_case 'the page begins with pictures, the worst first, the photo beside the picture' && (
+    mkdir -p "$T/shot/images"
+    cp -r "$T/scene/." "$T/shot/"
+    for i in 0 1 2; do must 0 kiln render "$T/m.db" --camera cam$i --background $((80 * i)),0,0 -o "$T/shot/images/cam$i.png"; done
+    bake "$T/shot" "$T/shot.db"
+    must 0 kiln report "$T/shot.db" -o "$T/shot.html"
+    page "$T/shot.html"
+    py begins_with_pictures "$T/shot.html" || fail 'the page does not begin with pictures'
+); result
+
+test_case 'on a screen of 390 pixels nothing is cut: tables and pictures scroll by themselves' && (
+    chromium=$(command -v "${KILN_CHROMIUM:-chromium}") || skip 'no Chromium'
+    py narrow "$T/report.html" "$T/narrow"
+    timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$T/chromium" --virtual-time-budget=3000 \
+        --dump-dom "file://$T/narrow/frame.html" >"$T/narrow/dom" 2>/dev/null || skip 'Chromium does not run here'
+    py nothing_is_cut "$T/narrow/dom" || fail "cut: $(cat "$T/narrow/dom")"
+); result
+
 test_case 'a bake that has just begun has no section of what is to come' && (
     must 0 kiln import "$T/scene" "$T/new.db"
     must 0 kiln report "$T/new.db" -o "$T/new.html"

@@ -150,5 +150,44 @@ def change_photo(folder, kept):
     open(names[-1], "wb").write(data + bytes(size - len(data)))
 
 
+def begins_with_pictures(path):
+    text = open(path, encoding="utf-8").read()
+    main = text[text.index("<main>") :]
+    assert main.index("<h2>Pictures</h2>") < main.index("<h2>Import</h2>") and main.index("<img") < main.index("<table")
+    cards = main[: main.index("</section>")].split("<article")[1:]
+    told = [float(re.search(r">([0-9.]+) dB", card).group(1)) for card in cards]
+    assert len(told) == 3 and told == sorted(told) and told[0] < told[-1], told
+    for card in cards:
+        assert re.search(r'class="mode beside" checked', card) and card.count("checked") == 1, card[:400]
+        assert 'alt="Photo"' in card and 'alt="Picture"' in card, card[:400]
+
+
+def narrow(path, folder):
+    """The page without its policy, in a frame of 390 pixels, and a script that says how wide what is."""
+    os.makedirs(folder)
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", open(path, encoding="utf-8").read())
+    script = """document.querySelectorAll("details").forEach((d) => { d.open = true; });
+        const told = [["page", document.documentElement.scrollWidth > innerWidth ? "cut" : "fits"]];
+        for (const e of document.querySelectorAll("main *"))
+            if (!e.closest(".scroll, .views") && e.getBoundingClientRect().right > innerWidth + 1)
+                told.push([e.tagName + " " + e.className, "cut"]);
+        for (const e of document.querySelectorAll(".scroll, .views")) {
+            e.scrollLeft = 1e6;
+            const last = [...e.querySelectorAll("th, td, article")].map((c) => c.getBoundingClientRect().right);
+            const reached = Math.max(...last) <= e.getBoundingClientRect().right + 1;
+            told.push([e.getAttribute("aria-label"), reached ? (e.scrollLeft > 0 ? "scrolls" : "fits") : "cut"]);
+        }
+        parent.postMessage(JSON.stringify(told), "*");"""
+    open(folder + "/page.html", "w").write(text.replace("</body>", "<script>%s</script></body>" % script))
+    frame = '<iframe src="page.html" width=390 height=3000></iframe><script>onmessage = (e) => { document.title = "TOLD" + e.data; }</script>'
+    open(folder + "/frame.html", "w").write(frame)
+
+
+def nothing_is_cut(dom):
+    told = json.loads(re.search(r"<title>TOLD(.*?)</title>", open(dom).read()).group(1))
+    assert len(told) > 8 and not [t for t in told if t[1] == "cut"], told
+    assert [t for t in told if t[1] == "scrolls"], told
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -50,14 +50,14 @@ test_step 'a level is chosen and said' && (
 
 test_case '--list says which level is read' && (
     must 0 "$KILN_BIN/kiln-import" lod no.db --list --lod 1 &&
-        says '^notes +splats +lod-meta.json: .*level 1 is read, 16 Gaussians; its environment of 12' out
+        says '^notes +Gaussians +lod-meta.json: .*level 1 is read, 16 Gaussians; its environment of 12' out
 ); result
 
 rm -r lod/0_1
 
 test_case '--list says which files are missing' && (
     must 0 "$KILN_BIN/kiln-import" lod no.db --list &&
-        says '^notes +splats +lod-meta.json: .*because 1 file is missing: 0_1/meta.json' out
+        says '^notes +Gaussians +lod-meta.json: .*because 1 file is missing: 0_1/meta.json' out
     must 0 kiln import lod no.db --list --json && noted 'because 1 file is missing: 0_1/meta.json'
 ); result
 

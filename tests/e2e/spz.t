@@ -23,9 +23,9 @@ test_case 'the same Gaussians in each container are one scene' && (
 
 test_case '--list says which axes the numbers have' && (
     must 0 "$KILN_BIN/kiln-import" v3.spz no.db --list
-    grep -q '^notes    splats   v3.spz: SPZ numbers are taken as RUB' out || fail "--list says no axes: $(cat out)"
+    grep -q '^notes    Gaussians v3.spz: SPZ numbers are taken as RUB' out || fail "--list says no axes: $(cat out)"
     must 0 "$KILN_BIN/kiln-import" rub.spz no.db --list # names its axes behind the rows
-    grep -q '^notes    splats   rub.spz: which axes its numbers have shows when the file is unpacked$' out ||
+    grep -q '^notes    Gaussians rub.spz: which axes its numbers have shows when the file is unpacked$' out ||
         fail "--list guesses axes: $(cat out)"
 ); result
 

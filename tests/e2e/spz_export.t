@@ -31,6 +31,39 @@ test_case 'as-is is not RUB' && (
     kiln import 3-spz-as-is.spz rub.db >/dev/null && [ "$(digest rub.db)" != "$(digest 3-spz-as-is.db)" ] || fail 'as-is is RUB'
 ); result
 
+test_case '--spz-version chooses among the formats, and contradicts none' && (
+    must 0 kiln export 3.db --layer source --spz-version 4 -o v4.spz
+    cmp 3-spz4-rub.spz v4.spz || fail '-o: not version 4'
+    must 0 kiln export 3.db --layer source --spz-version 3 -o v3.spz
+    cmp 3-spz-rub.spz v3.spz || fail '-o: not version 3'
+    mkdir stored && cp 3.db stored/
+    must 0 kiln export stored/3.db --layer source --spz-version 4 --format spz,splat,spz4
+    [ "$(ls stored/export)" = $'scene.splat\nscene.v4.spz' ] || fail "a list: $(ls stored/export)"
+    "$KILN_BIN/kiln-export" stored/3.db 2>&1 | grep -q 'nothing to do' || fail 'written again'
+    must 0 kiln export stored/3.db -o v4.ply # a stored version is of another file
+    must 0 kiln export stored/3.db --format spz,spz4 --spz-version 3 -o stored/
+    cmp 3-spz-rub.spz stored/scene.spz && cmp 3-spz4-rub.spz stored/scene.v4.spz || fail 'both'
+    must 2 kiln export 3.db --layer source --spz-version 4 -o v4.ply -w
+    grep -q 'spz-version is for the format spz alone' err || fail "of a PLY: $(cat err)"
+    must 2 kiln export 3.db --layer source --spz-version 3 --format spz4 -o v4.spz -w
+    grep -q 'format spz4 and --spz-version 3 are two versions' err || fail "two versions: $(cat err)"
+    must 0 "$KILN_BIN/kiln" convert --quiet 3.ply --spz-version 4 c4.spz
+    cmp 3-spz4-rub.spz c4.spz || fail 'kiln convert: not version 4'
+    "$KILN_BIN/kiln" convert --quiet 3.ply --format spz --spz-version 4 - >s4.spz || fail 'kiln convert to standard output'
+    cmp 3-spz4-rub.spz s4.spz || fail 'kiln convert to standard output: not version 4'
+    must 2 "$KILN_BIN/kiln" convert --quiet 3.ply --spz-version 4 c4.sog
+); result
+
+test_case 'helps say which readers take which version' && (
+    must 0 "$KILN_BIN/kiln-export" --list-formats
+    grep -q '^spz .*version 3.*Spark, Babylon, three.js and CesiumJS' out || fail "$(grep ^spz out)"
+    grep -q '^spz4 .*version 4.*engine of PlayCanvas' out || fail "$(grep ^spz out)"
+    for program in "$KILN_BIN/kiln-export" "$KILN_BIN/kiln convert"; do
+        must 0 $program --help-all
+        tr -s ' \n' ' ' <out | grep -q 'engine of PlayCanvas, which reads no other' || fail "$program: $(grep -A 4 spz-version out)"
+    done
+); result
+
 test_case 'the bytes of version 3' && (
     $steps planes 3-spz-rub.spz >planes || fail 'version 3 is no gzip stream'
     [ "$(head -c 16 planes | od -An -tx1 | tr -d ' ')" = 4e47535003000000dc050000030c0000 ] ||

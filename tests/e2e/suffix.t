@@ -52,7 +52,7 @@ test_case 'export: suffixes that decide the format' && (
 ); result
 
 # render
-for suffix in jpg JPEG mp4 exr webp v2; do
+for suffix in gif BMP mp4 exr v2; do
     test_case "a picture in NAME.$suffix is refused" && (
         refused "NAME.png NAME.npy .$suffix" kiln render $db --camera cam0 -o "v.$suffix"
         refused "NAME.png NAME.npy .$suffix" kiln render $db --cameras s/cameras.json -o "v.$suffix"
@@ -78,6 +78,24 @@ test_case 'render: suffixes that decide the format' && (
     must 0 kiln render $db -o frames.v2 && is png frames.v2/cam1.png # which is there now
     mkdir there.mp4 && must 0 kiln render $db --camera cam0 -o there.mp4 && is png there.mp4/cam0.png
     must 0 kiln render $db -o frames && is png frames/cam1.png
+); result
+
+test_case 'render: JPEG and WebP where a file is named so' && (
+    must 0 kiln render $db --camera cam0 -o look.png
+    for name in look.jpg look.JPEG look.webp; do
+        must 0 kiln render $db --camera cam0 -o $name
+        must 2 kiln render $db --camera cam0 -o $name # it says not whose it is
+        must 0 kiln compare look.png $name --json
+        python3 -c 'import json, sys; p = json.load(open("out"))["psnr"]
+sys.exit(not (p is None or p == "inf" or p >= (1000 if sys.argv[1] == "look.webp" else 35)))' $name || fail "$name: $(cat out)"
+    done
+    [ "$(head -c 3 look.jpg | od -An -tx1 | tr -d ' ')" = ffd8ff ] && [ "$(head -c 4 look.webp)" = RIFF ] || fail 'other formats'
+    must 0 kiln render $db --camera cam0 --depth -o deep.jpg && is png deep.depth.png
+    must 0 kiln render $db --camera cam0 --crop 8x8+1+1 -o cut.webp
+    refused 'alpha PNGs' kiln render $db --camera cam0 --alpha -o a.webp
+    refused 'png --format' kiln render $db --camera cam0 --format jpg
+    refused '16383 .webp' kiln render $db --camera cam0 --size 16384x1 -o wide.webp
+    refused '2 cameras' kiln render $db -o v.jpg
 ); result
 
 test_case 'generate writes a folder' && (

@@ -375,6 +375,32 @@ static void closed_paths_have_no_bend(void **state)
     free(out);
 }
 
+/* The point is in the middle of the picture, before the camera, which stays where it is and upright. */
+static void cameras_turn_to_a_point(void **state)
+{
+    (void)state;
+    const double up[3] = {0, -1, 0}, points[4][3] = {{3, 2, -1}, {-40, 0.5, 7}, {1, 100, 2}, {1, -100, 2}};
+    for (int i = 0; i < 4; i++) {
+        kiln_camera c = at(1, 0.25, 2, 33), before = c;
+        double eye[3], was[3], p[3];
+        centre_of(&before, was);
+        const double own_down[3] = {before.r[3], before.r[4], before.r[5]};
+        kiln_camera_path_look_at(points[i], up, &c);
+        centre_of(&c, eye);
+        for (int k = 0; k < 3; k++) assert_true(fabs(eye[k] - was[k]) < 1e-12);
+        for (int k = 0; k < 3; k++) p[k] = dot(c.r + 3 * k, points[i]) + c.t[k];
+        assert_true(p[2] > 1 && fabs(p[0]) < 1e-9 && fabs(p[1]) < 1e-9);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++) assert_true(fabs(dot(c.r + 3 * a, c.r + 3 * b) - (a == b)) < 1e-12);
+        assert_true(fabs(dot(c.r, up)) < 1e-12 && dot(c.r + 3, own_down) >= -1e-12);
+    }
+    kiln_camera there = at(1, 0, 2, 33), same = there;
+    double eye[3];
+    centre_of(&there, eye);
+    kiln_camera_path_look_at(eye, up, &there);
+    assert_memory_equal(&there, &same, sizeof there);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +417,7 @@ int main(void)
         cmocka_unit_test(paths_are_smooth),
         cmocka_unit_test(steps_of_constant_speed_are_of_one_length),
         cmocka_unit_test(closed_paths_have_no_bend),
+        cmocka_unit_test(cameras_turn_to_a_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

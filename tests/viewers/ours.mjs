@@ -43,6 +43,26 @@ async function bakeOnce(name, folder) {
 // The first camera of a page: its picture of kiln-render, beside the bake.
 const renderOf = (db, camera) => path.join(path.dirname(db), 'renders', `${camera.name}.png`);
 
+// The help speaks of what is there to move the camera with: of a mouse and keys, or on a phone of fingers alone.
+async function helpProblem(page) {
+    const told = async (of) => {
+        await of.waitForFunction(() => document.querySelector('.help dt'));
+        return of.evaluate(() => [...document.querySelectorAll('.help dt')].map((e) => e.textContent).join('; '));
+    };
+    const keys = await told(page);
+    if (!/Drag.*Arrow keys/.test(keys) || /One finger/.test(keys)) return `the help of a desktop says: ${keys}`;
+    const phone = await page.context().browser().newContext({ hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } });
+    try {
+        const small = await phone.newPage();
+        await small.goto(page.url());
+        const fingers = await told(small);
+        const title = await small.evaluate(() => document.querySelector('nav button[aria-label="Help"]').title);
+        return /One finger.*Two fingers.*Pinch/.test(fingers) && !/Wheel|Arrow|Shift/.test(fingers) && title === 'Help' ? '' : `the help of a phone says: ${fingers} (${title})`;
+    } finally {
+        await phone.close();
+    }
+}
+
 // Opens a page of ours and looks at its first view: {decibels, floor}, after what every page has to be.
 async function look(browser, name, db, url, pictures, also) {
     return browser.visit({ url, name, act: async (page, said) => {
@@ -53,6 +73,8 @@ async function look(browser, name, db, url, pictures, also) {
         const first = await shoot(path.join(pictures, `${name} first.png`.replaceAll(' ', '-')));
         const result = { ours: await psnr(renderOf(db, camera), first) };
         await page.evaluate(() => window.splatView.bare(false));
+        const told = await helpProblem(page);
+        if (told) result.why = told;
         await page.focus('canvas');
         // As on a slow machine: the key is up again before the next picture.
         await page.evaluate(() => { const draw = window.requestAnimationFrame; window.requestAnimationFrame = (call) => setTimeout(() => { window.requestAnimationFrame = draw; draw(call); }, 400); });

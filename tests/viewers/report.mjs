@@ -135,12 +135,14 @@ async function tabThrough(page) {
 async function useByKeyboard(page) {
     const slider = page.locator('.slider').first();
     if (await slider.count() === 0) return null;
+    const card = page.locator('article:has(.slider)').first();
+    await card.locator('input.compare').focus();
+    await page.keyboard.press('Space'); // pictures are beside each other at first
     await slider.focus();
     const place = () => slider.evaluate((e) => e.parentElement.style.getPropertyValue('--at'));
     const before = await place();
     for (let i = 0; i < 5; i++) await page.keyboard.press('ArrowRight');
     if (await place() === before) return 'the slider does not move by keyboard';
-    const card = page.locator('article:has(.slider)').first();
     await card.locator('input.compare').focus();
     await page.keyboard.press('ArrowLeft'); // from the first around to the last
     await page.keyboard.press('ArrowRight');

@@ -242,7 +242,7 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         const bool used = is_used(s, c->path, &added), points = c->reader && c->kind == KILN_SCENE_POINTS;
         if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
         if (added) continue;
-        snprintf(what, sizeof what, "%s", c->has_none ? "no splats" : "unreadable");
+        snprintf(what, sizeof what, "%s", c->has_none ? "no Gaussians" : "unreadable");
         if (c->is_unknown)
             snprintf(what, sizeof what, "%s, packed", c->reader->name);
         else if (c->reader)

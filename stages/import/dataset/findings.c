@@ -101,6 +101,9 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     return KILN_OK;
 }
 
+/* A role is stored and reported as it is spelled; people read the words of GLOSSARY.md. */
+static const char *role_word(const kiln_finding *f) { return strcmp(f->role, "splats") == 0 ? "Gaussians" : f->role; }
+
 /* ---- as talk ------------------------------------------------------------------------------------------------------------- */
 /* Another file of rows beside the one that is used is worth a line: perhaps it was meant. Not more than a few of them. So is a list
  * of test views that cannot be used. */
@@ -128,7 +131,8 @@ void kiln_findings_say(const kiln_dataset *d)
     char line[LINE];
     for (uint32_t i = 0; i < d->set.n_findings; i++)
         if (d->set.findings[i].used)
-            kiln_say("%s: %s (%s)", d->set.findings[i].role, path_below_root(d, d->set.findings[i].path), d->set.findings[i].what);
+            kiln_say("%s: %s (%s)", role_word(&d->set.findings[i]), path_below_root(d, d->set.findings[i].path),
+                     d->set.findings[i].what);
     say_unused(d);
     if (split_line(d, line)) kiln_say("split: %s", line);
     if (lens_line(d, line)) kiln_say("lens: %s", line);
@@ -143,27 +147,27 @@ static void print_list(const kiln_dataset *d)
     kiln_print("scene    %s", d->set.root);
     for (uint32_t i = 0; i < d->set.n_findings; i++) {
         const kiln_finding *f = &d->set.findings[i];
-        kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, path_below_root(d, f->path), f->what,
+        kiln_print("%-8s %-9s %s: %s%s%s", f->used ? "uses" : "leaves", role_word(f), path_below_root(d, f->path), f->what,
                    f->used ? "" : ": ", f->why_not);
-        if (f->notes[0]) kiln_print("%-8s %-8s %s: %s", "notes", f->role, path_below_root(d, f->path), f->notes);
+        if (f->notes[0]) kiln_print("%-8s %-9s %s: %s", "notes", role_word(f), path_below_root(d, f->path), f->notes);
     }
-    if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
-    if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);
+    if (split_line(d, line)) kiln_print("%-8s %-9s %s", "uses", "split", line);
+    if (lens_line(d, line)) kiln_print("%-8s %-9s %s", "uses", "lens", line);
     if (d->set.frames_without_camera)
-        kiln_print("%-8s %-8s %llu of %llu: their camera is not a number", "drops", "images",
+        kiln_print("%-8s %-9s %llu of %llu: their camera is not a number", "drops", "images",
                    (unsigned long long)d->set.frames_without_camera, (unsigned long long)d->set.frames_read);
     const uint64_t dropped = d->set.frames_dropped - d->set.frames_without_camera;
     if (dropped)
-        kiln_print("%-8s %-8s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
+        kiln_print("%-8s %-9s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
                    (unsigned long long)dropped, (unsigned long long)d->set.frames_read,
                    (unsigned long long)(dropped - d->set.frames_unreadable), (unsigned long long)d->set.frames_unreadable);
     if (d->set.photos_missing)
-        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->set.photos_missing,
+        kiln_print("%-8s %-9s %llu; the first: %s", "misses", "photos", (unsigned long long)d->set.photos_missing,
                    kiln_missing_next(&d->set, NULL));
     for (const char *name = kiln_missing_next(&d->set, NULL); name; name = kiln_missing_next(&d->set, name))
-        kiln_print("%-8s %-8s %s", "misses", "photo", name);
+        kiln_print("%-8s %-9s %s", "misses", "photo", name);
     if (d->reader && d->set.n_cameras == 0)
-        kiln_print("%-8s %-8s %d on an orbit, as there are none", "makes", "cameras", KILN_ORBIT_CAMERAS);
+        kiln_print("%-8s %-9s %d on an orbit, as there are none", "makes", "cameras", KILN_ORBIT_CAMERAS);
     if (d->set.n_findings == 0) kiln_print("nothing found");
 }
 
