@@ -12,10 +12,10 @@ kiln_common kiln_common_values;
 static bool asked; /* storage of the rows that print something and end the program */
 
 /* clang-format off */
-#define PRINT_ROWS                                                                                                 \
-    KILN_OPTION_BOOL("version", &asked, "print the version and end", .flags = KILN_ALONE),                         \
-    KILN_OPTION_BOOL("help", &asked, "print a line for each option and end", .letter = 'h', .flags = KILN_ALONE),  \
-    KILN_OPTION_BOOL("help-all", &asked, "print all options and end", .flags = KILN_ALONE),                        \
+#define PRINT_ROWS \
+    KILN_OPTION_BOOL("version", &asked, "print the version and end", .flags = KILN_ALONE), \
+    KILN_OPTION_BOOL("help", &asked, "print a line for each option and end", .letter = 'h', .flags = KILN_ALONE), \
+    KILN_OPTION_BOOL("help-all", &asked, "print all options and end", .flags = KILN_ALONE), \
     KILN_OPTION_BOOL("help-json", &asked, "print the options as JSON and end", .flags = KILN_HIDDEN | KILN_ALONE), \
     KILN_OPTION_BOOL("man", &asked, "print the man page and end", .flags = KILN_HIDDEN | KILN_ALONE)
 /* clang-format on */

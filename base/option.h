@@ -23,21 +23,24 @@ KILN_C_BEGIN
 
 typedef enum {
     KILN_OPT_END = 0,
-    KILN_OPT_BOOL,  /* bool *             no argument; --no-NAME unsets */
-    KILN_OPT_U32,   /* uint32_t *         range "lo..hi" */
-    KILN_OPT_U64,   /* uint64_t * */
-    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN and "auto"
-                                          KILN_OPT_AUTO, allowed where they are the default or behind the range: "lo..hi|off|auto" */
-    KILN_OPT_SIZE,  /* kiln_size *        512M, 1.5G, 50% */
-    KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default. With a range "a|b|c": one of these words, or
-                       several of them with commas between them */
-    KILN_OPT_PATH,  /* const char **      a leading ~ is expanded */
-    KILN_OPT_ENUM,  /* uint32_t *         range "a|b|c": the index */
-    KILN_OPT_F64X3, /* double *[3]       X,Y,Z; range as of F64, of each */
-    KILN_OPT_LIST,  /* const char **     may be repeated: the order stays, what is given replaces what is stored, '' empties it; a
-                       leading  ~ of an item is expanded. The canonical text: items with '|' between them; '\\' in front  of a '|' or
-                       a
-                       '\\' of an item. So also a variable of make; NULL when there are no items */
+    KILN_OPT_BOOL, /* bool *: no argument; --no-NAME unsets */
+    KILN_OPT_U32,  /* uint32_t *: range "lo..hi" */
+    KILN_OPT_U64,  /* uint64_t *: range "lo..hi" */
+    /* double *: a number such as 0.5, 1e-3 or 1/255. Range "lo..hi"; either end may be left out. The words
+     * "off" (NAN) and "auto" (KILN_OPT_AUTO) are allowed where one of them is the default, or where the
+     * range ends with them: "lo..hi|off|auto". */
+    KILN_OPT_F64,
+    KILN_OPT_SIZE, /* kiln_size *: 512M, 1.5G, 50% */
+    /* const char **: anything; NULL when not given and without a default. With a range "a|b|c": one of these
+     * words, or several of them with commas between them. */
+    KILN_OPT_TEXT,
+    KILN_OPT_PATH,  /* const char **: a leading ~ is expanded */
+    KILN_OPT_ENUM,  /* uint32_t *: range "a|b|c": the index */
+    KILN_OPT_F64X3, /* double *[3]: X,Y,Z; the range is that of each, as of KILN_OPT_F64 */
+    /* const char **: may be repeated, and the order stays. What is given replaces what is stored; '' empties
+     * it. A leading ~ of an item is expanded. The canonical text has '|' between items, and '\\' in front of
+     * a '|' or a '\\' of an item; a variable of make holds the same text. NULL when there are no items. */
+    KILN_OPT_LIST,
 } kiln_opt_kind;
 
 /* A number that the program chooses. No text of a number gives it. */
@@ -98,28 +101,28 @@ typedef struct {
  * code asks for the kind before it reads a value, and a list's text has to be taken apart first (kiln_opt_list_next). */
 /* clang-format off */
 /* .kind stands last: a value without a name behind it would be the next field's, `where`, and -Woverride-init refuses it. */
-#define KILN_OPTION_BOOL(NAME, WHERE, HELP, ...)                                                                                \
+#define KILN_OPTION_BOOL(NAME, WHERE, HELP, ...) \
     {.name = (NAME), .where = (WHERE), .help = (HELP), .kind = _Generic((WHERE), bool *: KILN_OPT_BOOL), __VA_ARGS__}
 /* Three numbers are given as &o.xyz. The name alone becomes a double * here, which sizeof tells from the address of one number. */
-#define KILN_OPTION_NUMBER(NAME, WHERE, ARG, HELP, ...)                                                                         \
-    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
-     .kind = _Generic((WHERE),                                                                                                  \
-         uint32_t *: KILN_OPT_U32,                                                                                              \
-         uint64_t *: KILN_OPT_U64,                                                                                              \
-         double *: sizeof(WHERE) == sizeof(double[3]) ? KILN_OPT_F64X3 : KILN_OPT_F64,                                          \
-         double (*)[3]: KILN_OPT_F64X3,                                                                                         \
+#define KILN_OPTION_NUMBER(NAME, WHERE, ARG, HELP, ...) \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP), \
+     .kind = _Generic((WHERE), \
+         uint32_t *: KILN_OPT_U32, \
+         uint64_t *: KILN_OPT_U64, \
+         double *: sizeof(WHERE) == sizeof(double[3]) ? KILN_OPT_F64X3 : KILN_OPT_F64, \
+         double (*)[3]: KILN_OPT_F64X3, \
          kiln_size *: KILN_OPT_SIZE), __VA_ARGS__}
-#define KILN_OPTION_ENUM(NAME, WHERE, ARG, WORDS, HELP, ...)                                                                    \
-    {.name = (NAME), .where = (WHERE), .arg = (ARG), .range = (WORDS), .help = (HELP),                                          \
+#define KILN_OPTION_ENUM(NAME, WHERE, ARG, WORDS, HELP, ...) \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .range = (WORDS), .help = (HELP), \
      .kind = _Generic((WHERE), uint32_t *: KILN_OPT_ENUM), __VA_ARGS__}
-#define KILN_OPTION_TEXT(NAME, WHERE, ARG, HELP, ...)                                                                           \
-    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+#define KILN_OPTION_TEXT(NAME, WHERE, ARG, HELP, ...) \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP), \
      .kind = _Generic((WHERE), const char **: KILN_OPT_TEXT), __VA_ARGS__}
-#define KILN_OPTION_LIST(NAME, WHERE, ARG, HELP, ...)                                                                           \
-    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+#define KILN_OPTION_LIST(NAME, WHERE, ARG, HELP, ...) \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP), \
      .kind = _Generic((WHERE), const char **: KILN_OPT_LIST), __VA_ARGS__}
-#define KILN_OPTION_PATH(NAME, WHERE, ARG, HELP, ...)                                                                           \
-    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP),                                                            \
+#define KILN_OPTION_PATH(NAME, WHERE, ARG, HELP, ...) \
+    {.name = (NAME), .where = (WHERE), .arg = (ARG), .help = (HELP), \
      .kind = _Generic((WHERE), const char **: KILN_OPT_PATH), __VA_ARGS__}
 #define KILN_OPTION_END {.name = NULL}
 /* clang-format on */

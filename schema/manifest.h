@@ -26,8 +26,9 @@ typedef void kiln_problem_fn(void *context, const char *sentence); /* one of the
 
 /* ---- open, lock, close ---------------------------------------------------------------------------------------- */
 typedef enum {
-    KILN_OPEN_READ,   /* must exist; read-only, never blocks a writer; works on read-only media. On a network file system while a
-                         claim   stands: as KILN_OPEN_FROZEN */
+    /* must exist; read-only, never blocks a writer; works on read-only media. On a network file system
+     * while a claim stands it is KILN_OPEN_FROZEN. */
+    KILN_OPEN_READ,
     KILN_OPEN_WRITE,  /* must exist; takes the lock or KILN_E_BUSY saying who holds it */
     KILN_OPEN_CREATE, /* made when missing; takes the lock */
     /* While a claim stands (claim.h), which lets no other writer in: */

@@ -31,9 +31,9 @@ static kiln_prune_values o;
 #define OPTION_BOOL(ID, OPTION, ARG, DEF, RANGE, HELP) KILN_OPTION_BOOL(OPTION, &o.rules.ID, HELP, .def = DEF, .flags = KILN_KEYED),
 #define RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, ...) OPTION_##KIND(ID, OPTION, ARG, DEF, RANGE, HELP)
 /* clang-format off */
-#define CLAMP(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, KEY, POLICY, AUTOMATIC)                                     \
-    RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP)                                                                  \
-    KILN_OPTION_ENUM(OPTION "-policy", &o.rules.ID##_policy, "WHAT", "clamp|drop",                                           \
+#define CLAMP(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, KEY, POLICY, AUTOMATIC) \
+    RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP) \
+    KILN_OPTION_ENUM(OPTION "-policy", &o.rules.ID##_policy, "WHAT", "clamp|drop", \
                      "what --" OPTION " does with a Gaussian: clamp its axes, or drop it", .def = POLICY, .flags = KILN_KEYED),
 /* clang-format on */
 static const kiln_opt options[] = {

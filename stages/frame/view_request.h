@@ -17,12 +17,12 @@ typedef struct {
 
 /* The rows of the option table that fill the kiln_view_options o. */
 /* clang-format off */
-#define KILN_VIEW_OPTION_ROWS(o)                                                                                              \
-    KILN_OPTION_ENUM("profile", &(o).profile, "NAME", kiln_profile_names + 1, "the renderer whose arithmetic draws",          \
-                     .letter = 'p', .def = "inria", .flags = KILN_KEYED),                                                     \
-    KILN_OPTION_ENUM("antialiased", &(o).antialiased, "WHEN", "scene|on|off",                                                 \
-                     "antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene",                  \
-                     .brief = "mip compensation: as the scene says, or on, off", .flags = KILN_KEYED),                        \
+#define KILN_VIEW_OPTION_ROWS(o) \
+    KILN_OPTION_ENUM("profile", &(o).profile, "NAME", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
+                     .letter = 'p', .def = "inria", .flags = KILN_KEYED), \
+    KILN_OPTION_ENUM("antialiased", &(o).antialiased, "WHEN", "scene|on|off", \
+                     "antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene", \
+                     .brief = "mip compensation: as the scene says, or on, off", .flags = KILN_KEYED), \
     KILN_OPTION_TEXT("near", &(o).near_text, "M", "near plane in scene units; profile: the renderer's own", .def = "profile", \
                      .flags = KILN_KEYED)
 /* clang-format on */

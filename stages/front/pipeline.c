@@ -33,18 +33,18 @@
 static kiln_bake_options o;
 
 /* clang-format off */
-#define OWN_ROWS                                                                                                            \
-    KILN_OPTION_PATH("out", &o.out, "DIR",                                                                                  \
+#define OWN_ROWS \
+    KILN_OPTION_PATH("out", &o.out, "DIR", \
                      "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", .letter = 'o'), \
-    KILN_OPTION_TEXT("stages", &o.stages, "LIST",                                                                           \
-                     "run only these stages, such as prune,chunk; the next run without it redoes what depends on them"),    \
-    KILN_OPTION_BOOL("demo", &o.demo,                                                                                       \
-                     "make a demo scene and bake it; SCENE is then its folder, " KILN_DEMO_FOLDER " where none is given"),  \
-    KILN_OPTION_BOOL("lod", &o.lod,                                                                                         \
-                     "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this"),     \
-    KILN_OPTION_BOOL("report", &o.report, "write report.html, the bake as one page to look at, when all stages are done",   \
-                     .def = "yes", .brief = "write report.html, the bake as a page to look at"),                                                                                         \
-    KILN_OPTION_BOOL("print-commands", &o.print_commands,                                                                   \
+    KILN_OPTION_TEXT("stages", &o.stages, "LIST", \
+                     "run only these stages, such as prune,chunk; the next run without it redoes what depends on them"), \
+    KILN_OPTION_BOOL("demo", &o.demo, \
+                     "make a demo scene and bake it; SCENE is then its folder, " KILN_DEMO_FOLDER " where none is given"), \
+    KILN_OPTION_BOOL("lod", &o.lod, \
+                     "also make levels of detail (kiln-lod); a bake that has them keeps them up to date without this"), \
+    KILN_OPTION_BOOL("report", &o.report, "write report.html, the bake as one page to look at, when all stages are done", \
+                     .def = "yes", .brief = "write report.html, the bake as a page to look at"), \
+    KILN_OPTION_BOOL("print-commands", &o.print_commands, \
                      "print the command of each stage and of the report, quoted for a shell, and run none of them", .brief = "print the command of each stage, run none")
 /* clang-format on */
 

@@ -184,9 +184,9 @@ static kiln_status read_geometry(stats_pass *p, uint32_t block, geometry *g, kil
 typedef struct {
     kiln_splat2d *splats; /* [rows of the largest block] */
     uint64_t *row_pairs;  /* [tile rows of the largest view] */
-} pair_capacity;
+} pair_arrays;
 
-static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const geometry *g, const pair_capacity *capacity,
+static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const geometry *g, const pair_arrays *arrays,
                                kiln_stats_pairs *out, kiln_error *err)
 {
     uint64_t visible = 0, boxes = 0;
@@ -196,7 +196,7 @@ static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const 
                                  .view = &v->view,
                                  .profile = v->profile,
                                  .antialiased = v->antialiased,
-                                 .splats = capacity->splats,
+                                 .splats = arrays->splats,
                                  .n_visible = &visible,
                                  .box_pairs = &boxes};
     KILN_TRY(KILN_WORK(p->w, project, &project, err));
@@ -204,9 +204,9 @@ static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const 
     out->box_pairs += boxes;
     if (visible == 0) return KILN_OK;
     kiln_tile_pairs_count_args count = {
-        .n = visible, .splats = capacity->splats, .view = &v->view, .row0 = 0, .row1 = tiles_y, .row_pairs = capacity->row_pairs};
+        .n = visible, .splats = arrays->splats, .view = &v->view, .row0 = 0, .row1 = tiles_y, .row_pairs = arrays->row_pairs};
     KILN_TRY(KILN_WORK(p->w, tile_pairs_count, &count, err));
-    for (uint32_t r = 0; r < tiles_y; r++) out->pairs += capacity->row_pairs[r];
+    for (uint32_t r = 0; r < tiles_y; r++) out->pairs += arrays->row_pairs[r];
     return KILN_OK;
 }
 
@@ -221,7 +221,7 @@ static uint64_t most_rows(const stats_pass *p)
 static kiln_status count_blocks(stats_pass *p, const kiln_stats_request *q, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    pair_capacity capacity = {0};
+    pair_arrays arrays = {0};
     kiln_stats_pairs *sums = NULL;
     geometry g;
     const uint32_t n_views = p->shared->n_views;
@@ -229,16 +229,16 @@ static kiln_status count_blocks(stats_pass *p, const kiln_stats_request *q, kiln
     for (uint32_t v = 0; v < n_views; v++)
         if (kiln_view_tiles_y(&p->views[v].view) > tiles_y) tiles_y = kiln_view_tiles_y(&p->views[v].view);
     KILN_GO(KILN_ALLOC(&sums, n_views, "pairs", err));
-    KILN_GO(KILN_ALLOC_UNSET(&capacity.splats, most_rows(p), "projected Gaussians", err));
-    KILN_GO(KILN_ALLOC(&capacity.row_pairs, tiles_y, "pairs of tile rows", err));
+    KILN_GO(KILN_ALLOC_UNSET(&arrays.splats, most_rows(p), "projected Gaussians", err));
+    KILN_GO(KILN_ALLOC(&arrays.row_pairs, tiles_y, "pairs of tile rows", err));
     for (uint32_t i = 0; i < q->n; i++) {
         KILN_GO(read_geometry(p, q->first + i, &g, err));
-        for (uint32_t v = 0; v < n_views && g.n; v++) KILN_GO(count_pairs(p, &p->views[v], &g, &capacity, &sums[v], err));
+        for (uint32_t v = 0; v < n_views && g.n; v++) KILN_GO(count_pairs(p, &p->views[v], &g, &arrays, &sums[v], err));
     }
     KILN_GO(kiln_worker_put(p->w, KILN_STATS_PAIR_COUNTS, sums, n_views * sizeof *sums, 1, err));
 done:
-    free(capacity.row_pairs);
-    free(capacity.splats);
+    free(arrays.row_pairs);
+    free(arrays.splats);
     free(sums);
     return st;
 }

@@ -119,8 +119,7 @@ static void a_unit_goes_to_another_device_after_two_failures(void **state)
     assert_true(number("units.retried") >= 2);
 }
 
-/* ---- a unit beside the deferred work of the one before
- * ---------------------------------------------------------------------------- */
+/* ---- a unit beside the deferred work of the one before ----------------------------------------- */
 static void deferred_work_runs_beside_the_next_unit(void **state)
 {
     (void)state;

@@ -161,8 +161,7 @@ static void near(double a, double b)
     if (!(fabs(a - b) < 1e-5)) fail_msg("%.9g is not %.9g", a, b);
 }
 
-/* ---- what is read
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- what is read ------------------------------------------------------------------------------ */
 
 static void rows_are_those_of_the_file(void **state)
 {
@@ -372,8 +371,7 @@ static void the_frame_is_turned_to_that_of_ply(void **state)
     import_source_free(&turned);
 }
 
-/* ---- what is refused
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------- */
 
 static void nodes_that_no_gaussian_can_follow_are_refused(void **state)
 {

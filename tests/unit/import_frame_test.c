@@ -15,8 +15,7 @@
 
 #include <cmocka.h>
 
-/* ---- origin
- * ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- origin ------------------------------------------------------------------------------------ */
 
 static unsigned find_origin(const double *means, const unsigned char *skip, uint64_t n, double out[3])
 {
@@ -95,8 +94,7 @@ static void an_ordinary_scene_needs_one_pass_and_dropped_rows_do_not_count(void 
     assert_int_equal(find_origin(means, skip, N, origin), 1);
 }
 
-/* ---- root cube
- * -------------------------------------------------------------------------------------------------------------------- */
+/* ---- root cube --------------------------------------------------------------------------------- */
 
 static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
 {
@@ -121,8 +119,7 @@ static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
     }
 }
 
-/* ---- orbit
- * ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- orbit ------------------------------------------------------------------------------------- */
 
 static void project(const kiln_camera *c, const double p[3], double out[3])
 {
@@ -163,8 +160,7 @@ static void orbit_cameras_see_the_whole_box_the_right_way_up(void **state)
     }
 }
 
-/* ---- random points
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- random points ----------------------------------------------------------------------------- */
 
 static void random_points_do_not_depend_on_how_they_are_cut(void **state)
 {

@@ -36,8 +36,7 @@ static json_t *load(const char *name)
     return j;
 }
 
-/* ---- golden
- * ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- golden ------------------------------------------------------------------------------------ */
 
 /* Largest deviation that a side-car allows; 0: the same bits. */
 typedef struct {
@@ -300,8 +299,7 @@ static void every_golden_point_cloud_decodes_to_its_truth(void **state)
     }
 }
 
-/* ---- hostile
- * ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile ----------------------------------------------------------------------------------- */
 
 static void check_bad(const char *path, bool accept, uint64_t read, uint64_t dropped, const json_t *rows)
 {

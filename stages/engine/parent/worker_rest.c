@@ -47,10 +47,10 @@ static struct {
     resting at[KILN_SLOTS_MAX];
     bool keeps;
     const char *expected; /* --devices of a later stage; NULL: no later stage takes a GPU, or its workers have been started */
-} capacity;
+} rest;
 
-void kiln_rest_keep(bool on) { capacity.keeps = on; }
-bool kiln_rest_keeps(void) { return capacity.keeps; }
+void kiln_rest_keep(bool on) { rest.keeps = on; }
+bool kiln_rest_keeps(void) { return rest.keeps; }
 
 static bool is_there(const resting *x) { return x->process.pid > 0; }
 
@@ -59,7 +59,7 @@ static void bury_ended(void)
 {
     int status;
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i]) && capacity.at[i].process.end_ns) (void)kiln_worker_ended(&capacity.at[i].process, &status);
+        if (is_there(&rest.at[i]) && rest.at[i].process.end_ns) (void)kiln_worker_ended(&rest.at[i].process, &status);
 }
 
 static void leave(resting *x)
@@ -72,7 +72,7 @@ static void leave(resting *x)
 static resting *free_place(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (!is_there(&capacity.at[i])) return &capacity.at[i];
+        if (!is_there(&rest.at[i])) return &rest.at[i];
     return NULL;
 }
 
@@ -80,7 +80,7 @@ bool kiln_rest_begin(kiln_worker_process *w)
 {
     const kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_REST};
     bury_ended();
-    resting *x = capacity.keeps && w->pid > 0 && w->ready && w->n_flight == 0 ? free_place() : NULL;
+    resting *x = rest.keeps && w->pid > 0 && w->ready && w->n_flight == 0 ? free_place() : NULL;
     if (!x || kiln_message_send(w->fd, &m, -1, NULL) != KILN_OK) return false;
     *x = (resting){.process = *w, .device = *w->device};
     x->process.device = &x->device;
@@ -122,7 +122,7 @@ void kiln_rest_wait(void)
         struct pollfd fds[KILN_SLOTS_MAX];
         bool awaited = false;
         for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
-            const resting *x = &capacity.at[i];
+            const resting *x = &rest.at[i];
             const bool open = is_there(x) && !x->process.end_ns && !x->at_rest;
             fds[i] = (struct pollfd){.fd = open ? x->process.fd : -1, .events = POLLIN};
             awaited |= open;
@@ -130,10 +130,10 @@ void kiln_rest_wait(void)
         if (!awaited) return;
         if (kiln_now_ns() > end || kiln_interrupt_poll(fds, KILN_SLOTS_MAX, NULL) != KILN_OK) break;
         for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-            if (fds[i].revents) hear_answer(&capacity.at[i]);
+            if (fds[i].revents) hear_answer(&rest.at[i]);
     }
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i]) && !capacity.at[i].at_rest) kiln_workers_stop(&capacity.at[i].process, 1);
+        if (is_there(&rest.at[i]) && !rest.at[i].at_rest) kiln_workers_stop(&rest.at[i].process, 1);
 }
 
 /* ---- the next begins -------------------------------------------------------------------------------------------------- */
@@ -145,8 +145,7 @@ static bool same_home(const kiln_device *a, const kiln_device *b)
 static resting *find_for(const kiln_device *device)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i]) && capacity.at[i].at_rest && same_home(&capacity.at[i].device, device))
-            return &capacity.at[i];
+        if (is_there(&rest.at[i]) && rest.at[i].at_rest && same_home(&rest.at[i].device, device)) return &rest.at[i];
     return NULL;
 }
 
@@ -192,16 +191,16 @@ uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap)
     bury_ended();
     for (unsigned slot = 0; slot < n_slots; slot++)
         for (unsigned i = 0; i < KILN_SLOTS_MAX && home->workers[slot].pid <= 0; i++) {
-            const resting *x = &capacity.at[i];
+            const resting *x = &rest.at[i];
             if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_home_device(home, slot))) continue;
             wanted[i] = true;
             break;
         }
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
-        resting *x = &capacity.at[i];
+        resting *x = &rest.at[i];
         if (wanted[i] || !is_there(x) || !x->at_rest) continue;
         const bool fits = spare + x->held_bytes <= cap / SPARE_SHARE;
-        if (x->device.kind == KILN_DEVICE_CUDA && fits && capacity.keeps) {
+        if (x->device.kind == KILN_DEVICE_CUDA && fits && rest.keeps) {
             spare += x->held_bytes;
             continue;
         }
@@ -226,13 +225,12 @@ void kiln_rest_start(const char *program, const kiln_device *device)
     x->at_rest = true;
 }
 
-void kiln_rest_expect(const char *devices) { capacity.expected = devices; }
+void kiln_rest_expect(const char *devices) { rest.expected = devices; }
 
 bool kiln_rest_has_gpu(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i]) && !capacity.at[i].process.end_ns && capacity.at[i].device.kind == KILN_DEVICE_CUDA)
-            return true;
+        if (is_there(&rest.at[i]) && !rest.at[i].process.end_ns && rest.at[i].device.kind == KILN_DEVICE_CUDA) return true;
     return false;
 }
 
@@ -241,7 +239,7 @@ static bool has_little_left(const kiln_run *r)
 {
     kiln_scene_size size;
     double work = r->devices.later_s; /* as this stage says, or by what the manifest has; 0: not known */
-    if (kiln_devices_named_kind(capacity.expected)) return false;
+    if (kiln_devices_named_kind(rest.expected)) return false;
     if (!(work > 0) && r->manifest && kiln_scene_size_get(r->manifest, &size, NULL) == KILN_OK)
         work = kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
     return work > 0 && !kiln_work_pays(work, kiln_devices_threads(r->common->threads), false);
@@ -258,26 +256,25 @@ bool kiln_rest_fits(kiln_ram_use *ram, unsigned n)
 /* Only if --ram has plenty left: what such a worker takes is in no plan. */
 void kiln_rest_begin_expected(kiln_run *r)
 {
-    if (!capacity.expected || !capacity.keeps || !r->devices.home->devices.n ||
-        r->devices.home->devices.items[0].kind != KILN_DEVICE_CPU)
+    if (!rest.expected || !rest.keeps || !r->devices.home->devices.n || r->devices.home->devices.items[0].kind != KILN_DEVICE_CPU)
         return;
-    if (has_little_left(r)) capacity.expected = NULL;
-    if (!capacity.expected) return;
+    if (has_little_left(r)) rest.expected = NULL;
+    if (!rest.expected) return;
     if (!kiln_rest_fits(&r->ram, 1)) return;
-    const char *kind = kiln_devices_named_kind(capacity.expected);
+    const char *kind = kiln_devices_named_kind(rest.expected);
     if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())
-        capacity.expected = NULL;
+        rest.expected = NULL;
     else if (kiln_gpus_ahead_descriptor() < 0)
         kiln_rest_start_expected(r); /* they are known */
 }
 
-int kiln_rest_descriptor(void) { return capacity.expected ? kiln_gpus_ahead_descriptor() : -1; }
+int kiln_rest_descriptor(void) { return rest.expected ? kiln_gpus_ahead_descriptor() : -1; }
 
 void kiln_rest_start_expected(const kiln_run *r)
 {
     kiln_device_list d;
-    const char *devices = capacity.expected;
-    capacity.expected = NULL;
+    const char *devices = rest.expected;
+    rest.expected = NULL;
     if (!devices || kiln_devices_resolve(devices, &d, NULL) != KILN_OK) return; /* the stage will say why */
     for (unsigned i = 0; i < d.n; i++)
         if (d.items[i].kind == KILN_DEVICE_CUDA) kiln_rest_start(r->cli.program, &d.items[i]);
@@ -287,20 +284,20 @@ void kiln_rest_start_expected(const kiln_run *r)
 void kiln_rest_dismiss(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i])) leave(&capacity.at[i]);
+        if (is_there(&rest.at[i])) leave(&rest.at[i]);
 }
 
 void kiln_rest_stop(void)
 {
     kiln_rest_dismiss();
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i])) kiln_workers_stop(&capacity.at[i].process, 1);
+        if (is_there(&rest.at[i])) kiln_workers_stop(&rest.at[i].process, 1);
 }
 
 unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX])
 {
     unsigned n = 0;
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&capacity.at[i])) out[n++] = &capacity.at[i].process;
+        if (is_there(&rest.at[i])) out[n++] = &rest.at[i].process;
     return n;
 }

@@ -157,8 +157,7 @@ static kiln_status choose_level(lod_source *s, uint32_t wish, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- parts and runs
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- parts and runs ---------------------------------------------------------------------------- */
 
 static bool is_of_level(const lod_source *s, uint32_t range) { return s->tree.ranges[range].level == s->head.level; }
 
@@ -333,8 +332,7 @@ static kiln_status list_lod_members(kiln_source *source, kiln_member_fn *add, vo
     return KILN_OK;
 }
 
-/* ---- spool and rows
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- spool and rows ---------------------------------------------------------------------------- */
 
 static kiln_status spool_part(lod_source *s, uint32_t p, int fd, unsigned threads, kiln_error *err)
 {
