@@ -55,6 +55,16 @@ class SsimBackwardArgs(ctypes.Structure):  # kiln_ssim_backward_args
                 ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("upstream", ctypes.c_void_p), ("gradient", ctypes.c_void_p)]
 
 
+class Ssim3dArgs(ctypes.Structure):  # kiln_ssim3d_args
+    _fields_ = [("planes", ctypes.c_uint64), ("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("valid", ctypes.c_bool),
+                ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("mean", ctypes.c_void_p)]
+
+
+class Ssim3dBackwardArgs(ctypes.Structure):  # kiln_ssim3d_backward_args
+    _fields_ = [("planes", ctypes.c_uint64), ("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("valid", ctypes.c_bool),
+                ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("upstream", ctypes.c_void_p), ("gradient", ctypes.c_void_p)]
+
+
 class Metrics(ctypes.Structure):  # kiln_metrics
     _fields_ = [("psnr", ctypes.c_double), ("mse", ctypes.c_double), ("ssim_same", ctypes.c_double), ("ssim_valid", ctypes.c_double),
                 ("mean_a", ctypes.c_double * 3), ("mean_b", ctypes.c_double * 3)]
@@ -65,7 +75,8 @@ class MetricsArgs(ctypes.Structure):  # kiln_metrics_args
                 ("b_step", ctypes.c_uint32), ("a_row", ctypes.c_uint32), ("b_row", ctypes.c_uint32), ("mask", ctypes.c_void_p), ("out", ctypes.c_void_p)]
 
 
-ARGS = {"knn": KnnArgs, "ssim": SsimArgs, "ssim_backward": SsimBackwardArgs, "metrics": MetricsArgs}
+ARGS = {"knn": KnnArgs, "ssim": SsimArgs, "ssim_backward": SsimBackwardArgs, "ssim3d": Ssim3dArgs, "ssim3d_backward": Ssim3dBackwardArgs,
+        "metrics": MetricsArgs}
 
 _lock = threading.Lock()
 _library: Optional[ctypes.CDLL] = None

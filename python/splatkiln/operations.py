@@ -1,4 +1,4 @@
-"""operations -- distCUDA2, fused_ssim and psnr_ssim of arrays and tensors, on the device that they are on.
+"""operations -- distCUDA2, fused_ssim, fused_ssim3d and psnr_ssim of arrays and tensors, on the device that they are on.
 
 A numpy array, or a torch tensor on the CPU, is computed by the CPU's sibling on all CPUs of the process; a torch tensor on a GPU by
 CUDA's, on that GPU, whichever is current, on the current stream of it, without waiting. Both siblings give the same bits. The current
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from splatkiln.native import KnnArgs, Metrics, MetricsArgs, SsimArgs, SsimBackwardArgs, operation
+from splatkiln.native import KnnArgs, Metrics, MetricsArgs, Ssim3dArgs, Ssim3dBackwardArgs, SsimArgs, SsimBackwardArgs, operation
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
 
@@ -106,35 +106,38 @@ def distCUDA2(points: Any) -> Any:
 
 # ---- fused_ssim -------------------------------------------------------------------------------------------------------------------
 
-class _Pictures(NamedTuple):
-    """The sizes of a batch, in the order of kiln_ssim_args."""
-    planes: int
-    width: int
-    height: int
-    valid: bool
+class _Batch(NamedTuple):
+    """A batch of pictures or volumes. sizes: planes, width, height, of volumes depth, and valid, as the library's structures begin."""
+    op: str
+    sizes: tuple[Any, ...]
 
 
-def _ssim_sizes(img1: Any, img2: Any, padding: str) -> _Pictures:
+_ARGS = {"ssim": (SsimArgs, SsimBackwardArgs), "ssim3d": (Ssim3dArgs, Ssim3dBackwardArgs)}
+
+
+def _batch_of(img1: Any, img2: Any, padding: str, volumes: bool) -> _Batch:
     if padding not in ("same", "valid"):
         raise ValueError(f"padding is 'same' or 'valid', not {padding!r}")
     shape = img1.shape
-    if len(shape) != 4 or shape != img2.shape:
-        raise ValueError(f"two batches of pictures of one shape [B, CH, H, W] are compared, not {list(shape)} and {list(img2.shape)}")
-    b, channels, height, width = shape
-    return _Pictures(b * channels, width, height, padding == "valid")
+    if len(shape) != (5 if volumes else 4) or shape != img2.shape:
+        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if volumes else 'pictures of one shape [B, CH, H, W]'} "
+                         f"are compared, not {list(shape)} and {list(img2.shape)}")
+    return _Batch("ssim3d" if volumes else "ssim", (shape[0] * shape[1], *shape[:1:-1], padding == "valid"))
 
 
-def _ssim_forward(m: _Memory, img1: Any, img2: Any, sizes: _Pictures, train: bool) -> tuple[Any, Any]:
+def _ssim_forward(m: _Memory, img1: Any, img2: Any, batch: _Batch, train: bool) -> tuple[Any, Any]:
     """The mean, of no axes, and what backward takes (or None)."""
-    partials = m.empty(3, sizes.planes, sizes.height, sizes.width) if train else None
+    partials = m.empty(3, *img1.shape) if train else None
     mean = m.empty()
-    m.run("ssim", SsimArgs(*sizes, address(img1), address(img2), address(partials), address(mean)), sizes)
+    args = _ARGS[batch.op][0](*batch.sizes, address(img1), address(img2), address(partials), address(mean))
+    m.run(batch.op, args, batch.sizes)
     return mean, partials
 
 
-def _ssim_backward(m: _Memory, img1: Any, img2: Any, sizes: _Pictures, partials: Any, upstream: Any) -> Any:
+def _ssim_backward(m: _Memory, img1: Any, img2: Any, batch: _Batch, partials: Any, upstream: Any) -> Any:
     gradient = m.empty(*img1.shape)
-    m.run("ssim_backward", SsimBackwardArgs(*sizes, address(img1), address(img2), address(partials), address(upstream), address(gradient)), sizes)
+    args = _ARGS[batch.op][1](*batch.sizes, address(img1), address(img2), address(partials), address(upstream), address(gradient))
+    m.run(f"{batch.op}_backward", args, batch.sizes)
     return gradient
 
 
@@ -148,27 +151,35 @@ def _autograd_function(torch: Any) -> Any:
 
         class MeanSsim(torch.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, img1: Any, img2: Any, m: _Memory, sizes: _Pictures, train: bool) -> Any:
+            def forward(ctx: Any, img1: Any, img2: Any, m: _Memory, batch: _Batch, train: bool) -> Any:
                 a, b, keep = img1.contiguous(), img2.contiguous(), train and ctx.needs_input_grad[0]
-                mean, partials = _ssim_forward(m, a, b, sizes, keep)
+                mean, partials = _ssim_forward(m, a, b, batch, keep)
                 if keep:
                     ctx.save_for_backward(a, b, partials)
-                ctx.sizes, ctx.train = sizes, train
+                ctx.batch, ctx.train = batch, train
                 return mean
 
             @staticmethod
             @torch.autograd.function.once_differentiable
             def backward(ctx: Any, upstream: Any) -> Any:
                 if not ctx.train:
-                    raise RuntimeError("fused_ssim(train=False) keeps nothing that a gradient needs")
+                    raise RuntimeError("train=False keeps nothing that a gradient needs")
                 if not ctx.needs_input_grad[0]:
                     return None, None, None, None, None
                 a, b, partials = ctx.saved_tensors
                 m = _Memory(torch, a.device)  # of this thread's stream
-                return _ssim_backward(m, a, b, ctx.sizes, partials, upstream.contiguous()), None, None, None, None
+                return _ssim_backward(m, a, b, ctx.batch, partials, upstream.contiguous()), None, None, None, None
 
         _function = MeanSsim
     return _function
+
+
+def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, volumes: bool) -> Any:
+    m = _memory_of(img1, img2)
+    batch = _batch_of(img1, img2, padding, volumes)
+    if m.torch is None:
+        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), batch, False)[0][()]
+    return _autograd_function(m.torch).apply(img1, img2, m, batch, train)
 
 
 def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
@@ -181,21 +192,22 @@ def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) 
 
     Memory: three floats a value from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
     LibraryError."""
-    m = _memory_of(img1, img2)
-    sizes = _ssim_sizes(img1, img2, padding)
-    if m.torch is None:
-        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), sizes, False)[0][()]
-    return _autograd_function(m.torch).apply(img1, img2, m, sizes, train)
+    return _mean_ssim(img1, img2, padding, train, False)
+
+
+def fused_ssim3d(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
+    """The mean SSIM of two batches of volumes, float32 [B, CH, D, H, W], by a filter of 11 x 11 x 11; the rest as fused_ssim."""
+    return _mean_ssim(img1, img2, padding, train, True)
 
 
 def ssim_gradient(img1: np.ndarray, img2: np.ndarray, padding: str = "same") -> tuple[float, np.ndarray]:
-    """fused_ssim of numpy arrays and its gradient to img1: the mean, and float32 [B, CH, H, W]."""
+    """fused_ssim of numpy arrays, or of five axes fused_ssim3d, and its gradient to img1: the mean, and float32 of img1's shape."""
     m = _memory_of(img1, img2)
     if m.torch is not None:
         raise TypeError("tensors have their gradient by fused_ssim(...).backward()")
-    sizes, a, b = _ssim_sizes(img1, img2, padding), m.contiguous(img1), m.contiguous(img2)
-    mean, partials = _ssim_forward(m, a, b, sizes, True)
-    return float(mean), _ssim_backward(m, a, b, sizes, partials, np.ones(1, np.float32))
+    batch, a, b = _batch_of(img1, img2, padding, img1.ndim == 5), m.contiguous(img1), m.contiguous(img2)
+    mean, partials = _ssim_forward(m, a, b, batch, True)
+    return float(mean), _ssim_backward(m, a, b, batch, partials, np.ones(1, np.float32))
 
 
 # ---- the metric of a bake ---------------------------------------------------------------------------------------------------------
