@@ -96,7 +96,10 @@ def ssim_off(f, device, shape, padding):
     value, gradient = splatkiln.ssim_gradient(a.detach().cpu().numpy(), b.cpu().numpy(), padding)
     fail(value == float(mine) == float(f(a.detach().cpu().numpy(), b.cpu().numpy(), padding)) and np.allclose(3 * gradient, a.grad.cpu().numpy(), rtol=3e-7, atol=0),
          f"{what}: other bits than numpy's on the CPU")
-    return off(a.grad, twin.grad)
+    a.grad = None
+    f(a, b, padding=padding).backward()
+    fail(np.array_equal(gradient, a.grad.cpu().numpy()), f"{what}: other bits of the gradient than numpy's on the CPU")
+    return off(3 * a.grad, twin.grad)
 
 
 def check_ssim3d(device):
