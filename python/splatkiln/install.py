@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import Any
 
 from splatkiln.operations import distCUDA2, fused_ssim, fused_ssim3d
 
-MODULES = {"simple_knn._C": {"distCUDA2": distCUDA2},
+MODULES: dict[str, dict[str, Any]] = {"simple_knn._C": {"distCUDA2": distCUDA2},
            "fused_ssim": {"fused_ssim": fused_ssim, "fused_ssim3d": fused_ssim3d, "allowed_padding": ["same", "valid"], "is_3D_supported": True}}
 
 

@@ -88,7 +88,7 @@ def _place() -> str:
     wanted = os.environ.get("SPLATKILN_LIBRARY")
     package = pathlib.Path(__file__).resolve().parent
     near = [package / "lib" / SONAME] + ([package.parents[1] / "build" / SONAME] if len(package.parents) > 1 else [])
-    return wanted or next((str(p) for p in near if p.exists()), SONAME)
+    return wanted if wanted else next((str(p) for p in near if p.exists()), SONAME)
 
 
 def _declare(lib: ctypes.CDLL) -> None:

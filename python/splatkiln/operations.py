@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.native import KnnArgs, Metrics, MetricsArgs, Ssim3dArgs, Ssim3dBackwardArgs, SsimArgs, SsimBackwardArgs, operation
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
@@ -149,7 +150,7 @@ def _autograd_function(torch: Any) -> Any:
     global _function
     if _function is None:
 
-        class MeanSsim(torch.autograd.Function):
+        class MeanSsim(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(ctx: Any, img1: Any, img2: Any, m: _Memory, batch: _Batch, train: bool) -> Any:
                 a, b, keep = img1.contiguous(), img2.contiguous(), train and ctx.needs_input_grad[0]
@@ -160,7 +161,7 @@ def _autograd_function(torch: Any) -> Any:
                 return mean
 
             @staticmethod
-            @torch.autograd.function.once_differentiable
+            @torch.autograd.function.once_differentiable  # type: ignore[misc]
             def backward(ctx: Any, upstream: Any) -> Any:
                 if not ctx.train:
                     raise RuntimeError("train=False keeps nothing that a gradient needs")
@@ -200,7 +201,7 @@ def fused_ssim3d(img1: Any, img2: Any, padding: str = "same", train: bool = True
     return _mean_ssim(img1, img2, padding, train, True)
 
 
-def ssim_gradient(img1: np.ndarray, img2: np.ndarray, padding: str = "same") -> tuple[float, np.ndarray]:
+def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[float, Array]:
     """fused_ssim of numpy arrays, or of five axes fused_ssim3d, and its gradient to img1: the mean, and float32 of img1's shape."""
     m = _memory_of(img1, img2)
     if m.torch is not None:
