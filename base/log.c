@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -199,11 +198,16 @@ static uint64_t clock_ns(clockid_t id)
 uint64_t kiln_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 int64_t kiln_wall_ns(void) { return (int64_t)clock_ns(CLOCK_REALTIME); }
 
+/* getrusage is no help: its peak includes that of the process that has started this one. */
 uint64_t kiln_peak_rss(void)
 {
-    struct rusage u;
-    if (getrusage(RUSAGE_SELF, &u) || u.ru_maxrss < 0) return 0;
-    return (uint64_t)u.ru_maxrss * 1024; /* Linux counts KiB */
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    if (!f) return 0;
+    while (fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %llu", &kib) != 1) continue;
+    (void)fclose(f);
+    return 1024 * (uint64_t)kib;
 }
 
 /* Where the kernel refuses it, the peak stays: it is a figure for people. */

@@ -33,6 +33,7 @@
 #include "kernels/sh_halves/sh_halves.h"
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/ssim/ssim.h"
+#include "kernels/ssim3d/ssim3d.h"
 #include "kernels/tile_lists/tile_lists.h"
 #include "kernels/tile_pairs/tile_pairs.h"
 #include "kernels/undistort/undistort.h"
@@ -66,6 +67,8 @@ KILN_C_BEGIN
     OP(spatial_order)    \
     OP(ssim)             \
     OP(ssim_backward)    \
+    OP(ssim3d)           \
+    OP(ssim3d_backward)  \
     OP(tile_lists)       \
     OP(tile_pairs_count) \
     OP(tile_pairs_emit)  \

@@ -3,8 +3,8 @@ stored, so nothing is searched.
 
     python3 train_from_points.py bake/manifest.db PHOTOS OUT.npz [--iterations 1000]
 
-PHOTOS is the folder of the cameras' photos, as .npy float32 [height, width, 3] by the camera's name. Needs PyTorch with a GPU and
-gsplat; else it says what is missing and ends with 77. OUT is a checkpoint as gsplat keeps it.
+PHOTOS is the folder of the cameras' photos, as .npy float32 [height, width, 3] by the camera's name. Needs gsplat, and PyTorch with the
+--device that is named; else it says what is missing and ends with 77. OUT is a checkpoint as gsplat keeps it.
 """
 import argparse
 import pathlib
@@ -38,7 +38,7 @@ def main():
     except ImportError as e:
         print(f"SKIP: {e}")
         return 77
-    if not torch.cuda.is_available():
+    if a.device.startswith("cuda") and not torch.cuda.is_available():
         print("SKIP: PyTorch sees no GPU")
         return 77
     with splatkiln.open(a.manifest) as bake:

@@ -11,7 +11,8 @@ enum { MOST_PIXELS = 1 << 20 }; /* of an axis: KILN_PICTURE_SIDE_MAX of the mani
 
 struct kiln_plain {
     kiln_runner_options options;
-    kiln_runner *runner; /* NULL: not opened yet */
+    kiln_runner *runner;    /* NULL: not opened yet */
+    kiln_draw_store *store; /* of this scene, on a device; NULL: nothing of it has been drawn */
     kiln_error err;
     bool has_scene, has_renderer, has_camera;
     double origin[3], pose[12], intrinsics[4];
@@ -33,7 +34,10 @@ kiln_plain *kiln_plain_new(int device, unsigned threads)
 
 void kiln_plain_free(kiln_plain *p)
 {
-    if (p) kiln_runner_free(p->runner);
+    if (p) {
+        kiln_draw_store_free(p->store);
+        kiln_runner_free(p->runner);
+    }
     free(p);
 }
 
@@ -52,6 +56,8 @@ int kiln_plain_scene(kiln_plain *p, const double *origin, uint32_t sh_degree, ui
                      const void *const *planes)
 {
     (void)begin(p);
+    kiln_draw_store_free(p->store); /* its planes are of the scene before */
+    p->store = NULL;
     p->has_scene = origin && (n_chunks == 0 || (rows && planes));
     if (!p->has_scene) return refuse_null(p);
     memcpy(p->origin, origin, sizeof p->origin);
@@ -109,20 +115,37 @@ static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chu
     return KILN_OK;
 }
 
+/* A chunk's number is key enough: a store holds the planes of one scene. */
+static kiln_status give_plain_header(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+{
+    (void)err;
+    *out = (kiln_draw_chunk_header){.n = ((const kiln_plain *)context)->rows[index], .colour = true};
+    memcpy(out->key, &index, sizeof index);
+    return KILN_OK;
+}
+
+static kiln_status open_store(kiln_plain *p, kiln_error *err)
+{
+    if (!p->runner) KILN_TRY(kiln_runner_new(&p->options, &p->runner, err));
+    return p->store || p->options.device < 0 ? KILN_OK : kiln_draw_store_new(p->runner, &p->store, err);
+}
+
 static kiln_status draw_plain(kiln_plain *p, const kiln_draw_want *want, kiln_error *err)
 {
     const kiln_profile *profile = &kiln_profiles[p->profile];
     kiln_view view;
+    KILN_TRY(open_store(p, err));
     const kiln_draw_scene scene = {.view = &view,
                                    .profile = p->profile,
                                    .antialiased = p->antialiased,
                                    .sh_degree = p->sh_degree,
                                    .n_chunks = p->n_chunks,
                                    .chunk = give_plain_chunk,
-                                   .context = p};
+                                   .context = p,
+                                   .header = give_plain_header,
+                                   .store = p->store};
     kiln_view_init(&view, p->pose, p->pose + 9, p->origin, p->intrinsics, p->width, p->height,
                    p->near_m > 0 ? p->near_m : profile->near_m, profile->far_m);
-    if (!p->runner) KILN_TRY(kiln_runner_new(&p->options, &p->runner, err));
     return kiln_draw(p->runner, &scene, want, NULL, err);
 }
 

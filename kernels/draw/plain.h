@@ -12,7 +12,8 @@
  * Functions that return an int return 0, or the exit code of a program that fails so: 2 an unknown profile, a missing pointer or an
  * impossible size, 3 planes that cannot be drawn, 5 out of memory, 6 the device.
  *
- * Threads: any; a painter is used by one at a time. Planes are copied to a GPU for each picture.
+ * Threads: any; a painter is used by one at a time. A GPU keeps the planes of a scene from its first picture on, as far as four
+ * fifths of its free memory hold them; the rest is copied for each picture.
  */
 #ifndef KILN_KERNELS_DRAW_PLAIN_H
 #define KILN_KERNELS_DRAW_PLAIN_H

@@ -2,130 +2,131 @@
  *
  * First each thread takes a column of a run: it reads the 18 values that the run's windows cover, one after another, and adds each
  * to the up to eight windows that it is in. Then, from shared memory, each takes eight neighbours of a row in the same way, and
- * makes their pixels. Columns in shared memory have a gap after every eight, so that neighbouring threads, eight columns apart,
- * meet no bank twice. A device without 76 KiB of shared memory for a block, and a picture of few tiles, has narrow tiles.
+ * makes their pixels. A block walks down one column of tiles. Columns in shared memory have a gap after every eight, so that
+ * neighbouring threads, eight columns apart, meet no bank twice. A device without 76 KiB of shared memory for a block, and a
+ * picture of few tiles, has narrow tiles.
  */
 #include "kernels/ssim/ssim.h"
 
-#include "kernels/cuda.cuh"
-#include "kernels/ssim/ssim_math.h"
+#include "kernels/ssim/ssim_sum_cuda.cuh"
 
 namespace
 {
 
 enum {
-    LANES = 32,
+    LANES = kiln::SSIM_LANES,
     RUN = KILN_SSIM_RUN,
+    QUAD = 4, /* floats that are read and written at once */
     RADIUS = KILN_SSIM_RADIUS,
     TAPS = KILN_SSIM_TAPS,
     SPAN = KILN_SSIM_SPAN,
     RUNS = 3,
     ROWS = RUNS * RUN,
-    TILES_MOST = 1024, /* of a block: a thread's sum of 2^10 times 8 values of 48 bits fits 63 */
+    BLOCKS_MOST = 1 << 13, /* each has a sum in the work space */
+    BANDS_MOST = 1 << 10,  /* whose sums a thread adds up by itself, of eight values each */
 };
 
-template <int WIDE> struct tile_of {
+/* `blocks` of them fit a multiprocessor; at_once: neighbours that a thread has in registers when it goes along a row. */
+template <int wide, int blocks, int at_once> struct tile_of {
+    static constexpr int WIDE = wide, BLOCKS = blocks, AT_ONCE = at_once;
     static constexpr int COLUMNS = WIDE + 2 * RADIUS, ALONG = WIDE / RUN, PITCH = COLUMNS + COLUMNS / RUN + 1;
     static constexpr int THREADS = (COLUMNS * RUNS + LANES - 1) / LANES * LANES;
     static_assert(ROWS * ALONG <= THREADS, "a thread has one run of columns");
-    static constexpr int BLOCKS = THREADS >= 512 ? 2 : 6; /* of a multiprocessor */
     float4 cells[ROWS][PITCH];
     float2 centres[RUNS][PITCH]; /* of ssim_backward */
 };
-using wide_tile = tile_of<160>;
-using narrow_tile = tile_of<32>;
+using wide_tile = tile_of<160, 2, 8>;
+using narrow_tile = tile_of<32, 6, 8>;
 
 /* All that a kernel needs to know of the batch. */
 struct batch {
     uint64_t planes, values, count;
-    uint32_t width, height;
-    bool valid, aligned; /* whole quads of a row lie at multiples of 16 bytes */
-    uint64_t across, down, tiles;
-};
-
-struct totals {
-    uint64_t low, high, bad; /* the sum is low + 2^32 high */
+    int32_t width, height, margin; /* margin: so many pixels at each side do not count */
+    bool aligned;                  /* whole quads of a row lie at multiples of 16 bytes */
+    uint32_t across, down;         /* tiles of a plane */
+    uint64_t bands;                /* rows of tiles, of all planes */
 };
 
 struct place {
     uint64_t plane; /* values before it */
-    int64_t x, y;
+    int32_t x, y;
 };
 
-template <int WIDE> __device__ place place_of_tile(const batch &b, uint64_t tile)
+/* A block has one column of tiles, in every gridDim.y-th band. */
+template <class TILE> __device__ place place_in_band(const batch &b, uint64_t band)
 {
-    return {tile / b.across / b.down * b.height * b.width, static_cast<int64_t>(tile % b.across * WIDE),
-            static_cast<int64_t>(tile / b.across % b.down * ROWS)};
+    const uint64_t plane = band / b.down;
+    return {plane * b.height * b.width, static_cast<int32_t>(blockIdx.x * TILE::WIDE),
+            static_cast<int32_t>(band - plane * b.down) * ROWS};
 }
 
 __device__ int cell(int column) { return column + column / RUN; }
 
-/* A column of a plane, zero outside; row y of it is the first that is read. */
-struct column_reader {
-    const float *from;
-    uint32_t width, height;
-    int64_t y;
-    bool inside;
+/* Walks down the 18 rows of a column that the windows of a run cover; what is outside the plane is 0. The same walk serves all
+ * arrays of the batch: one comparison and one addition a row. */
+struct column_walk {
+    int64_t at; /* in an array */
+    uint32_t y, rows;
+    int32_t width;
 
-    __device__ column_reader(const batch &b, const float *values, const place &p, int64_t x)
-        : from(values + p.plane + x), width(b.width), height(b.height), y(p.y), inside(x >= 0 && x < b.width)
+    __device__ column_walk(const batch &b, const place &p, int32_t x, int32_t first)
+        : at(static_cast<int64_t>(p.plane) + static_cast<int64_t>(first) * b.width + x), y(static_cast<uint32_t>(first)),
+          rows(x >= 0 && x < b.width ? static_cast<uint32_t>(b.height) : 0), width(b.width)
     {
     }
-    __device__ float at(int row) const
+    __device__ float read(const float *from) const { return y < rows ? __ldg(from + at) : 0.0f; } /* above the plane y is huge */
+    __device__ void step(int by)
     {
-        const int64_t r = y + row;
-        return inside && r >= 0 && r < height ? __ldg(from + r * width) : 0.0f;
+        y += by;
+        at += static_cast<int64_t>(by) * width;
     }
 };
 
-/* Up to eight neighbours of a row, from column x on; zero beyond the end. */
-__device__ void read_run(const batch &b, const float *row, int64_t x, float out[RUN])
+/* Up to four neighbours of a row, from column x on; zero beyond the end. */
+__device__ void read_quad(const batch &b, const float *row, int32_t x, float out[QUAD])
 {
-    for (int half = 0; half < RUN; half += 4) {
-        if (b.aligned && x + half + 4 <= b.width) {
-            const float4 v = __ldg(reinterpret_cast<const float4 *>(row + x + half));
-            out[half] = v.x, out[half + 1] = v.y, out[half + 2] = v.z, out[half + 3] = v.w;
-        } else
-            for (int i = half; i < half + 4; i++) out[i] = x + i < b.width ? __ldg(row + x + i) : 0.0f;
-    }
+    if (b.aligned && x + QUAD <= b.width) {
+        const float4 v = __ldg(reinterpret_cast<const float4 *>(row + x));
+        out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
+    } else
+        for (int i = 0; i < QUAD; i++) out[i] = x + i < b.width ? __ldg(row + x + i) : 0.0f;
 }
 
-__device__ void write_run(const batch &b, float *row, int64_t x, const float v[RUN])
+__device__ void write_quad(const batch &b, float *row, int32_t x, const float v[QUAD])
 {
-    for (int half = 0; half < RUN; half += 4) {
-        if (b.aligned && x + half + 4 <= b.width)
-            *reinterpret_cast<float4 *>(row + x + half) = make_float4(v[half], v[half + 1], v[half + 2], v[half + 3]);
-        else
-            for (int i = half; i < half + 4; i++)
-                if (x + i < b.width) row[x + i] = v[i];
-    }
+    if (b.aligned && x + QUAD <= b.width)
+        *reinterpret_cast<float4 *>(row + x) = make_float4(v[0], v[1], v[2], v[3]);
+    else
+        for (int i = 0; i < QUAD; i++)
+            if (x + i < b.width) row[x + i] = v[i];
 }
 
 /* Adds the value at place `at` of a span to the windows that it is in; the taps of each come in their order. */
-__device__ __forceinline__ void add_to_windows(float sums[RUN], int at, float v)
+template <int N> __device__ __forceinline__ void add_to_windows(float (&sums)[N], int at, float v)
 {
 #pragma unroll
-    for (int o = 0; o < RUN; o++)
+    for (int o = 0; o < N; o++)
         if (at - o >= 0 && at - o < TAPS) sums[o] = fmaf(kiln_ssim_weight(at - o), v, sums[o]);
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------------- */
 
-struct window_sums {
-    float s[RUN] = {}, s2[RUN] = {}, d[RUN] = {}, d2[RUN] = {};
+template <int N> struct window_sums {
+    float s[N] = {}, s2[N] = {}, d[N] = {}, d2[N] = {};
 };
 
-template <int WIDE> __device__ void moments_down(const batch &b, const float *pa, const float *pb, const place &p, tile_of<WIDE> *t)
+template <class TILE> __device__ void moments_down(const batch &b, const float *pa, const float *pb, const place &p, TILE *t)
 {
-    const int column = threadIdx.x % t->COLUMNS, run = threadIdx.x / t->COLUMNS;
+    const int column = threadIdx.x % TILE::COLUMNS, run = threadIdx.x / TILE::COLUMNS;
     if (run >= RUNS || p.y + run * RUN >= b.height) return;
-    const place from = {p.plane, p.x, p.y + run * RUN - RADIUS};
-    const column_reader a(b, pa, from, p.x - RADIUS + column), c(b, pb, from, p.x - RADIUS + column);
-    const float centre_s = a.at(KILN_SSIM_FIFTH) + c.at(KILN_SSIM_FIFTH), centre_d = a.at(KILN_SSIM_FIFTH) - c.at(KILN_SSIM_FIFTH);
-    window_sums w;
+    column_walk walk(b, p, p.x - RADIUS + column, p.y + run * RUN - RADIUS), centre = walk;
+    centre.step(KILN_SSIM_FIFTH);
+    const float centre_a = centre.read(pa), centre_b = centre.read(pb), centre_s = centre_a + centre_b,
+                centre_d = centre_a - centre_b;
+    window_sums<RUN> w;
 #pragma unroll
-    for (int r = 0; r < SPAN; r++) {
-        const float va = a.at(r), vc = c.at(r), s = va + vc - centre_s, d = va - vc - centre_d;
+    for (int r = 0; r < SPAN; r++, walk.step(1)) {
+        const float va = walk.read(pa), vb = walk.read(pb), s = va + vb - centre_s, d = va - vb - centre_d;
         add_to_windows(w.s, r, s);
         add_to_windows(w.s2, r, s * s);
         add_to_windows(w.d, r, d);
@@ -138,107 +139,87 @@ template <int WIDE> __device__ void moments_down(const batch &b, const float *pa
     }
 }
 
-/* Eight pixels of a row: what they fall short goes into *sum, their slopes into f. */
-__device__ void finish_run(const batch &b, int64_t x, int64_t y, const window_sums &w, float centre_s, float centre_d,
-                           const float va[RUN], const float vb[RUN], kiln_ssim_slope f[RUN], int64_t *sum, bool *bad)
+/* Four pixels of a row, whose windows are w's from `first` on: what they fall short goes into *sum, their slopes into
+ * a.partials. */
+template <class TILE>
+__device__ __forceinline__ void finish_quad(const batch &b, const kiln_ssim_args &a, const place &at,
+                                            const window_sums<TILE::AT_ONCE> &w, int first, float4 centre, int64_t *sum, bool *bad)
 {
+    const uint64_t row = at.plane + static_cast<uint64_t>(at.y) * b.width;
+    const bool row_counts = at.y >= b.margin && at.y < b.height - b.margin;
+    const int32_t x = at.x;
+    float va[QUAD] = {}, vb[QUAD] = {}, out[KILN_SSIM_PARTIALS][QUAD];
+    if (a.partials) {
+        read_quad(b, a.a + row, x, va);
+        read_quad(b, a.b + row, x, vb);
+    }
 #pragma unroll
-    for (int o = 0; o < RUN; o++) {
-        const kiln_ssim_moments s = kiln_ssim_along(w.s[o], w.s2[o], centre_s), d = kiln_ssim_along(w.d[o], w.d2[o], centre_d);
+    for (int i = 0; i < QUAD; i++) {
+        const int o = first + i;
+        const kiln_ssim_moments s = kiln_ssim_along(w.s[o], w.s2[o], centre.x), d = kiln_ssim_along(w.d[o], w.d2[o], centre.z);
         const kiln_ssim_pixel pixel = kiln_ssim_pixel_of(s, d);
-        const bool counts = x + o < b.width && (!b.valid || kiln_metrics_in_valid(b.width, b.height, x + o, y));
+        const bool counts = row_counts && x + i >= b.margin && x + i < b.width - b.margin;
         const bool number = kiln_ssim_is_number(pixel.falls_short);
         *bad |= counts && !number;
         *sum += counts && number ? kiln_fixed(static_cast<double>(pixel.falls_short)) : 0;
-        const kiln_ssim_slope none = {0.0f, 0.0f, 0.0f};
-        f[o] = counts ? kiln_ssim_slope_of(pixel, va[o] + vb[o] - s.mean, va[o] - vb[o] - d.mean) : none;
+        const kiln_ssim_slope f = kiln_ssim_slope_of(pixel, va[i] + vb[i] - s.mean, va[i] - vb[i] - d.mean);
+        out[0][i] = counts ? f.at : 0.0f;
+        out[1][i] = counts ? f.by_s : 0.0f;
+        out[2][i] = counts ? f.by_d : 0.0f;
     }
+    if (!a.partials) return;
+#pragma unroll
+    for (int part = 0; part < KILN_SSIM_PARTIALS; part++) write_quad(b, a.partials + part * b.values + row, x, out[part]);
 }
 
-__device__ void write_slopes(const batch &b, float *partials, uint64_t row, int64_t x, const kiln_ssim_slope f[RUN])
+template <class TILE>
+__device__ void moments_along(const batch &b, const kiln_ssim_args &a, const place &p, const TILE *t, int64_t *sum, bool *bad)
 {
-    float v[RUN];
-#pragma unroll
-    for (int part = 0; part < KILN_SSIM_PARTIALS; part++) {
-#pragma unroll
-        for (int o = 0; o < RUN; o++) v[o] = part == 0 ? f[o].at : part == 1 ? f[o].by_s : f[o].by_d;
-        write_run(b, partials + part * b.values + row, x, v);
-    }
-}
-
-template <int WIDE>
-__device__ void moments_along(const batch &b, const kiln_ssim_args &a, const place &p, const tile_of<WIDE> *t, int64_t *sum,
-                              bool *bad)
-{
-    const int run = threadIdx.x % t->ALONG, row = threadIdx.x / t->ALONG;
-    const int64_t x = p.x + run * RUN, y = p.y + row;
+    const int run = threadIdx.x % TILE::ALONG, row = threadIdx.x / TILE::ALONG;
+    const int32_t x = p.x + run * RUN, y = p.y + row;
     if (row >= ROWS || y >= b.height || x >= b.width) return;
     const float4 centre = t->cells[row][cell(run * RUN + KILN_SSIM_FIFTH)];
-    window_sums w;
+#pragma unroll 1
+    for (int first = 0; first < RUN; first += TILE::AT_ONCE) {
+        window_sums<TILE::AT_ONCE> w;
 #pragma unroll
-    for (int k = 0; k < SPAN; k++) {
-        const float4 m = t->cells[row][cell(run * RUN + k)];
-        const float s = m.x - centre.x, d = m.z - centre.z;
-        add_to_windows(w.s, k, s);
-        add_to_windows(w.s2, k, fmaf(s, s, m.y));
-        add_to_windows(w.d, k, d);
-        add_to_windows(w.d2, k, fmaf(d, d, m.w));
+        for (int k = 0; k < TILE::AT_ONCE + 2 * RADIUS; k++) {
+            const float4 m = t->cells[row][cell(run * RUN + first + k)];
+            const float s = m.x - centre.x, d = m.z - centre.z;
+            add_to_windows(w.s, k, s);
+            add_to_windows(w.s2, k, fmaf(s, s, m.y));
+            add_to_windows(w.d, k, d);
+            add_to_windows(w.d2, k, fmaf(d, d, m.w));
+        }
+#pragma unroll
+        for (int quad = 0; quad < TILE::AT_ONCE; quad += QUAD)
+            finish_quad<TILE>(b, a, {p.plane, x + first + quad, y}, w, quad, centre, sum, bad);
     }
-    const uint64_t at = p.plane + static_cast<uint64_t>(y) * b.width;
-    float va[RUN] = {}, vb[RUN] = {};
-    kiln_ssim_slope f[RUN];
-    if (a.partials) {
-        read_run(b, a.a + at, x, va);
-        read_run(b, a.b + at, x, vb);
-    }
-    finish_run(b, x, y, w, centre.x, centre.z, va, vb, f, sum, bad);
-    if (a.partials) write_slopes(b, a.partials, at, x, f);
 }
 
-/* The block's sum, in two halves that never carry into each other, onto that of all blocks. */
-__device__ void add_block(totals *to, int64_t sum, bool bad)
-{
-    __shared__ uint64_t low, high;
-    if (threadIdx.x == 0) low = high = 0;
-    const bool any = __syncthreads_or(bad);
-    uint64_t l = static_cast<uint64_t>(sum) & 0xffffffffu, h = static_cast<uint64_t>(sum >> 32);
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        l += __shfl_down_sync(0xffffffffu, l, step);
-        h += __shfl_down_sync(0xffffffffu, h, step);
-    }
-    if (threadIdx.x % LANES == 0) {
-        kiln::add64(&low, l);
-        kiln::add64(&high, h);
-    }
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    kiln::add64(&to->low, low);
-    kiln::add64(&to->high, high);
-    if (any) kiln::add64(&to->bad, 1);
-}
-
-template <int WIDE>
-__global__ void __launch_bounds__(tile_of<WIDE>::THREADS, tile_of<WIDE>::BLOCKS)
-    measure_tiles(batch b, kiln_ssim_args a, totals *to)
+template <class TILE>
+__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) measure_tiles(batch b, kiln_ssim_args a, kiln::ssim_sum *sums)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
-    tile_of<WIDE> *const t = reinterpret_cast<tile_of<WIDE> *>(shared_memory);
+    TILE *const t = reinterpret_cast<TILE *>(shared_memory);
+    __shared__ kiln::ssim_sum of_block;
     int64_t sum = 0;
     bool bad = false;
-    for (uint64_t tile = blockIdx.x; tile < b.tiles; tile += gridDim.x) {
-        const place p = place_of_tile<WIDE>(b, tile);
-        moments_down<WIDE>(b, a.a, a.b, p, t);
+    unsigned bands = 0;
+    kiln::let_next_launch_begin();
+    kiln::ssim_begin_sum(&of_block);
+    for (uint64_t band = blockIdx.y; band < b.bands; band += gridDim.y) {
+        const place p = place_in_band<TILE>(b, band);
+        moments_down<TILE>(b, a.a, a.b, p, t);
         __syncthreads();
-        moments_along<WIDE>(b, a, p, t, &sum, &bad);
+        moments_along<TILE>(b, a, p, t, &sum, &bad);
         __syncthreads();
+        if (++bands % BANDS_MOST != 0) continue;
+        kiln::ssim_add(&of_block, sum, bad);
+        sum = 0;
     }
-    add_block(to, sum, bad);
-}
-
-__global__ void make_mean(uint64_t count, const totals *of, float *mean)
-{
-    const kiln_fixed_total sum = static_cast<kiln_fixed_total>(static_cast<int64_t>(of->high)) * ((int64_t)1 << 32) + of->low;
-    *mean = kiln_ssim_mean(sum, count, of->bad != 0);
+    kiln::ssim_add(&of_block, sum, bad);
+    kiln::ssim_leave_sum(of_block, sums + blockIdx.y * gridDim.x + blockIdx.x);
 }
 
 /* ---- backward ---------------------------------------------------------------------------------------------------------- */
@@ -254,31 +235,31 @@ __device__ __forceinline__ void add_slope(slope_sums *w, int at, kiln_ssim_slope
     add_to_windows(w->by_d, at, f.by_d);
 }
 
-template <int WIDE> __device__ void slopes_down(const batch &b, const kiln_ssim_backward_args &g, const place &p, tile_of<WIDE> *t)
+template <class TILE> __device__ void slopes_down(const batch &b, const kiln_ssim_backward_args &g, const place &p, TILE *t)
 {
-    const int column = threadIdx.x % t->COLUMNS, run = threadIdx.x / t->COLUMNS;
-    const int64_t x = p.x - RADIUS + column;
+    const int column = threadIdx.x % TILE::COLUMNS, run = threadIdx.x / TILE::COLUMNS;
     if (run >= RUNS || p.y + run * RUN >= b.height) return;
-    const place from = {p.plane, p.x, p.y + run * RUN - RADIUS};
-    const column_reader a(b, g.a, from, x), c(b, g.b, from, x), at(b, g.partials, from, x), by_s(b, g.partials + b.values, from, x),
-        by_d(b, g.partials + 2 * b.values, from, x);
-    const float centre_s = a.at(KILN_SSIM_FIFTH) + c.at(KILN_SSIM_FIFTH), centre_d = a.at(KILN_SSIM_FIFTH) - c.at(KILN_SSIM_FIFTH);
+    const float *const by_s = g.partials + b.values, *const by_d = by_s + b.values;
+    column_walk walk(b, p, p.x - RADIUS + column, p.y + run * RUN - RADIUS), centre = walk;
+    centre.step(KILN_SSIM_FIFTH);
+    const float centre_a = centre.read(g.a), centre_b = centre.read(g.b), centre_s = centre_a + centre_b,
+                centre_d = centre_a - centre_b;
     slope_sums w;
 #pragma unroll
-    for (int r = 0; r < SPAN; r++) {
-        const float va = a.at(r), vc = c.at(r);
-        add_slope(&w, r, {at.at(r), by_s.at(r), by_d.at(r)}, centre_s - (va + vc), centre_d - (va - vc));
+    for (int r = 0; r < SPAN; r++, walk.step(1)) {
+        const float va = walk.read(g.a), vb = walk.read(g.b);
+        add_slope(&w, r, {walk.read(g.partials), walk.read(by_s), walk.read(by_d)}, centre_s - (va + vb), centre_d - (va - vb));
     }
 #pragma unroll
     for (int o = 0; o < RUN; o++) t->cells[run * RUN + o][cell(column)] = make_float4(w.at[o], w.by_s[o], w.by_d[o], 0.0f);
     t->centres[run][cell(column)] = make_float2(centre_s, centre_d);
 }
 
-template <int WIDE>
-__device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, const place &p, float scale, const tile_of<WIDE> *t)
+template <class TILE>
+__device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, const place &p, float scale, const TILE *t)
 {
-    const int run = threadIdx.x % t->ALONG, row = threadIdx.x / t->ALONG;
-    const int64_t x = p.x + run * RUN, y = p.y + row;
+    const int run = threadIdx.x % TILE::ALONG, row = threadIdx.x / TILE::ALONG;
+    const int32_t x = p.x + run * RUN, y = p.y + row;
     if (row >= ROWS || y >= b.height || x >= b.width) return;
     const float2 *const centres = t->centres[row / RUN], centre = centres[cell(run * RUN + KILN_SSIM_FIFTH)];
     slope_sums w;
@@ -289,26 +270,31 @@ __device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, c
         add_slope(&w, k, {f.x, f.y, f.z}, centre.x - from.x, centre.y - from.y);
     }
     const uint64_t at = p.plane + static_cast<uint64_t>(y) * b.width;
-    float va[RUN], vb[RUN];
-    read_run(b, g.a + at, x, va);
-    read_run(b, g.b + at, x, vb);
 #pragma unroll
-    for (int o = 0; o < RUN; o++)
-        va[o] = scale * kiln_ssim_moved({w.at[o], w.by_s[o], w.by_d[o]}, va[o] + vb[o] - centre.x, va[o] - vb[o] - centre.y);
-    write_run(b, g.gradient + at, x, va);
+    for (int first = 0; first < RUN; first += QUAD) {
+        float va[QUAD], vb[QUAD];
+        read_quad(b, g.a + at, x + first, va);
+        read_quad(b, g.b + at, x + first, vb);
+#pragma unroll
+        for (int i = 0; i < QUAD; i++) {
+            const kiln_ssim_slope f = {w.at[first + i], w.by_s[first + i], w.by_d[first + i]};
+            va[i] = scale * kiln_ssim_moved(f, va[i] + vb[i] - centre.x, va[i] - vb[i] - centre.y);
+        }
+        write_quad(b, g.gradient + at, x + first, va);
+    }
 }
 
-template <int WIDE>
-__global__ void __launch_bounds__(tile_of<WIDE>::THREADS, tile_of<WIDE>::BLOCKS) gradient_tiles(batch b, kiln_ssim_backward_args g)
+template <class TILE>
+__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) gradient_tiles(batch b, kiln_ssim_backward_args g)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
-    tile_of<WIDE> *const t = reinterpret_cast<tile_of<WIDE> *>(shared_memory);
+    TILE *const t = reinterpret_cast<TILE *>(shared_memory);
     const float scale = kiln_ssim_scale(*g.upstream, b.count);
-    for (uint64_t tile = blockIdx.x; tile < b.tiles; tile += gridDim.x) {
-        const place p = place_of_tile<WIDE>(b, tile);
-        slopes_down<WIDE>(b, g, p, t);
+    for (uint64_t band = blockIdx.y; band < b.bands; band += gridDim.y) {
+        const place p = place_in_band<TILE>(b, band);
+        slopes_down<TILE>(b, g, p, t);
         __syncthreads();
-        slopes_along<WIDE>(b, g, p, scale, t);
+        slopes_along<TILE>(b, g, p, scale, t);
         __syncthreads();
     }
 }
@@ -321,41 +307,49 @@ template <class ARGS> batch batch_of(const ARGS *a, int wide)
 {
     batch b = {};
     b.planes = a->planes;
-    b.width = a->width;
-    b.height = a->height;
-    b.valid = a->valid;
+    b.width = static_cast<int32_t>(a->width);
+    b.height = static_cast<int32_t>(a->height);
+    b.margin = a->valid ? RADIUS : 0;
     b.values = a->planes * a->height * a->width;
     b.count = kiln_ssim_count(a->planes, a->width, a->height, a->valid);
-    b.across = (static_cast<uint64_t>(a->width) + wide - 1) / wide;
-    b.down = (static_cast<uint64_t>(a->height) + ROWS - 1) / ROWS;
-    b.tiles = a->planes * b.across * b.down;
+    b.across = (a->width + wide - 1) / wide;
+    b.down = (a->height + ROWS - 1) / ROWS;
+    b.bands = a->planes * b.down;
     b.aligned = a->width % 4 == 0 && quads(a->a) && quads(a->b) && quads(a->partials);
     return b;
 }
 
-unsigned blocks_of(uint64_t tiles)
+dim3 blocks_of(const batch &b)
 {
-    const uint64_t least = (tiles + TILES_MOST - 1) / TILES_MOST, most = least > kiln::BLOCKS_MOST ? least : kiln::BLOCKS_MOST;
-    return static_cast<unsigned>(tiles < most ? tiles : most);
+    const uint64_t most = BLOCKS_MOST > b.across ? BLOCKS_MOST / b.across : 1;
+    return dim3(b.across, static_cast<unsigned>(b.bands < most ? b.bands : most));
 }
 
-template <int WIDE> kiln_status measure(const kiln_exec *x, const kiln_ssim_args *a, totals *to, kiln_error *err)
+/* Whichever tiles are chosen. */
+unsigned sums_most(const kiln_ssim_args *a)
 {
-    const batch b = batch_of(a, WIDE);
-    constexpr int bytes = sizeof(tile_of<WIDE>);
-    CUDA_TRY(cudaFuncSetAttribute(measure_tiles<WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    LAUNCH(measure_tiles<WIDE>, blocks_of(b.tiles), tile_of<WIDE>::THREADS, bytes, b, *a, to);
-    LAUNCH(make_mean, 1, 1, 0, b.count, to, a->mean);
+    const dim3 narrow = blocks_of(batch_of(a, narrow_tile::WIDE)), wide = blocks_of(batch_of(a, wide_tile::WIDE));
+    return max(narrow.x * narrow.y, wide.x * wide.y);
+}
+
+template <class TILE> kiln_status measure(const kiln_exec *x, const kiln_ssim_args *a, kiln::ssim_sum *sums, kiln_error *err)
+{
+    const batch b = batch_of(a, TILE::WIDE);
+    const dim3 blocks = blocks_of(b);
+    constexpr int bytes = sizeof(TILE);
+    CUDA_TRY(cudaFuncSetAttribute(measure_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    LAUNCH(measure_tiles<TILE>, blocks, TILE::THREADS, bytes, b, *a, sums);
+    LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, b.count, blocks.x * blocks.y, sums, a->mean);
     return KILN_OK;
 }
 
-template <int WIDE> kiln_status differentiate(const kiln_exec *x, const kiln_ssim_backward_args *a, kiln_error *err)
+template <class TILE> kiln_status differentiate(const kiln_exec *x, const kiln_ssim_backward_args *a, kiln_error *err)
 {
-    batch b = batch_of(a, WIDE);
+    batch b = batch_of(a, TILE::WIDE);
     b.aligned = b.aligned && quads(a->gradient);
-    constexpr int bytes = sizeof(tile_of<WIDE>);
-    CUDA_TRY(cudaFuncSetAttribute(gradient_tiles<WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    LAUNCH(gradient_tiles<WIDE>, blocks_of(b.tiles), tile_of<WIDE>::THREADS, bytes, b, *a);
+    constexpr int bytes = sizeof(TILE);
+    CUDA_TRY(cudaFuncSetAttribute(gradient_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    LAUNCH(gradient_tiles<TILE>, blocks_of(b), TILE::THREADS, bytes, b, *a);
     return KILN_OK;
 }
 
@@ -363,10 +357,10 @@ template <int WIDE> kiln_status differentiate(const kiln_exec *x, const kiln_ssi
 template <class ARGS> kiln_status choose_tiles(const kiln_exec *x, const ARGS *a, bool *wide, kiln_error *err)
 {
     int shared_bytes = 0, processors = 0;
+    const batch b = batch_of(a, wide_tile::WIDE);
     CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
     CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, x->device));
-    *wide =
-        shared_bytes >= static_cast<int>(sizeof(wide_tile)) + 1024 && batch_of(a, 160).tiles >= static_cast<uint64_t>(processors);
+    *wide = shared_bytes >= static_cast<int>(sizeof(wide_tile)) + 1024 && b.across * b.bands >= static_cast<uint64_t>(processors);
     return KILN_OK;
 }
 
@@ -377,17 +371,16 @@ extern "C" kiln_status kiln_ssim_cuda(const kiln_exec *x, const kiln_ssim_args *
     const kiln::entry entry(x, "ssim");
     bool wide = false;
     CUDA_ENTER(entry.guard);
+    KILN_TRY(kiln_ssim_check(a->planes, a->width, a->height, err));
     kiln_carve c = {static_cast<char *>(work), 0};
-    totals *const to = kiln::take<totals>(&c, 1);
+    kiln::ssim_sum *const sums = kiln::take<kiln::ssim_sum>(&c, sums_most(a));
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("ssim", c.used, *work_bytes, err));
-    KILN_TRY(kiln_ssim_check(a->planes, a->width, a->height, err));
     KILN_TRY(choose_tiles(x, a, &wide, err));
-    CUDA_RUN(cudaMemsetAsync(to, 0, sizeof *to, x->stream));
-    return wide ? measure<160>(x, a, to, err) : measure<32>(x, a, to, err);
+    return wide ? measure<wide_tile>(x, a, sums, err) : measure<narrow_tile>(x, a, sums, err);
 }
 
 extern "C" kiln_status kiln_ssim_backward_cuda(const kiln_exec *x, const kiln_ssim_backward_args *a, void *work, size_t *work_bytes,
@@ -402,5 +395,5 @@ extern "C" kiln_status kiln_ssim_backward_cuda(const kiln_exec *x, const kiln_ss
     }
     KILN_TRY(kiln_ssim_check(a->planes, a->width, a->height, err));
     KILN_TRY(choose_tiles(x, a, &wide, err));
-    return wide ? differentiate<160>(x, a, err) : differentiate<32>(x, a, err);
+    return wide ? differentiate<wide_tile>(x, a, err) : differentiate<narrow_tile>(x, a, err);
 }

@@ -18,11 +18,11 @@ from splatkiln.files import Points, Splats, checkpoint, read, write
 from splatkiln.install import install
 from splatkiln.layers import Camera, Chunk, Gaussians, Layer, Plane, sigmoid
 from splatkiln.native import library
-from splatkiln.operations import distCUDA2, fused_ssim, psnr_ssim, ssim_gradient
+from splatkiln.operations import distCUDA2, fused_ssim, fused_ssim3d, psnr_ssim, ssim_gradient
 from splatkiln.tables import TILE, Band, TileTable
 from splatkiln.tensors import Tensors
 
 __version__ = "0.1.0"
 __all__ = ["PROFILES", "TILE", "Band", "Bake", "BakeError", "Camera", "Chunk", "Gaussians", "Layer", "LibraryError", "Plane", "Points", "Splats", "Tensors", "TileTable",
-           "checkpoint", "distCUDA2", "fused_ssim", "install", "library", "open", "psnr_ssim", "read", "sigmoid", "ssim_gradient",
+           "checkpoint", "distCUDA2", "fused_ssim", "fused_ssim3d", "install", "library", "open", "psnr_ssim", "read", "sigmoid", "ssim_gradient",
            "write"]

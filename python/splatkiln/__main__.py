@@ -26,6 +26,8 @@ def main(path: str) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 2 else "usage: python3 -m splatkiln MANIFEST")
+        if len(sys.argv) != 2:
+            sys.exit("usage: python3 -m splatkiln MANIFEST")
+        main(sys.argv[1])
     except (BakeError, LibraryError) as e:
         sys.exit(f"splatkiln: {e}")

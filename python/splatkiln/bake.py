@@ -9,13 +9,14 @@ from typing import Any, Iterable, Iterator, Optional, Sequence, Union
 import numpy as np
 
 from splatkiln import drawing
+from splatkiln.arrays import Array
 from splatkiln.database import Database, hash_of
 from splatkiln.errors import require
 from splatkiln.layers import GAUSSIAN, PLANES, TYPES, Camera, Chunk, Layer, Plane
 from splatkiln.tables import TileTable
 from splatkiln.tensors import Tensors, make_tensors
 
-Path = Union[str, os.PathLike]
+Path = Union[str, os.PathLike[str]]
 
 
 def manifest_in(path: Path) -> pathlib.Path:
@@ -62,7 +63,10 @@ class Bake:
         require(len(rows) == 1, f"'{self.path}' has no scene: run kiln-import")
         name, kind, rows_read, rows_dropped, degree, antialiased, up, unit, *numbers = rows[0]
         require(0 <= degree <= 8 and antialiased in (0, 1) and rows_read >= 0, f"'{self.path}' has a scene that cannot be")
-        vector = lambda v: None if None in v else np.array(v)
+
+        def vector(v: list[Any]) -> Optional[Array]:
+            return None if None in v else np.array(v)
+
         return SimpleNamespace(name=name, kind=kind, rows_read=rows_read, rows_dropped=rows_dropped, sh_degree=degree, antialiased=bool(antialiased),
                                up_axis=up, unit=unit, origin=vector(numbers[:3]), root_centre=vector(numbers[3:6]), root_half=numbers[6],
                                background=vector(numbers[7:10]))
@@ -89,7 +93,9 @@ class Bake:
         require(len(rows) == 1, f"'{self.path}' has no layer '{kind}'")
         number, of_kind, digest, wanted, count, degree = rows[0]
         require(of_kind == kind and digest == wanted and 0 <= degree <= 8, f"the layer '{kind}' is not the one that its stage names")
-        chunks, ids, lines = [], {}, []
+        chunks: list[Chunk] = []
+        ids: dict[int, Chunk] = {}
+        lines: list[str] = []
         for (ident, ordinal, name, parent, rows_, level, lo, hi, *box) in db.rows(
                 "SELECT id, ordinal, name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y, box_min_z, box_max_x, box_max_y, "
                 "box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x, reach_max_y, reach_max_z, max_log_scale, max_opacity_logit "
@@ -143,7 +149,7 @@ class Bake:
                      f"plane '{name}' of chunk '{c.name}' has another type or size than it must")
             planes[ident] = c.planes[name] = Plane(name, kind, components, raw_bytes, [])
         for c in ids.values():
-            c.planes = dict(sorted(c.planes.items(), key=lambda item: item[0].encode()))
+            c.planes = {name: c.planes[name] for name in sorted(c.planes, key=lambda name: name.encode())}
             gaussian = [name in c.planes for name in GAUSSIAN if name != "means"]
             require(any(gaussian) == all(gaussian) and ("shN" in c.planes) == (all(gaussian) and degree > 0), f"chunk '{c.name}' lacks planes")
         for ident, segment, digest in self._db.rows(
@@ -168,7 +174,7 @@ class Bake:
     def stage_state(self, stage: str) -> str:
         """'fresh', 'stale', 'partial' or 'missing'."""
         rows = self._db.rows("SELECT state FROM stage WHERE name = ?", "t", stage)
-        return rows[0][0] if rows else "missing"
+        return str(rows[0][0]) if rows else "missing"
 
     def tensors(self, device: Any = None, layer: Optional[Layer] = None, cameras: Optional[Iterable[str]] = None) -> Tensors:
         """All Gaussians of a layer (default: the one that renderers draw), activated, and cameras (default: all), as
@@ -176,7 +182,7 @@ class Bake:
         return make_tensors(self, layer or self.layer(), device, cameras)
 
     def draw(self, camera: Union[str, Camera], profile: str = "inria", antialiased: Optional[bool] = None, near: float = 0.0,
-             background: Optional[Sequence[float]] = None, device: int = -1, threads: int = 0, layer: Optional[Layer] = None) -> np.ndarray:
+             background: Optional[Sequence[float]] = None, device: int = -1, threads: int = 0, layer: Optional[Layer] = None) -> Array:
         """A picture: float32 [height, width, 4], colours over the background and alpha, with the bits of kiln-render --format npy on
         the same kind of device. All planes of the layer stay in memory for the next picture.
 
@@ -196,7 +202,7 @@ class Bake:
         look = drawing.Look(profile, self.scene.antialiased if antialiased is None else bool(antialiased), near, background, device, threads)
         return drawing.draw(self.scene, layer or self.layer(), camera, look, self._drawn)
 
-    def draw_many(self, cameras: Optional[Iterable[Union[str, Camera]]] = None, **look: Any) -> Iterator[np.ndarray]:
+    def draw_many(self, cameras: Optional[Iterable[Union[str, Camera]]] = None, **look: Any) -> Iterator[Array]:
         """The pictures of cameras (default: all, by name), one after another, each as draw() gives it with the same arguments."""
         layer = look.pop("layer", None) or self.layer()
         for camera in self.cameras if cameras is None else cameras:

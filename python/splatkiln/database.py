@@ -15,15 +15,16 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.errors import BakeError, require
 from splatkiln.native import Blob, Error, needed
 
 try:
-    import zstandard
+    import zstandard  # type: ignore[import]
 except ImportError:
     zstandard = None
 try:
-    import xxhash
+    import xxhash  # type: ignore[import]
 except ImportError:
     xxhash = None
 
@@ -39,11 +40,11 @@ TABLES_OF_2 = {"level_origin": "d7be2972d4a04604", "level_error": "a127f098340a3
 def hash_of(data: bytes) -> bytes:
     """XXH3-128 of bytes: 16 bytes, most significant first."""
     if xxhash:
-        return xxhash.xxh3_128_digest(data)
+        return bytes(xxhash.xxh3_128_digest(data))
     return bytes(needed("a hash, without the Python module xxhash,").kiln_hash_of(bytes(data), len(data)).bytes)
 
 
-def unpack(packed: bytes, raw_bytes: int, elem: int, digest: bytes) -> np.ndarray:
+def unpack(packed: bytes, raw_bytes: int, elem: int, digest: bytes) -> Array:
     """The bytes of a blob, unpacked, unshuffled and compared with their hash. uint8 [raw_bytes]"""
     require(elem in (1, 2, 4, 8) and 0 <= raw_bytes <= BLOB_MAX and raw_bytes % elem == 0, f"blob {digest.hex()} has an impossible size")
     if not (zstandard and xxhash):
@@ -61,7 +62,7 @@ def unpack(packed: bytes, raw_bytes: int, elem: int, digest: bytes) -> np.ndarra
     return raw
 
 
-def _open(path: Union[str, os.PathLike]) -> tuple[sqlite3.Connection, str, int]:
+def _open(path: Union[str, os.PathLike[str]]) -> tuple[sqlite3.Connection, str, int]:
     """A read-only connection with the settings that SCHEMA.md asks for ("A stranger's manifest")."""
     path = pathlib.Path(path).resolve()
     require(path.is_file(), f"there is no manifest '{path}'")
@@ -92,7 +93,7 @@ class Database:
 
     KINDS = {"i": int, "f": float, "t": str, "b": bytes}
 
-    def __init__(self, path: Union[str, os.PathLike]) -> None:
+    def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
         self.db, self.path, self.most_steps = _open(path)
         self.steps = 0
         self.db.set_progress_handler(self._step, 1_000_000)
@@ -118,7 +119,7 @@ class Database:
             require((kind, of) == ("table", name) and hashlib.sha256((sql or "").encode()).hexdigest()[:16] == digest,
                      f"the table '{name}' of '{self.path}' is not that of a manifest")
 
-    def rows(self, sql: str, kinds: str, *key: Any) -> list:
+    def rows(self, sql: str, kinds: str, *key: Any) -> list[Any]:
         """kinds: a letter a column: i integer, f float, t text, b bytes; in upper case NULL is allowed."""
         self.steps = 0
         try:
@@ -132,7 +133,7 @@ class Database:
                 require(not isinstance(value, float) or np.isfinite(value), f"'{self.path}' has a number that is not finite")
         return rows
 
-    def array(self, segments: Sequence[tuple[bytes, Optional[int]]], total: int, dtype: Any) -> np.ndarray:
+    def array(self, segments: Sequence[tuple[bytes, Optional[int]]], total: int, dtype: Any) -> Array:
         """Segments (hash, bytes or None), in order, joined: [total / size of dtype]."""
         want = [min(BLOB_MAX, total - at) for at in range(0, total, BLOB_MAX)]
         require(len(segments) == len(want), "an array lacks segments, or has too many")

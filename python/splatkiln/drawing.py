@@ -4,10 +4,11 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.errors import BakeError, LibraryError, require
 from splatkiln.layers import GAUSSIAN, Camera, Layer
 from splatkiln.native import needed, threads
@@ -27,7 +28,7 @@ class Look:
     threads: int
 
 
-def _f64(*parts: object) -> np.ndarray:
+def _f64(*parts: Any) -> Array:
     return np.ascontiguousarray(np.concatenate([np.ravel(x) for x in parts]), np.float64)
 
 
@@ -37,20 +38,20 @@ def _fail(code: int, sentence: str) -> None:
     raise LibraryError(sentence, code) if code in (6, 70) else BakeError(sentence)
 
 
-def _p(a: np.ndarray) -> ctypes.c_void_p:
+def _p(a: Array) -> ctypes.c_void_p:
     return ctypes.c_void_p(a.ctypes.data)
 
 
 class _Painter:
     """A painter of kernels/draw/plain.h with a scene; it keeps what that points to."""
 
-    def __init__(self, look: Look, origin: np.ndarray, sh_degree: int, chunks: list[list[Optional[np.ndarray]]]) -> None:
+    def __init__(self, look: Look, origin: Array, sh_degree: int, chunks: list[list[Optional[Array]]]) -> None:
         self._lib, number = needed("drawing"), ctypes.c_uint32
         self._lib.kiln_plain_new.restype, self._lib.kiln_plain_message.restype = ctypes.c_void_p, ctypes.c_char_p
         self._painter = ctypes.c_void_p(self._lib.kiln_plain_new(ctypes.c_int(look.device), ctypes.c_uint(look.threads or threads())))
         if not self._painter:
             raise MemoryError("out of memory")
-        rows = (ctypes.c_uint64 * len(chunks))(*[len(c[-1]) for c in chunks])
+        rows = (ctypes.c_uint64 * len(chunks))(*[c[-1].size for c in chunks if c[-1] is not None])
         planes = (ctypes.c_void_p * (len(PLAIN) * len(chunks)))(*[a.ctypes.data if a is not None else None for c in chunks for a in c])
         self._kept = origin, rows, planes, chunks
         self.call("scene", _p(origin), number(sh_degree), number(len(chunks)), rows, planes)
@@ -71,9 +72,11 @@ class Kept:
 
     def __init__(self) -> None:
         self._of: object = None
-        self._digest, self._chunks, self._painter = b"", [], None
+        self._digest = b""
+        self._chunks: list[list[Optional[Array]]] = []
+        self._painter: Optional[_Painter] = None
 
-    def _planes(self, layer: Layer) -> list[list[Optional[np.ndarray]]]:
+    def _planes(self, layer: Layer) -> list[list[Optional[Array]]]:
         """For each chunk its planes in the order of PLAIN."""
         if self._digest != layer.digest:
             self._chunks = [[layer.plane(c, name) if name != "shN" or layer.sh_degree > 0 else None for name in PLAIN] for c in layer.chunks if c.count]
@@ -93,12 +96,11 @@ class Kept:
         self._painter = None
 
 
-def draw(scene: SimpleNamespace, layer: Layer, camera: Camera, look: Look, kept: Kept) -> np.ndarray:
+def draw(scene: SimpleNamespace, layer: Layer, camera: Camera, look: Look, kept: Kept) -> Array:
     """float32 [height, width, 4]: as Bake.draw."""
-    background = look.background
-    if background is None:
-        background = np.zeros(3) if scene.background is None else scene.background
-    pose, lens, background = _f64(camera.R, camera.t), _f64([camera.fx, camera.fy, camera.cx, camera.cy]), np.ascontiguousarray(background, np.float32)
+    wanted = look.background if look.background is not None else scene.background
+    background = np.ascontiguousarray(np.zeros(3) if wanted is None else wanted, np.float32)
+    pose, lens = _f64(camera.R, camera.t), _f64([camera.fx, camera.fy, camera.cx, camera.cy])
     require((pose.size, background.size) == (12, 3), "a pose has 12 numbers and a background 3")
     rgba = np.empty((camera.height, camera.width, 4), np.float32)
     painter = kept.painter(scene, layer, look)

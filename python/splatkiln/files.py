@@ -18,10 +18,11 @@ from typing import Any, Iterable, Optional, Sequence, Union
 import numpy as np
 
 from splatkiln import program
+from splatkiln.arrays import Array
 from splatkiln.errors import BakeError, require
 from splatkiln.layers import Gaussians, sigmoid
 
-Path = Union[str, os.PathLike]
+Path = Union[str, os.PathLike[str]]
 PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int": "<i4", "uint": "<u4", "float": "<f4", "double": "<f8",
              "int8": "i1", "uint8": "u1", "int16": "<i2", "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "float32": "<f4", "float64": "<f8"}
 
@@ -29,20 +30,21 @@ PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int"
 @dataclass
 class Splats:
     """n Gaussians, as they are trained and stored: float32, not activated. Rows may be edited in place, or taken by splats[rows]."""
-    means: np.ndarray  # [n, 3] scene units; float64 where the file's are
-    log_scales: np.ndarray  # [n, 3] natural logarithms of standard deviations
-    quats: np.ndarray  # [n, 4] w x y z, of any length but 0
-    opacity_logits: np.ndarray  # [n]
-    sh0: np.ndarray  # [n, 3]
-    shN: np.ndarray  # [n, (sh_degree + 1)^2 - 1, 3]
-    extra: dict[str, np.ndarray] = field(default_factory=dict)  # [n] each: columns of unknown meaning, by name
+    means: Array  # [n, 3] scene units; float64 where the file's are
+    log_scales: Array  # [n, 3] natural logarithms of standard deviations
+    quats: Array  # [n, 4] w x y z, of any length but 0
+    opacity_logits: Array  # [n]
+    sh0: Array  # [n, 3]
+    shN: Array  # [n, (sh_degree + 1)^2 - 1, 3]
+    extra: dict[str, Array] = field(default_factory=dict)  # [n] each: columns of unknown meaning, by name
 
     def __len__(self) -> int:
         return len(self.means)
 
     def __getitem__(self, rows: Any) -> Splats:
         """Some of the rows, by what numpy takes as an index."""
-        return Splats(*[getattr(self, name)[rows] for name in _COLUMNS], {k: v[rows] for k, v in self.extra.items()})
+        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return Splats(**columns, extra={k: v[rows] for k, v in self.extra.items()})
 
     @property
     def sh_degree(self) -> int:
@@ -73,16 +75,16 @@ _COLUMNS = ("means", "log_scales", "quats", "opacity_logits", "sh0", "shN")
 @dataclass
 class Points:
     """n points of a cloud that nobody has trained."""
-    means: np.ndarray  # [n, 3] scene units
-    rgb: Optional[np.ndarray]  # uint8 [n, 3], or None
+    means: Array  # [n, 3] scene units
+    rgb: Optional[Array]  # uint8 [n, 3], or None
 
 
 # ---- PLY, as kiln writes it -------------------------------------------------------------------------------------------------------
 
-def _read_ply(path: pathlib.Path) -> np.ndarray:
+def _read_ply(path: pathlib.Path) -> Array:
     """The vertices of a binary PLY without lists: a structured array."""
     with open(path, "rb") as f:
-        head = []
+        head: list[bytes] = []
         while not head or head[-1] != b"end_header":
             line = f.readline(4096)
             require(line.endswith(b"\n") and len(head) < 4096, f"'{path}' has a head that is none of a PLY")
@@ -103,7 +105,7 @@ def _names(prefix: str, n: int) -> list[str]:
     return [f"{prefix}_{i}" for i in range(n)]
 
 
-def _columns(rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
+def _columns(rows: Array, names: Sequence[str]) -> Array:
     return np.stack([rows[name] for name in names], axis=-1) if names else np.empty((len(rows), 0), np.float32)
 
 
@@ -130,7 +132,7 @@ def _to_ply(path: pathlib.Path, s: Splats) -> None:
     parts = [(list("xyz"), s.means), (_names("f_dc", 3), s.sh0), (_names("f_rest", 3 * k), s.shN.transpose(0, 2, 1).reshape(len(s), 3 * k)),
              (["opacity"], s.opacity_logits[:, None]), (_names("scale", 3), s.log_scales), (_names("rot", 4), s.quats)]
     words = {np.dtype(v).newbyteorder("="): k for k, v in PLY_TYPES.items() if not k[-1].isdigit()}
-    columns = [(name, "<f8" if values.dtype == np.float64 and name in "xyz" else "<f4", values[:, i]) for names, values in parts for i, name in enumerate(names)]
+    columns = [(name, np.dtype("<f8" if values.dtype == np.float64 and name in "xyz" else "<f4"), values[:, i]) for names, values in parts for i, name in enumerate(names)]
     columns += [(name, values.dtype.newbyteorder("<"), values) for name, values in s.extra.items()]
     require(all(np.dtype(t).newbyteorder("=") in words for _, t, _ in columns), "a column has a type that a PLY has not")
     rows = np.empty(len(s), [(name, t) for name, t, _ in columns])
@@ -156,9 +158,11 @@ def _of_checkpoint(splats: Any, path: Path) -> Splats:
     return s
 
 
-def checkpoint(s: Splats) -> dict[str, np.ndarray]:
+def checkpoint(s: Splats) -> dict[str, Array]:
     """gsplat's dictionary "splats": means, scales (logarithms), quats, opacities (logits), sh0 [n, 1, 3], shN [n, K - 1, 3]; float32."""
-    f32 = lambda a: np.ascontiguousarray(a, np.float32)
+    def f32(a: Array) -> Array:
+        return np.ascontiguousarray(a, np.float32)
+
     return {"means": f32(s.means), "scales": f32(s.log_scales), "quats": f32(s.quats), "opacities": f32(s.opacity_logits), "sh0": f32(s.sh0[:, None]), "shN": f32(s.shN)}
 
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import Any
 
-from splatkiln.operations import distCUDA2, fused_ssim
+from splatkiln.operations import distCUDA2, fused_ssim, fused_ssim3d
 
-MODULES = {"simple_knn._C": {"distCUDA2": distCUDA2}, "fused_ssim": {"fused_ssim": fused_ssim, "allowed_padding": ["same", "valid"]}}
+MODULES: dict[str, dict[str, Any]] = {"simple_knn._C": {"distCUDA2": distCUDA2},
+           "fused_ssim": {"fused_ssim": fused_ssim, "fused_ssim3d": fused_ssim3d, "allowed_padding": ["same", "valid"], "is_3D_supported": True}}
 
 
 def install(replace: bool = True) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Optional, Sequence
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.database import Database
 from splatkiln.errors import require
 
@@ -22,8 +23,8 @@ GAUSSIAN = ("means", "log_scales", "quats", "opacity_logits", "sh0")
 class Camera:
     """x_camera = R x_world + t; x right, y down, z forward; the centre of the first pixel is (0.5, 0.5)."""
     name: str
-    R: np.ndarray  # float64 [3, 3]
-    t: np.ndarray  # float64 [3]
+    R: Array  # float64 [3, 3]
+    t: Array  # float64 [3]
     width: int
     height: int
     fx: float
@@ -31,17 +32,17 @@ class Camera:
     cx: float
     cy: float
     model: str
-    params: np.ndarray  # float64: COLMAP's, of the photo's lens where `distorted`
+    params: Array  # float64: COLMAP's, of the photo's lens where `distorted`
     distorted: bool
     synthetic: bool
     split: str
 
     @property
-    def K(self) -> np.ndarray:
+    def K(self) -> Array:
         """Pinhole intrinsics in pixels: float64 [3, 3]."""
         return np.array([[self.fx, 0, self.cx], [0, self.fy, self.cy], [0, 0, 1.0]])
 
-    def viewmat(self, origin: Sequence[float]) -> np.ndarray:
+    def viewmat(self, origin: Sequence[float]) -> Array:
         """World to camera for coordinates relative to the scene's origin, as planes have them: float64 [4, 4]."""
         m = np.eye(4)
         m[:3, :3], m[:3, 3] = self.R, self.R @ np.asarray(origin) + self.t
@@ -54,7 +55,7 @@ class Plane:
     type: str
     components: int
     raw_bytes: int
-    segments: list = field(repr=False)  # (hash, None)
+    segments: list[tuple[bytes, Optional[int]]] = field(repr=False)  # (hash, None)
 
 
 @dataclass
@@ -63,19 +64,19 @@ class Chunk:
     parent: str
     count: int
     level: int
-    hilbert: tuple
-    box_min: np.ndarray
-    box_max: np.ndarray
-    reach_min: np.ndarray  # outside of it no Gaussian of the chunk reaches alpha 1/255
-    reach_max: np.ndarray
+    hilbert: tuple[int, int]
+    box_min: Array
+    box_max: Array
+    reach_min: Array  # outside of it no Gaussian of the chunk reaches alpha 1/255
+    reach_max: Array
     max_log_scale: float
     max_opacity_logit: float
-    planes: dict = field(repr=False)
+    planes: dict[str, Plane] = field(repr=False)
     error_step: int = 0  # of the layer "levels": errors[i] is that of a footprint of 2^(error_step + i) scene units
-    errors: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
+    errors: Array = field(default_factory=lambda: np.empty(0, np.float32))
 
 
-def sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
@@ -85,11 +86,11 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 class Gaussians:
     """Activated parameters of n Gaussians, float32. The colour that is seen along a unit vector v, from the camera to the mean, is
     max(0, 0.5 + the sum over k of Y_k(v) sh[:, k])."""
-    means: np.ndarray  # [n, 3], scene units, relative to the scene's origin
-    scales: np.ndarray  # [n, 3], standard deviations in scene units
-    quats: np.ndarray  # [n, 4], w x y z, of length 1
-    opacities: np.ndarray  # [n], 0 to 1
-    sh: np.ndarray  # [n, (sh_degree + 1)^2, 3], r g b
+    means: Array  # [n, 3], scene units, relative to the scene's origin
+    scales: Array  # [n, 3], standard deviations in scene units
+    quats: Array  # [n, 4], w x y z, of length 1
+    opacities: Array  # [n], 0 to 1
+    sh: Array  # [n, (sh_degree + 1)^2, 3], r g b
 
 
 class Layer:
@@ -101,15 +102,15 @@ class Layer:
         self.kind, self.digest, self.count, self.sh_degree, self.chunks, self.origin = kind, digest, count, sh_degree, chunks, origin
         self._db, self._most_source_rows = db, most_source_rows
 
-    def plane(self, chunk: Chunk, name: str) -> np.ndarray:
+    def plane(self, chunk: Chunk, name: str) -> Array:
         """A plane as it is stored, [components, rows], or [rows] of one component."""
-        p = chunk.planes.get(name)
-        require(p, f"chunk '{chunk.name}' has no plane '{name}'")
-        a = self._db.array(p.segments, p.raw_bytes, TYPES[p.type]).reshape(p.components, chunk.count)
+        require(name in chunk.planes, f"chunk '{chunk.name}' has no plane '{name}'")
+        p = chunk.planes[name]
+        a: Array = self._db.array(p.segments, p.raw_bytes, TYPES[p.type]).reshape(p.components, chunk.count)
         self._check_values(chunk, name, a)
-        return a if p.components > 1 else a[0]
+        return a if p.components > 1 else a.reshape(-1)
 
-    def _check_values(self, chunk: Chunk, name: str, a: np.ndarray) -> None:
+    def _check_values(self, chunk: Chunk, name: str, a: Array) -> None:
         if name not in PLANES:
             return
         where = f"plane '{name}' of chunk '{chunk.name}'"
@@ -130,7 +131,7 @@ class Layer:
                          quats=np.ascontiguousarray((quats / np.linalg.norm(quats, axis=0)).T),
                          opacities=sigmoid(raw["opacity_logits"]), sh=np.ascontiguousarray(sh.transpose(2, 0, 1)))
 
-    def all_planes(self, name: str) -> np.ndarray:
+    def all_planes(self, name: str) -> Array:
         """A plane of all chunks, one behind another: [components, count], or [count] of one component."""
         return np.concatenate([self.plane(c, name) for c in self.chunks if c.count] or [np.empty(0, np.float32)], axis=-1)
 

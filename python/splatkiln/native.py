@@ -11,7 +11,7 @@ import os
 import pathlib
 import sqlite3  # noqa: F401 -- before the library: of two libsqlite3 in a process the first wins, and it must be Python's own
 import threading
-from typing import Optional
+from typing import Any, Callable, Optional
 
 from splatkiln.errors import LibraryError
 
@@ -55,6 +55,16 @@ class SsimBackwardArgs(ctypes.Structure):  # kiln_ssim_backward_args
                 ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("upstream", ctypes.c_void_p), ("gradient", ctypes.c_void_p)]
 
 
+class Ssim3dArgs(ctypes.Structure):  # kiln_ssim3d_args
+    _fields_ = [("planes", ctypes.c_uint64), ("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("valid", ctypes.c_bool),
+                ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("mean", ctypes.c_void_p)]
+
+
+class Ssim3dBackwardArgs(ctypes.Structure):  # kiln_ssim3d_backward_args
+    _fields_ = [("planes", ctypes.c_uint64), ("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("valid", ctypes.c_bool),
+                ("a", ctypes.c_void_p), ("b", ctypes.c_void_p), ("partials", ctypes.c_void_p), ("upstream", ctypes.c_void_p), ("gradient", ctypes.c_void_p)]
+
+
 class Metrics(ctypes.Structure):  # kiln_metrics
     _fields_ = [("psnr", ctypes.c_double), ("mse", ctypes.c_double), ("ssim_same", ctypes.c_double), ("ssim_valid", ctypes.c_double),
                 ("mean_a", ctypes.c_double * 3), ("mean_b", ctypes.c_double * 3)]
@@ -65,11 +75,12 @@ class MetricsArgs(ctypes.Structure):  # kiln_metrics_args
                 ("b_step", ctypes.c_uint32), ("a_row", ctypes.c_uint32), ("b_row", ctypes.c_uint32), ("mask", ctypes.c_void_p), ("out", ctypes.c_void_p)]
 
 
-ARGS = {"knn": KnnArgs, "ssim": SsimArgs, "ssim_backward": SsimBackwardArgs, "metrics": MetricsArgs}
+ARGS = {"knn": KnnArgs, "ssim": SsimArgs, "ssim_backward": SsimBackwardArgs, "ssim3d": Ssim3dArgs, "ssim3d_backward": Ssim3dBackwardArgs,
+        "metrics": MetricsArgs}
 
 _lock = threading.Lock()
 _library: Optional[ctypes.CDLL] = None
-_operations: dict[str, int] = {}
+_operations: dict[tuple[str, int], "Operation"] = {}
 _opened: set[int] = set()
 
 
@@ -77,7 +88,7 @@ def _place() -> str:
     wanted = os.environ.get("SPLATKILN_LIBRARY")
     package = pathlib.Path(__file__).resolve().parent
     near = [package / "lib" / SONAME] + ([package.parents[1] / "build" / SONAME] if len(package.parents) > 1 else [])
-    return wanted or next((str(p) for p in near if p.exists()), SONAME)
+    return wanted if wanted else next((str(p) for p in near if p.exists()), SONAME)
 
 
 def _declare(lib: ctypes.CDLL) -> None:
@@ -118,17 +129,6 @@ def needed(what: str) -> ctypes.CDLL:
     return lib
 
 
-def _number_of(lib: ctypes.CDLL, op: str) -> int:
-    """An operation's number, once its arguments were seen to have the size that they have here."""
-    with _lock:
-        if op not in _operations:
-            number = lib.kiln_op_find(op.encode())
-            if number < 0 or lib.kiln_op_args_bytes(number) != ctypes.sizeof(ARGS[op]):
-                raise LibraryError(f"libsplatkiln is of another version than this package: its operation '{op}' is another one")
-            _operations[op] = number
-        return _operations[op]
-
-
 def fail_as(err: Error, status: int) -> None:
     """Raises what a status of the library is in Python: MemoryError, ValueError or LibraryError."""
     code, sentence = needed("an exit code").kiln_exit_code(status), err.msg.decode(errors="replace")
@@ -158,30 +158,53 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Call:
-    """One operation on given arrays: work_bytes says how much work space it needs, run(work) runs it.
+class Operation:
+    """One operation of the library, on the CPU (device -1) or on one GPU: work_bytes says how much work space it needs, run runs it.
 
-    op: a key of ARGS; args: its structure, with addresses in memory of the device; device: -1 the CPU, else a GPU's number in this
-    process; stream: the GPU's stream as an integer, never 0 (1 is the legacy default stream). Any thread may make and run a Call of
-    its own. A Call on a GPU puts launches on the stream and does not wait.
+    args: the structure of ARGS, with addresses in memory of the device. stream: the GPU's stream as an integer, never 0 (1 is the
+    legacy default stream). Any number of threads may use one Operation. On a GPU it puts launches on the stream and does not wait.
     """
 
-    def __init__(self, op: str, args: ctypes.Structure, device: int = -1, stream: int = 0) -> None:
-        self._lib, self._args = needed(f"the operation '{op}'"), args
-        self._op = _number_of(self._lib, op)
+    SIZES_MOST = 256  # sizes of arguments whose work space is remembered
+
+    def __init__(self, op: str, device: int) -> None:
+        lib = needed(f"the operation '{op}'")
+        number = lib.kiln_op_find(op.encode())
+        if number < 0 or lib.kiln_op_args_bytes(number) != ctypes.sizeof(ARGS[op]):
+            raise LibraryError(f"libsplatkiln is of another version than this package: its operation '{op}' is another one")
         if device >= 0:
             open_device(device)
-        self._ops = self._lib.kiln_ops_cpu() if device < 0 else self._lib.kiln_ops_cuda()
-        self._exec = Exec(device=device, stream=stream or None, threads=threads())
-        self.work_bytes = self._call(None, 0)
+        self._ops = lib.kiln_ops_cpu() if device < 0 else lib.kiln_ops_cuda()
+        self._function, self._number, self._device = lib.kiln_op_call, number, device
+        self._sizes: dict[Any, int] = {}
 
-    def _call(self, work: Optional[int], work_bytes: int) -> int:
+    def _call(self, args: ctypes.Structure, stream: int, cpus: int, work: Optional[int], work_bytes: int) -> int:
         size, err = ctypes.c_size_t(work_bytes), Error()
-        status = self._lib.kiln_op_call(self._ops, self._op, self._exec, ctypes.addressof(self._args), work, size, err)
+        status = self._function(self._ops, self._number, Exec(self._device, stream, None, cpus), ctypes.addressof(args), work, size, err)
         if status != 0:
             fail_as(err, status)
         return size.value
 
-    def run(self, work: int) -> None:
-        """work: the address of work_bytes bytes of the device's memory, aligned to 256."""
-        self._call(work, self.work_bytes)
+    def run(self, args: ctypes.Structure, stream: int, key: Any, work_of: Callable[[int], tuple[Any, int]]) -> None:
+        """Asks for the work space of these arguments, and runs them in it.
+
+        key: all of the arguments that the size of the work space depends on; it is asked for once for each. work_of(bytes): gives an
+        object that holds so much memory of the device, and its address, aligned to 256."""
+        cpus = threads() if self._device < 0 else 1
+        size = self._sizes.get((key, cpus))
+        if size is None:
+            size = self._call(args, stream, cpus, None, 0)
+            if len(self._sizes) >= self.SIZES_MOST:
+                self._sizes = {}
+            self._sizes[key, cpus] = size
+        held, work = work_of(size)
+        self._call(args, stream, cpus, work, size)
+        del held  # not before
+
+
+def operation(op: str, device: int) -> Operation:
+    """The operation of that name, a key of ARGS, on that device; looked up once."""
+    found = _operations.get((op, device))
+    if found is None:
+        found = _operations[op, device] = Operation(op, device)
+    return found

@@ -1,4 +1,4 @@
-"""operations -- distCUDA2, fused_ssim and psnr_ssim of arrays and tensors, on the device that they are on.
+"""operations -- distCUDA2, fused_ssim, fused_ssim3d and psnr_ssim of arrays and tensors, on the device that they are on.
 
 A numpy array, or a torch tensor on the CPU, is computed by the CPU's sibling on all CPUs of the process; a torch tensor on a GPU by
 CUDA's, on that GPU, whichever is current, on the current stream of it, without waiting. Both siblings give the same bits. The current
@@ -9,31 +9,29 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from splatkiln.native import Call, KnnArgs, Metrics, MetricsArgs, SsimArgs, SsimBackwardArgs
+from splatkiln.arrays import Array
+from splatkiln.native import KnnArgs, Metrics, MetricsArgs, Ssim3dArgs, Ssim3dBackwardArgs, SsimArgs, SsimBackwardArgs, operation
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
-
-
-def _torch_of(*values: Any) -> Any:
-    """torch, if one of these is a tensor; else None. Nothing imports torch but its user."""
-    torch = sys.modules.get("torch")
-    return torch if torch and any(isinstance(v, torch.Tensor) for v in values) else None
 
 
 class _Memory:
     """Arrays on one device: those that are given, made float32 and contiguous, and those that a call needs."""
 
     def __init__(self, torch: Any, device: Any) -> None:
+        """torch: the module, and the device that it names; or None for numpy's arrays."""
         self.torch, self._device = torch, device
-        on_gpu = torch is not None and device.type == "cuda"
-        if torch is not None and device.type not in ("cpu", "cuda"):
+        self.device, self.stream = -1, 0
+        if torch is None or device.type == "cpu":
+            return
+        if device.type != "cuda":
             raise ValueError(f"tensors on the CPU or on a CUDA device are computed, not on '{device}'")
-        self.device = -1 if not on_gpu else torch.cuda.current_device() if device.index is None else device.index
-        self.stream = (torch.cuda.current_stream(device).cuda_stream or LEGACY_STREAM) if on_gpu else 0
+        self.device = torch.cuda.current_device() if device.index is None else device.index
+        self.stream = torch.cuda.current_stream(device).cuda_stream or LEGACY_STREAM
 
     def empty(self, *shape: int) -> Any:
         """float32, not set."""
@@ -43,12 +41,17 @@ class _Memory:
         """The same values in one piece, copied on the device if they are not."""
         return np.ascontiguousarray(a) if self.torch is None else a.detach().contiguous()
 
-    def run(self, op: str, args: ctypes.Structure) -> None:
-        """Runs an operation with work space of this device."""
-        call = Call(op, args, self.device, self.stream)
-        size = call.work_bytes + 256  # the work space begins at a multiple of 256
+    def _work(self, size: int) -> tuple[Any, int]:
+        """Work space, and its address at a multiple of 256."""
+        if size == 0:
+            return None, 256  # of nothing: no NULL, which would ask for the size
+        size += 255
         work = np.empty(size, np.uint8) if self.torch is None else self.torch.empty(size, dtype=self.torch.uint8, device=self._device)
-        call.run(-(-address(work) // 256) * 256)
+        return work, -(-(address(work) or 0) // 256) * 256
+
+    def run(self, op: str, args: ctypes.Structure, key: Any) -> None:
+        """Runs an operation with work space of this device. key: what the size of that depends on."""
+        operation(op, self.device).run(args, self.stream, key, self._work)
 
 
 def address(a: Any) -> Optional[int]:
@@ -56,21 +59,28 @@ def address(a: Any) -> Optional[int]:
     return None if a is None else a.ctypes.data if isinstance(a, np.ndarray) else a.data_ptr()
 
 
+def _check_kind(v: Any, kind: Any, dtype: Any) -> None:
+    if not isinstance(v, kind):
+        raise TypeError(f"numpy arrays, or torch tensors, and not both, are computed; this is a {type(v).__name__}")
+    if v.dtype != dtype:
+        raise TypeError(f"float32 is computed, not {v.dtype}")
+
+
 def _memory_of(*values: Any) -> _Memory:
-    """For arrays and tensors that are all on one device and float32. TypeError, ValueError."""
-    torch = _torch_of(*values)
-    for v in values:
-        if not isinstance(v, np.ndarray if torch is None else torch.Tensor):
-            raise TypeError(f"numpy arrays, or torch tensors, and not both, are computed; this is a {type(v).__name__}")
-        if v.dtype != (np.float32 if torch is None else torch.float32):
-            raise TypeError(f"float32 is computed, not {v.dtype}")
-    if torch is None:
+    """For arrays and tensors that are all on one device and float32. TypeError, ValueError. Nothing imports torch but its user."""
+    torch = sys.modules.get("torch")
+    if torch is None or not any([isinstance(v, torch.Tensor) for v in values]):
+        for v in values:
+            _check_kind(v, np.ndarray, np.float32)
         return _Memory(None, None)
-    if any(v.device != values[0].device for v in values):
-        raise ValueError(f"tensors of one device are computed; these are on {', '.join(str(v.device) for v in values)}")
-    if any(v.layout != torch.strided for v in values):
-        raise TypeError("dense tensors are computed")
-    return _Memory(torch, values[0].device)
+    first = values[0]
+    for v in values:
+        _check_kind(v, torch.Tensor, torch.float32)
+        if v.device != first.device:
+            raise ValueError(f"tensors of one device are computed; these are on {', '.join(str(v.device) for v in values)}")
+        if v.layout != torch.strided:
+            raise TypeError("dense tensors are computed")
+    return _Memory(torch, first.device)
 
 
 # ---- distCUDA2 --------------------------------------------------------------------------------------------------------------------
@@ -91,33 +101,44 @@ def distCUDA2(points: Any) -> Any:
     if n == 0:
         return out
     planar = m.contiguous(points.T if m.torch is None else points.detach().t())
-    m.run("knn", KnnArgs(n=n, k=3, means=address(planar), spacing2=address(out)))
+    m.run("knn", KnnArgs(n=n, k=3, means=address(planar), spacing2=address(out)), n)
     return out
 
 
 # ---- fused_ssim -------------------------------------------------------------------------------------------------------------------
 
-def _ssim_sizes(img1: Any, img2: Any, padding: str) -> dict[str, Any]:
+class _Batch(NamedTuple):
+    """A batch of pictures or volumes. sizes: planes, width, height, of volumes depth, and valid, as the library's structures begin."""
+    op: str
+    sizes: tuple[Any, ...]
+
+
+_ARGS = {"ssim": (SsimArgs, SsimBackwardArgs), "ssim3d": (Ssim3dArgs, Ssim3dBackwardArgs)}
+
+
+def _batch_of(img1: Any, img2: Any, padding: str, volumes: bool) -> _Batch:
     if padding not in ("same", "valid"):
         raise ValueError(f"padding is 'same' or 'valid', not {padding!r}")
-    if img1.ndim != 4 or tuple(img1.shape) != tuple(img2.shape):
-        raise ValueError(f"two batches of pictures of one shape [B, CH, H, W] are compared, not {list(img1.shape)} and {list(img2.shape)}")
-    b, channels, height, width = (int(n) for n in img1.shape)
-    return {"planes": b * channels, "width": width, "height": height, "valid": padding == "valid"}
+    shape = img1.shape
+    if len(shape) != (5 if volumes else 4) or shape != img2.shape:
+        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if volumes else 'pictures of one shape [B, CH, H, W]'} "
+                         f"are compared, not {list(shape)} and {list(img2.shape)}")
+    return _Batch("ssim3d" if volumes else "ssim", (shape[0] * shape[1], *shape[:1:-1], padding == "valid"))
 
 
-def _ssim_forward(m: _Memory, img1: Any, img2: Any, sizes: dict[str, Any], train: bool) -> tuple[Any, Any]:
-    """The mean, [1], and what backward takes (or None)."""
-    partials = m.empty(3, sizes["planes"], sizes["height"], sizes["width"]) if train else None
-    mean = m.empty(1)
-    m.run("ssim", SsimArgs(**sizes, a=address(img1), b=address(img2), partials=address(partials), mean=address(mean)))
+def _ssim_forward(m: _Memory, img1: Any, img2: Any, batch: _Batch, train: bool) -> tuple[Any, Any]:
+    """The mean, of no axes, and what backward takes (or None)."""
+    partials = m.empty(3, *img1.shape) if train else None
+    mean = m.empty()
+    args = _ARGS[batch.op][0](*batch.sizes, address(img1), address(img2), address(partials), address(mean))
+    m.run(batch.op, args, batch.sizes)
     return mean, partials
 
 
-def _ssim_backward(m: _Memory, img1: Any, img2: Any, sizes: dict[str, Any], partials: Any, upstream: Any) -> Any:
+def _ssim_backward(m: _Memory, img1: Any, img2: Any, batch: _Batch, partials: Any, upstream: Any) -> Any:
     gradient = m.empty(*img1.shape)
-    m.run("ssim_backward", SsimBackwardArgs(**sizes, a=address(img1), b=address(img2), partials=address(partials), upstream=address(upstream),
-                                            gradient=address(gradient)))
+    args = _ARGS[batch.op][1](*batch.sizes, address(img1), address(img2), address(partials), address(upstream), address(gradient))
+    m.run(f"{batch.op}_backward", args, batch.sizes)
     return gradient
 
 
@@ -129,30 +150,37 @@ def _autograd_function(torch: Any) -> Any:
     global _function
     if _function is None:
 
-        class MeanSsim(torch.autograd.Function):
+        class MeanSsim(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
-            def forward(ctx: Any, img1: Any, img2: Any, sizes: dict[str, Any], train: bool) -> Any:
-                m = _memory_of(img1, img2)
-                a, b = m.contiguous(img1), m.contiguous(img2)
-                keep = train and ctx.needs_input_grad[0]
-                mean, partials = _ssim_forward(m, a, b, sizes, keep)
+            def forward(ctx: Any, img1: Any, img2: Any, m: _Memory, batch: _Batch, train: bool) -> Any:
+                a, b, keep = img1.contiguous(), img2.contiguous(), train and ctx.needs_input_grad[0]
+                mean, partials = _ssim_forward(m, a, b, batch, keep)
                 if keep:
                     ctx.save_for_backward(a, b, partials)
-                ctx.sizes, ctx.train = sizes, train
-                return mean.reshape(())
+                ctx.batch, ctx.train = batch, train
+                return mean
 
             @staticmethod
-            @torch.autograd.function.once_differentiable
+            @torch.autograd.function.once_differentiable  # type: ignore[misc]
             def backward(ctx: Any, upstream: Any) -> Any:
                 if not ctx.train:
-                    raise RuntimeError("fused_ssim(train=False) keeps nothing that a gradient needs")
+                    raise RuntimeError("train=False keeps nothing that a gradient needs")
+                if not ctx.needs_input_grad[0]:
+                    return None, None, None, None, None
                 a, b, partials = ctx.saved_tensors
-                m = _memory_of(a, b)
-                upstream = m.contiguous(upstream.to(m.torch.float32).reshape(1))
-                return _ssim_backward(m, a, b, ctx.sizes, partials, upstream), None, None, None
+                m = _Memory(torch, a.device)  # of this thread's stream
+                return _ssim_backward(m, a, b, ctx.batch, partials, upstream.contiguous()), None, None, None, None
 
         _function = MeanSsim
     return _function
+
+
+def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, volumes: bool) -> Any:
+    m = _memory_of(img1, img2)
+    batch = _batch_of(img1, img2, padding, volumes)
+    if m.torch is None:
+        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), batch, False)[0][()]
+    return _autograd_function(m.torch).apply(img1, img2, m, batch, train)
 
 
 def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
@@ -165,21 +193,22 @@ def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) 
 
     Memory: three floats a value from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
     LibraryError."""
-    m = _memory_of(img1, img2)
-    sizes = _ssim_sizes(img1, img2, padding)
-    if m.torch is None:
-        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), sizes, False)[0][0]
-    return _autograd_function(m.torch).apply(img1, img2, sizes, train)
+    return _mean_ssim(img1, img2, padding, train, False)
 
 
-def ssim_gradient(img1: np.ndarray, img2: np.ndarray, padding: str = "same") -> tuple[float, np.ndarray]:
-    """fused_ssim of numpy arrays and its gradient to img1: the mean, and float32 [B, CH, H, W]."""
+def fused_ssim3d(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
+    """The mean SSIM of two batches of volumes, float32 [B, CH, D, H, W], by a filter of 11 x 11 x 11; the rest as fused_ssim."""
+    return _mean_ssim(img1, img2, padding, train, True)
+
+
+def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[float, Array]:
+    """fused_ssim of numpy arrays, or of five axes fused_ssim3d, and its gradient to img1: the mean, and float32 of img1's shape."""
     m = _memory_of(img1, img2)
     if m.torch is not None:
         raise TypeError("tensors have their gradient by fused_ssim(...).backward()")
-    sizes, a, b = _ssim_sizes(img1, img2, padding), m.contiguous(img1), m.contiguous(img2)
-    mean, partials = _ssim_forward(m, a, b, sizes, True)
-    return float(mean[0]), _ssim_backward(m, a, b, sizes, partials, np.ones(1, np.float32))
+    batch, a, b = _batch_of(img1, img2, padding, img1.ndim == 5), m.contiguous(img1), m.contiguous(img2)
+    mean, partials = _ssim_forward(m, a, b, batch, True)
+    return float(mean), _ssim_backward(m, a, b, batch, partials, np.ones(1, np.float32))
 
 
 # ---- the metric of a bake ---------------------------------------------------------------------------------------------------------
@@ -199,6 +228,7 @@ def psnr_ssim(a: Any, b: Any, mask: Any = None) -> dict[str, float]:
     a, b, mask = m.contiguous(a), m.contiguous(b), None if mask is None else m.contiguous(mask)
     out = m.empty(ctypes.sizeof(Metrics) // 4)
     m.run("metrics", MetricsArgs(width=width, height=height, a=address(a), b=address(b), a_step=int(a.shape[2]), b_step=int(b.shape[2]), a_row=width,
-                                 b_row=width, mask=address(mask), out=address(out)))
+                                 b_row=width, mask=address(mask), out=address(out)),
+          (width, height, mask is None))
     metrics = Metrics.from_buffer_copy((out if m.torch is None else out.cpu().numpy()).tobytes())
     return {"psnr": metrics.psnr, "mse": metrics.mse, "ssim": metrics.ssim_same, "ssim_valid": metrics.ssim_valid}

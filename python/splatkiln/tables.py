@@ -10,6 +10,7 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.database import Database, hash_of
 from splatkiln.errors import require
 from splatkiln.layers import Layer
@@ -30,12 +31,15 @@ class TileTable:
     def __init__(self, db: Database, row: Sequence[Any]) -> None:
         (self._id, self.camera, self.profile, antialiased, self.near, self.width, self.height, self.tiles_x, self.tiles_y,
          self.digest, self.visible, self.pairs) = row
-        self.antialiased, self._db, self._lists = bool(antialiased), db, None
+        self.antialiased, self._db = bool(antialiased), db
+        self._lists: Optional[tuple[Array, Array]] = None
         self._where = f"the tile table of camera '{self.camera}'"
         self._check(1 <= self.width <= 1 << 20 and 1 <= self.height <= 1 << 20, "has an impossible size")
         self._check((self.tiles_x, self.tiles_y) == (-(-self.width // TILE), -(-self.height // TILE)), "has a wrong number of tiles")
         self._check(0 <= self.visible <= 2**32 - 2 and self.pairs >= 0, "has impossible counts")
-        self._segments, self.bands, lines = {}, [], [f"{self.width} {self.height} {self.visible} {self.pairs}"]
+        self._segments: dict[tuple[int, str], list[tuple[bytes, Optional[int]]]] = {}
+        self.bands: list[Band] = []
+        lines = [f"{self.width} {self.height} {self.visible} {self.pairs}"]
         for band, name, segment, digest, size in db.rows(
                 "SELECT band, name, segment, hash, raw_bytes FROM tile_segment WHERE tile_table = ? ORDER BY band, name, segment", "itibi", self._id):
             of = self._segments.setdefault((band, name), [])
@@ -48,8 +52,8 @@ class TileTable:
             self.bands.append(Band(row0, row1, pairs))
             lines += [f"{row0} {row1} {pairs}"] + self._lines(band)
         self._check(self.bands and self.bands[-1].row1 == self.tiles_y and sum(b.pairs for b in self.bands) == self.pairs, "has bands that do not fit")
-        self._check(len(self._segments) == sum(1 for b, n in self._segments if (b == -1) == (n in ("chunks", "visible_row", "visible_slot"))
-                                               and b < len(self.bands)), "has arrays that do not belong to it")
+        self._check(all((b == -1) == (n in ("chunks", "visible_row", "visible_slot")) and b < len(self.bands) for b, n in self._segments),
+                    "has arrays that do not belong to it")
         self._check(hash_of("".join(line + "\n" for line in lines).encode()) == self.digest, "has another digest than it says")
 
     def _check(self, ok: object, what: str) -> None:
@@ -58,9 +62,9 @@ class TileTable:
     def _lines(self, band: int) -> list[str]:
         return [f"{name} {digest.hex().upper()}" for (b, name), of in sorted(self._segments.items()) if b == band for digest, _ in of]
 
-    def _array(self, band: int, name: str, dtype: str, n: Optional[int] = None) -> np.ndarray:
+    def _array(self, band: int, name: str, dtype: str, n: Optional[int] = None) -> Array:
         segments = self._segments.get((band, name), [])
-        total = sum(size for _, size in segments) if n is None else n * np.dtype(dtype).itemsize
+        total = sum(size or 0 for _, size in segments) if n is None else n * np.dtype(dtype).itemsize
         return self._db.array(segments, total, dtype)
 
     @property
@@ -75,7 +79,7 @@ class TileTable:
         self._check(names == b"" or names.endswith(b"\0"), "has a list of chunks that does not end")
         return [name.decode("ascii", "replace") for name in names.split(b"\0")[:-1]]
 
-    def visible_rows(self, layer: Layer, levels: Optional[Layer] = None) -> np.ndarray:
+    def visible_rows(self, layer: Layer, levels: Optional[Layer] = None) -> Array:
         """The visible Gaussians, nearest first: for each rank its row in the layer, chunk after chunk; behind them those of its levels of
         detail, which tables of kiln-tiles --level name. int64 [visible]"""
         chunks = layer.chunks + (levels.chunks if levels else [])
@@ -90,7 +94,7 @@ class TileTable:
         self._check((row < count[slot]).all(), "has a row that is not there")
         return start[slot] + row
 
-    def band_codes(self, index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def band_codes(self, index: int) -> tuple[Array, Array, Array]:
         """As stored: counts and sizes uint32 [tiles of the band], code uint8 [sum of sizes]."""
         b, tiles = self.bands[index], (self.bands[index].row1 - self.bands[index].row0) * self.tiles_x
         counts, sizes = self._array(index, "tile_count", "<u4", tiles), self._array(index, "tile_bytes", "<u4", tiles)
@@ -98,7 +102,7 @@ class TileTable:
         self._check(counts.sum(dtype=np.uint64) == b.pairs and sizes.sum(dtype=np.uint64) == len(code), "has counts that do not fit")
         return counts, sizes, code
 
-    def band(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def band(self, index: int) -> tuple[Array, Array]:
         """counts uint32 [tile rows of the band, tiles_x] and ranks int64 [sum of counts], tile after tile, ascending in a tile."""
         b, (counts, sizes, code) = self.bands[index], self.band_codes(index)
         # The byte of a number that has bit 7 clear is its last one; lowest seven bits first.
@@ -122,24 +126,24 @@ class TileTable:
         self._check((first | (delta > 0)).all() and (ranks < self.visible).all(), "has ranks that do not increase or are not there")
         return counts.reshape(-1, self.tiles_x), ranks
 
-    def lists(self) -> tuple[np.ndarray, np.ndarray]:
+    def lists(self) -> tuple[Array, Array]:
         """offsets int64 [tiles_y * tiles_x + 1] and ranks int64 [pairs]: tile i, row by row, has ranks[offsets[i]:offsets[i + 1]]."""
         bands = [self.band(i) for i in range(len(self.bands))]
         counts = np.concatenate([c.reshape(-1) for c, _ in bands])
         return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]), np.concatenate([r for _, r in bands])
 
     @property
-    def isect_offsets(self) -> np.ndarray:
+    def isect_offsets(self) -> Array:
         """Where the list of each tile begins, as gsplat.rasterize_to_pixels takes it: int32 [1, tiles_y, tiles_x]."""
         return self._int32_lists()[0]
 
     @property
-    def flatten_ids(self) -> np.ndarray:
+    def flatten_ids(self) -> Array:
         """The ranks of all lists, as gsplat.rasterize_to_pixels takes them where it gets the visible Gaussians alone, nearest first
         (visible_rows, Tensors.rows): int32 [pairs]. Tensors.isect has them as rows of all Gaussians."""
         return self._int32_lists()[1]
 
-    def _int32_lists(self) -> tuple[np.ndarray, np.ndarray]:
+    def _int32_lists(self) -> tuple[Array, Array]:
         if self._lists is None:
             self._check(self.pairs < 2**31, "has more pairs than gsplat's offsets of 31 bits can name")
             offsets, ranks = self.lists()

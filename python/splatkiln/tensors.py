@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 import numpy as np
 
+from splatkiln.arrays import Array
 from splatkiln.errors import require
 from splatkiln.layers import Layer
 from splatkiln.tables import TileTable
@@ -28,8 +29,8 @@ class Tensors:
     Ks: Any  # [C, 3, 3] pixels; the centre of the first pixel is (0.5, 0.5)
     cameras: list[str]  # names, for viewmats and Ks
     sizes: list[tuple[int, int]]  # width and height, in pixels, of each camera
-    source_rows: np.ndarray  # int64 [N]: row in the source
-    _place: np.ndarray = field(repr=False)  # int64 [N]: row of these tensors for each row of the layer
+    source_rows: Array  # int64 [N]: row in the source
+    _place: Array = field(repr=False)  # int64 [N]: row of these tensors for each row of the layer
     _layer: Layer = field(repr=False)
     _device: Any = field(repr=False)
 
@@ -45,7 +46,7 @@ class Tensors:
         return to_device(table.isect_offsets, self._device), to_device(rows[table.flatten_ids], self._device)
 
 
-def to_device(a: np.ndarray, device: Any) -> Any:
+def to_device(a: Array, device: Any) -> Any:
     """The array itself for device None, else a torch tensor there."""
     if device is None:
         return a
@@ -63,7 +64,10 @@ def make_tensors(bake: Bake, layer: Layer, device: Any, names: Optional[Iterable
     order = np.argsort(source_rows, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    put = lambda a: to_device(np.ascontiguousarray(a, np.float32), device)
+
+    def put(a: Array) -> Any:
+        return to_device(np.ascontiguousarray(a, np.float32), device)
+
     viewmats = np.array([c.viewmat(bake.scene.origin) for c in cameras]).reshape(-1, 4, 4)
     return Tensors(put(g.means[order]), put(g.quats[order]), put(g.scales[order]), put(g.opacities[order]), put(g.sh[order]), layer.sh_degree,
                    put(viewmats), put(np.array([c.K for c in cameras]).reshape(-1, 3, 3)), names, [(c.width, c.height) for c in cameras],

@@ -17,6 +17,11 @@ for what in formats edits refusals operations; do
     ); result
 done
 
+test_case 'a process that is larger than the memory of kiln convert reads a scene' && (
+    python3 -c 'import sys, splatkiln; large = bytearray(b"x") * (400 << 20); splatkiln.read(sys.argv[1])' "$KILN_TMP/s" ||
+        fail "see above"
+); result
+
 test_case 'an example bakes, edits rows in numpy and writes a PLY' && (
     python3 examples/python/edit_rows.py "$KILN_TMP/s" "$at/edited.ply" >"$at/said" 2>&1 || { cat "$at/said"; fail "edit_rows.py"; }
     grep -q "^$at/edited.ply: [0-9]* Gaussians, SH degree 3" "$at/said" || fail "edit_rows.py says $(cat "$at/said")"

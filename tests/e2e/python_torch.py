@@ -1,4 +1,5 @@
-"""What tests/e2e/python_torch.t checks on the CPU and tests/gpu/python.t on GPUs: splatkiln's distCUDA2, fused_ssim and psnr_ssim with torch.
+"""What tests/e2e/python_torch.t checks on the CPU and tests/gpu/python.t on GPUs: splatkiln's distCUDA2, fused_ssim, fused_ssim3d and psnr_ssim
+with torch.
 
     python_torch.py checks DEVICE               values, gradients, strides, refusals, install(); on a GPU also streams, threads, devices
     python_torch.py train DEVICE [ITERATIONS]   a training loop with both drop-ins in it, imported as trainers do
@@ -31,14 +32,16 @@ def fail(ok, what):
 
 
 def plain_ssim(a, b, padding="same"):
-    """SSIM as trainers write it, five convolutions, in the type of its arguments."""
+    """SSIM as trainers write it, five convolutions, in the type of its arguments: pictures, or of five axes volumes."""
     w = torch.tensor(TAPS + TAPS[-2::-1], dtype=torch.float32).to(a)
-    kernel = (w[:, None] * w[None])[None, None].expand(a.shape[1], 1, 11, 11).contiguous()
-    filtered = lambda v: F.conv2d(v, kernel, padding=5, groups=a.shape[1])
+    axes, convolve = (2, F.conv2d) if a.ndim == 4 else (3, F.conv3d)
+    kernel = w[:, None] * w[None] if axes == 2 else w[:, None, None] * w[None, :, None] * w[None, None]
+    kernel = kernel[None, None].expand(a.shape[1], 1, *kernel.shape).contiguous()
+    filtered = lambda v: convolve(v, kernel, padding=5, groups=a.shape[1])
     mu_a, mu_b = filtered(a), filtered(b)
     var_a, var_b, cov = filtered(a * a) - mu_a**2, filtered(b * b) - mu_b**2, filtered(a * b) - mu_a * mu_b
     ssim = (2 * mu_a * mu_b + 1e-4) * (2 * cov + 9e-4) / ((mu_a**2 + mu_b**2 + 1e-4) * (var_a + var_b + 9e-4))
-    return (ssim if padding == "same" else ssim[:, :, 5:-5, 5:-5]).mean()
+    return (ssim if padding == "same" else ssim[(..., *[slice(5, -5)] * axes)]).mean()
 
 
 def plain_knn(points):
@@ -79,24 +82,45 @@ def check_knn(device):
     fail(not splatkiln.distCUDA2(wide[:, :3].requires_grad_()).requires_grad, "distCUDA2 has a gradient")
 
 
+def ssim_off(f, device, shape, padding):
+    """Compares with autograd in double, and the bits with numpy's on the CPU; how far the gradient is off."""
+    a, b = pictures(device, shape)
+    a.requires_grad_()
+    mine = f(a, b, padding=padding)
+    (3 * mine).backward()
+    twin = a.detach().double().requires_grad_()
+    plain = plain_ssim(twin, b.double(), padding)
+    (3 * plain).backward()
+    what = f"{f.__name__} {padding} {shape}"
+    fail(mine.shape == () and abs(float(mine) - float(plain)) < 1e-6, f"{what}: {float(mine)}, not {float(plain)}")
+    value, gradient = splatkiln.ssim_gradient(a.detach().cpu().numpy(), b.cpu().numpy(), padding)
+    fail(value == float(mine) == float(f(a.detach().cpu().numpy(), b.cpu().numpy(), padding)) and np.allclose(3 * gradient, a.grad.cpu().numpy(), rtol=3e-7, atol=0),
+         f"{what}: other bits than numpy's on the CPU")
+    a.grad = None
+    f(a, b, padding=padding).backward()
+    fail(np.array_equal(gradient, a.grad.cpu().numpy()), f"{what}: other bits of the gradient than numpy's on the CPU")
+    return off(3 * a.grad, twin.grad)
+
+
+def check_ssim3d(device):
+    worst = max(ssim_off(splatkiln.fused_ssim3d, device, shape, padding) for padding in ("same", "valid")
+                for shape in ((1, 1, 11, 11, 11), (2, 3, 13, 22, 17), (1, 2, 45, 19, 70)))
+    fail(worst < 1e-6, f"the gradient of fused_ssim3d is off by {worst:.1e}")
+    a, b = pictures(device, (1, 2, 12, 14, 16))
+    turned = a.transpose(2, 4).contiguous().transpose(2, 4).requires_grad_()
+    fail(torch.equal(splatkiln.fused_ssim3d(turned, b), splatkiln.fused_ssim3d(a, b)), "fused_ssim3d of strided volumes")
+    print(f"gradient of fused_ssim3d: off by {worst:.1e} of its largest from autograd in double")
+
+
 def check_ssim(device):
-    worst = 0.0
-    for padding in ("same", "valid"):
-        for shape in ((1, 1, 11, 11), (2, 3, 43, 62), (1, 5, 30, 173), (1, 3, 200, 410)):
-            a, b = pictures(device, shape)
-            a.requires_grad_()
-            mine = splatkiln.fused_ssim(a, b, padding=padding)
-            (3 * mine).backward()
-            twin = a.detach().double().requires_grad_()
-            plain = plain_ssim(twin, b.double(), padding)
-            (3 * plain).backward()
-            fail(mine.shape == () and abs(float(mine) - float(plain)) < 1e-6, f"fused_ssim {padding} {shape}: {float(mine)}, not {float(plain)}")
-            worst = max(worst, off(a.grad, twin.grad))
-            value, gradient = splatkiln.ssim_gradient(a.detach().cpu().numpy(), b.cpu().numpy(), padding)
-            fail(value == float(mine) and np.allclose(3 * gradient, a.grad.cpu().numpy(), rtol=3e-7, atol=0), f"fused_ssim {padding} {shape}: other bits than numpy's on the CPU")
+    worst = max(ssim_off(splatkiln.fused_ssim, device, shape, padding) for padding in ("same", "valid")
+                for shape in ((1, 1, 11, 11), (2, 3, 43, 62), (1, 5, 30, 173), (1, 3, 200, 410)))
     fail(worst < 1e-5, f"the gradient of fused_ssim is off by {worst:.1e}")
     a, b = pictures(device)
     fail(float(splatkiln.fused_ssim(a, b, train=False)) == float(splatkiln.fused_ssim(a, b)), "train=False is another number")
+    second = b.clone().requires_grad_()
+    splatkiln.fused_ssim(a, second).backward()
+    fail(second.grad is None, "fused_ssim has a gradient to img2")
     turned = a.transpose(2, 3).contiguous().transpose(2, 3).requires_grad_()
     other = a.clone().requires_grad_()
     splatkiln.fused_ssim(turned, b).backward()
@@ -117,7 +141,7 @@ def check_refusals(device):
     a, b = pictures(device)
     points = torch.rand(9, 3, device=device)
     wrong = [(TypeError, splatkiln.distCUDA2, points.double()), (ValueError, splatkiln.distCUDA2, points.t()), (TypeError, splatkiln.distCUDA2, [[0.0] * 3]),
-             (ValueError, splatkiln.distCUDA2, points[0]), (ValueError, splatkiln.fused_ssim, a, b[:1]), (ValueError, splatkiln.fused_ssim, a[0], b[0]),
+             (ValueError, splatkiln.distCUDA2, points[0]), (ValueError, splatkiln.fused_ssim, a, b[:1]), (ValueError, splatkiln.fused_ssim, a[0], b[0]), (ValueError, splatkiln.fused_ssim3d, a, b),
              (TypeError, splatkiln.fused_ssim, a.half(), b.half()), (ValueError, splatkiln.fused_ssim, a, b, "full"), (TypeError, splatkiln.fused_ssim, a, b.cpu().numpy()),
              (ValueError, splatkiln.fused_ssim, a[:0], b[:0]), (ValueError, splatkiln.psnr_ssim, a[0], b[0])]
     if a.is_cuda:
@@ -133,7 +157,8 @@ def check_refusals(device):
 def check_install(device):
     """The call sites of INRIA's scene/gaussian_model.py and train.py."""
     splatkiln.install()
-    from fused_ssim import fused_ssim
+    from fused_ssim import fused_ssim, fused_ssim3d
+    fail(fused_ssim3d is splatkiln.fused_ssim3d, "fused_ssim3d is another one")
     from simple_knn._C import distCUDA2
     points = np.random.default_rng(1).random((300, 3))
     dist2 = torch.clamp_min(distCUDA2(torch.from_numpy(np.asarray(points)).float().to(device)), 0.0000001)
@@ -234,7 +259,7 @@ def check_gpu(device):
 
 
 def checks(device):
-    for check in (check_knn, check_ssim, check_metric, check_refusals, check_install):
+    for check in (check_knn, check_ssim, check_ssim3d, check_metric, check_refusals, check_install):
         check(device)
         print(f"{check.__name__} on {device}: done")
     nothing_elsewhere(device)

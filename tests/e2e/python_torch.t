@@ -28,3 +28,10 @@ test_case 'a bake as tensors, with tile lists' && (
 test_case "gsplat's checkpoint is written and read; one that runs something is refused" && (
     py checkpoint "$KILN_TMP/s" "$KILN_TMP" || fail "checkpoint"
 ); result
+
+test_case "the example that trains from a bake's points gives gsplat what it asks for" && (
+    kiln generate points "$KILN_TMP/points" --gaussians 500 >/dev/null || fail "generate"
+    kiln import "$KILN_TMP/points" "$KILN_TMP/points.db" >/dev/null && kiln knn "$KILN_TMP/points.db" >/dev/null || fail "bake"
+    mkdir "$KILN_TMP/train"
+    py train_from_points "$KILN_TMP/points.db" "$KILN_TMP/train" || fail "train_from_points"
+); result

@@ -42,6 +42,8 @@ bool make_visible_order(scene *s, unsigned variant, kiln_visible_order_args *a, 
 bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a, made_call *c);
 bool make_ssim(const scene *s, unsigned variant, kiln_ssim_args *a, made_call *c);
 bool make_ssim_backward(const scene *s, unsigned variant, kiln_ssim_backward_args *a, made_call *c);
+bool make_ssim3d(const scene *s, unsigned variant, kiln_ssim3d_args *a, made_call *c);
+bool make_ssim3d_backward(const scene *s, unsigned variant, kiln_ssim3d_backward_args *a, made_call *c);
 bool make_pixel_hashes(const scene *s, unsigned variant, kiln_pixel_hashes_args *a, made_call *c);
 bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *a, made_call *c);
 bool make_pixel_bytes(const scene *s, unsigned variant, kiln_pixel_bytes_args *a, made_call *c);

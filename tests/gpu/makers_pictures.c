@@ -157,3 +157,49 @@ bool make_ssim_backward(const scene *s, unsigned variant, kiln_ssim_backward_arg
     a->gradient = made_own(c, values, sizeof(float));
     return true;
 }
+
+/* Volumes of one tile and less, and of several along each axis. */
+static const struct {
+    uint64_t planes;
+    uint32_t width, height, depth;
+} volumes[] = {{1, 33, 9, 12}, {2, 40, 21, 43}, {3, 1, 2, 1}, {1, 75, 13, 33}};
+
+static uint64_t values_of_volumes(const scene *s, unsigned variant)
+{
+    if (variant >= sizeof volumes / sizeof *volumes || !s->spec.of_views || s->spec.kind != SCENE_RANDOM || s->spec.antialiased)
+        return 0;
+    return volumes[variant].planes * volumes[variant].width * volumes[variant].height * volumes[variant].depth;
+}
+
+bool make_ssim3d(const scene *s, unsigned variant, kiln_ssim3d_args *a, made_call *c)
+{
+    const uint64_t values = values_of_volumes(s, variant);
+    if (values == 0) return false;
+    *a = (kiln_ssim3d_args){.planes = volumes[variant].planes,
+                            .width = volumes[variant].width,
+                            .height = volumes[variant].height,
+                            .depth = volumes[variant].depth,
+                            .valid = variant % 2 == 1};
+    a->a = make_planes(c, values, 0.1f * (float)s->spec.profile, -0.4f);
+    a->b = make_planes(c, values, 0.05f, -0.3f);
+    if (variant != 0) a->partials = made_own(c, 3 * values, sizeof(float));
+    a->mean = made_own(c, 1, sizeof(float));
+    return true;
+}
+
+bool make_ssim3d_backward(const scene *s, unsigned variant, kiln_ssim3d_backward_args *a, made_call *c)
+{
+    const uint64_t values = values_of_volumes(s, variant);
+    if (values == 0) return false;
+    *a = (kiln_ssim3d_backward_args){.planes = volumes[variant].planes,
+                                     .width = volumes[variant].width,
+                                     .height = volumes[variant].height,
+                                     .depth = volumes[variant].depth,
+                                     .valid = variant % 2 == 1};
+    a->a = make_planes(c, values, 0.1f, -0.4f);
+    a->b = make_planes(c, values, 0.05f, -0.3f);
+    a->partials = make_planes(c, 3 * values, 2.0f, -0.5f);
+    a->upstream = make_planes(c, 1, 0.0f, 0.7f);
+    a->gradient = made_own(c, values, sizeof(float));
+    return true;
+}

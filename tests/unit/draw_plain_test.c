@@ -16,7 +16,7 @@ typedef struct {
     kiln_plain *painter;
 } plain_scene;
 
-static void plain_make(plain_scene *p, kiln_profile_id profile)
+static void plain_make_on(int device, plain_scene *p, kiln_profile_id profile)
 {
     memset(p, 0, sizeof *p);
     scene_make(&p->s, WIDTH, HEIGHT, profile, 7);
@@ -29,10 +29,12 @@ static void plain_make(plain_scene *p, kiln_profile_id profile)
     }
     p->rgba = memory(4 * WIDTH * HEIGHT, sizeof *p->rgba);
     p->depth = memory(WIDTH * HEIGHT, sizeof *p->depth);
-    p->painter = kiln_plain_new(KILN_RUNNER_CPU, 1);
+    p->painter = kiln_plain_new(device, 1);
     assert_non_null(p->painter);
     assert_int_equal(kiln_plain_scene(p->painter, no_origin, p->s.draw.sh_degree, CHUNKS, p->rows, &p->planes[0][0]), 0);
 }
+
+static void plain_make(plain_scene *p, kiln_profile_id profile) { plain_make_on(KILN_RUNNER_CPU, p, profile); }
 
 static int plain_draw(plain_scene *p, const char *profile, float near_m, uint32_t width, float *depth)
 {
@@ -76,6 +78,33 @@ static void bits_of_draw_view(void **state)
     }
 }
 
+/* Draws from a device, checks the bits, and returns how many bytes were copied there. */
+static uint64_t copied_for_picture(plain_scene *p)
+{
+    const uint64_t before = fake.bytes_in;
+    assert_int_equal(plain_draw(p, "inria", 0, WIDTH, p->depth), 0);
+    same_bits(p, KILN_PROFILE_INRIA, kiln_profiles[KILN_PROFILE_INRIA].near_m);
+    return fake.bytes_in - before;
+}
+
+static void planes_are_copied_once(void **state)
+{
+    (void)state;
+    plain_scene p;
+    fake_reset();
+    plain_make_on(FAKE_DEVICE, &p, KILN_PROFILE_INRIA);
+    const uint64_t first = copied_for_picture(&p), of_means = 3 * sizeof(float) * (p.rows[0] + p.rows[2]);
+    assert_true(first > of_means);
+    for (int i = 0; i < 3; i++) assert_true(copied_for_picture(&p) < of_means / 10);
+    /* Another scene, of as many chunks and rows, at the same addresses. */
+    for (uint32_t c = 0; c < CHUNKS; c++)
+        for (uint64_t i = 0; i < p.rows[c]; i++) ((float *)(uintptr_t)p.planes[c][0])[i] *= 0.5f;
+    assert_int_equal(kiln_plain_scene(p.painter, no_origin, p.s.draw.sh_degree, CHUNKS, p.rows, &p.planes[0][0]), 0);
+    assert_true(copied_for_picture(&p) > of_means);
+    assert_true(copied_for_picture(&p) < of_means / 10);
+    plain_free(&p);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -105,6 +134,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_of_draw_view), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_of_draw_view), cmocka_unit_test(planes_are_copied_once),
+                                       cmocka_unit_test(refused)};
     return cmocka_run_group_tests_name("draw_plain", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
