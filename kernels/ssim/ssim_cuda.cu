@@ -3,7 +3,7 @@
  * First each thread takes a column of a run: it reads the 18 values that the run's windows cover, one after another, and adds each
  * to the up to eight windows that it is in. Then, from shared memory, each takes eight neighbours of a row in the same way, and
  * makes their pixels. A block walks down one column of tiles. Columns in shared memory have a gap after every eight, so that
- * neighbouring threads, eight columns apart, meet no bank twice. A device without 76 KiB of shared memory for a block, and a
+ * neighbouring threads, eight columns apart, meet no bank twice. A device without 35 KiB of shared memory for a block, and a
  * picture of few tiles, has narrow tiles.
  */
 #include "kernels/ssim/ssim.h"
@@ -35,7 +35,7 @@ template <int wide, int blocks, int at_once> struct tile_of {
     float4 cells[ROWS][PITCH];
     float2 centres[RUNS][PITCH]; /* of ssim_backward */
 };
-using wide_tile = tile_of<160, 2, 8>;
+using wide_tile = tile_of<64, 4, 4>;
 using narrow_tile = tile_of<32, 6, 8>;
 
 /* All that a kernel needs to know of the batch. */
