@@ -302,8 +302,14 @@ static void weigh_request(const kiln_export_bake *bake, const cut_bake *b, kiln_
     if (p && p->data.n_segments == 1) q->prominence = p->data.segments[0];
 }
 
-static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, uint64_t at,
-                            kiln_buffer *requests, kiln_error *err)
+/* What is to be merged. */
+typedef struct {
+    kiln_buffer requests; /* kiln_made_request */
+    uint64_t bytes;       /* of their rows */
+} cut_list;
+
+static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, cut_list *out,
+                            kiln_error *err)
 {
     kiln_made_request q;
     kiln_chunk *c = &e->made.chunks[e->made.n];
@@ -311,47 +317,48 @@ static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, co
     q.bake = bake;
     q.chunk = p->chunk;
     q.n = p->rows;
-    q.at = at;
+    q.at = out->bytes;
     weigh_request(&e->bakes[bake], b, &q);
     c->count = p->rows;
     c->level = p->level ? p->level : 1;
     (void)snprintf(c->name, sizeof c->name, "%.80s@%u", b->tree.nodes[p->node].name, c->level);
-    e->made.at[e->made.n++] = at;
+    e->made.at[e->made.n++] = q.at;
     KILN_TRY(kiln_made_planes(c, e->bakes[bake].layer->sh_degree, err));
-    return kiln_buffer_put(requests, &q, sizeof q, err);
+    return kiln_buffer_put(&out->requests, &q, sizeof q, err);
 }
 
-/* Makes e->chunks of the picks. *bytes: of what is merged. */
-static kiln_status list_picks(kiln_export *e, const kiln_cut_bakes *c, kiln_buffer *requests, uint64_t *bytes, kiln_error *err)
+/* A chunk of the layer is level 0 whatever was asked for: of a row or two nothing is to be merged, and filters go on. */
+static kiln_status list_pick(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, cut_list *out,
+                             kiln_error *err)
+{
+    const bool stored = is_as_stored(&e->bakes[bake], b, p), of_layer = p->chunk < e->bakes[bake].layer->n_chunks;
+    kiln_export_chunk *c = &e->chunks[e->n_chunks++];
+    *c = (kiln_export_chunk){.bake = bake, .chunk = chunk_of_pick(&e->bakes[bake], p), .n = p->rows, .node = KILN_NO_NODE};
+    e->cut = e->cut || !stored || !of_layer;
+    if (stored) {
+        c->level = of_layer ? 0 : p->level;
+        return KILN_OK;
+    }
+    c->chunk = &e->made.chunks[e->made.n];
+    c->level = p->level ? p->level : 1;
+    KILN_TRY(add_made(e, b, bake, p, out, err));
+    out->bytes += kiln_made_bytes(p->rows, e->bakes[bake].layer->sh_degree);
+    return KILN_OK;
+}
+
+/* Makes e->chunks of the picks. */
+static kiln_status list_picks(kiln_export *e, const kiln_cut_bakes *c, cut_list *out, kiln_error *err)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) n += c->bake[i].cut.n;
     free(e->chunks);
     e->chunks = NULL;
     e->n_chunks = 0;
-    *bytes = 0;
     KILN_TRY(KILN_ALLOC(&e->chunks, n, "chunks", err));
     KILN_TRY(KILN_ALLOC(&e->made.chunks, n, "merged chunks", err));
     KILN_TRY(KILN_ALLOC(&e->made.at, n, "merged chunks", err));
-    for (uint32_t i = 0; i < c->n; i++) {
-        const cut_bake *b = &c->bake[i];
-        for (uint32_t k = 0; k < b->cut.n; k++) {
-            const kiln_level_pick *p = &b->cut.picks[k];
-            const bool stored = is_as_stored(&e->bakes[i], b, p);
-            const kiln_chunk *chunk = stored ? chunk_of_pick(&e->bakes[i], p) : &e->made.chunks[e->made.n];
-            e->cut = e->cut || !stored || p->level > 0;
-            e->chunks[e->n_chunks++] = (kiln_export_chunk){.bake = i,
-                                                           .chunk = chunk,
-                                                           .n = p->rows,
-                                                           .node = KILN_NO_NODE,
-                                                           .level = stored     ? p->level
-                                                                    : p->level ? p->level
-                                                                               : 1};
-            if (stored) continue;
-            KILN_TRY(add_made(e, b, i, p, *bytes, requests, err));
-            *bytes += kiln_made_bytes(p->rows, e->bakes[i].layer->sh_degree);
-        }
-    }
+    for (uint32_t i = 0; i < c->n; i++)
+        for (uint32_t k = 0; k < c->bake[i].cut.n; k++) KILN_TRY(list_pick(e, &c->bake[i], i, &c->bake[i].cut.picks[k], out, err));
     kiln_export_count_rows(e);
     return KILN_OK;
 }
@@ -395,18 +402,17 @@ static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
 
 kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c, int *fd, kiln_error *err)
 {
-    kiln_buffer requests = {0};
-    uint64_t bytes = 0;
+    cut_list list = {0};
     kiln_status st = KILN_OK;
     *fd = -1;
     KILN_TRY(count_left(r, w, e, err));
     const uint64_t all = e->n_rows;
     KILN_GO(choose_cuts(&kiln_export_given, e, c, err));
-    KILN_GO(list_picks(e, c, &requests, &bytes, err));
-    KILN_GO(merge_made(r, w, e, &requests, fd, err));
+    KILN_GO(list_picks(e, c, &list, err));
+    KILN_GO(merge_made(r, w, e, &list.requests, fd, err));
     kiln_say("%llu of %s: %s, %u merged for this", (unsigned long long)e->n_rows, KILN_COUNT(all, "Gaussian"),
              KILN_COUNT(e->n_chunks, "chunk or level of one|chunks or levels of them"), e->made.n);
 done:
-    kiln_buffer_release(&requests);
+    kiln_buffer_release(&list.requests);
     return st;
 }

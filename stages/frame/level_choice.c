@@ -379,17 +379,26 @@ static bool is_below(const kiln_level_tree *t, uint32_t node, uint32_t top)
     return node == top;
 }
 
-/* Leaves `rows` of what is drawn below the node, itself included: each loses the same share, rounded so that the sum is exact. */
+/* Leaves `rows` of what is drawn below the node, itself included, but at least one of each: each loses the same share, rounded so
+ * that the sum is exact. */
 static void shrink_below(chooser *c, uint32_t top, uint64_t rows)
 {
     const uint64_t all = c->places[top].rows;
-    uint64_t before_it = 0;
+    uint64_t before_it = 0, above = 0;    /* above: what those that keep one row have too many */
     for (uint32_t i = 0; i <= top; i++) { /* children stand before their parents */
         place *p = &c->places[i];
-        if (p->state != ENDED || !is_below(c->t, i, top)) continue;
+        if (p->state != ENDED || p->rows == 0 || !is_below(c->t, i, top)) continue;
         const uint64_t behind = before_it + p->rows, shrunk = rows * behind / all - rows * before_it / all;
         before_it = behind;
-        p->rows = shrunk ? shrunk : p->rows > 0;
+        p->rows = shrunk ? shrunk : 1;
+        above += !shrunk;
+    }
+    for (uint32_t i = 0; i <= top && above > 0; i++) {
+        place *p = &c->places[i];
+        if (p->state != ENDED || p->rows < 2 || !is_below(c->t, i, top)) continue;
+        const uint64_t less = above < p->rows - 1 ? above : p->rows - 1;
+        p->rows -= less;
+        above -= less;
     }
 }
 
