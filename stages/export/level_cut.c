@@ -64,38 +64,35 @@ static bool asks_level(const kiln_export_options *o)
 
 bool kiln_cut_is_asked(const kiln_export_options *o) { return asks_level(o) || o->count || !isnan(o->percent); }
 
-static kiln_status check_one(const kiln_export_options *o, kiln_error *err)
+typedef struct {
+    const char *name, *off;
+    bool asked;
+} cut_option;
+
+static kiln_status refuse_both(const cut_option *a, const cut_option *b, kiln_error *err)
 {
-    const struct {
-        const char *name, *off;
-        bool asked;
-    } all[] = {{"level", "0", asks_level(o)}, {"count", "0", o->count > 0}, {"percent", "off", !isnan(o->percent)}};
-    for (int a = 0; a < 3; a++)
-        for (int b = a + 1; b < 3; b++)
-            if (all[a].asked && all[b].asked)
-                return kiln_fail(err, KILN_E_USAGE,
-                                 "--%s and --%s both say how many Gaussians are written; give one of them (--%s %s takes a "
-                                 "stored one back)",
-                                 all[a].name, all[b].name, all[kiln_opt_given(&kiln_export_cli, all[a].name) ? b : a].name,
-                                 all[kiln_opt_given(&kiln_export_cli, all[a].name) ? b : a].off);
-    return KILN_OK;
+    const bool typed_a = kiln_opt_given(&kiln_export_cli, a->name), typed_b = kiln_opt_given(&kiln_export_cli, b->name);
+    const cut_option *const stored = typed_a ? b : a;
+    if (typed_a && typed_b)
+        return kiln_fail(err, KILN_E_USAGE, "--%s and --%s both say how many Gaussians are written; leave one of them out", a->name,
+                         b->name);
+    return kiln_fail(err, KILN_E_USAGE, "--%s and --%s both say how many Gaussians are written; --%s %s takes the stored one back",
+                     a->name, b->name, stored->name, stored->off);
 }
 
 kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *const list[], uint32_t n, kiln_error *err)
 {
-    KILN_TRY(check_one(o, err));
-    if (!kiln_cut_is_asked(o)) return KILN_OK;
-    for (uint32_t i = 0; i < n; i++)
+    const cut_option all[] = {{"level", "0", asks_level(o)}, {"count", "0", o->count > 0}, {"percent", "off", !isnan(o->percent)}};
+    for (int a = 0; a < 3; a++)
+        for (int b = a + 1; b < 3; b++)
+            if (all[a].asked && all[b].asked) return refuse_both(&all[a], &all[b], err);
+    for (uint32_t i = 0; i < n && kiln_cut_is_asked(o); i++)
         if (list[i]->holds & (KILN_NEEDS_LEVELS | KILN_TAKES_LEVELS))
             return kiln_fail(
                 err, KILN_E_USAGE,
                 "--level, --count and --percent choose from the levels of detail, and the format %s holds all of them; "
                 "leave the option out, or write a format without levels, such as ply",
                 list[i]->name);
-    if (kiln_layer_kind_chosen(kiln_drawable_names, o->layer) != KILN_LAYER_baked)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "levels of detail are of the layer 'baked'; leave out --layer, or --level, --count and "
-                         "--percent");
     return KILN_OK;
 }
 
@@ -168,7 +165,14 @@ static kiln_status read_added(kiln_run *r, kiln_export_bake *bake, cut_bake *b, 
 
 kiln_status kiln_cut_open(kiln_run *r, kiln_export *e, kiln_cut_bakes **out, kiln_error *err)
 {
+    const char *const kind = e->bakes[0].layer->kind;
     *out = NULL;
+    if (strcmp(kind, kiln_layer_kinds[KILN_LAYER_baked].name) != 0)
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--level, --count and --percent choose from the levels of detail of the layer 'baked'; '%s' has none, leave "
+            "out --layer",
+            kind);
     if (!e->splats) return kiln_fail(err, KILN_E_USAGE, "levels of detail are of Gaussians, and the layer holds points");
     KILN_TRY(kiln_alloc((void **)out, sizeof **out + e->n_bakes * sizeof(cut_bake), 1, "a cut of the levels", err));
     (*out)->n = e->n_bakes;
@@ -410,8 +414,12 @@ kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kil
     KILN_GO(choose_cuts(&kiln_export_given, e, c, err));
     KILN_GO(list_picks(e, c, &list, err));
     KILN_GO(merge_made(r, w, e, &list.requests, fd, err));
-    kiln_say("%llu of %s: %s, %u merged for this", (unsigned long long)e->n_rows, KILN_COUNT(all, "Gaussian"),
-             KILN_COUNT(e->n_chunks, "chunk or level of one|chunks or levels of them"), e->made.n);
+    if (e->cut)
+        kiln_say("%s for %llu: levels of detail of %s, %u of them merged for this file",
+                 KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"), (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"),
+                 e->made.n);
+    else
+        kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
 done:
     kiln_buffer_release(&list.requests);
     return st;

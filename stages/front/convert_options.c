@@ -36,6 +36,9 @@ static const taken list[] = {
     {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL, NULL},
     {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL, NULL},
+    {FOR_EXPORT, "level", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "count", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "percent", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "scale", NULL, 's', NULL, NULL, NULL},
     {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "translate", NULL, 0, NULL, NULL, NULL},
@@ -197,7 +200,8 @@ static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const ta
 
 kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out, kiln_error *err)
 {
-    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_import ? FOR_IMPORT : FOR_EXPORT;
-    KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
+    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_export ? FOR_EXPORT : FOR_IMPORT;
+    if (!stage || stage == &kiln_stage_import || stage == &kiln_stage_export)
+        KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
     return pass_rows(cli, table.common, shared, N_ROWS(shared), for_stage, out, err);
 }
