@@ -33,6 +33,9 @@ static const struct {
     const char *option; /* NULL: none */
 } between[N_BETWEEN] = {{&kiln_stage_knn, NULL}, {&kiln_stage_chunk, "--layer=source"}, {&kiln_stage_lod, NULL}};
 
+/* Without --ram: a chunk of 65,536 rows of degree 3 takes 204 MiB to be merged. */
+#define RAM_OF_LEVELS "512M"
+
 typedef struct {
     kiln_cli cli;
     kiln_parsed parsed;
@@ -258,7 +261,10 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     KILN_TRY(make_between_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
-    if (*code == 0 && c->cuts) KILN_TRY(need_gaussians(c, err));
+    if (*code == 0 && c->cuts) {
+        KILN_TRY(need_gaussians(c, err));
+        kiln_say("levels of detail are made in a bake in '%s', which is removed afterwards", c->folder);
+    }
     for (int i = 0; i < N_BETWEEN && c->cuts && *code == 0; i++)
         *code = run_program(between[i].stage, between[i].stage->cli, &c->between[i]);
     if (*code != 0) return KILN_OK;
@@ -302,6 +308,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(kiln_convert_writer(c->to_stream ? "" : c->out, &c->writer, err));
     c->cuts = kiln_cut_is_asked(&kiln_export_given);
     c->bakes = c->writer->functions->views || c->cuts;
+    if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(check_streams(c, err));

@@ -147,6 +147,8 @@ static const char *const notes[] = {
     "The rows are read as kiln-import reads them and written as kiln-export writes the layer source: the bytes are the same. Rows "
     "with "
     "numbers that are not finite are left out and counted. Nothing is kept of the way.",
+    "--level, --count and --percent take levels of detail. They are made in a bake beside OUT, or in --scratch-dir, which is removed "
+    "afterwards: three times as large as a PLY of the rows. --ram is then 512M by default.",
     "Several files become one, in this order. Filters look at the coordinates of the files, before any move; a move scales, turns, "
     "then "
     "translates.",
