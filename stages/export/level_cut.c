@@ -28,7 +28,7 @@ typedef struct {
     kiln_distance_prior prior;
     kiln_view_request *views; /* [n_views] whose pictures count */
     uint32_t n_views;
-    kiln_hash cameras; /* of the views */
+    kiln_hash cameras; /* of the views; none where a number of rows or a level is asked for */
     bool weighted;     /* rows of levels have visibility and prominence */
     uint64_t *left;    /* [tree.n_nodes] */
     uint64_t rows;     /* their sum */
@@ -60,6 +60,13 @@ static bool asks_level(const kiln_export_options *o)
     kiln_level_wish wish;
     kiln_error none;
     return kiln_level_wish_parse(o->level, &wish, &none) == KILN_OK && !kiln_level_wish_full(&wish);
+}
+
+static bool asks_db(const kiln_export_options *o)
+{
+    kiln_level_wish wish;
+    kiln_error none;
+    return kiln_level_wish_parse(o->level, &wish, &none) == KILN_OK && wish.form == KILN_LEVEL_DB;
 }
 
 bool kiln_cut_is_asked(const kiln_export_options *o) { return asks_level(o) || o->count || !isnan(o->percent); }
@@ -140,12 +147,12 @@ static kiln_status read_cut_bake(kiln_manifest *m, kiln_export_bake *bake, cut_b
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_export_load_levels(m, bake, err));
     KILN_TRY(kiln_level_tree_make(bake->layer, bake->levels, &b->tree, err));
-    KILN_TRY(kiln_level_tree_read_sites(m, &b->tree, err));
+    if (asks_db(&kiln_export_given)) KILN_TRY(kiln_level_tree_read_sites(m, &b->tree, err));
     b->weighted = bake->levels->n_chunks && kiln_chunk_plane(&bake->levels->chunks[0], "visibility") != NULL;
     if (kiln_layer_current(m, KILN_LAYER_visibility, &b->seen, &none) != KILN_OK) b->seen = NULL;
     KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
     if (b->weighted && !b->seen) KILN_GO(kiln_distance_prior_find(m, &bake->scene, bake->layer, cameras, n, &b->prior, err));
-    KILN_GO(choose_views(&bake->scene, bake->levels, cameras, n, b, err));
+    if (asks_db(&kiln_export_given)) KILN_GO(choose_views(&bake->scene, bake->levels, cameras, n, b, err));
     KILN_GO(KILN_ALLOC(&b->left, b->tree.n_nodes, "the rows of nodes", err));
 done:
     free(cameras);

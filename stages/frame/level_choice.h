@@ -22,8 +22,8 @@
  * the budget is then filled by the next steps that fit.
  *
  * A file is for no view in particular (kiln_level_aim): there a node costs the mean over some cameras, as a share of their pixels.
- * Instead of dB it may have a number of rows. Steps are then taken until the next one would leave fewer. That one is made smaller:
- * its node, or all nodes that are drawn below it, get a level of their own, of just as many rows as are left for them.
+ * Instead of dB it may have a number of rows. Its nodes are those of level K, the coarsest of which there are no fewer rows. Each
+ * has a level of its own, of the same share of these rows.
  *
  * All arithmetic is of doubles, by + - * / and sqrt, in an order that depends on the tree alone: the same cut on every machine.
  * Time: O(n log n) for n nodes of bounded depth. Memory: 200 bytes for each node, 4 KiB for each leaf, 4 more for one in the
