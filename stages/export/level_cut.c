@@ -388,7 +388,7 @@ static kiln_status gather_bounds(kiln_export_parent *p, uint64_t unit, const voi
 static const kiln_export_round merging = {
     .what = "merging", .units = requests_of, .ram = kiln_made_ram, .run = NULL, .gather = gather_bounds};
 
-static void take_bounds(const kiln_buffer *requests, kiln_made_chunks *made)
+static void take_made_bounds(const kiln_buffer *requests, kiln_made_chunks *made)
 {
     for (uint32_t i = 0; i < made->n; i++) {
         const kiln_bounds *b = &((const kiln_made_request *)(const void *)requests->data)[i].bounds;
@@ -407,7 +407,7 @@ static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
     if (e->made.n == 0) return KILN_OK;
     KILN_TRY(kiln_scratch_unnamed(e->target, fd, e->made_path, err));
     KILN_TRY(kiln_export_prepare(r, w, e, KILN_ROUND_MAKE, &merging, requests, err));
-    take_bounds(requests, &e->made);
+    take_made_bounds(requests, &e->made);
     return KILN_OK;
 }
 
