@@ -52,11 +52,11 @@ static const kiln_opt options[] = {
         "X dB from all in the mean of the cameras; auto: dB:35",
         .def = "0", .brief = "coarser: a level, dB:X from all, auto (35 dB)", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
-                       "write N Gaussians that stand for all that the filters leave: of the levels, and in the last ones merged "
-                       "for this; 0: all",
+                       "write N Gaussians that stand for all that --chunks and filters leave: levels of detail (kiln-lod), of "
+                       "which each chunk keeps the same share; 0: all",
                        .def = "0", .range = "0..4294967294", .brief = "so many Gaussians that stand for all",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P", "the same, as a share of what the filters leave", .def = "off",
+    KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P", "the same, as a share of what --chunks and filters leave", .def = "off",
                        .range = "0..100|off", .brief = "the same, as a share of them",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "spherical harmonics up to this degree", .def = "4",
