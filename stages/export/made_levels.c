@@ -153,9 +153,10 @@ static kiln_status merge_rows(kiln_worker *w, making *k, kiln_error *err)
         KILN_TRY(kiln_lod_rows_make(k->counts[i], from->sh_degree, k->q->weighted, &k->levels[i], err));
         out[i] = k->levels[i].rows;
     }
+    const kiln_coarsen_levels levels = {.n = k->n_levels, .counts = k->counts, .out = out};
     const size_t bytes = kiln_coarsen_bytes(from->n, from->sh_degree, k->n_levels);
     KILN_TRY(kiln_alloc_unset(&work, bytes, 1, "merging", err));
-    const kiln_status st = kiln_coarsen(from, k->n_levels, k->counts, out, work, bytes, kiln_worker_threads(w), err);
+    const kiln_status st = kiln_coarsen(from, &levels, work, bytes, kiln_worker_threads(w), err);
     free(work);
     return st;
 }
