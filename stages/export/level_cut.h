@@ -4,9 +4,9 @@
  * the number that somebody asks for, of what --chunks, filters and --add leave.
  *
  * Shape. Rows are chosen first. A chunk that keeps all of its rows, and a cell all of whose chunks do, have the stored levels. Of
- * any other chunk the rows that are left are merged for this export (made_levels.h). Which nodes are drawn at which level is the
- * same choice as that of a picture, for the mean of some cameras (frame/level_choice.h). Each of several bakes is chosen by itself:
- * of a count it gets its share.
+ * any other chunk the rows that are left are merged for this export (made_levels.h). Which nodes have which level says
+ * frame/level_choice.h: by dB as for a picture, but for the mean of some cameras; of a number of rows every node keeps the same
+ * share. Each of several bakes is chosen by itself: of a count it gets its share.
  *
  * What must hold. The file depends on the chunks, the levels, the cameras and the options alone. */
 #ifndef KILN_STAGES_EXPORT_LEVEL_CUT_H

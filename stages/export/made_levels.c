@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,20 @@ static const kiln_chunk *chunk_of_request(const kiln_made_request *q, const kiln
     return is_of_layer(q, b) ? &b->layer->chunks[q->chunk] : &b->levels->chunks[q->chunk - b->layer->n_chunks];
 }
 
+/* Reading a plane has looked for finite numbers; merging divides by these. */
+static kiln_status check_weights(const making *k, kiln_error *err)
+{
+    const kiln_coarsen_rows *r = &k->from.rows;
+    for (uint64_t i = 0; i < r->n; i++) {
+        const bool weighted = !r->visibility || (r->visibility[i] > 0 && r->visibility[i] <= 1);
+        const bool prominent = !r->prominence || (r->prominence[i] > 0 && r->prominence[i] < INFINITY);
+        if (weighted && prominent && r->weights[i] > 0 && r->weights[i] < INFINITY) continue;
+        return kiln_fail(err, KILN_E_IO, "row %llu of the level '%s' has weights that cannot be", (unsigned long long)i,
+                         k->chunk->name);
+    }
+    return KILN_OK;
+}
+
 static kiln_status read_level(making *k, kiln_error *err)
 {
     for (int i = 0; i < KILN_LOD_PLANES; i++) {
@@ -74,7 +89,7 @@ static kiln_status read_level(making *k, kiln_error *err)
         KILN_TRY(kiln_plane_read(k->m, k->chunk, p->name, kiln_lod_rows_plane(&k->from.rows, p),
                                  k->chunk->count * components * kiln_type_size(p->type), err));
     }
-    return KILN_OK;
+    return check_weights(k, err);
 }
 
 static kiln_status read_baked(making *k, kiln_error *err)
