@@ -114,7 +114,8 @@ static uint32_t profile_named(const char *name)
     return p;
 }
 
-/* Cameras for training, or all where there are none, evenly; under what the errors were measured with. */
+/* Cameras for training, or all where there are none, evenly; under what the errors were measured
+ * with. */
 static kiln_status choose_views(const kiln_scene *scene, const kiln_layer *levels, const kiln_camera *cameras, uint32_t n,
                                 cut_bake *b, kiln_error *err)
 {
@@ -338,7 +339,8 @@ static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, co
     return kiln_buffer_put(&out->requests, &q, sizeof q, err);
 }
 
-/* A chunk of the layer is level 0 whatever was asked for: of a row or two nothing is to be merged, and filters go on. */
+/* A chunk of the layer is level 0 whatever was asked for: of a row or two nothing is to be merged,
+ * and filters go on. */
 static kiln_status list_pick(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, cut_list *out,
                              kiln_error *err)
 {

@@ -148,7 +148,8 @@ done:
 
 /* ---- merging ------------------------------------------------------------------------------------------- */
 
-/* A level at a time, as kiln-lod goes: each begins with the nearest neighbours of the rows that are left. */
+/* A level at a time, as kiln-lod goes: each begins with the nearest neighbours of the rows that
+ * are left. */
 static uint32_t halvings(uint64_t from, uint64_t to, uint64_t counts[KILN_LEVELS_MAX])
 {
     uint32_t n = 0;

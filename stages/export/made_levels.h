@@ -1,8 +1,10 @@
-/* made_levels -- levels of detail that an export merges for itself, because no bake has a level of just so many rows.
+/* made_levels -- levels of detail that an export merges for itself, because no bake has a level of
+ * just so many rows.
  *
- * A unit reads a chunk of a layer, of which filters may leave a part, or one of its levels. It merges the rows as kiln-lod does
- * (kernels/coarsen), halving them until the wanted number is next. The rows that are left go to a file in scratch, at a place that
- * the parent has chosen, and writers read them there as they read stored chunks (formats/rows.h). */
+ * A unit reads a chunk of a layer, of which filters may leave a part, or one of its levels. It
+ * merges the rows as kiln-lod does (kernels/coarsen), halving them until the wanted number is
+ * next. The rows that are left go to a file in scratch, at a place that the parent has chosen, and
+ * writers read them there as they read stored chunks (formats/rows.h). */
 #ifndef KILN_STAGES_EXPORT_MADE_LEVELS_H
 #define KILN_STAGES_EXPORT_MADE_LEVELS_H
 
@@ -27,7 +29,8 @@ typedef struct {
 kiln_status kiln_made_planes(kiln_chunk *c, uint32_t sh_degree, kiln_error *err) KILN_MUST_CHECK;
 /* Bytes of n rows in scratch. */
 uint64_t kiln_made_bytes(uint64_t n, uint32_t sh_degree);
-/* The unit. Its result is a kiln_bounds. KILN_E_INPUT: filters leave fewer rows than are wanted; and as kiln_plane_read. */
+/* The unit. Its result is a kiln_bounds. KILN_E_INPUT: filters leave fewer rows than are wanted;
+ * and as kiln_plane_read. */
 kiln_status kiln_made_unit(kiln_export_worker *x, uint64_t unit, kiln_error *err) KILN_MUST_CHECK;
 /* What a unit takes at most, for kiln_export_round.ram. */
 uint64_t kiln_made_ram(const kiln_export *e, uint64_t unit);

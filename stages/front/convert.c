@@ -2,8 +2,9 @@
  *
  * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
  * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.PID, which is removed on every
- * way out; what a killed convert has left goes when OUT is made again. */
+ * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
+ * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.PID, which is removed on every way out; what a killed
+ * convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"

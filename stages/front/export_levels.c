@@ -1,4 +1,5 @@
-/* export_levels -- see the header. What is wrong with a command line or a bake is for the stage to say, which runs in any case. */
+/* export_levels -- see the header. What is wrong with a command line or a bake is for the stage to
+ * say, which runs in any case. */
 #include "stages/front/export_levels.h"
 
 #include "base/log.h"

@@ -71,8 +71,9 @@ static bool same_option(const json_t *a, const json_t *b)
     return same_text(a, b, "kind") && same_text(a, b, "range") && same_text(a, b, "default") && same_text(a, b, "help");
 }
 
-/* How many stages have it without wanting to be named; *ambiguous: they describe it differently, or it wants to be named, or only one
- * of several does not. One that wants to be named takes nothing away from others that share the name: --level of tiles and render. */
+/* How many stages have it without wanting to be named; *ambiguous: they describe it differently, or it wants to be named, or only
+ * one of several does not. One that wants to be named takes nothing away from others that share the name: --level of tiles and
+ * render. */
 static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous)
 {
     unsigned n = 0;

@@ -67,6 +67,8 @@ test_case 'rows are chosen first: a share is of what filters and --chunks leave'
     must 0 kiln export b.db -w -o part.ply --filter-box=$shape
     left=$(rows part.ply)
     [ "$left" -gt 1000 ] && [ "$left" -lt 5000 ] || fail "the filter leaves $left"
+    must 0 kiln export b.db -w -o n.ply --filter-box=$shape --percent 100
+    cmp part.ply n.ply || fail 'all that the filter leaves are not the bytes of an export without --percent'
     must 0 kiln export b.db -w -o n.ply --filter-box=$shape --percent 25
     has n.ply $(((left + 2) / 4))
     must 0 kiln stats n.ply --json

@@ -112,7 +112,9 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
         return add_column(p, &c, err);
     }
     snprintf(sentence, sizeof sentence, "column '%s' of the source is not in %s and left out", name,
-             p->e->cut ? "levels of detail" : p->e->n_bakes > 1 ? "all bakes" : "this layer");
+             p->e->cut           ? "levels of detail"
+             : p->e->n_bakes > 1 ? "all bakes"
+                                 : "this layer");
     return add_ply_note(p, sentence, err);
 }
 
