@@ -15,7 +15,9 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
 #include "stages/export/export_told.h"
+#include "stages/export/export_shared.h"
 #include "stages/export/level_chunks.h"
+#include "stages/export/level_cut.h"
 #include "stages/formats/export_views.h"
 #include "stages/formats/writer.h"
 #include "stages/products/product_records.h"
@@ -27,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* One format. */
 typedef struct {
@@ -39,6 +42,8 @@ typedef struct {
 
 typedef struct {
     kiln_export e;
+    kiln_cut_bakes *cut;     /* what --level, --count and --percent choose from; NULL: they are not given */
+    int made;                /* kiln_export.made_path; -1: there is none */
     kiln_export_views views; /* read where a format asks for them */
     file *files;             /* [n_files] */
     uint32_t n_files;
@@ -181,6 +186,7 @@ static void key_inputs(kiln_hasher *h, const job *j)
 /* Nothing where a format gets none, so that what was written before there were levels is known. */
 static void key_levels(kiln_hasher *h, const job *j, bool gets)
 {
+    kiln_cut_key(h, &j->e, j->cut);
     if (gets) kiln_key_hash(h, "levels", j->e.bakes[0].levels->digest);
 }
 
@@ -494,6 +500,7 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
     KILN_TRY(kiln_export_geo(kiln_export_given.geo, j->e.geo, &j->e.placed, err));
+    if (kiln_cut_is_asked(&kiln_export_given)) KILN_TRY(kiln_cut_open(r, &j->e, &j->cut, err));
     if (kiln_export_given.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
@@ -512,6 +519,20 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
     return guard_files(r, j, err);
 }
 
+/* Rows that stand for the chosen ones take their place. Before that, all lists are announced as if all were written. */
+static kiln_status cut_levels(kiln_run *r, job *j, kiln_error *err)
+{
+    const file *due = NULL;
+    for (uint32_t i = 0; i < j->n_files && !due; i++)
+        if (!j->files[i].intact) due = &j->files[i];
+    if (!j->cut || !due) return KILN_OK;
+    j->e.target = due->to.path;
+    j->e.temporary = "";
+    const kiln_status st = kiln_cut_make(r, due->to.writer, &j->e, j->cut, &j->made, err);
+    kiln_run_foresee_no_more(r);
+    return st;
+}
+
 static bool all_intact(const job *j)
 {
     for (uint32_t i = 0; i < j->n_files; i++)
@@ -527,6 +548,9 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
     for (uint32_t i = 0; i < j->n_files; i++)
+        if (!j->files[i].intact) KILN_TRY(foresee_file(r, j, &j->files[i], err));
+    KILN_TRY(cut_levels(r, j, err));
+    for (uint32_t i = 0; i < j->n_files && j->cut; i++)
         if (!j->files[i].intact) KILN_TRY(foresee_file(r, j, &j->files[i], err));
     KILN_TRY(check_files(r, j, err));
     if (!kiln_run_is_once(r)) KILN_TRY(list_begun(r, j, err));
@@ -576,6 +600,7 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
+    KILN_TRY(kiln_cut_check(&kiln_export_given, list, n, err));
     for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
     KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres, kiln_export_given.filter_values,
                                 &filters, err)); /* not too many of them */
@@ -610,7 +635,11 @@ static kiln_status run_export(kiln_run *r, kiln_error *err)
     job *j = NULL;
     KILN_TRY(keep_origin_for_viewers(r, err));
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
+    j->made = -1;
     const kiln_status st = export_layer(r, j, err);
+    if (j->made >= 0) (void)close(j->made);
+    kiln_cut_release(j->cut);
+    kiln_made_chunks_release(&j->e.made);
     kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);
     free(j->e.chunks);
     free(j->files);

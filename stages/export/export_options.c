@@ -2,6 +2,7 @@
 #include "stages/export/export_options.h"
 
 #include "schema/layers.h"
+#include "stages/frame/level_choice.h"
 #include "stages/products/product_guard.h"
 #include "stages/select/chunk_choice.h"
 #include "stages/select/move.h"
@@ -45,6 +46,19 @@ static const kiln_opt options[] = {
                      .flags = KILN_KEYED),
     KILN_FILTER_OPTIONS(&kiln_export_given.filter_boxes, &kiln_export_given.filter_spheres, &kiln_export_given.filter_values,
                         "write"),
+    KILN_OPTION_TEXT(
+        "level", &kiln_export_given.level, "LEVEL",
+        "write coarser Gaussians that stand for these (kiln-lod): each chunk at this level, 0: all; dB:X: as few as are "
+        "X dB from all in the mean of the cameras; auto: dB:35",
+        .def = "0", .brief = "coarser: a level, dB:X from all, auto (35 dB)", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
+                       "write N Gaussians that stand for all that --chunks and filters leave: levels of detail (kiln-lod), of "
+                       "which each chunk keeps the same share; 0: all",
+                       .def = "0", .range = "0..4294967294", .brief = "so many Gaussians that stand for all",
+                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P", "the same, as a share of what --chunks and filters leave",
+                       .def = "off", .range = "0..100|off", .brief = "the same, as a share of them",
+                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "spherical harmonics up to this degree", .def = "4",
                        .range = "0..4", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("translate", &kiln_export_given.translate, "X,Y,Z",
@@ -153,8 +167,8 @@ static kiln_status check_geo(const char *text, kiln_error *err)
     return kiln_export_geo(text, at, &placed, err);
 }
 
-static const kiln_opt_check checks[] = {
-    KILN_FILTER_CHECKS, {"format", check_formats}, {"chunks", check_chunk_list}, {"geo", check_geo}, {NULL, NULL}};
+static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS, {"format", check_formats},   {"chunks", check_chunk_list},
+                                        {"geo", check_geo}, {"level", kiln_level_check}, {NULL, NULL}};
 
 const kiln_cli kiln_export_cli = {.program = "kiln-export",
                                   .summary = "writes the baked scene for other renderers",

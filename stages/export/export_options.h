@@ -6,9 +6,10 @@
 #include "stages/formats/writer.h"
 
 typedef struct {
-    const char *format, *chunks, *output, *add, *geo;
+    const char *format, *chunks, *output, *add, *geo, *level;
     const char *filter_boxes, *filter_spheres, *filter_values;
-    double translate[3], rotate[3], scale, min_psnr;
+    double translate[3], rotate[3], scale, min_psnr, percent;
+    uint64_t count;
     uint32_t layer, order, frame, sh_degree, report_loss, spz_version;
     bool keep_origin, for_viewers, no_normals, list_formats, overwrite;
     uint32_t columns;

@@ -517,6 +517,22 @@ kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_ex
     return st;
 }
 
+kiln_status kiln_export_prepare(kiln_run *r, const kiln_writer *w, kiln_export *e, uint32_t number, const kiln_export_round *round,
+                                kiln_buffer *plan, kiln_error *err)
+{
+    kiln_export_said said = {0};
+    runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said, .plan = *plan};
+    list l = {.number = number, .round = round};
+    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    see_plan(&k);
+    l.n = units_of(&k, round);
+    const kiln_status st = run_list(&k, &l, round->what, err);
+    *plan = k.plan;
+    e->plan = NULL;
+    e->plan_bytes = 0;
+    return st;
+}
+
 kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss, kiln_error *err)
 {
     kiln_export_said said = {.loss = *loss};

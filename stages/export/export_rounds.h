@@ -22,6 +22,10 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
  * that is enough for all of them. As kiln_cameras_each. */
 kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_export *e, const kiln_loss *loss,
                                 kiln_error *err) KILN_MUST_CHECK;
+/* Runs a round in front of the survey, number KILN_ROUND_COUNT or KILN_ROUND_MAKE: units are of the chunks of e, or as many as
+ * round->units says. plan: what units see; gather finds it as p->plan. As kiln_run_units. */
+kiln_status kiln_export_prepare(kiln_run *r, const kiln_writer *w, kiln_export *e, uint32_t number, const kiln_export_round *round,
+                                kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
 /* Looks whether w refuses e, as kiln_export_run would before it writes anything. */
 kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss,
                               kiln_error *err) KILN_MUST_CHECK;

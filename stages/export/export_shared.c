@@ -1,9 +1,11 @@
 /* export_shared -- see export_shared.h. Parent and workers are the same program, so numbers travel as they lie in memory. */
 #include "stages/export/export_shared.h"
 
+#include "base/harmonics.h"
 #include "schema/layers.h"
 #include "stages/export/bakes.h"
 #include "stages/export/level_chunks.h"
+#include "stages/export/made_levels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +26,29 @@ typedef struct {
 } part_record;
 
 typedef struct {
-    uint32_t bake, index; /* in the layer, or behind its chunks in the levels */
+    uint32_t bake, index; /* in the layer, behind its chunks in the levels, behind those in what was made */
+    uint32_t level, unused;
     uint64_t n;
 } chunk_record;
 
+typedef struct {
+    char name[96];
+    float box_min[3], box_max[3];
+    uint64_t count, at;
+    uint32_t sh_degree, unused;
+} made_record;
+
 _Static_assert(sizeof(head) == sizeof(kiln_export) + KILN_SHARED_HEAD && sizeof(part_record) == KILN_PATH_MAX + KILN_SHARED_BAKE &&
-                   sizeof(chunk_record) == KILN_SHARED_CHUNK,
+                   sizeof(chunk_record) == KILN_SHARED_CHUNK && sizeof(made_record) == KILN_SHARED_MADE,
                "kiln_export_shared_ram counts other records than travel");
+
+void kiln_made_chunks_release(kiln_made_chunks *made)
+{
+    for (uint32_t i = 0; made->chunks && i < made->n; i++) free(made->chunks[i].planes);
+    free(made->chunks);
+    free(made->at);
+    *made = (kiln_made_chunks){0};
+}
 
 void kiln_export_count_rows(kiln_export *e)
 {
@@ -104,12 +122,39 @@ static kiln_status pack_source(const kiln_export *e, kiln_buffer *out, kiln_erro
     return kiln_buffer_put(out, e->from.data, e->from.bytes, err);
 }
 
+static bool is_among(const kiln_chunk *c, const kiln_chunk *chunks, uint32_t n) { return n && c >= chunks && c < chunks + n; }
+
 static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
 {
     const kiln_export_bake *bake = &e->bakes[c->bake];
-    const uint32_t index =
-        c->level ? bake->layer->n_chunks + (uint32_t)(c->chunk - bake->levels->chunks) : (uint32_t)(c->chunk - bake->layer->chunks);
-    return (chunk_record){c->bake, index, c->n};
+    const uint32_t n = bake->layer->n_chunks, with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
+    uint32_t index = (uint32_t)(c->chunk - bake->layer->chunks);
+    if (is_among(c->chunk, e->made.chunks, e->made.n))
+        index = with_levels + (uint32_t)(c->chunk - e->made.chunks);
+    else if (c->level)
+        index = n + (uint32_t)(c->chunk - bake->levels->chunks);
+    return (chunk_record){.bake = c->bake, .index = index, .level = c->level, .n = c->n};
+}
+
+static uint32_t degree_of(uint32_t components)
+{
+    uint32_t degree = 0;
+    while (kiln_sh_components(degree) < components) degree++;
+    return degree;
+}
+
+static kiln_status pack_made(const kiln_export *e, kiln_buffer *out, kiln_error *err)
+{
+    for (uint32_t i = 0; i < e->made.n; i++) {
+        const kiln_chunk *c = &e->made.chunks[i];
+        const kiln_plane *sh = kiln_chunk_plane(c, "shN");
+        made_record r = {.count = c->count, .at = e->made.at[i], .sh_degree = sh ? degree_of(sh->components) : 0};
+        memcpy(r.name, c->name, sizeof r.name);
+        memcpy(r.box_min, c->box_min, sizeof r.box_min);
+        memcpy(r.box_max, c->box_max, sizeof r.box_max);
+        KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)
@@ -122,6 +167,8 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     h.e.bakes = NULL;
     h.e.chunks = NULL;
     h.e.tree = NULL; /* the workers make it of the levels */
+    h.e.made.chunks = NULL;
+    h.e.made.at = NULL;
     h.e.target = h.e.temporary = NULL;
     h.e.plan = NULL;
     h.e.from.data = NULL;
@@ -130,6 +177,7 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
     for (uint32_t i = 0; i < e->n_bakes; i++) KILN_TRY(pack_bake(&e->bakes[i], out, err));
     if (e->from.bytes) KILN_TRY(pack_source(e, out, err));
+    KILN_TRY(pack_made(e, out, err));
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         const chunk_record r = record_of(e, &e->chunks[i]);
         KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
@@ -225,17 +273,45 @@ done:
     return st;
 }
 
+static kiln_status take_made(cursor *c, kiln_made_chunks *made, kiln_error *err)
+{
+    const uint32_t n = made->n;
+    made->n = 0;
+    if (n == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&made->chunks, n, "chunks", err));
+    KILN_TRY(KILN_ALLOC(&made->at, n, "chunks", err));
+    for (; made->n < n; made->n++) {
+        made_record r;
+        kiln_chunk *chunk = &made->chunks[made->n];
+        KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
+        chunk->count = r.count;
+        made->at[made->n] = r.at;
+        memcpy(chunk->name, r.name, sizeof r.name);
+        memcpy(chunk->box_min, r.box_min, sizeof r.box_min);
+        memcpy(chunk->box_max, r.box_max, sizeof r.box_max);
+        KILN_TRY(kiln_made_planes(chunk, r.sh_degree, err));
+    }
+    return KILN_OK;
+}
+
+static const kiln_chunk *chunk_of_record(const kiln_export *e, const chunk_record *r)
+{
+    const kiln_export_bake *bake = r->bake < e->n_bakes ? &e->bakes[r->bake] : NULL;
+    if (!bake) return NULL;
+    const uint32_t n = bake->layer->n_chunks, with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
+    if (r->index < n) return &bake->layer->chunks[r->index];
+    if (r->index < with_levels) return &bake->levels->chunks[r->index - n];
+    return r->index - with_levels < e->made.n ? &e->made.chunks[r->index - with_levels] : NULL;
+}
+
 static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
 {
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         chunk_record r;
         KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
-        const kiln_export_bake *bake = r.bake < e->n_bakes ? &e->bakes[r.bake] : NULL;
-        const uint32_t n = bake ? bake->layer->n_chunks : 0;
-        if (!bake || r.index >= n + (bake->levels ? bake->levels->n_chunks : 0))
-            return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.bake);
-        const kiln_chunk *chunk = r.index < n ? &bake->layer->chunks[r.index] : &bake->levels->chunks[r.index - n];
-        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = chunk, .n = r.n, .node = KILN_NO_NODE};
+        const kiln_chunk *chunk = chunk_of_record(e, &r);
+        if (!chunk) return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.bake);
+        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = chunk, .n = r.n, .node = KILN_NO_NODE, .level = r.level};
     }
     kiln_export_count_rows(e);
     return KILN_OK;
@@ -255,8 +331,9 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));
     for (uint32_t i = 0; i < h.e.n_bakes; i++) KILN_TRY(take_bake(&c, m, &out->e.bakes[i], err));
     if (h.e.from.bytes) KILN_TRY(take_source(&c, out, err));
+    KILN_TRY(take_made(&c, &out->e.made, err));
     KILN_TRY(take_chunks(&c, &out->e, err));
-    if (out->e.bakes[0].levels) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
+    if (out->e.bakes[0].levels && !out->e.cut) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
     KILN_TRY(take_text(&c, out->target, err));
     KILN_TRY(take_text(&c, out->temporary, err));
     if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
@@ -273,6 +350,7 @@ void kiln_export_copy_release(kiln_export_copy *c)
     kiln_level_tree_release(&c->tree);
     for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_export_bake_release(&c->e.bakes[i]);
     free(c->e.bakes);
+    kiln_made_chunks_release(&c->e.made);
     free(c->e.chunks);
     free(c->from);
     kiln_buffer_release(&c->plan);

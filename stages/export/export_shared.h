@@ -10,7 +10,7 @@ typedef struct {
     uint32_t round;  /* KILN_ROUND_..., or index of the writer's rounds */
     uint32_t serial; /* another one: the shared payload has changed */
 } kiln_export_request;
-enum { KILN_ROUND_SURVEY = 1 << 16, KILN_ROUND_LOSS };
+enum { KILN_ROUND_SURVEY = 1 << 16, KILN_ROUND_LOSS, KILN_ROUND_COUNT, KILN_ROUND_MAKE };
 
 /* What workers know besides. */
 typedef struct {
@@ -36,6 +36,8 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
                                kiln_error *err) KILN_MUST_CHECK;
 void kiln_export_copy_release(kiln_export_copy *c);
 
+/* Frees what kiln_export.made holds. */
+void kiln_made_chunks_release(kiln_made_chunks *made);
 /* Fills kiln_export.chunks.first and n_rows from the chunks' n; chunks without rows leave the list. */
 void kiln_export_count_rows(kiln_export *e);
 

@@ -2,6 +2,7 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_shared.h"
 #include "stages/export/loss.h"
+#include "stages/export/made_levels.h"
 #include "stages/export/survey.h"
 #include "stages/formats/rows.h"
 
@@ -30,6 +31,7 @@ static void free_state(void *state)
     if (s->x.fd >= 0) close(s->x.fd); /* every write was checked; the parent syncs */
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
         if (s->x.scratch[i] >= 0) close(s->x.scratch[i]);
+    if (s->x.made >= 0) close(s->x.made);
     for (uint32_t i = 0; i < KILN_EXPORT_BAKES; i++)
         if (s->x.others[i]) kiln_manifest_close(s->x.others[i]);
     for (unsigned i = 0; i < KILN_KEPT_ALL; i++) free(s->x.kept[i].data);
@@ -49,7 +51,7 @@ static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export
     kiln_manifest *m = NULL;
     const kiln_export_planes *planes = s->x.planes;
     s->serial = q->serial;
-    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .round = q->round, .planes = planes};
+    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .made = -1, .round = q->round, .planes = planes};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) s->x.scratch[i] = -1;
     if (!planes) KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
@@ -83,6 +85,8 @@ static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_
     memset(s->x.counts, 0, sizeof s->x.counts);
     s->x.w = w;
     if (q->round == KILN_ROUND_SURVEY) return kiln_survey_chunk(&s->x, f->survey, q->unit, err);
+    if (q->round == KILN_ROUND_COUNT) return kiln_survey_chunk(&s->x, 0, q->unit, err);
+    if (q->round == KILN_ROUND_MAKE) return kiln_made_unit(&s->x, q->unit, err);
     if (q->round == KILN_ROUND_LOSS) return kiln_loss_measure(&s->x, err);
     if (q->round >= f->n_rounds) return kiln_fail(err, KILN_E_BUG, "there is no round %u", q->round);
     KILN_TRY(f->rounds[q->round].run(&s->x, q->unit, err));

@@ -140,7 +140,7 @@ typedef struct {
 
 typedef struct {
     kiln_export_worker *x;
-    uint32_t *chunks, n_chunks; /* of e->chunks: those of the layer, not its levels */
+    uint32_t *chunks, n_chunks; /* of e->chunks: those of the layer, not its levels, but for a cut of them */
     kiln_export_rows rows;
     uint32_t *number; /* [65,536] of rows of several bakes, whose source rows are not unique: as they are drawn */
 } wanted;
@@ -476,7 +476,7 @@ kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err)
     double *psnr = NULL;
     KILN_GO(KILN_ALLOC(&k.chunks, x->e->n_chunks, "chunks", err));
     for (uint32_t i = 0; i < x->e->n_chunks; i++)
-        if (x->e->chunks[i].level == 0) k.chunks[k.n_chunks++] = i;
+        if (x->e->cut || x->e->chunks[i].level == 0) k.chunks[k.n_chunks++] = i;
     KILN_GO(KILN_ALLOC(&k.number, KILN_BLOCK_ROWS, "rows of a chunk", err));
     KILN_GO(KILN_ALLOC(&psnr, s->n, "cameras", err));
     KILN_GO(open_written(&f, s, err));

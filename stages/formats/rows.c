@@ -4,6 +4,8 @@
 #include "base/harmonics.h"
 #include "base/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +50,30 @@ static const known_plane *find_known(const char *name)
 
 /* Where the planes of a chunk are. */
 typedef struct {
-    kiln_manifest *m; /* NULL: of the worker's own planes */
+    kiln_manifest *m; /* NULL: of the worker's own planes, or in the file of what was made */
     kiln_export_worker *x;
+    const kiln_chunk *made; /* of kiln_export.made; NULL: it is none of them */
 } plane_home;
 
-static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, plane_home *out, kiln_error *err)
+static bool is_made(const kiln_export *e, const kiln_chunk *c)
 {
+    return e->made.n && c >= e->made.chunks && c < e->made.chunks + e->made.n;
+}
+
+static kiln_status open_made(kiln_export_worker *x, kiln_error *err)
+{
+    if (x->made < 0) x->made = open(x->e->made_path, O_RDONLY | O_CLOEXEC);
+    return x->made >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open the merged rows in scratch: %s", strerror(errno));
+}
+
+static kiln_status open_bake(kiln_export_worker *x, const kiln_export_chunk *c, plane_home *out, kiln_error *err)
+{
+    const uint32_t bake = c->bake;
     *out = (plane_home){.x = x};
+    if (is_made(x->e, c->chunk)) {
+        out->made = c->chunk;
+        return open_made(x, err);
+    }
     if (x->planes) return KILN_OK;
     if (bake == 0) return kiln_worker_manifest(x->w, &out->m, err);
     if (!x->others[bake])
@@ -63,10 +82,20 @@ static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, plane_home *o
     return KILN_OK;
 }
 
+static kiln_status read_made_plane(const plane_home *h, const char *name, void *dst, size_t bytes, kiln_error *err)
+{
+    const kiln_made_chunks *made = &h->x->e->made;
+    uint64_t at = made->at[h->made - made->chunks];
+    for (uint32_t i = 0; i < h->made->n_planes && strcmp(h->made->planes[i].name, name) != 0; i++)
+        at += h->made->planes[i].data.raw_bytes;
+    return kiln_file_read_at(h->x->made, "scratch", at, dst, bytes, err);
+}
+
 static kiln_status read_plane_of(const plane_home *h, const kiln_chunk *chunk, const char *name, void *dst, size_t bytes,
                                  kiln_error *err)
 {
     if (h->m) return kiln_plane_read(h->m, chunk, name, dst, bytes, err);
+    if (h->made) return read_made_plane(h, name, dst, bytes, err);
     return h->x->planes->plane(h->x->planes_own, chunk, name, dst, bytes, err);
 }
 
@@ -187,7 +216,7 @@ static kiln_status select_rows(const kiln_export *e, const plane_home *h, kiln_e
     look *l = NULL;
     kiln_status st = KILN_OK;
     rows->n = chunk->count;
-    if (e->filters.n == 0) return KILN_OK;
+    if (e->filters.n == 0 || rows->chunk->level > 0) return KILN_OK; /* what levels stand for was filtered */
     KILN_TRY(KILN_ALLOC(&l, 1, "filters", err));
     l->filters = e->filters;
     KILN_GO(kiln_filters_bind(&l->filters, chunk, bake->layer->sh_degree, err));
@@ -241,7 +270,7 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     kiln_status st = KILN_OK;
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
     rows->first = rows->chunk->first;
-    KILN_TRY(open_bake(x, rows->chunk->bake, &h, err));
+    KILN_TRY(open_bake(x, rows->chunk, &h, err));
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, &h, &known[i], rows, err);
     if (st == KILN_OK) st = check_box(rows, err);
@@ -282,7 +311,8 @@ static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *large
 {
     const kiln_chunk *chunk = e->chunks[index].chunk;
     kiln_filters f = e->filters;
-    uint64_t all = f.n ? chunk->count + sizeof(look) : 0;
+    if (f.n == 0 || e->chunks[index].level > 0) return 0;
+    uint64_t all = chunk->count + sizeof(look);
     if (kiln_filters_bind(&f, chunk, e->bakes[e->chunks[index].bake].layer->sh_degree, NULL) != KILN_OK)
         f.n_planes = 0; /* reading says what is wrong */
     for (uint32_t k = 0; k < f.n_planes; k++) {

@@ -58,8 +58,15 @@ typedef struct {
     const kiln_chunk *chunk;
     uint64_t first, n; /* its rows in the file, in baked order: they begin at `first`, and are `n` after selection */
     uint32_t node;     /* of kiln_export.tree; KILN_NO_NODE without it */
-    uint32_t level;    /* 0: a chunk of the layer; above: one of its levels */
+    uint32_t level;    /* 0: a chunk of the layer; above: one of its levels, or one of kiln_export.made */
 } kiln_export_chunk;
+
+/* Chunks that were merged for this export (export/made_levels.h). */
+typedef struct {
+    uint32_t n;
+    kiln_chunk *chunks; /* [n] their planes are not stored: one after the other from `at` on in the file kiln_export.made_path */
+    uint64_t *at;       /* [n] */
+} kiln_made_chunks;
 
 /* Least and greatest value of what is written; lo > hi: there is none. */
 typedef struct {
@@ -91,17 +98,22 @@ typedef struct {
         *chunks; /* [n_chunks], at least one with rows; bake after bake; behind them, with a tree, those of the levels */
     uint32_t n_chunks;
     const kiln_level_tree *tree; /* levels of detail of the only bake, whose chunks are all written; NULL: the format gets none */
-    uint64_t n_rows;             /* of all chunks, after selection */
-    uint32_t sh_degree;          /* of what is written: --sh-degree, or the layer's */
-    bool splats;                 /* Gaussians, else points */
-    bool edited;                 /* rows are moved, so that no kept value of the source is theirs any more */
-    bool source_order;           /* --order: by source_row, else as the layer has them */
-    bool no_normals;             /* --no-normals: a PLY without nx ny nz */
-    bool inria_columns;          /* of a PLY of Gaussians: INRIA's 62, all float, whatever the source has */
-    bool keep_origin;            /* float coordinates relative to the scene's origin */
-    double base[3];              /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
-    double origin[3];            /* to be added to means for absolute coordinates: base; 0 with keep_origin */
-    kiln_filters filters;        /* as parsed; they are bound to the planes of each bake where its rows are read */
+    /* The chunks are a cut of the tree of levels: --level, --count, --percent. Rows stand for others, so that no kept value of the
+     * source is theirs. `made` has those that no bake has; made_path is the file with their rows, "": there is none. */
+    bool cut;
+    kiln_made_chunks made;
+    char made_path[64];
+    uint64_t n_rows;      /* of all chunks, after selection */
+    uint32_t sh_degree;   /* of what is written: --sh-degree, or the layer's */
+    bool splats;          /* Gaussians, else points */
+    bool edited;          /* rows are moved, so that no kept value of the source is theirs any more */
+    bool source_order;    /* --order: by source_row, else as the layer has them */
+    bool no_normals;      /* --no-normals: a PLY without nx ny nz */
+    bool inria_columns;   /* of a PLY of Gaussians: INRIA's 62, all float, whatever the source has */
+    bool keep_origin;     /* float coordinates relative to the scene's origin */
+    double base[3];       /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
+    double origin[3];     /* to be added to means for absolute coordinates: base; 0 with keep_origin */
+    kiln_filters filters; /* as parsed; they are bound to the planes of each bake where its rows are read */
     kiln_edits edits;
     bool placed;               /* --geo: the scene has a place on the globe */
     double geo[3];             /* latitude and longitude in degrees, height above the ellipsoid in metres */
@@ -135,14 +147,14 @@ kiln_status kiln_export_is_2dgs(const kiln_export *e, bool *yes, kiln_error *err
 /* Are all chunks that are written just what a layer holds? */
 static inline bool kiln_export_is_as_stored(const kiln_export *e)
 {
-    return !e->edited && e->filters.n == 0 && e->n_bakes == 1 && e->sh_degree == e->bakes[0].layer->sh_degree;
+    return !e->cut && !e->edited && e->filters.n == 0 && e->n_bakes == 1 && e->sh_degree == e->bakes[0].layer->sh_degree;
 }
 
 /* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
 enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
 /* What travels to a worker beside kiln_export, the paths and the plan: bytes in all, for a bake, for a chunk. */
-enum { KILN_SHARED_HEAD = 552, KILN_SHARED_BAKE = 56, KILN_SHARED_CHUNK = 16 };
+enum { KILN_SHARED_HEAD = 552, KILN_SHARED_BAKE = 56, KILN_SHARED_CHUNK = 24, KILN_SHARED_MADE = 144 };
 /* What every unit takes besides its round's ram: what parent and workers share, with a plan of so many bytes. For foresee. */
 uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes);
 
@@ -207,6 +219,7 @@ typedef struct {
     const kiln_export_planes *planes;         /* NULL: they are in the manifests */
     void *planes_own;                         /* theirs */
     kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
+    int made;                                 /* rows.c's: of kiln_export.made_path; -1 until it is open */
     kiln_kept kept[KILN_KEPT_ALL];
 } kiln_export_worker;
 

@@ -2,6 +2,7 @@
 #include "stages/formats/writer.h"
 
 #include "stages/engine/json_text.h"
+#include "stages/formats/rows.h"
 #include "stages/select/up_axis.h"
 
 #include <stdio.h>
@@ -34,6 +35,8 @@ const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *nam
         const kiln_plane *other = layer->n_chunks ? kiln_chunk_plane(&layer->chunks[0], name) : plane;
         if (!other || other->type != plane->type || other->components != plane->components) plane = NULL;
     }
+    /* rows that stand for others have those that draw, and source_row */
+    if (e->cut && plane && kiln_export_plane_bit(name) == KILN_ROWS_EXTRAS) plane = NULL;
     return plane;
 }
 
@@ -41,7 +44,7 @@ uint64_t kiln_export_shared_ram(const kiln_export *e, uint64_t plan_bytes)
 {
     const uint64_t paths = 2 * (uint64_t)KILN_PATH_MAX;
     const uint64_t bytes = sizeof(kiln_export) + KILN_SHARED_HEAD + e->n_bakes * (uint64_t)(KILN_PATH_MAX + KILN_SHARED_BAKE) +
-                           e->n_chunks * (uint64_t)KILN_SHARED_CHUNK + paths + plan_bytes;
+                           e->n_chunks * (uint64_t)KILN_SHARED_CHUNK + e->made.n * (uint64_t)KILN_SHARED_MADE + paths + plan_bytes;
     const kiln_layer *l = e->bakes[0].layer;
     const uint64_t chunks = e->from.bytes ? l->n_chunks * (sizeof *l->chunks + l->chunks[0].n_planes * sizeof(kiln_plane)) : 0;
     const uint64_t from = e->from.bytes ? sizeof(kiln_scene) + e->from.bytes + chunks : 0;

@@ -21,6 +21,10 @@
  * budget: optimal tree pruning (Chou, Lookabaugh, Gray 1989), which finds the lower convex hull of (rows, cost); what is left of
  * the budget is then filled by the next steps that fit.
  *
+ * A file is for no view in particular (kiln_level_aim): there a node costs the mean over some cameras, as a share of their pixels.
+ * Instead of dB it may have a number of rows. Its nodes are those of level K, the coarsest of which there are no fewer rows. Each
+ * has a level of its own, of the same share of these rows.
+ *
  * All arithmetic is of doubles, by + - * / and sqrt, in an order that depends on the tree alone: the same cut on every machine.
  * Time: O(n log n) for n nodes of bounded depth. Memory: 200 bytes for each node, 4 KiB for each leaf, 4 more for one in the
  * picture. Threads: none; a tree may be shared.
@@ -48,6 +52,7 @@ typedef struct {
     uint32_t node;  /* of the tree */
     uint32_t level; /* 0: the baked chunk */
     uint32_t chunk; /* index into the chunks of `baked` followed by those of `levels` */
+    uint64_t rows;  /* of a file: as many as are wanted of the chunk, at least 1 and at most what is left of it; else its count */
 } kiln_level_pick;
 
 typedef struct {
@@ -61,6 +66,21 @@ typedef struct {
  * KILN_E_NOMEM. */
 kiln_status kiln_level_choose(const kiln_level_tree *t, const kiln_level_wish *w, const kiln_view_request *s, kiln_level_cut *out,
                               kiln_error *err) KILN_MUST_CHECK;
+/* What a file is to have. */
+typedef struct {
+    kiln_level_wish wish;           /* not read where `rows` is set */
+    uint64_t rows;                  /* so many of them; 0: as `wish` says */
+    const kiln_view_request *views; /* [n_views] whose pictures count; not read for a fixed level */
+    uint32_t n_views;
+    /* [n_nodes] of leaves, how many of their rows are left; cells are not read. Of a leaf that has lost some, and of cells above
+     * it, stored levels cannot be used: level k of such a leaf is left / 2^k rows of its chunk, and the cells are left to their
+     * children. A leaf that has lost all is not in the cut. NULL: all are there. */
+    const uint64_t *left;
+} kiln_level_aim;
+/* Chooses a cut for a file. With aim->rows the cut has that many, or all that are left if they are fewer. It has more only where
+ * every node has one row. Release *out also after a failure. KILN_E_NOMEM. */
+kiln_status kiln_level_choose_file(const kiln_level_tree *t, const kiln_level_aim *aim, kiln_level_cut *out,
+                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_level_cut_release(kiln_level_cut *c);
 
 #endif

@@ -103,6 +103,20 @@ static bool draws_levels(const kiln_bake *b, const char *stage, char *text, size
 
 enum { WHAT_MAX = 128 };
 
+/* Says whether a part of the levels is to be exported; what: of the option. */
+static bool exports_cut(const kiln_bake *b, char what[WHAT_MAX])
+{
+    static const char *const names[] = {"level", "count", "percent"}, *const off[] = {"0", "0", "off"};
+    char text[KILN_PATH_MAX];
+    for (size_t i = 0; i < 3 && kiln_bake_runs(b, "export"); i++) {
+        const char *value = kiln_bake_option(b, "export", names[i], text, sizeof text);
+        if (!value || !strcmp(value, off[i])) continue;
+        (void)snprintf(what, WHAT_MAX, "--export-%s %.80s", names[i], value);
+        return true;
+    }
+    return false;
+}
+
 /* Says whether what is asked for is made of levels of detail, and what that is. */
 static bool needs_levels(const kiln_bake *b, char what[WHAT_MAX])
 {
@@ -113,7 +127,7 @@ static bool needs_levels(const kiln_bake *b, char what[WHAT_MAX])
         (void)snprintf(what, WHAT_MAX, "--export %s", writer->name);
     else if (drawn)
         (void)snprintf(what, WHAT_MAX, "--level %.80s", level);
-    return writer || drawn;
+    return writer || drawn || exports_cut(b, what);
 }
 
 static const char *maker_of_levels(void) { return kiln_layer_kinds[KILN_LAYER_levels].stage; }

@@ -2,8 +2,9 @@
  *
  * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
  * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.PID, which is removed on every
- * way out; what a killed convert has left goes when OUT is made again. */
+ * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
+ * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.PID, which is removed on every way out; what a killed
+ * convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
 #include "stages/export/export_told.h"
+#include "stages/export/level_cut.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 
@@ -25,6 +27,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What makes levels of detail of what was imported. */
+enum { N_BETWEEN = 3 };
+static const struct {
+    const kiln_stage_program *stage;
+    const char *option; /* NULL: none */
+} between[N_BETWEEN] = {{&kiln_stage_knn, NULL}, {&kiln_stage_chunk, "--layer=source"}, {&kiln_stage_lod, NULL}};
+
+/* Without --ram: a chunk of 65,536 rows of degree 3 takes 204 MiB to be merged. */
+#define RAM_OF_LEVELS "512M"
+
 typedef struct {
     kiln_cli cli;
     kiln_parsed parsed;
@@ -33,8 +45,9 @@ typedef struct {
     char out[KILN_PATH_MAX];    /* as it was typed; of standard output a file in `folder` */
     char folder[KILN_PATH_MAX]; /* "" until it is made */
     char manifest[KILN_PATH_MAX];
-    bool to_stream, bakes;
-    kiln_words import, export; /* where it bakes; else `import` is all of it */
+    bool to_stream, bakes, cuts; /* cuts: a part of the levels of detail is written, which takes chunks */
+    kiln_words import, export;   /* where it bakes; else `import` is all of it */
+    kiln_words between[N_BETWEEN];
 } conversion;
 
 static bool is_stream(const char *word) { return strcmp(word, "-") == 0; }
@@ -169,11 +182,26 @@ static kiln_status make_export_words(conversion *c, kiln_error *err)
 {
     KILN_TRY(kiln_words_add(&c->export, KILN_CONVERT, err));
     KILN_TRY(kiln_convert_pass(&c->cli, &kiln_stage_export, &c->export, err));
-    KILN_TRY(kiln_words_add(&c->export, "--layer=source", err));
+    if (!c->cuts) KILN_TRY(kiln_words_add(&c->export, "--layer=source", err));
     KILN_TRY(kiln_words_addf(&c->export, err, "--output=%s", c->out));
     if (c->to_stream) KILN_TRY(kiln_words_addf(&c->export, err, "--format=%s", c->writer->name));
     KILN_TRY(kiln_words_add(&c->export, "--", err));
     return kiln_words_add(&c->export, c->manifest, err);
+}
+
+/* They tell of their work, which is nobody's question here. */
+static kiln_status make_between_words(conversion *c, kiln_error *err)
+{
+    for (int i = 0; i < N_BETWEEN && c->cuts; i++) {
+        kiln_words *w = &c->between[i];
+        KILN_TRY(kiln_words_add(w, KILN_CONVERT, err));
+        KILN_TRY(kiln_convert_pass(&c->cli, between[i].stage, w, err));
+        KILN_TRY(kiln_words_add(w, "--quiet", err));
+        if (between[i].option) KILN_TRY(kiln_words_add(w, between[i].option, err));
+        KILN_TRY(kiln_words_add(w, "--", err));
+        KILN_TRY(kiln_words_add(w, c->manifest, err));
+    }
+    return KILN_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------------------- */
@@ -210,11 +238,36 @@ static void discard_shared(const conversion *c, bool was_there, int code)
     if (!was_there) (void)rmdir(target);
 }
 
+/* Points have no levels. */
+static kiln_status need_gaussians(const conversion *c, kiln_error *err)
+{
+    kiln_manifest *m;
+    kiln_scene *scene;
+    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
+    kiln_status st = kiln_manifest_open(c->manifest, KILN_OPEN_READ, "convert", true, &m, err);
+    if (st == KILN_OK) {
+        st = kiln_scene_get(m, scene, err);
+        kiln_manifest_close(m);
+    }
+    if (st == KILN_OK && scene->kind != KILN_SCENE_SPLATS)
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' holds points, and --level, --count and --percent are of Gaussians",
+                       c->parsed.positional[0]);
+    free(scene);
+    return st;
+}
+
 static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
 {
     KILN_TRY(make_import_words(c, err));
+    KILN_TRY(make_between_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
+    if (*code == 0 && c->cuts) {
+        KILN_TRY(need_gaussians(c, err));
+        kiln_say("levels of detail are made in a bake in '%s', which is removed afterwards", c->folder);
+    }
+    for (int i = 0; i < N_BETWEEN && c->cuts && *code == 0; i++)
+        *code = run_program(between[i].stage, between[i].stage->cli, &c->between[i]);
     if (*code != 0) return KILN_OK;
     const bool was_there = kiln_is_dir(c->out);
     *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);
@@ -254,8 +307,11 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     (void)snprintf(c->out, sizeof c->out, "%s", c->parsed.positional[c->n]);
     c->to_stream = is_stream(c->out);
     KILN_TRY(kiln_convert_writer(c->to_stream ? "" : c->out, &c->writer, err));
-    c->bakes = c->writer->functions->views;
+    c->cuts = kiln_cut_is_asked(&kiln_export_given);
+    c->bakes = c->writer->functions->views || c->cuts;
+    if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
+    KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(check_streams(c, err));
     return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
 }
@@ -293,6 +349,7 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
     }
     kiln_words_release(&c->import);
     kiln_words_release(&c->export);
+    for (int i = 0; i < N_BETWEEN; i++) kiln_words_release(&c->between[i]);
     free(c);
     return st;
 }

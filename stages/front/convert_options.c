@@ -36,6 +36,9 @@ static const taken list[] = {
     {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL, NULL},
     {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL, NULL},
+    {FOR_EXPORT, "level", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "count", NULL, 0, NULL, NULL, NULL},
+    {FOR_EXPORT, "percent", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "scale", NULL, 's', NULL, NULL, NULL},
     {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL, NULL},
     {FOR_EXPORT, "translate", NULL, 0, NULL, NULL, NULL},
@@ -144,6 +147,8 @@ static const char *const notes[] = {
     "The rows are read as kiln-import reads them and written as kiln-export writes the layer source: the bytes are the same. Rows "
     "with "
     "numbers that are not finite are left out and counted. Nothing is kept of the way.",
+    "--level, --count and --percent take levels of detail. They are made in a bake beside OUT, or in --scratch-dir, which is removed "
+    "afterwards: three times as large as a PLY of the rows. --ram is then 512M by default.",
     "Several files become one, in this order. Filters look at the coordinates of the files, before any move; a move scales, turns, "
     "then "
     "translates.",
@@ -197,7 +202,8 @@ static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const ta
 
 kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out, kiln_error *err)
 {
-    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_import ? FOR_IMPORT : FOR_EXPORT;
-    KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
+    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_export ? FOR_EXPORT : FOR_IMPORT;
+    if (!stage || stage == &kiln_stage_import || stage == &kiln_stage_export)
+        KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
     return pass_rows(cli, table.common, shared, N_ROWS(shared), for_stage, out, err);
 }

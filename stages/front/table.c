@@ -71,17 +71,25 @@ static bool same_option(const json_t *a, const json_t *b)
     return same_text(a, b, "kind") && same_text(a, b, "range") && same_text(a, b, "default") && same_text(a, b, "help");
 }
 
-/* How many stages have it; *ambiguous: they describe it differently, or one of them wants to be named. */
+/* How many stages have it without wanting to be named; *ambiguous: they describe it differently, or it wants to be named, or only
+ * one of several does not. One that wants to be named takes nothing away from others that share the name: --level of tiles and
+ * render. */
 static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous)
 {
     unsigned n = 0;
-    *ambiguous = false;
+    bool some_named = false;
+    *ambiguous = flag_of(row, "named");
     for (size_t s = 0; s < m->table->n_stages; s++) {
         const json_t *other = find_option_row(m->options[s], text_of(row, "name"));
         if (!other) continue;
+        if (flag_of(other, "named")) {
+            some_named = true;
+            continue;
+        }
         n++;
-        if (!same_option(row, other) || flag_of(other, "named")) *ambiguous = true;
+        if (!same_option(row, other)) *ambiguous = true;
     }
+    if (some_named && n < 2) *ambiguous = true;
     return n;
 }
 

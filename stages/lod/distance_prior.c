@@ -170,3 +170,11 @@ float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3],
     const double within = p->radius * p->radius, root = sqrt(weight / (away > within ? away : within));
     return (float)kiln_clamp_f64(root * sqrt(root), 1e-30, 1e30);
 }
+
+void kiln_distance_prior_fill(const kiln_distance_prior *p, const kiln_coarsen_rows *rows)
+{
+    for (uint64_t i = 0; i < rows->n; i++) {
+        const double mean[3] = {(double)rows->means[i], (double)rows->means[rows->n + i], (double)rows->means[2 * rows->n + i]};
+        rows->prominence[i] = kiln_distance_prior_of(p, mean, (double)rows->weights[i]);
+    }
+}

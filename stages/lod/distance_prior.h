@@ -12,6 +12,7 @@
 #ifndef KILN_STAGES_LOD_DISTANCE_PRIOR_H
 #define KILN_STAGES_LOD_DISTANCE_PRIOR_H
 
+#include "kernels/coarsen/coarsen.h"
 #include "schema/manifest.h"
 
 /* Part of a unit's payload and key. */
@@ -26,5 +27,7 @@ kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene, 
                                      uint32_t n_cameras, kiln_distance_prior *out, kiln_error *err) KILN_MUST_CHECK;
 /* The prominence of a row of this weight W at `mean`; above 0 and finite. */
 float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3], double weight);
+/* Sets rows->prominence from means and weights. */
+void kiln_distance_prior_fill(const kiln_distance_prior *p, const kiln_coarsen_rows *rows);
 
 #endif

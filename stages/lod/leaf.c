@@ -2,14 +2,6 @@
 #include "stages/lod/lod_state.h"
 #include "stages/lod/node.h"
 
-static void fill_prominence(const kiln_distance_prior *p, const kiln_coarsen_rows *r)
-{
-    for (uint64_t i = 0; i < r->n; i++) {
-        const double mean[3] = {(double)r->means[i], (double)r->means[r->n + i], (double)r->means[2 * r->n + i]};
-        r->prominence[i] = kiln_distance_prior_of(p, mean, (double)r->weights[i]);
-    }
-}
-
 kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_error *err)
 {
     kiln_lod_node node;
@@ -26,7 +18,7 @@ kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_erro
         return kiln_fail(err, KILN_E_BUG, "the layer 'baked' has no chunk %u of %llu rows", u->chunk, (unsigned long long)u->rows);
     KILN_GO(kiln_lod_node_open(u, &node, err));
     KILN_GO(kiln_lod_rows_read(m, &baked->chunks[u->chunk], seen ? &visibility : NULL, seen ? &prominence : NULL, &node.from, err));
-    if (u->prior.radius > 0) fill_prominence(&u->prior, &node.from.rows);
+    if (u->prior.radius > 0) kiln_distance_prior_fill(&u->prior, &node.from.rows);
     KILN_GO(kiln_lod_node_merge(w, &node, err));
 done:
     kiln_lod_node_release(&node);

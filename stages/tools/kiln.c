@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/option.h"
 #include "base/own_program.h"
+#include "stages/front/export_levels.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 #include "stages/engine/program.h"
@@ -80,6 +81,11 @@ static const char *teller(const char *command)
     return "kiln";
 }
 
+static int run_stage(const kiln_stage_program *stage, int argc, char **argv)
+{
+    return stage == &kiln_stage_export ? kiln_front_export(argc, argv) : kiln_program_main(stage, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
@@ -87,8 +93,8 @@ int main(int argc, char **argv)
     kiln_program_family(kiln_stage_program_find);
     if (argc > 0 && !strcmp(argv[0], "kiln-convert")) return kiln_front_convert_worker(argc, argv);
     const kiln_stage_program *stage = called(argc > 0 ? argv[0] : NULL);
-    if (stage) return kiln_program_main(stage, argc, argv);
-    if (argc > 1 && (stage = kiln_program_own(argv[1]))) return kiln_program_main(stage, argc - 1, argv + 1);
+    if (stage) return run_stage(stage, argc, argv);
+    if (argc > 1 && (stage = kiln_program_own(argv[1]))) return run_stage(stage, argc - 1, argv + 1);
     (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
     const kiln_status st = run_kiln(argc, argv, &code, &err);
     if (fflush(stdout) != 0 || ferror(stdout)) {

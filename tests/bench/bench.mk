@@ -102,6 +102,11 @@ bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
 ## bench-lod: WAYS='M V R' AA='off on' STEPS=100 LEVELS= DIR=: tests/bench/lod)
 bench-lod: $(BIN)
 	@O='$O' SHARED='$(or $(SHARED),../shared)' tests/bench/lod
+.PHONY: bench-decimate
+## bench-decimate: files of fewer Gaussians (kiln convert and kiln-export --count) beside splat-transform's --decimate: dB, CPU seconds,
+## bench-decimate: memory (SCENES='chair demo', PERCENTS='50 10', DIR=: tests/bench/decimate)
+bench-decimate: $(BIN) $(RAM_WATCH)
+	@O='$O' SHARED='$(or $(SHARED),../shared)' tests/bench/decimate $(SCENES)
 .PHONY: bench-lod-distances
 ## bench-lod-distances: what kiln-render --level draws near and far, and how far that is from the full scene (MANIFESTS='bakes with levels'
 ## bench-lod-distances: WISHES='dB:35' FACTORS='1 2 4 8': tests/bench/lod_distances)

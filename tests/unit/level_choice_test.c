@@ -662,6 +662,130 @@ static void nothing_is_chosen_of_nothing(void **state)
     forest_free(f);
 }
 
+/* ---- files ---------------------------------------------------------------------------------------------------------- */
+/* Leaves that are left are covered once, lost ones never; a node above lost rows is not picked; no chunk has fewer rows than are
+ * wanted of it. */
+static void check_file_cut(const forest *f, const uint64_t *left, const kiln_level_cut *cut)
+{
+    uint64_t *picked = calloc(f->t.n_nodes, sizeof *picked), rows = 0;
+    for (uint32_t i = 0; i < cut->n; i++) {
+        const kiln_level_pick *p = &cut->picks[i];
+        const bool baked = p->chunk < f->baked.n_chunks;
+        const kiln_chunk *c = baked ? &f->baked.chunks[p->chunk] : &f->levels.chunks[p->chunk - f->baked.n_chunks];
+        assert_true(p->rows >= 1 && p->rows <= (baked && left ? left[p->node] : c->count));
+        if (!left)
+            assert_ptr_equal(c, p->level ? f->t.nodes[p->node].levels[p->level - f->t.nodes[p->node].first_level]
+                                         : f->t.nodes[p->node].chunk);
+        picked[p->node] = p->rows;
+        rows += p->rows;
+    }
+    assert_int_equal(rows, cut->rows);
+    for (uint32_t i = 0; i < f->t.n_nodes; i++) {
+        const kiln_level_node *n = &f->t.nodes[i];
+        unsigned covers = picked[i] > 0;
+        if (!n->chunk) continue;
+        for (uint32_t up = n->parent; up != KILN_NO_NODE; up = f->t.nodes[up].parent) {
+            covers += picked[up] > 0;
+            assert_true(!left || left[i] == n->rows || picked[up] == 0);
+        }
+        assert_int_equal(covers, !left || left[i] > 0);
+    }
+    free(picked);
+}
+
+static kiln_level_cut choose_rows_of(const forest *f, uint64_t rows, const uint64_t *left)
+{
+    const kiln_level_aim aim = {.rows = rows, .left = left};
+    kiln_level_cut cut;
+    kiln_error err;
+    assert_int_equal(kiln_level_choose_file(&f->t, &aim, &cut, &err), KILN_OK);
+    check_file_cut(f, left, &cut);
+    return cut;
+}
+
+static void a_number_of_rows_is_met(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        forest *f = random_forest(seed, 1 + (uint32_t)(3 * seed), 1 + (uint32_t)(seed % 3));
+        const uint64_t all = f->t.nodes[f->t.n_nodes - 1].rows;
+        for (uint64_t rows = all + 3; rows > 0; rows = rows * 2 / 3) {
+            kiln_level_cut cut = choose_rows_of(f, rows, NULL);
+            if (cut.n < rows) assert_int_equal(cut.rows, rows < all ? rows : all);
+            assert_true(cut.n == 1 || cut.n <= cut.rows);
+            kiln_level_cut_release(&cut);
+        }
+        forest_free(f);
+    }
+}
+
+static void as_many_rows_as_a_level_has_are_that_level(void **state)
+{
+    (void)state;
+    forest *f = random_forest(7, 60, 2);
+    for (uint32_t k = 0; k < 9; k++) {
+        char text[8];
+        (void)snprintf(text, sizeof text, "%u", k);
+        kiln_level_cut at = choose(f, text, NULL), cut = choose_rows_of(f, at.rows, NULL);
+        assert_int_equal(at.n, cut.n);
+        for (uint32_t i = 0; i < at.n; i++)
+            assert_true(at.picks[i].node == cut.picks[i].node && at.picks[i].chunk == cut.picks[i].chunk);
+        kiln_level_cut_release(&at);
+        kiln_level_cut_release(&cut);
+    }
+    forest_free(f);
+}
+
+static void lost_rows_take_the_levels_above_with_them(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        forest *f = random_forest(seed, 50, 2);
+        uint64_t *left = calloc(f->t.n_nodes, sizeof *left), all = 0;
+        for (uint32_t i = 0; i < f->t.n_nodes; i++) {
+            const kiln_level_node *n = &f->t.nodes[i];
+            const uint32_t how = below(f, 4);
+            if (n->chunk) left[i] = how == 0 ? 0 : how == 1 ? 1 + below(f, (uint32_t)n->rows) : n->rows;
+            all += left[i];
+        }
+        for (uint64_t rows = all; rows > 200; rows /= 2) {
+            kiln_level_cut cut = choose_rows_of(f, rows, left);
+            assert_int_equal(cut.rows, rows);
+            kiln_level_cut_release(&cut);
+        }
+        const kiln_level_aim level_2 = {.wish = {.form = KILN_LEVEL_AT, .level = 2}, .left = left};
+        kiln_level_cut cut;
+        kiln_error err;
+        assert_int_equal(kiln_level_choose_file(&f->t, &level_2, &cut, &err), KILN_OK);
+        check_file_cut(f, left, &cut);
+        for (uint32_t i = 0; i < cut.n; i++)
+            assert_int_equal(cut.picks[i].rows, left[cut.picks[i].node] >> 2 ? left[cut.picks[i].node] >> 2 : 1);
+        kiln_level_cut_release(&cut);
+        free(left);
+        forest_free(f);
+    }
+}
+
+static void a_file_costs_the_mean_of_its_views(void **state)
+{
+    (void)state;
+    forest *f = random_forest(3, 40, 2);
+    const kiln_view_request near = look(20, -60, 500), far = look(20, -900, 500), both[2] = {near, far};
+    uint64_t rows[3];
+    for (int i = 0; i < 3; i++) {
+        const kiln_level_aim aim = {
+            .wish = {.form = KILN_LEVEL_DB, .db = 100}, .views = i == 1 ? &far : both, .n_views = i == 2 ? 2 : 1};
+        kiln_level_cut cut;
+        kiln_error err;
+        assert_int_equal(kiln_level_choose_file(&f->t, &aim, &cut, &err), KILN_OK);
+        check_cut(f, &cut);
+        rows[i] = cut.rows;
+        kiln_level_cut_release(&cut);
+    }
+    assert_true(rows[1] < rows[2] && rows[2] <= rows[0]);
+    forest_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -683,6 +807,10 @@ int main(void)
         cmocka_unit_test(a_thousand_nodes_are_chosen_from_quickly),
         cmocka_unit_test(a_deep_tree_is_no_harm),
         cmocka_unit_test(nothing_is_chosen_of_nothing),
+        cmocka_unit_test(a_number_of_rows_is_met),
+        cmocka_unit_test(as_many_rows_as_a_level_has_are_that_level),
+        cmocka_unit_test(lost_rows_take_the_levels_above_with_them),
+        cmocka_unit_test(a_file_costs_the_mean_of_its_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

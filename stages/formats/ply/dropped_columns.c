@@ -14,7 +14,7 @@ static bool is_unknown(const char *name)
 kiln_status kiln_dropped_columns(const kiln_export *e, kiln_buffer *text, uint32_t *n, kiln_error *err)
 {
     enum { NAMED = 4 };
-    const kiln_chunk *sample = kiln_export_sample(e);
+    const kiln_chunk *sample = e->cut ? &e->bakes[0].layer->chunks[0] : kiln_export_sample(e); /* merged rows have no others */
     const char *format = kiln_export_scene(e)->source_format;
     kiln_buffer names = {0};
     kiln_status st = KILN_OK;

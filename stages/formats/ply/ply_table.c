@@ -96,22 +96,25 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     return add_column(p, &c, err);
 }
 
-static bool is_left_out(const planner *p, const char *name)
-{
-    return p->e->no_normals && name[0] == 'n' && strchr("xyz", name[1]) && name[1] && !name[2];
-}
+static bool is_normal(const char *name) { return name[0] == 'n' && name[1] && strchr("xyz", name[1]) && !name[2]; }
 
 static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kiln_error *err)
 {
-    if (is_left_out(p, name)) return KILN_OK;
+    if (p->e->no_normals && is_normal(name)) return KILN_OK;
     char sentence[160];
     kiln_ply_column c = {.type = type, .role = KILN_ROLE_NONE};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.plane, sizeof c.plane, "extra/%s", name);
     const kiln_plane *plane = kiln_export_plane_of_all(p->e, c.plane);
     if (plane && plane->type == type && plane->components == 1) return add_column(p, &c, err);
+    if (p->e->cut && is_normal(name) && type == KILN_TYPE_F32) {
+        c.plane[0] = '\0'; /* 0, as trainers write them: readers want the columns */
+        return add_column(p, &c, err);
+    }
     snprintf(sentence, sizeof sentence, "column '%s' of the source is not in %s and left out", name,
-             p->e->n_bakes > 1 ? "all bakes" : "this layer");
+             p->e->cut           ? "levels of detail"
+             : p->e->n_bakes > 1 ? "all bakes"
+                                 : "this layer");
     return add_ply_note(p, sentence, err);
 }
 
@@ -289,7 +292,7 @@ static kiln_status add_extras(planner *p, kiln_error *err)
 {
     const char *format = kiln_export_scene(p->e)->source_format;
     if (strcmp(format, "ply") != 0 && strcmp(format, KILN_JOINED_FORMAT) != 0) return KILN_OK;
-    for (uint32_t i = 0; i < p->sample->n_planes; i++) {
+    for (uint32_t i = 0; i < p->sample->n_planes && !p->e->cut; i++) {
         const kiln_plane *plane = &p->sample->planes[i];
         if (strncmp(plane->name, "extra/", 6) == 0 && !is_known_or_written(p, plane->name + 6))
             KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
