@@ -37,10 +37,10 @@ static kiln_status allocate_aligned(void **out, uint64_t count, size_t elem, con
     uint64_t bytes;
     *out = NULL;
     if (!kiln_mul(count, elem, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - ALIGNMENT)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
     *rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
     *out = aligned_alloc(ALIGNMENT, *rounded);
-    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu bytes", what, (unsigned long long)bytes);
+    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu bytes", what, (unsigned long long)bytes);
     kiln_memory_use_large_pages(*out, *rounded);
     return KILN_OK;
 }
@@ -65,7 +65,7 @@ kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, k
     if (n & (n - 1)) return KILN_OK;
     const size_t capacity = n ? (size_t)n * 2 : 1;
     void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, capacity * elem);
-    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", capacity, what);
+    if (!p) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu %s", capacity, what);
     *array = p;
     return KILN_OK;
 }
@@ -137,11 +137,11 @@ static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
     if (bytes <= b->capacity - b->size) return KILN_OK;
     uint64_t need;
     if (!kiln_add(b->size, bytes, &need) || need > PTRDIFF_MAX / 2)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu and %zu bytes more", b->size, bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu and %zu bytes more", b->size, bytes);
     size_t capacity = b->capacity ? b->capacity : 256;
     while (capacity < need) capacity *= 2;
     unsigned char *data = realloc(b->data, capacity);
-    if (!data) return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu bytes", capacity);
+    if (!data) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu bytes", capacity);
     b->data = data;
     b->capacity = capacity;
     return KILN_OK;
@@ -192,7 +192,7 @@ static kiln_status add_block(kiln_texts *t, size_t bytes, kiln_error *err)
     enum { CAPACITY = 64 << 10 };
     const size_t capacity = bytes > CAPACITY ? bytes : CAPACITY;
     struct kiln_text_block *b = malloc(sizeof *b + capacity);
-    if (!b) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu bytes of text", capacity);
+    if (!b) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu bytes of text", capacity);
     *b = (struct kiln_text_block){.before = t->last, .capacity = capacity};
     t->last = b;
     return KILN_OK;

@@ -57,7 +57,7 @@ kiln_status kiln_guard_files(const char *path, kiln_error *err)
         if (!S_ISREG(s.st_mode))
             return kiln_fail(
                 err, KILN_E_INPUT,
-                "'%s' is no regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
+                "'%s' is not a regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
                 "again",
                 name);
     }

@@ -48,7 +48,7 @@ static kiln_status add_entry(entry_list *l, const entry *e, kiln_error *err)
     if (l->n == l->capacity) {
         const size_t capacity = l->capacity ? 2 * l->capacity : 16;
         entry *more = realloc(l->entries, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu nodes of levels", capacity);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu nodes of levels", capacity);
         l->entries = more;
         l->capacity = capacity;
     }
@@ -93,7 +93,7 @@ static kiln_status add_node(planner *p, uint32_t first, uint32_t *node, kiln_err
     if (p->n == p->capacity) {
         const uint64_t capacity = p->capacity ? 2 * (uint64_t)p->capacity : 64;
         made_node *more = capacity < KILN_NO_NODE ? realloc(p->nodes, capacity * sizeof *more) : NULL;
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for more than %u nodes of levels", (unsigned)p->n);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "there are more than %u nodes of levels", (unsigned)p->n);
         p->nodes = more;
         p->capacity = (uint32_t)capacity;
     }

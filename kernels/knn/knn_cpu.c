@@ -219,7 +219,8 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
         *work_bytes = need;
         return KILN_OK;
     }
-    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes, was given %zu", need, *work_bytes);
+    if (*work_bytes < need)
+        return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes of work space, but was given %zu", need, *work_bytes);
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 
     const int64_t n_leaves = (int64_t)t.n_leaves;
@@ -297,7 +298,8 @@ kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, 
         *work_bytes = need;
         return KILN_OK;
     }
-    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes, was given %zu", need, *work_bytes);
+    if (*work_bytes < need)
+        return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes of work space, but was given %zu", need, *work_bytes);
     if (a->n == 0 || a->n_queries == 0) return KILN_OK;
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 

@@ -403,7 +403,7 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
         return KILN_OK;
     }
     if (*work_bytes < carve.used)
-        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes of work space, but was given %zu", carve.used, *work_bytes);
 
     kiln_projection lens;
     kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);

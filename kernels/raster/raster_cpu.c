@@ -264,7 +264,7 @@ static void draw_tile(job *j, uint64_t index)
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));
-    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: a fast picture is drawn by a GPU alone, one with room for it");
+    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: only a GPU with enough memory draws fast pictures");
     const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {.base = work};
     uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);
@@ -272,7 +272,8 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < tiles; i++) {

@@ -435,8 +435,8 @@ static void buffers_behind_links_that_lead_out_are_refused(void **state)
         {"ldir/x.bin", "leads out of the folder through a link"},
         {"sibling/x.bin", "leads out of the folder through a link"},
         {"dangling.bin", "is missing"},
-        {"fifo.bin", "is no regular file"},
-        {"folder.bin", "is no regular file"},
+        {"fifo.bin", "is not a regular file"},
+        {"folder.bin", "is not a regular file"},
     };
     char folder[TEST_FOLDER_MAX], path[TEST_PATH_MAX], command[1024];
     kiln_error err = {0};
