@@ -219,7 +219,7 @@ static kiln_status report_levels(kiln_run *r, const making *k, kiln_error *err)
         }
         kiln_print_gap();
         if (k->prior.radius > 0)
-            kiln_print("the cameras are an orbit of our own, outside of the scene's interior: Gaussians count by their distance "
+            kiln_print("the cameras are our own orbit, outside of the scene, so Gaussians are weighed by their distance "
                        "from the middle");
         if (k->seen)
             kiln_print("%s next to nothing of %s", KILN_COUNT(k->n_views, "camera sees|cameras see"),

@@ -316,7 +316,7 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(kiln_pictures_are_fresh(r, s, key, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
-    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "there is no level to draw" : "there is no camera to draw");
+    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "the bake has no level to draw" : "the bake has no camera to draw");
     KILN_TRY(draw_all(r, s, err));
     KILN_TRY(kiln_render_plan_report(r, s, err));
     if (s->video) KILN_TRY(kiln_video_plan_report(r, s, err));
@@ -329,7 +329,7 @@ static kiln_status check_render(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_viewpoints_check(&o.where, err));
     if (o.fast && !o.against && named && strcmp(named, "cpu") == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
+                         "--fast draws only on a GPU, but --devices names the CPU; leave out one of them "
                          "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_pictures_check_options(&o, &cli, kiln_run_json(r), err));
     if (o.where.cameras || o.where.orbit) return KILN_OK;

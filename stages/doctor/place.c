@@ -41,7 +41,7 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
     struct statvfs fs;
     char type[64], left_text[32], total_text[32], *path = realpath(folder, NULL);
     if (!path || statvfs(path, &fs) != 0) {
-        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot look at folder '%s': %s", folder, strerror(errno));
+        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot access folder '%s': %s", folder, strerror(errno));
         free(path);
         return;
     }

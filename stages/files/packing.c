@@ -307,7 +307,7 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
     snprintf(out->path, sizeof out->path, "%s", path);
     if (!out->packing) return KILN_OK;
     out->fd = memfd_create("peek", MFD_CLOEXEC);
-    if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", path, strerror(errno));
+    if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", path, strerror(errno));
     kiln_status st = kiln_unpack(out->packing, path, out->fd, PEEK_BYTES, &bytes, err);
     (void)getrlimit(RLIMIT_FSIZE, &most); /* cannot fail for this resource */
     out->is_limited = bytes == PEEK_BYTES && most.rlim_cur < unknown_size;

@@ -196,9 +196,9 @@ static kiln_status ask_own(const kiln_stage_program *p, kiln_buffer *out, kiln_e
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
-    if (!f) return kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    if (!f) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     kiln_status st = kiln_program_help_json(p, f, err);
-    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     if (st == KILN_OK) st = kiln_buffer_put(out, text, n, err);
     free(text);
     return st;

@@ -41,7 +41,7 @@ kiln_status kiln_words_addf(kiln_words *w, kiln_error *err, const char *fmt, ...
     va_start(args, fmt);
     const int n = vasprintf(&text, fmt, args);
     va_end(args);
-    if (n < 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for a word of a command");
+    if (n < 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a word of a command");
     const kiln_status st = add_word_bytes(w, text, (size_t)n, err);
     free(text);
     return st;

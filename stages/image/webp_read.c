@@ -92,7 +92,7 @@ static kiln_status decode_webp(webp_job *j, kiln_error *err)
     config.output.u.RGBA.size = values;
     const VP8StatusCode code = WebPDecode(j->file, j->file_size, &config);
     WebPFreeDecBuffer(&config.output);
-    if (code == VP8_STATUS_OUT_OF_MEMORY) return kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", j->path);
+    if (code == VP8_STATUS_OUT_OF_MEMORY) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read '%s'", j->path);
     if (code != VP8_STATUS_OK)
         return kiln_fail(err, KILN_E_INPUT, "cannot read '%s' as WebP: its pixels are damaged or cut; is the file complete?",
                          j->path);

@@ -166,7 +166,7 @@ static kiln_status absolute_photos(kiln_error *err)
     if (!realpath(kiln_import_given.photos, full))
         return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.photos, strerror(errno));
     if (!kiln_is_dir(full))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is no folder; --photos takes the one that holds the photos", full);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a folder; --photos takes the one that holds the photos", full);
     return kiln_opt_set(&kiln_import_cli, "photos", full, "--photos", err);
 }
 
@@ -230,7 +230,7 @@ kiln_status kiln_import_stored_added(kiln_error *err)
         st = kiln_addition_parse(item, path, &move, err);
         if (st == KILN_OK && access(path, F_OK) != 0)
             st = kiln_fail(err, KILN_E_INPUT,
-                           "cannot open '%s': %s. It is of the --add that the manifest keeps; --add '' forgets that list, --add "
+                           "cannot open '%s': %s. The manifest has stored this --add; --add '' forgets that list, --add "
                            "with other files replaces it",
                            path, strerror(errno));
     }
@@ -241,7 +241,7 @@ kiln_status kiln_import_stored_added(kiln_error *err)
 kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err)
 {
     if (kiln_import_given.list && kiln_import_given.write_undistorted)
-        return kiln_fail(err, KILN_E_USAGE, "--list only looks and --write-undistorted writes; give one of them");
+        return kiln_fail(err, KILN_E_USAGE, "--list only prints, but --write-undistorted writes; give only one of them");
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(absolute_photos(err));
     KILN_TRY(absolute_added(err));

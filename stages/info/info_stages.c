@@ -139,7 +139,8 @@ static void print_stored_of(const char *stage, json_t *options)
     {
         if (st == KILN_OK) st = kiln_stored_option_put(kiln_stored_option_row(cli, name), json_string_value(value), &line, NULL);
     }
-    kiln_print_wrapped("%-8s  %s", stage, st == KILN_OK ? (const char *)line.data : "no memory to name them; --json has them");
+    kiln_print_wrapped("%-8s  %s", stage,
+                       st == KILN_OK ? (const char *)line.data : "out of memory: cannot name them; --json has them");
     kiln_buffer_release(&line);
 }
 

@@ -310,15 +310,16 @@ static void print_would(const kiln_prune_report *r)
     if (j->touched == 0 || j->act) return;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
-        kiln_print("%s is auto, and off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
+        kiln_print("%s is auto and stays off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
                    kiln_prune_auto_limit(r->given, (kiln_prune_rule)i), j->counts[i][0] ? "drop" : "clamp",
                    KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
     }
     if (s.camera)
-        kiln_print("what that touches holds at most %.2g %% of a view's predicted pairs, not half", 100 * s.most);
+        kiln_print("the Gaussians that it would touch hold at most %.2g %% of a view's predicted pairs, less than half",
+                   100 * s.most);
     else
-        kiln_print("what that touches holds less than half of every camera's predicted pairs");
-    if (r->synthetic) kiln_print("as the scene has no cameras, %u on an orbit have judged", r->synthetic);
+        kiln_print("the Gaussians that it would touch hold less than half of every camera's predicted pairs");
+    if (r->synthetic) kiln_print("the scene has no cameras, so %u on an orbit were used", r->synthetic);
 }
 
 static void print_touched(const kiln_prune_report *r)

@@ -67,7 +67,7 @@ static kiln_status refuse_former_log(const kiln_bake_state *s, kiln_error *err)
 static kiln_status follow_file(kiln_bake_state *s, kiln_error *err)
 {
     struct stat now;
-    if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", s->path, strerror(errno));
+    if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
     if (s->m && now.st_dev == s->device && now.st_ino == s->inode) {
         kiln_log_look(s->path, &s->log);
         return KILN_OK;

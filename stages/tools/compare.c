@@ -68,7 +68,7 @@ static kiln_status print_document(json_t *doc, kiln_error *err)
     char *text = kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) kiln_print_json(text); /* stdout is checked at the end of main */
     free(text);
-    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
+    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
 }
 
 /* psnr is null for equal pictures, where it is infinite; ssim_valid below 11 pixels, where it is not defined. NULL: no memory. */
@@ -259,7 +259,7 @@ static kiln_status report_folders(const measured_list *list, const kiln_picture_
                             "only_in_a", only_a, "only_in_b", only_b);
     const bool filled = doc && fill_folders(list, pairs, pictures, failed, only_a, only_b) && json_object_update(report, doc) == 0;
     json_decref(doc);
-    return filled ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
+    return filled ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
 }
 
 static kiln_status tell_all(const measured_list *list, const kiln_picture_pairs *pairs, const char *a, const char *b, kiln_run *r,

@@ -243,7 +243,7 @@ static kiln_status look_at_place(place *p, kiln_error *err)
     struct statvfs fs;
     struct stat s;
     if (stat(p->folder, &s) != 0 || statvfs(p->folder, &fs) != 0)
-        return kiln_fail(err, KILN_E_IO, "cannot look at folder '%s': %s", p->folder, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot access folder '%s': %s", p->folder, strerror(errno));
     p->device = s.st_dev;
     p->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     return KILN_OK;

@@ -202,7 +202,7 @@ test_case "--force of a stage is that stage's alone" && (
 test_case 'an option of render that export has not' && (
     must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/one" --stages render,export --render-shard 1/2 --background white \
         --export spz
-    says 'when none is, the same command without --shard finishes the stage'
+    says 'when all are stored, run the same command without --shard to finish the stage'
     [ -s "$KILN_TMP/one/export/scene.spz" ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
     [ "$(grep -c -- --shard "$KILN_TMP/err")" = 1 ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
 ); result

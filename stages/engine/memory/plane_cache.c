@@ -76,7 +76,7 @@ static kiln_status take_plane(uint64_t bytes, unsigned char **out, kiln_error *e
     if (bytes < PAGES_FROM) return kiln_alloc_unset((void **)out, bytes, 1, "a decoded plane", err);
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for a decoded plane: %llu bytes", (unsigned long long)bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a decoded plane: %llu bytes", (unsigned long long)bytes);
     kiln_memory_use_large_pages(pages, (size_t)bytes);
     *out = pages;
     return KILN_OK;

@@ -331,7 +331,7 @@ kiln_status kiln_gltf_document_spool(const kiln_gltf_document *d, int to, kiln_e
 static kiln_status peek_uri(const kiln_gltf_document *d, const kiln_gltf_buffer *b, uint64_t bytes, int *fd, kiln_error *err)
 {
     sink s = {.fd = memfd_create("peek", MFD_CLOEXEC)};
-    if (s.fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", d->name, strerror(errno));
+    if (s.fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", d->name, strerror(errno));
     const kiln_status st = kiln_gltf_uri_decode(d->fd, d->name, &b->payload, bytes, write_decoded, &s, err);
     if (st == KILN_OK)
         *fd = s.fd;
@@ -361,5 +361,5 @@ kiln_status kiln_gltf_document_peek(const kiln_gltf_document *d, const kiln_gltf
     if (b->origin == KILN_GLTF_DATA_URI) return peek_uri(d, b, *from + *have, fd, err);
     if (b->origin == KILN_GLTF_MEMBER) return kiln_file_open(d->real_paths[b->member], fd, err);
     *fd = fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
-    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot look into '%s': %s", d->name, strerror(errno));
+    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", d->name, strerror(errno));
 }

@@ -175,7 +175,7 @@ kiln_status kiln_gltf_file_read(int fd, const char *name, kiln_gltf_file *out, k
     unsigned char head[KILN_GLB_HEADER];
     struct stat s;
     memset(out, 0, sizeof *out);
-    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s'", name);
+    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s'", name);
     const uint64_t size = (uint64_t)s.st_size;
     if (size >= KILN_GLB_HEADER) KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
     out->is_binary = size >= KILN_GLB_HEADER && kiln_get_u32(head) == KILN_GLB_MAGIC;

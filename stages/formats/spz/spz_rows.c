@@ -300,7 +300,7 @@ kiln_status kiln_spz_range_header(const kiln_spz_range *in, kiln_spz_header *out
     unsigned char head[KILN_SPZ_HEADER];
     uint64_t n = 0;
     const int scratch = memfd_create("SPZ header", MFD_CLOEXEC);
-    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", in->name, strerror(errno));
+    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", in->name, strerror(errno));
     const kiln_unpacking q = {.name = in->name,
                               .from = in->fd,
                               .begin = in->from,
