@@ -27,7 +27,7 @@ static const kiln_opt options[] = {
                      .def = "auto", .brief = "which cameras get a table: auto, all, none, a list", .flags = KILN_KEYED),
     KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
                      .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory, make no table", .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory; make no table", .flags = KILN_ONCE),
     KILN_OPTION_END,
 };
 

@@ -191,7 +191,8 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
         return kiln_fail(err, KILN_E_USAGE,
                          "--through names the cameras of a path; give the number of its pictures with --interpolate N");
     if (o->constant_speed && o->interpolate == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--constant-speed is of a path; say with --interpolate N how many pictures it has");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--constant-speed concerns a path; give the number of its pictures with --interpolate N");
     if (o->look_at && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE, "--look-at is of a path; say with --interpolate N how many pictures it has%s",
                          o->orbit ? ", or give --orbit a centre=X:Y:Z" : "");

@@ -54,7 +54,7 @@ test_case 'the report has what was found' && (
 test_case 'without any photo there is a sentence' && (
     rm d/images/view_0[0-5].png
     must 3 kiln import d y.db
-    says "none of the 8 frames .* has its photo .*, and the file gives no size of the pictures \(w and h\).*'images/view_00.png', looked for in '\.', 'images'$" err
+    says "none of the 8 frames .* has its photo .*, and the file gives no picture size \(w and h\).*'images/view_00.png', looked for in '\.', 'images'$" err
 ); result
 
 # ---- formats of others ----

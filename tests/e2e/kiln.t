@@ -73,7 +73,7 @@ test_case 'a page of the user stays, and a report that cannot be written fails n
     grep -q '<h2>Cameras</h2>' "$KILN_TMP/told/report.html" || fail 'no report with -w'
     rm "$KILN_TMP/told/report.html"
     mkfifo "$KILN_TMP/told/report.html"
-    must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"; says 'there is no report of it'
+    must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"; says 'its report could not be written'
     rm -r "$KILN_TMP/told"
 ); result
 

@@ -149,7 +149,7 @@ test_case 'options as variables of make' && (
 test_case 'options that do not go together' && (
     early 2 "--chunk-min 70 is above --chunk-max 60" s --chunk-min 70 --chunk-max 60
     early 2 "--min-psnr needs --report-loss" s --min-psnr 30
-    early 2 "--geo is for the format 3dtiles" s --geo 47,8,400
+    early 2 "--geo only applies to the format 3dtiles" s --geo 47,8,400
     early 2 "--fps needs --video" s --fps 20
     early 2 "--size needs" s --size 32x32
     early 2 "--orbit needs" s --orbit 4

@@ -155,5 +155,5 @@ test_case 'no cameras: eight on an orbit judge' && (
     mkdir bare && cp g/scene.ply bare/
     start bare bare.db
     must 0 "$KILN_BIN/kiln-prune" bare.db
-    grep -q 'of some camera on an orbit, the scene having none' err || fail "warns: $(cat err)"
+    grep -q 'of some camera on an orbit, because the scene has none' err || fail "warns: $(cat err)"
 ); result

@@ -114,7 +114,7 @@ test_case 'a block that has no number' && (
     what="a block that has no number"
     mutate "UPDATE chunk SET name = '65536' WHERE layer IN (SELECT id FROM layer WHERE kind = 'source')"
     must 3 "$KILN_BIN/kiln-export" --quiet "$db" --allow-partial
-    grep -q "'65536', which is no number of a block" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
+    grep -q "'65536', which is not the number of a block" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
 ); result
 
 test_case 'a WAL of random bytes' && (

@@ -140,7 +140,7 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
     assert_int_equal(data.set.frames_dropped, 1);
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("b.png")), 0);
-    find_refused("and the file gives no size of the pictures (w and h)");
+    find_refused("and the file gives no picture size (w and h)");
 }
 
 static void absolute_paths_count_by_their_last_parts(void **state)

@@ -219,8 +219,8 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
                          (unsigned long long)s->d->set.frames_read, s->d->set.frames_read == 1 ? "" : "s", s->d->set.root);
     if (s->d->set.frames_read && s->d->set.frames_read == s->d->set.frames_dropped)
         return kiln_fail(err, KILN_E_INPUT,
-                         "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file gives no size of the "
-                         "pictures (w and h); are the images beside the camera file, or where --photos says? The first missing "
+                         "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file gives no picture size "
+                         "(w and h); are the images beside the camera file, or where --photos says? The first missing "
                          "photo is '%s', looked for in %s",
                          (unsigned long long)s->d->set.frames_read, s->d->set.root, (unsigned long long)s->d->set.frames_unreadable,
                          kiln_missing_next(&s->d->set, NULL), s->d->set.sought);
