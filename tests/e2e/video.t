@@ -119,7 +119,7 @@ test_case 'there is no ffmpeg' && (
 test_case 'a program that is not ffmpeg' && (
     stand_in 'something else' 'cat >/dev/null'
     video 74
-    grep -q "is another one.*'something else'" err || fail "$(cat err)"
+    grep -q "is not FFmpeg: its version is 'something else'" err || fail "$(cat err)"
 ); result
 
 test_case 'an ffmpeg that is killed' && (
