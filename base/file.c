@@ -1,5 +1,6 @@
-/* file -- files as the rest of the house wants them: opened with a sentence, read to the last byte or refused,
- * written beside their name and renamed, so that no reader ever sees half a file. */
+/* file -- opens, reads and writes files. A failure names the file and the reason. A file is read to
+ * its last byte or refused. It is written beside its name and then renamed, so that no reader ever
+ * sees half a file. */
 #include "base/file.h"
 #include "base/option.h"
 

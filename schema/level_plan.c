@@ -1,8 +1,9 @@
 /* level_plan -- the tree of nodes that the chunks of a baked layer make (levels.h).
  *
- * Cells are worked off from the deepest to the root. Each step has a list of the nodes that belong to cells of one depth, sorted by
- * cell and, within a cell, by the first chunk below. A group of one cell becomes a node, or is passed on where it is one node
- * alone; what comes of it belongs to a cell of the next depth. A path is a text within a chunk's parent and is never copied; names
+ * Cells are worked off from the deepest to the root. Each step has a list of the nodes that belong
+ * to cells of one depth. It is sorted by cell and, within a cell, by the first chunk below. A group
+ * of one cell becomes a node, or is passed on where it is one node alone; what comes of it belongs
+ * to a cell of the next depth. A path is a text within a chunk's parent and is never copied; names
  * of cells are only made for nodes.
  *
  * Nodes are numbered as they are made; `order_nodes` then puts them depth first. */

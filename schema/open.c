@@ -24,8 +24,8 @@ enum {
     HEADER_BYTES = 100,     /* of an SQLite file */
 };
 
-/* KiB, as SQLite takes them. Blobs pass through once, so that 16 MiB are no faster (2026-11-21); what a transaction changes beyond
- * the cache goes into the WAL early. */
+/* In KiB, as SQLite takes them. A larger cache is no faster, because blobs pass through it once.
+ * Changes beyond the cache go into the WAL early. */
 #define READER_CACHE "-4096"
 #define WRITER_CACHE "-8192"
 
@@ -409,8 +409,9 @@ done:
     return st;
 }
 
-/* A claim keeps every writer out but one that works on a copy of its own (remote.c) or was told that no other machine uses the
- * file. So a reader on a network file system may read as parts do. */
+/* A claim keeps out every writer, except one that works on a copy of its own (remote.c) or was told
+ * that no other machine uses the file. So a reader on a network file system may read as parts
+ * do. */
 static kiln_status read_claimed(kiln_manifest *m, kiln_error *err)
 {
     bool remote;

@@ -274,8 +274,8 @@ void kiln_part_close(kiln_part *p)
 
 const kiln_part_info *kiln_part_get_info(const kiln_part *p) { return &p->info; }
 
-/* Three batches, which hold no more than the part has, and five times the largest blob cover how gathering holds them, whatever it
- * does beside what. */
+/* Gathering needs at most three batches, which hold no more than the part, and five times the
+ * largest blob, whatever it does in parallel. */
 uint64_t kiln_part_ram(const kiln_part *p)
 {
     enum { BLOBS = 5 };

@@ -69,9 +69,9 @@ static inline void update_worst(query *q, uint32_t k)
     q->worst = worst;
 }
 
-/* Three neighbours, a full leaf: what the lanes hold stays in registers, which gcc does not dare for memory behind a pointer. A
- * store stands between the two selections by one comparison, or gcc 12 makes a branch of them and the search takes three times as
- * long. */
+/* Three neighbours, a full leaf: what the lanes hold stays in registers, which gcc does not dare
+ * for memory behind a pointer. A store stands between the two selections by one comparison. Without
+ * it gcc 12 makes them a branch, and the search takes three times as long. */
 static inline void scan_for_three(query *q, const knn_leaf *c, int self)
 {
     float first[LANES], second[LANES], third[LANES];

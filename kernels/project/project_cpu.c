@@ -251,8 +251,8 @@ static void add_basis_rows(const float *plane, const float *restrict basis, uint
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
 }
 
-/* The same with three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a
- * third as often. */
+/* The same with three planes, each `step` floats behind the one before. Sums are then read and
+ * written a third as often. */
 static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
                               float *restrict sum)
 {

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where it fits the whole layer is quicker than a partition, on several devices too: 100 million points take 3.4 s on one H200, but
- * 7.4 s to partition and 2.7 s to search and bring back on four (2026-11-21). Only beyond WHOLE_ROWS, which has not been measured
- * yet, does the memory of one device come into question. */
+/* If the whole layer fits into one device, that is faster than a partition on several devices
+ * (tests/bench/RESULTS.md, STEPS=knn). Above WHOLE_ROWS rows the layer is partitioned, because the
+ * memory of one device might not suffice. */
 enum { WHOLE_ROWS = 1 << 28, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, GROUPS_MOST = 64 };
 
 /* Of a plan: no smaller ranges, and no larger ones; tasks of several workers want several. */
