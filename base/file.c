@@ -1,5 +1,6 @@
-/* file -- files as the rest of the house wants them: opened with a sentence, read to the last byte or refused,
- * written beside their name and renamed, so that no reader ever sees half a file. */
+/* file -- opens, reads and writes files. A failure names the file and the reason. A file is read to
+ * its last byte or refused. It is written beside its name and then renamed, so that no reader ever
+ * sees half a file. */
 #include "base/file.h"
 #include "base/option.h"
 
@@ -17,7 +18,7 @@
 kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err)
 {
     struct stat s;
-    if (stat(path, &s)) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    if (stat(path, &s)) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
     *out = (kiln_file_info){
         .size = s.st_size > 0 ? (uint64_t)s.st_size : 0,
         .mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec,
@@ -33,7 +34,7 @@ kiln_status kiln_file_unchanged(const char *path, const kiln_file_info *then, ki
     kiln_file_info now;
     KILN_TRY(kiln_file_stat(path, &now, err));
     if (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' changed since it was looked at; import again once it is complete", path);
+    return kiln_fail(err, KILN_E_INPUT, "'%s' has changed since it was first read; import again once it is complete", path);
 }
 
 bool kiln_is_file(const char *path)
@@ -60,7 +61,7 @@ kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err)
     }
     kiln_status st = KILN_OK;
     if (fstat(f, &s))
-        st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+        st = kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
     else if (S_ISDIR(s.st_mode))
         st = kiln_fail(err, KILN_E_INPUT, "'%s' is a directory, not a file", path);
     else if (!S_ISREG(s.st_mode))
@@ -77,7 +78,7 @@ kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *d
 {
     unsigned char *at = dst;
     if (offset > INT64_MAX - (uint64_t)bytes)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has no byte %llu", path, (unsigned long long)offset);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' ends before byte %llu", path, (unsigned long long)offset);
     for (size_t done = 0; done < bytes;) {
         ssize_t n = pread(fd, at + done, bytes - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
@@ -85,7 +86,7 @@ kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *d
             return kiln_fail(err, KILN_E_IO, "cannot read '%s' at byte %llu: %s", path, (unsigned long long)(offset + done),
                              strerror(errno));
         if (n == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, where %zu bytes more were expected; is it complete?", path,
+            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, but %zu more bytes were expected; is it complete?", path,
                              (unsigned long long)(offset + done), bytes - done);
         done += (size_t)n;
     }
@@ -101,13 +102,13 @@ kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **dat
     *size = 0;
     KILN_TRY(kiln_file_open(path, &fd, err));
     if (fstat(fd, &s)) {
-        st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+        st = kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
         goto done;
     }
     uint64_t bytes = (uint64_t)s.st_size;
     if (bytes > limit) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, more than the %llu that such a file may have", path,
-                       (unsigned long long)bytes, (unsigned long long)limit);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; such a file may have at most %llu", path, (unsigned long long)bytes,
+                       (unsigned long long)limit);
         goto done;
     }
     KILN_GO(kiln_alloc((void **)data, bytes + 1, 1, path, err));
@@ -133,10 +134,9 @@ kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const c
         *at = '\0';
         const bool is_link = lstat(out, &s) == 0 && S_ISLNK(s.st_mode);
         if (is_link)
-            return kiln_fail(
-                err, KILN_E_INPUT,
-                "'%s' is a link, and what is written there would land outside of '%s'; remove the link, or name the place with %s",
-                out, folder, option);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' is a link that leads outside of '%s'; remove the link, or name the place with %s", out, folder,
+                             option);
         *at = was;
         at += was == '/';
     }
@@ -151,7 +151,7 @@ bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_
     const size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
     *why = "leads out of the folder through a link";
     if (strncmp(file, root, n) != 0 || file[n] != '/' || strlen(file) >= KILN_PATH_MAX) return false;
-    *why = "is no regular file";
+    *why = "is not a regular file";
     memcpy(real, file, strlen(file) + 1);
     return kiln_is_file(real);
 }
@@ -196,13 +196,13 @@ void kiln_file_free_text(const char *path, int error, char *out, size_t size)
     const size_t length = (size_t)(kiln_path_base(path) - path);
     *out = '\0';
     if (error == EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        (void)snprintf(out, size, "; files may have %s at most here, raise the limit (ulimit -f) and run again",
+        (void)snprintf(out, size, "; a file may have at most %s here; raise the limit (ulimit -f) and run again",
                        kiln_size_text(limit.rlim_cur, amount));
     if ((error != ENOSPC && error != EDQUOT) || length >= sizeof folder) return;
     memcpy(folder, path, length);
     folder[length] = '\0';
     if (statvfs(length ? folder : ".", &fs) == 0)
-        (void)snprintf(out, size, "; %s are free there, make room and run again",
+        (void)snprintf(out, size, "; %s are free there; make room and run again",
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
 }
 
@@ -234,7 +234,7 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, k
     char place[KILN_PATH_MAX], free_text[128] = "", amount[32];
     kiln_fd_place_text(fd, place, sizeof place);
     if ((error == ENOSPC || error == EDQUOT) && fstatvfs(fd, &fs) == 0)
-        (void)snprintf(free_text, sizeof free_text, "; %s are free there, make room",
+        (void)snprintf(free_text, sizeof free_text, "; %s are free there; make room",
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     else
         kiln_file_free_text("", error, free_text, sizeof free_text);

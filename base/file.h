@@ -48,8 +48,8 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
 /* Makes a new file to write a temporary into, and nothing else: what lies at `path` is removed first, and a link that is put
  * there meanwhile is not followed. *fd -1 on failure (KILN_E_IO). */
 kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MUST_CHECK;
-/* Returns KILN_E_IO with a message: `path` cannot be written because of this errno, and what to do (how much is free if the disk is
- * full, which limit a file has hit). */
+/* Returns KILN_E_IO with a message that says why `path` cannot be written and what to do. It names
+ * the free space if the disk is full, or the limit that the file has hit. */
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_free_text(const char *path, int error, char *out, size_t size);
@@ -82,9 +82,10 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
-/* A name beside `path` that nothing has, where a file or folder lies until it is whole: PATH.tmp.PID, or PATH.tmp.PID-N. A name of
- * more than 100 bytes is cut before its suffix, so that the longest name that a file system takes has a temporary one, too.
- * KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path is too long. */
+/* Writes a free name beside `path` for a file or folder that is not complete yet: PATH.tmp.PID, or
+ * PATH.tmp.PID-N. A name of more than 100 bytes is cut before its suffix, so that even the longest
+ * name has a temporary one. KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path
+ * is too long. */
 kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* The same of a file, which it makes: whatever the user has there stays. Safe where threads write files of one name. */
 kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err) KILN_MUST_CHECK;

@@ -21,8 +21,9 @@ void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */
 /* Writes "NAME: PREFIXmessage" at any verbosity. The last thing that main does with a failure. */
 void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err);
 
-/* Progress: a bar with rate and ETA on a terminal, else a line every few seconds; nothing if quiet, or for work shorter than half a
- * second. Not thread-safe: only the parent reports. */
+/* Progress is a bar with rate and ETA on a terminal, else a line every few seconds. Nothing is
+ * shown if quiet, or for work shorter than half a second. Not thread-safe: only the parent
+ * reports. */
 typedef struct {
     const char *what, *unit;
     uint64_t total, done;
@@ -33,16 +34,17 @@ void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, u
 void kiln_progress_add(kiln_progress *p, uint64_t n); /* of one that is {0}, not started: shows nothing */
 void kiln_progress_stop(kiln_progress *p);
 
-/* A longer work, of which what this process does now is a part, such as a stage of a bake: its number and the time left of the
- * whole stand in each line of progress from now on. */
+/* A longer work of which this process does one part, such as a stage of a bake. From now on each
+ * line of progress shows the number of the part and the time left of the whole. */
 typedef struct {
     const char *name, *part_name; /* "bake", "stage": literals */
     unsigned part, parts;         /* 3 of 7 */
-    /* Returns the seconds that are left of the whole, the rest of this part among them; NAN: they are not known. */
+    /* Returns the seconds that are left of the whole, including the rest of this part; NAN:
+     * unknown. */
     double (*seconds_left)(void *context, const kiln_progress *p, uint64_t now_ns);
     void *context;
 } kiln_progress_whole;
-void kiln_progress_within(const kiln_progress_whole *whole); /* borrowed until the next call; NULL: there is none */
+void kiln_progress_within(const kiln_progress_whole *whole); /* borrowed until the next call; NULL: no whole */
 /* Writes a time for people, such as "3 s", "45 s", "2 min", "3 h 20 min": the longer, the rounder. Less than a second counts as
  * one. */
 void kiln_duration_text(double seconds, char out[32]);

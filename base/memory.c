@@ -14,9 +14,10 @@
 
 enum { ALIGNMENT = 64 }; /* a cache line, and two AVX registers */
 
-/* Fresh pages of 4 KiB were half of the time of kiln-tiles and kiln-render of 2 million Gaussians (2026-11-30). The kernel takes a
- * large page only where all of it was asked for, so a process holds no more than its arrays have. The range has all of the array's
- * small pages, or realloc could not move it (mremap takes no range of two kinds). */
+/* Large pages, because making fresh pages of 4 KiB takes up to half of a stage's time
+ * (tests/bench/RESULTS.md). The kernel uses a large page only where all of it was requested, so a
+ * process holds no more than its arrays have. The range has all of the array's small pages, or
+ * realloc could not move it (mremap takes no range of two kinds). */
 void kiln_memory_use_large_pages(void *data, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -37,10 +38,10 @@ static kiln_status allocate_aligned(void **out, uint64_t count, size_t elem, con
     uint64_t bytes;
     *out = NULL;
     if (!kiln_mul(count, elem, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - ALIGNMENT)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
     *rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
     *out = aligned_alloc(ALIGNMENT, *rounded);
-    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu bytes", what, (unsigned long long)bytes);
+    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu bytes", what, (unsigned long long)bytes);
     kiln_memory_use_large_pages(*out, *rounded);
     return KILN_OK;
 }
@@ -65,13 +66,14 @@ kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, k
     if (n & (n - 1)) return KILN_OK;
     const size_t capacity = n ? (size_t)n * 2 : 1;
     void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, capacity * elem);
-    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", capacity, what);
+    if (!p) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu %s", capacity, what);
     *array = p;
     return KILN_OK;
 }
 
-/* Each page saves a trap. On a virtual machine whose page tables the host shadows a new page costs 7 us instead of 13 (2026-11-30):
- * fresh processes, such as tasks of a round, spend a third of their time there. */
+/* Populating pages in one call saves a trap for each page. Fresh processes, such as tasks of a
+ * round, spend a third of their time in these traps on some virtual machines
+ * (tests/bench/RESULTS.md). */
 void kiln_memory_populate(void *data, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE /* Linux 5.14 */
@@ -93,11 +95,12 @@ uint64_t kiln_memory_tidies_from(uint64_t share)
     return part < least ? least : part > most ? most : part;
 }
 
-/* glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread gets an arena. What lies in an arena goes
- * back only from its end: planes that come and go leave holes between those that stay. With a threshold of 1/64 of the share the
- * holes of a picture in slabs were a fifth of all that was taken, above any cap (2026-11-22); with 1/1024 an array of any weight
- * has pages of its own, and holes are of small things alone. Pages that come anew are zeroed by the kernel: with 1 MiB throughout
- * prune takes a third more processor time, so ample shares keep more. Elsewhere the allocator is left as it is. */
+/* Problem. glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread
+ * gets an arena. An arena returns memory only from its end, so planes that come and go leave holes
+ * between those that stay. With a threshold of 1/64 of the share these holes break the cap
+ * (tests/bench/RESULTS.md). With 1/1024 every large array has pages of its own, and only small
+ * things leave holes. The kernel zeroes new pages, which costs time, so ample shares keep a higher
+ * threshold. Other C libraries keep their allocator unchanged. */
 void kiln_memory_tidy(uint64_t share)
 {
 #ifdef __GLIBC__
@@ -137,11 +140,11 @@ static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
     if (bytes <= b->capacity - b->size) return KILN_OK;
     uint64_t need;
     if (!kiln_add(b->size, bytes, &need) || need > PTRDIFF_MAX / 2)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu and %zu bytes more", b->size, bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu and %zu bytes more", b->size, bytes);
     size_t capacity = b->capacity ? b->capacity : 256;
     while (capacity < need) capacity *= 2;
     unsigned char *data = realloc(b->data, capacity);
-    if (!data) return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu bytes", capacity);
+    if (!data) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu bytes", capacity);
     b->data = data;
     b->capacity = capacity;
     return KILN_OK;
@@ -192,7 +195,7 @@ static kiln_status add_block(kiln_texts *t, size_t bytes, kiln_error *err)
     enum { CAPACITY = 64 << 10 };
     const size_t capacity = bytes > CAPACITY ? bytes : CAPACITY;
     struct kiln_text_block *b = malloc(sizeof *b + capacity);
-    if (!b) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu bytes of text", capacity);
+    if (!b) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu bytes of text", capacity);
     *b = (struct kiln_text_block){.before = t->last, .capacity = capacity};
     t->last = b;
     return KILN_OK;

@@ -24,9 +24,8 @@ const kiln_opt kiln_print_options[] = {PRINT_ROWS, KILN_OPTION_END};
 
 const kiln_opt kiln_common_options[] = {
     KILN_OPTION_TEXT("devices", &kiln_common_values.devices, "LIST",
-                     "which GPUs compute: auto (one if there is one and the work is worth opening it), cpu (none), cuda (the "
-                     "first), all, or a list by number or UUID such as 0,2; what packs, such as import and chunk, is on the CPU "
-                     "in any case",
+                     "which GPUs compute: auto (one, if the work is worth opening it), cpu (none), cuda (the first), all, or a "
+                     "list of numbers or UUIDs such as 0,2; stages that only pack, such as import and chunk, always use the CPU",
                      .def = "auto", .flags = KILN_DEVICE),
     KILN_OPTION_TEXT("device", &kiln_common_values.devices, "LIST", "the same as --devices", .def = "auto",
                      .flags = KILN_HIDDEN | KILN_DEVICE),
@@ -36,11 +35,12 @@ const kiln_opt kiln_common_options[] = {
                        .range = "0..1024"),
     KILN_OPTION_NUMBER("jobs", &kiln_common_values.threads, "N", "the same as --threads", .def = "0", .range = "0..1024",
                        .flags = KILN_HIDDEN),
-    KILN_OPTION_NUMBER("ram", &kiln_common_values.ram, "SIZE",
-                       "most host memory of all processes of the run together: a size or a share of what is free (512M, 1.5G, 50%)",
-                       .def = "80%", .flags = KILN_DEVICE),
+    KILN_OPTION_NUMBER(
+        "ram", &kiln_common_values.ram, "SIZE",
+        "most host memory that all processes of the run may take together: a size, or a share of what is free (512M, 1.5G, 50%)",
+        .def = "80%", .flags = KILN_DEVICE),
     KILN_OPTION_NUMBER("vram", &kiln_common_values.vram, "SIZE",
-                       "most memory to take of a GPU: a size or a share of what is free; work that needs more is done in parts, "
+                       "most memory to take of a GPU: a size, or a share of what is free; work that needs more is done in parts, "
                        "or on the CPU",
                        .def = "80%", .flags = KILN_DEVICE),
     KILN_OPTION_BOOL("json", &kiln_common_values.json, "write the results to stdout as JSON"),

@@ -1,10 +1,12 @@
-/* option -- one table per program, from which parsing, range checks, --help, the man page, the options of `kiln pipeline`,
- * shell completion and the stored parameters come. Each row of a table is written with a KILN_OPTION_... macro (below).
+/* option -- one table of options per program. Parsing, range checks, --help, the man page, the
+ * options of `kiln pipeline`, shell completion and stored parameters all use it. Each row of a
+ * table is written with a KILN_OPTION_... macro (below).
  *
- * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
- * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, --no-NAME for --NAME off of a KILN_OPT_ENUM, "--" ends options; options and
- * positionals may mix. An underscore in a typed name stands for a hyphen. Every value lives in the program's own struct; its
- * canonical text (kiln_opt_text) is what is stored, keyed and handed to workers.
+ * Syntax: GNU long options (--name value or --name=value, no prefixes) and short letters where
+ * given. A KILN_OPT_BOOL also takes --no-NAME and --NAME=yes|no; --no-NAME of a KILN_OPT_ENUM is
+ * --NAME off. "--" ends options; options and positionals may mix. An underscore in a typed name
+ * stands for a hyphen. Every value lives in the program's own struct; its canonical text
+ * (kiln_opt_text) is what is stored, keyed and handed to workers.
  */
 #ifndef KILN_BASE_OPTION_H
 #define KILN_BASE_OPTION_H
@@ -160,7 +162,7 @@ typedef struct {
 } kiln_common;
 extern kiln_common kiln_common_values;
 extern const kiln_opt kiln_common_options[];
-/* Those rows of it that print something and end: --version, --help, --help-all, --help-json, --man. */
+/* The rows that print something and end: --version, --help, --help-all, --help-json, --man. */
 extern const kiln_opt kiln_print_options[];
 
 enum { KILN_POSITIONALS_MAX = 256 };
@@ -174,9 +176,9 @@ typedef struct {
 /* Sets every default, then argv. KILN_E_USAGE with a sentence that names the option and what it takes;
  * an unknown option suggests the nearest known one. Prints --help etc. to stdout itself (*parsed).done = true. */
 kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_parsed *parsed, kiln_error *err) KILN_MUST_CHECK;
-/* Was this option given on the command line (not by default nor stored)? */
+/* Says whether this option was given on the command line, not by default and not stored. */
 bool kiln_opt_given(const kiln_cli *cli, const char *name);
-/* Any option with this flag given? */
+/* Says whether any option with this flag was given. */
 bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
 /* Sets one option from text, with the same checks as argv; `origin` is put in the message ("stored parameter").
  * "" sets the default again, as it is the text of a value that is not there. The text is copied. */
@@ -187,10 +189,11 @@ kiln_status kiln_opt_give(const kiln_cli *cli, const char *name, const char *tex
 /* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
  * Written into buf, which is returned; KILN_OPT_TEXT_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
-/* The next item of a list's text, without escapes, into item[size], which KILN_OPT_TEXT_MAX is enough for; *at is moved behind it.
- * False: there is no more. text may be NULL. */
+/* The next item of a list's text, without escapes, into item[size], which KILN_OPT_TEXT_MAX is
+ * enough for; *at is moved behind it. Returns false at the end. text may be NULL. */
 bool kiln_opt_list_next(const char **at, char *item, size_t size);
-/* Appends an item to the storage of a list, as `--name item` does; "": empties it. Afterwards nothing says that it was given. */
+/* Appends an item to the storage of a list, as `--name item` does; "" empties it. Unlike there, the
+ * option does not count as given. */
 kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error *err) KILN_MUST_CHECK;
 
 /* Print what --help, --help-all, --man and --help-json show. The caller checks the stream.
@@ -204,14 +207,15 @@ void kiln_cli_man(const kiln_cli *cli, FILE *out);
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out);
 /* Prints a part of --help: the visible rows of a table, under the title and those of their groups; nothing when there are none. */
 void kiln_cli_help_rows(const char *title, const kiln_opt *table, bool all, FILE *out);
-/* The line of an option in --help: its brief text, which is one line (unit/help). */
+/* Prints the line of an option in --help: its brief text, which is one line (unit/help). */
 void kiln_cli_help_line(const kiln_opt *o, FILE *out);
 /* Prints text in lines of at most 80 columns; every line but the first is indented. _from: the first begins at `column`. */
 void kiln_cli_wrap(const char *text, unsigned indent, FILE *out);
 void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out);
 
-/* How far a typed name is from a known one: edits, where two swapped letters are one; less where it is the start of the known one,
- * or what follows a hyphen in it. KILN_NAME_FAR: it is another word, no slip. */
+/* Returns the distance of a typed name from a known one in edits; two swapped letters are one edit.
+ * It is less if the typed name begins the known one or follows a hyphen in it. KILN_NAME_FAR: it is
+ * another word, not a slip. */
 size_t kiln_name_distance(const char *typed, size_t length, const char *known);
 #define KILN_NAME_FAR SIZE_MAX
 

@@ -225,22 +225,23 @@ static void man_exit_status(FILE *out)
 static void man_environment(FILE *out)
 {
     static const char *const rows[][2] = {
-        {"CUDA_VISIBLE_DEVICES", "The GPUs that may be used, by number or UUID, as for any CUDA program; --devices counts these"},
-        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID: numbers in CUDA_VISIBLE_DEVICES count by PCI address, as nvidia-smi does; else CUDA may "
-                              "count the fastest GPU first"},
+        {"CUDA_VISIBLE_DEVICES",
+         "The GPUs that SplatKiln may use, by number or UUID, as for any CUDA program; numbers of --devices count these"},
+        {"CUDA_DEVICE_ORDER",
+         "With PCI_BUS_ID, numbers in CUDA_VISIBLE_DEVICES count by PCI address, as in nvidia-smi; without it, CUDA may "
+         "count the fastest GPU first"},
         {"KILN_FAULT",
-         "Makes units fail, to try what happens then: unit=NUMBER-OR-NAME:ACTION, more of them after a ';'. ACTION: exit, "
+         "Makes units fail on purpose, for tests: unit=NUMBER-OR-NAME:ACTION, several separated by ';'. ACTION: exit, "
          "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N. NUMBER: the position in "
          "each list of units that the stage works on, "
          "from 0"},
-        {"KILN_FILES_MS", "Milliseconds that kiln-render --gather waits in all for pictures of other hosts to be seen"},
-        {"KILN_GPU_MS",
-         "Milliseconds that --devices auto counts for opening and closing a GPU; less work is done on the CPU. 0: all "
-         "work is worth a GPU"},
+        {"KILN_FILES_MS", "Milliseconds that kiln-render --gather waits in total for pictures of other hosts to appear"},
+        {"KILN_GPU_MS", "Milliseconds that --devices auto assumes for opening and closing a GPU; shorter work is done on the CPU. "
+                        "0: the GPU does all work"},
         {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
-        {"KILN_NETWORK_FS", "A folder that counts as one on a network file system, to try what happens then"},
-        {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
-        {"KILN_ROUND_S", "Seconds of work from which --plan shares out units that only plan, as forecasts do; 0: all work"},
+        {"KILN_NETWORK_FS", "A folder that is treated as one on a network file system, for tests"},
+        {"KILN_NVML", "The library that lists the GPUs, instead of libnvidia-ml.so.1"},
+        {"KILN_ROUND_S", "Seconds of work; --plan leaves longer forecasts to the tasks. 0: all forecasts"},
     };
     (void)fputs(".SH ENVIRONMENT\n", out);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -58,7 +58,7 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
         return buf;
     }
     if (o->kind == KILN_OPT_TEXT && o->range) {
-        (void)snprintf(buf, size, "one or several, with commas between them, of %s", o->range);
+        (void)snprintf(buf, size, "one or several of %s, separated by commas", o->range);
         return buf;
     }
     if (o->kind == KILN_OPT_BOOL) what = "yes or no";

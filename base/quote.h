@@ -8,9 +8,10 @@
  *   \u{9b}, \u{202e}      the control characters U+0080 to U+009F; marks that reorder text or break lines (U+061C, U+200E, U+200F,
  *                         U+2028 to U+202E, U+2066 to U+2069)
  *
- * Text is quoted line by line: kiln_print, and in log.h kiln_warn, kiln_say, kiln_chat and kiln_tell_error, format one line, quote
- * all of it and add the line feed. So callers quote nothing themselves, and a message has no line feed of its own. No other
- * function writes text from a file to stdout (tests/unit/layers.t).
+ * Text is quoted line by line. kiln_print and the functions of log.h (kiln_warn, kiln_say,
+ * kiln_chat, kiln_tell_error) format one line, quote all of it and add the line feed. So callers
+ * quote nothing themselves, and a message has no line feed of its own. No other function writes
+ * text from a file to stdout (tests/unit/layers.t).
  */
 #ifndef KILN_BASE_QUOTE_H
 #define KILN_BASE_QUOTE_H

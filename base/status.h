@@ -45,18 +45,21 @@ typedef struct {
 
 /* Writes the message and returns `status`. If err is NULL, only returns `status`. */
 kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(3, 4);
-/* The same, and the message ends with " (FILE:LINE)"; not with KILN_WHERE=0 in the environment, as tests that compare sentences
- * have it. A build with DEBUG=1 has this in the place of kiln_fail, so that a sentence says where it was made. */
+/* As kiln_fail, but the message ends with " (FILE:LINE)", unless KILN_WHERE=0 is in the environment
+ * (tests that compare messages set it). A build with DEBUG=1 uses this for kiln_fail, so that each
+ * message says where it was made. */
 kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(5, 6);
 #ifdef KILN_SAYS_WHERE
 #define kiln_fail(...) kiln_fail_at(__FILE__, __LINE__, __VA_ARGS__)
 #endif
 /* Puts "context: " in front of the message. */
 void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
-/* Exit code of a program that ends with `status`; its general text; its name ("E_INPUT"). Static strings. */
+/* Return the exit code of a program that ends with `status`, its general text, and its name
+ * ("E_INPUT"). The strings are static. */
 int kiln_exit_code(kiln_status status);
 const char *kiln_status_text(kiln_status status);
-/* The texts of all statuses that end with this code, joined by ", or ", into out[size]; "" for a code that is none of ours. */
+/* Writes the texts of all statuses with this exit code, joined by ", or ", into out[size]; "" for
+ * an unknown code. */
 void kiln_exit_text(int code, char *out, size_t size);
 const char *kiln_status_name(kiln_status status);
 

@@ -106,7 +106,7 @@ template <typename T> inline T *take(kiln_carve *c, uint64_t count) { return sta
 inline kiln_status check_work(const char *name, size_t need, size_t given, kiln_error *err)
 {
     if (given >= need) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", name, need, given);
+    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes of work space, but was given %zu", name, need, given);
 }
 
 /* Enough blocks to keep the largest GPUs busy: 32 for each of 132 multiprocessors (Hopper). */

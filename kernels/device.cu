@@ -85,7 +85,7 @@ kiln_status check_versions(kiln_device_info *out, kiln_error *err)
     out->driver_version = static_cast<uint32_t>(has);
     if (has == 0) return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA driver");
     if (has / 1000 < built / 1000)
-        return kiln_fail(err, KILN_E_DEVICE, "this build is of CUDA %d.%d, the driver has CUDA %d.%d; update the driver",
+        return kiln_fail(err, KILN_E_DEVICE, "this build needs CUDA %d.%d, but the driver has CUDA %d.%d; update the driver",
                          built / 1000, built % 1000 / 10, has / 1000, has % 1000 / 10);
     return KILN_OK;
 }
@@ -108,7 +108,7 @@ kiln_status check_code(const kiln_exec *x, const cudaDeviceProp &p, kiln_error *
             p.name, p.major, p.minor, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10, p.major, p.minor);
     const bool turing = p.major > 7 || (p.major == 7 && p.minor >= 5);
     return kiln_fail(err, KILN_E_DEVICE, "this build has no code for the %s (compute capability %d.%d)%s", p.name, p.major, p.minor,
-                     turing ? "; make release has it" : ", which is older than CUDA 13 compiles for");
+                     turing ? "; `make release` compiles it" : ", which is older than CUDA 13 compiles for");
 }
 
 /* As nvidia-smi writes it: GPU-, then 8-4-4-4-12 hexadecimal digits. */
@@ -217,7 +217,7 @@ extern "C" kiln_status kiln_device_alloc(int device, size_t bytes, void **out, k
     size_t left = 0, total = 0;
     (void)cudaGetLastError();
     CUDA_TRY(cudaMemGetInfo(&left, &total));
-    return kiln_fail(err, KILN_E_CAP, "CUDA device %d has %zu MiB free where %zu MiB are needed", device, left >> 20,
+    return kiln_fail(err, KILN_E_CAP, "CUDA device %d has %zu MiB free, but %zu MiB are needed", device, left >> 20,
                      (bytes >> 20) + 1);
 }
 

@@ -1,8 +1,9 @@
 /* ops -- the table of all operations.
  *
- * To add one: its folder (contract header with KILN_ARRAYS_op, arithmetic header, CPU file, CUDA file, DESIGN.md), its #include and
- * a row of KILN_OP_MAP here, and a function that makes its arguments in tests/gpu/makers_*.c, without which the tests do not
- * compile. A missing sibling is a link error, that of CUDA only in a build with CUDA. The test of same bits then includes it by
+ * To add one: its folder (contract header with KILN_ARRAYS_op, arithmetic header, CPU file, CUDA
+ * file, DESIGN.md), its #include and a row of KILN_OP_MAP here, and a function that makes its
+ * arguments in tests/gpu/makers_*.c, without which the tests do not compile. A missing sibling is a
+ * link error, that of CUDA only in a build with CUDA. The test of same bits then includes it by
  * itself. In profilers it has the name that its CUDA entry gives to kiln::entry.
  *
  * Stages call operations through kernels/runner.h, never a sibling by name. KILN_OP_MAP(OP) with OP(knn) makes the names

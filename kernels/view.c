@@ -1,5 +1,6 @@
-/* view -- a camera in float32: every product is formed in double and rounded once, because the truth pictures were made
- * from matrices rounded that way and because poses far from the origin lose digits otherwise. */
+/* view -- a camera in float32: every product is formed in double and rounded once. The truth
+ * pictures come from matrices that are rounded that way, and poses far from the origin would lose
+ * digits otherwise. */
 #include "kernels/view.h"
 
 /* Near and far plane of INRIA's matrix (scene/cameras.py of graphdeco-inria/gaussian-splatting). They enter the row of

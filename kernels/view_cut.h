@@ -11,9 +11,10 @@ typedef struct {
     uint32_t left, top, right, bottom;
 } kiln_view_cut;
 
-/* Makes of a whole picture's view the one of its part of width x height pixels that begins at pixel (left, top), and says what was
- * cut off. The part lies within the picture and has pixels. project and project_backward take both: a Gaussian has the shape that
- * it has in the whole picture, because profiles bound the Jacobian by the whole field of view. Double, rounded once. */
+/* Turns the view of a whole picture into that of its part of width x height pixels from pixel
+ * (left, top) on. Also says what was cut off. The part lies within the picture and has pixels.
+ * project and project_backward take both: a Gaussian has the shape that it has in the whole
+ * picture, because profiles bound the Jacobian by the whole field of view. Double, rounded once. */
 kiln_view_cut kiln_view_cut_to(kiln_view *v, uint32_t left, uint32_t top, uint32_t width, uint32_t height);
 
 /* The width, height and principal point of the whole picture; the rest is the part's. */

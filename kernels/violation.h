@@ -17,13 +17,13 @@
 KILN_C_BEGIN
 
 /* name, status, message with one number in it */
-#define KILN_VIOLATION_MAP(X)                                                                          \
-    X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that is not there")                    \
-    X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, fewer were given")                    \
-    X(EMIT_PAIRS, E_BUG, "tile_pairs_emit: the tile rows hold %llu pairs, another number was counted") \
-    X(PALETTE_ROW, E_INPUT, "palette: a value of row %llu is beyond 2047")                             \
-    X(PALETTE_ENTRY, E_INPUT, "palette: a value of entry %llu is beyond 2047")                         \
-    X(PALETTE_INDEX, E_INPUT, "palette: word %llu of the index cannot be right")
+#define KILN_VIOLATION_MAP(X)                                                                              \
+    X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that does not exist")                      \
+    X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, but fewer were given")                    \
+    X(EMIT_PAIRS, E_BUG, "tile_pairs_emit: the tile rows hold %llu pairs, but another number was counted") \
+    X(PALETTE_ROW, E_INPUT, "palette: a value of row %llu is beyond 2047")                                 \
+    X(PALETTE_ENTRY, E_INPUT, "palette: a value of entry %llu is beyond 2047")                             \
+    X(PALETTE_INDEX, E_INPUT, "palette: word %llu of the index is invalid")
 
 typedef enum {
 #define X(name, status, text) KILN_VIOLATION_##name,

@@ -72,7 +72,7 @@ kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, 
     kiln_status st = KILN_OK;
     KILN_GO(find_blob(m, hash, &q, &b, err));
     if (b.raw_bytes != raw_bytes) {
-        st = kiln_fail(err, KILN_E_IO, "blob %s is damaged: it has %" PRIu64 " bytes, %" PRIu64 " are expected",
+        st = kiln_fail(err, KILN_E_IO, "blob %s is damaged: it has %" PRIu64 " bytes, but %" PRIu64 " are expected",
                        kiln_hash_hex(hash, hex), b.raw_bytes, raw_bytes);
         goto done;
     }
@@ -120,7 +120,7 @@ bool kiln_array_is_whole(const kiln_array *a)
 kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes, kiln_error *err)
 {
     kiln_hash *more = realloc(a->segments, (a->n_segments + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " segments", a->n_segments + 1);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " segments", a->n_segments + 1);
     more[a->n_segments++] = hash;
     a->segments = more;
     a->raw_bytes += raw_bytes;
@@ -131,7 +131,7 @@ kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void
 {
     if (a->raw_bytes == 0) return KILN_OK;
     if (!kiln_array_is_whole(a))
-        return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, it must have %" PRIu32,
+        return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, but it must have %" PRIu32,
                          m->path, a->raw_bytes, a->n_segments, kiln_array_segments(a->raw_bytes));
     unsigned char *at = dst;
     for (uint32_t i = 0; i < a->n_segments; i++) {

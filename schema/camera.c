@@ -13,7 +13,7 @@ static kiln_status insert_camera(kiln_manifest *m, const kiln_camera *c, kiln_er
 {
     kiln_query q;
     if (c->n_params > KILN_CAMERA_PARAMS)
-        return kiln_fail(err, KILN_E_BUG, "camera '%s' has %" PRIu32 " parameters, %d fit", c->name, c->n_params,
+        return kiln_fail(err, KILN_E_BUG, "camera '%s' has %" PRIu32 " parameters; at most %d are possible", c->name, c->n_params,
                          KILN_CAMERA_PARAMS);
     KILN_TRY(
         kiln_query_open(m, &q,
@@ -118,7 +118,7 @@ static kiln_status check_row(const kiln_camera *cameras, uint32_t i, kiln_error 
 {
     KILN_TRY(kiln_row_check_camera(&cameras[i], err));
     if (i == 0 || strcmp(cameras[i - 1].name, cameras[i].name) < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is there twice or out of order", cameras[i].name);
+    return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' occurs twice or is out of order", cameras[i].name);
 }
 
 static kiln_status read_cameras(kiln_manifest *m, kiln_texts *texts, kiln_camera **cameras, uint32_t *n, kiln_error *err)
@@ -158,8 +158,8 @@ static kiln_status read_mask(kiln_query *q, kiln_texts *texts, kiln_camera *came
     to->mask_height = kiln_column_u32(q);
     KILN_TRY(kiln_query_check(q, err));
     if (to == c) return kiln_row_check_camera(c, err);
-    return kiln_fail(err, KILN_E_INPUT,
-                     c ? "camera '%.300s' has two masks" : "there is a mask of camera '%.300s', which is not there", name);
+    return kiln_fail(err, KILN_E_INPUT, c ? "camera '%.300s' has two masks" : "a mask names camera '%.300s', which does not exist",
+                     name);
 }
 
 static kiln_status read_masks(kiln_manifest *m, kiln_texts *texts, kiln_camera *cameras, uint32_t n, kiln_error *err)

@@ -33,12 +33,12 @@ static const char *const rules[] = {
     "SELECT 'SQLite: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
     "SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that is missing' FROM pragma_foreign_key_check LIMIT "
     "20",
-    "SELECT 'unit ''' || unit.name || ''', output ''' || o.name || ''' says another size than its blob'"
+    "SELECT 'unit ''' || unit.name || ''', output ''' || o.name || ''' claims another size than its blob has'"
     " FROM unit_output o JOIN unit ON unit.id = o.unit JOIN blob ON blob.hash = o.hash"
     /* elem may differ: equal bytes of other elements (two arrays without any, or all zeros) are one blob */
     " WHERE o.raw_bytes <> blob.raw_bytes",
-    "SELECT 'the counters of unit ''' || name || ''' are no JSON' FROM unit WHERE NOT json_valid(counters)",
-    "SELECT 'the counters or parameters of run ' || id || ' are no JSON' FROM run WHERE NOT (json_valid(counters) AND"
+    "SELECT 'the counters of unit ''' || name || ''' are not JSON' FROM unit WHERE NOT json_valid(counters)",
+    "SELECT 'the counters or parameters of run ' || id || ' are not JSON' FROM run WHERE NOT (json_valid(counters) AND"
     " json_valid(parameters))",
     "SELECT 'there is no scene, though the stage ' || name || ' says that it finished; import the scene again' FROM stage"
     " WHERE NOT EXISTS (SELECT 1 FROM scene) LIMIT 1",
@@ -46,7 +46,7 @@ static const char *const rules[] = {
     " (SELECT chunk.name AS chunk, plane.name, plane.raw_bytes, coalesce(sum(blob.raw_bytes), 0) AS n FROM plane"
     " JOIN chunk ON chunk.id = plane.chunk LEFT JOIN plane_segment s ON s.plane = plane.id LEFT JOIN blob ON blob.hash = s.hash"
     " GROUP BY plane.id) WHERE n <> raw_bytes",
-    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there' FROM stage_output"
+    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which does not exist' FROM stage_output"
     " WHERE layer IS NULL AND role IN (NULL"
 #define LAYER(kind, ...) ", '" #kind "'"
 #include "schema/layers.def"
@@ -61,12 +61,12 @@ static const char *const rules[] = {
     " JOIN unit u ON u.stage = so.stage AND u.name = 'visibility of ' || chunk.name"
     " JOIN unit_output o ON o.unit = u.id AND o.name = plane.name AND o.segment = 0"
     " WHERE so.role = 'visibility' GROUP BY plane.id HAVING max(o.hash = s.hash) = 0",
-    "SELECT 'the tile table of camera ''' || camera || ''': an array says another size than its blob' FROM tile_segment s"
+    "SELECT 'the tile table of camera ''' || camera || ''': an array claims another size than its blob has' FROM tile_segment s"
     " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
     /* a scene that lost a camera leaves these stale, not damaged, until their stage runs again */
-    "SELECT 'a tile table is of camera ''' || camera || ''', which is not there' FROM tile_table"
+    "SELECT 'a tile table names camera ''' || camera || ''', which does not exist' FROM tile_table"
     " WHERE camera NOT IN (SELECT name FROM camera) AND EXISTS (SELECT 1 FROM stage WHERE name = 'tiles' AND state = 'fresh')",
-    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image"
+    "SELECT 'an image names camera ''' || camera || ''', which does not exist' FROM image"
     " WHERE camera NOT IN (SELECT name FROM camera) AND EXISTS (SELECT 1 FROM stage WHERE name = 'render' AND state = 'fresh')",
 };
 

@@ -26,7 +26,7 @@ static void check_box(kiln_check *c, const kiln_plane_place *at, const float *me
             high = fmaxf(high, means[axis * n + i]);
         }
         if (low == at->chunk->box_min[axis] && high == at->chunk->box_max[axis]) continue;
-        PROBLEM(c, at, "its box says %g..%g on axis %d, its means span %g..%g", (double)at->chunk->box_min[axis],
+        PROBLEM(c, at, "its box spans %g..%g on axis %d, but its means span %g..%g", (double)at->chunk->box_min[axis],
                 (double)at->chunk->box_max[axis], axis, (double)low, (double)high);
     }
 }
@@ -36,14 +36,15 @@ static void check_largest(kiln_check *c, const kiln_plane_place *at, const char 
     float largest = -INFINITY;
     for (uint64_t i = 0; i < n; i++) largest = fmaxf(largest, v[i]);
     if (n && largest != said)
-        PROBLEM(c, at, "it says that the largest of '%s' is %g, it is %g", plane, (double)said, (double)largest);
+        PROBLEM(c, at, "it claims that the largest of '%s' is %g, but it is %g", plane, (double)said, (double)largest);
 }
 
 static void check_source_rows(kiln_check *c, const kiln_plane_place *at, const uint32_t *rows, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         if (rows[i] < at->source_rows) continue;
-        PROBLEM(c, at, "row %" PRIu64 " comes from source row %" PRIu32 ", the source has %" PRIu64, i, rows[i], at->source_rows);
+        PROBLEM(c, at, "row %" PRIu64 " comes from source row %" PRIu32 ", but the source has %" PRIu64, i, rows[i],
+                at->source_rows);
         return;
     }
 }
@@ -138,8 +139,8 @@ static kiln_status check_tree(kiln_check *c, const kiln_layer *l, bool is_fresh,
     kiln_level_tree t;
     KILN_TRY(current_baked(c, &now, err));
     if (is_fresh && !kiln_hash_equal(now, l->origin))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' is not of the current layer '%s', though its stage is fresh", l->kind,
-                         kiln_layer_kinds[KILN_LAYER_baked].name);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' does not belong to the current layer '%s', although its stage is fresh",
+                         l->kind, kiln_layer_kinds[KILN_LAYER_baked].name);
     KILN_TRY(get_baked(c, l->origin, &baked, err));
     if (!baked) return KILN_OK;
     const kiln_status st = kiln_level_tree_make(baked, l, &t, err);
@@ -151,11 +152,12 @@ static kiln_status check_tree(kiln_check *c, const kiln_layer *l, bool is_fresh,
 static kiln_status compare_chunks(const kiln_layer *l, const kiln_layer *baked, kiln_error *err)
 {
     if (l->n_chunks != baked->n_chunks)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu32 " chunks beside %" PRIu32 " of '%s'", l->kind, l->n_chunks,
-                         baked->n_chunks, baked->kind);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu32 " chunks instead of the %" PRIu32 " of '%s'", l->kind,
+                         l->n_chunks, baked->n_chunks, baked->kind);
     for (uint32_t i = 0; i < l->n_chunks; i++)
         if (strcmp(l->chunks[i].name, baked->chunks[i].name) != 0 || l->chunks[i].count != baked->chunks[i].count)
-            return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' of %" PRIu64 " rows is beside '%s' of %" PRIu64, l->kind,
+            return kiln_fail(err, KILN_E_INPUT,
+                             "layer '%s': chunk '%s' has %" PRIu64 " rows, but its counterpart '%s' has %" PRIu64, l->kind,
                              l->chunks[i].name, l->chunks[i].count, baked->chunks[i].name, baked->chunks[i].count);
     return KILN_OK;
 }
@@ -204,7 +206,7 @@ static kiln_status check_layer(kiln_check *c, const layer_name *name, uint64_t s
     KILN_GO(kiln_layer_get_digest(c->m, kind, digest, &l, err));
     kiln_hash computed = kiln_layer_digest(l);
     if (!kiln_hash_equal(computed, digest))
-        kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said),
+        kiln_check_problem(c, "layer '%s' claims the digest %s, but its content has %s", kind, kiln_hash_hex(digest, said),
                            kiln_hash_hex(computed, is));
     KILN_GO(kiln_check_take(c, check_belonging(c, l, name->fresh, err), err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
@@ -286,7 +288,7 @@ static kiln_status add_places(kiln_plane_list *list, const kiln_layer *l, uint64
 {
     const uint64_t n = count_planes(l);
     kiln_plane_place *more = realloc(list->places, (list->n_places + n + 1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu64 " planes", list->n_places + n);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu64 " planes", list->n_places + n);
     list->places = more;
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *chunk = &l->chunks[i];

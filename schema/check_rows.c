@@ -49,7 +49,7 @@ static kiln_status check_mask(kiln_query *q, kiln_error *err)
     (void)kiln_column_u32(q);
     const bool there = kiln_column_bool(q);
     KILN_TRY(kiln_query_check(q, err));
-    return there ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "there is a mask of camera '%.300s', which is not there", name);
+    return there ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "a mask names camera '%.300s', which does not exist", name);
 }
 
 /* Cameras are read with theirs: one of no camera is read with none, and a column of theirs is none of the table's. */

@@ -1,8 +1,9 @@
 /* check_sweep -- finds out with several threads what of a manifest is sound.
  *
- * Problem. One thread takes a minute for a manifest of 20 GB: SQLite's own check goes through every page, every blob is unpacked
- * and hashed, and what planes and tile tables hold is compared with what their rows say. Damage has to be reported in one order,
- * whatever the number of threads, and the sentence about a broken b-tree depends on how it is read.
+ * Problem. One thread takes a minute for a manifest of 20 GB: SQLite's own check goes through every
+ * page. Every blob is unpacked and hashed. The content of planes and tile tables is compared with
+ * what their rows claim. Damage must be reported in one order, whatever the number of threads. The
+ * message about a broken b-tree depends on how the tree is read.
  *
  * Layout. Everything that kiln_manifest_verify does is cut into tasks: a rule, the rows, a tile table, a blob with the planes that
  * it is. A thread that does a task says whether it found anything, not what. The caller's thread then goes through everything in

@@ -74,7 +74,7 @@ static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_erro
         const kiln_chunk *c = find_chunk(l, name);
         (*rows)[i] = c ? c->count : 65536;
         if (!c && l) problem(at, "chunk '%s' is not in the layer '%s'", name, l->kind);
-        if (!l && at->drawn->layer) problem(at, "chunk '%s' is of levels of detail, which are not there", name);
+        if (!l && at->drawn->layer) problem(at, "chunk '%s' belongs to levels of detail that do not exist", name);
     }
 done:
     free(names);
@@ -95,7 +95,7 @@ static kiln_status check_visible(place *at, kiln_error *err)
     const uint16_t *row = at->b.data;
     for (uint64_t i = 0; slots_fit && rows_fit && i < t->visible; i++) {
         if (slot[i] < n_slots && row[i] < rows[slot[i]]) continue;
-        problem(at, "visible Gaussian %" PRIu64 " is row %u of slot %" PRIu32 ", which is not there", i, row[i], slot[i]);
+        problem(at, "visible Gaussian %" PRIu64 " is row %u of slot %" PRIu32 ", which does not exist", i, row[i], slot[i]);
         break;
     }
 done:
@@ -155,7 +155,7 @@ static kiln_status check_band(place *at, const kiln_tile_band *b, kiln_error *er
     if (used != code_bytes)
         problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0, b->row1, code_bytes - used);
     if (pairs != b->pairs)
-        problem(at, "rows %" PRIu32 "..%" PRIu32 " say %" PRIu64 " pairs, they have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
+        problem(at, "rows %" PRIu32 "..%" PRIu32 " claim %" PRIu64 " pairs, but have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
     return KILN_OK;
 }
 
@@ -163,7 +163,7 @@ static kiln_status check_table(place *at, kiln_error *err)
 {
     const kiln_tile_table *t = at->table;
     uint32_t row = 0;
-    if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "it has another digest than it says");
+    if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "its content does not have the digest that it claims");
     if (at->check->quick) return KILN_OK;
     KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
     for (uint32_t i = 0; i < t->n_bands; i++) {

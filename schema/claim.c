@@ -154,8 +154,9 @@ static kiln_status parse_claim(const char *path, char *text, size_t size, kiln_c
         KILN_TRY(read_line(c, at, value, &sound, err));
     }
     if (sound && ended && next && !*next && is_complete(c)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is no claim of a plan%s; kiln-STAGE MANIFEST --break-claim of any stage removes it",
-                     path, sound ? ", or is cut short" : "");
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' is not the claim of a plan%s; kiln-STAGE MANIFEST --break-claim of any stage removes it", path,
+                     sound ? ", or is cut short" : "");
 }
 
 kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, kiln_error *err)
@@ -169,11 +170,11 @@ kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, 
     KILN_TRY(claim_path(manifest, path, err));
     if (lstat(path, &s) != 0) {
         if (errno == ENOENT || errno == ENOTDIR) return KILN_OK;
-        return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
     }
     *there = true;
     if (!S_ISREG(s.st_mode))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is no regular file, as the claim of a plan is: remove it", path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file, so it cannot be the claim of a plan; remove it", path);
     KILN_TRY(kiln_file_read(path, BYTES_MAX, &text, &size, err));
     const kiln_status st = parse_claim(path, (char *)text, size, out, err);
     free(text);
@@ -252,7 +253,7 @@ kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *er
     KILN_GO(drop_temporaries(path, err));
     KILN_GO(print(c, &b, err));
     if (b.size > BYTES_MAX) {
-        st = kiln_fail(err, KILN_E_INPUT, "the list of what is due is too long for '%s'; run the stage on one host", path);
+        st = kiln_fail(err, KILN_E_INPUT, "the list of due units is too long for '%s'; run the stage on one host", path);
         goto done;
     }
     KILN_GO(kiln_file_write(path, b.data, b.size, err));
@@ -293,8 +294,7 @@ kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_h
     KILN_TRY(kiln_lock_take(manifest, stage, &lock, err));
     kiln_status st = kiln_claim_read(manifest, &there, &c, err);
     if (st == KILN_OK && (!there || !kiln_hash_equal(c.plan, plan)))
-        st = kiln_fail(err, KILN_E_STALE, "the plan of '%s' is no longer the one that stood when this run began; run it again",
-                       manifest);
+        st = kiln_fail(err, KILN_E_STALE, "the plan of '%s' has changed since this run began; run it again", manifest);
     c.tasks = tasks;
     if (st == KILN_OK) st = kiln_claim_write(manifest, &c, err);
     kiln_claim_release(&c);
@@ -312,7 +312,7 @@ kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)
         st = kiln_fail(
             err, KILN_E_BUSY,
             "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
-            ", %s) has shared out units that are computed from it as it is; bring them in with kiln-%s%s '%.200s' --gather "
+            ", %s) has shared out units that tasks compute from its present state; bring them in with kiln-%s%s '%.200s' --gather "
             "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
             manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage, scene, manifest);
     kiln_claim_release(&c);

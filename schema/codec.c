@@ -149,8 +149,8 @@ static const char *frame_fault(const kiln_blob *b)
 {
     if (!elem_is_known(b->elem)) return "its element size is not 1, 2, 4 or 8";
     if (b->raw_bytes > KILN_BLOB_MAX) return "it says that it holds more than 64 MiB";
-    if (b->raw_bytes % b->elem != 0) return "its size is no multiple of its element size";
-    if (ZSTD_getFrameContentSize(b->packed, b->packed_bytes) != b->raw_bytes) return "the zstd frame says another size";
+    if (b->raw_bytes % b->elem != 0) return "its size is not a multiple of its element size";
+    if (ZSTD_getFrameContentSize(b->packed, b->packed_bytes) != b->raw_bytes) return "the zstd frame states another size";
     if (ZSTD_findFrameCompressedSize(b->packed, b->packed_bytes) != b->packed_bytes) return "the zstd frame is cut or has a tail";
     return NULL;
 }

@@ -51,7 +51,7 @@ static kiln_status add_line(line_list *list, const char *kind, const char *name,
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 16;
         digest_line *more = realloc(list->lines, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu digest lines", capacity);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu digest lines", capacity);
         list->lines = more;
         list->capacity = capacity;
     }

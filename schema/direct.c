@@ -5,12 +5,14 @@
  * once, in their place. A rollback journal would do that, but readers would be blocked while it commits, and the mode cannot be
  * changed while they read.
  *
- * Idea. A page is NEW in a transaction if it lies behind the end of the database as of the last commit, behind the end of the file,
- * and has no frame in the log. No state of the database that a reader may still look at takes such a page from the file: a state's
- * pages are in the log or in the file, and the file ends before it. So a new page is written in its place, which nobody looks at;
- * the file is synced; then the pages that existed before (page 1, the right-most leaves, pages of indexes: some 10 to 30) are
- * appended to the log with the new size of the database, as every commit in WAL mode is. To all other connections, SQLite's own
- * code in any program, that is an ordinary commit: a page without a frame is read from the file, where it is.
+ * Idea. A page is NEW in a transaction if three things hold: it lies behind the end of the database
+ * as of the last commit, it lies behind the end of the file, and it has no frame in the log. No
+ * state of the database that a reader may still look at takes such a page from the file: a state's
+ * pages are in the log or in the file, and the file ends before it. So a new page is written in its
+ * place, which nobody looks at; the file is synced; then the pages that existed before (page 1, the
+ * right-most leaves, pages of indexes: some 10 to 30) are appended to the log with the new size of
+ * the database, as every commit in WAL mode is. To all other connections, SQLite's own code in any
+ * program, that is an ordinary commit: a page without a frame is read from the file, where it is.
  *
  * How. The connection's SQLite is made to believe that it works with a rollback journal: bytes 18 and 19 of page 1, which say WAL,
  * are shown to it as 1 and written as 2. Its journal is in memory, and serves only to roll back while the process lives. This VFS
@@ -41,8 +43,9 @@
  *      (find_end).
  *   6. The new state is one frame of the log (the last one, with the size): it is there or not, with all of its pages.
  *
- * A failure of any call ends the transaction with SQLite's code for it. Up to the commit nothing is visible. If the last sync of
- * the log fails, the state is visible, whole and perhaps not on the disk, and the commit is reported as failed. */
+ * A failure of any call ends the transaction with SQLite's code for it. Up to the commit nothing is
+ * visible. If the last sync of the log fails, the commit is reported as failed. Its state is
+ * visible and complete, but perhaps not on the disk. */
 #include "schema/direct.h"
 
 #include "base/endian.h"

@@ -1,9 +1,10 @@
 /* direct -- a VFS of SQLite through which a connection writes new pages to their place in the file, not to the log first. direct.c
  * says how and why that is safe.
  *
- * A connection that is opened with it has to use journal_mode = MEMORY and synchronous = FULL, and the same thread must have the
- * database open in WAL mode through SQLite's own VFS. Each of its transactions, reading ones too, excludes other writers and
- * checkpoints. After a COMMIT that fails the caller has to close the connection: SQLite's cache is not of any state then. */
+ * A connection that is opened with it must use journal_mode = MEMORY and synchronous = FULL. The
+ * same thread must also have the database open in WAL mode through SQLite's own VFS. Each of its
+ * transactions, reading ones too, excludes other writers and checkpoints. After a COMMIT that fails
+ * the caller has to close the connection: SQLite's cache is not of any state then. */
 #ifndef KILN_SCHEMA_DIRECT_H
 #define KILN_SCHEMA_DIRECT_H
 

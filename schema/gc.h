@@ -36,9 +36,10 @@ typedef struct {
 kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) KILN_MUST_CHECK;
 /* Has the plan keep the records of all runs. */
 void kiln_gc_keep_runs(kiln_gc *g);
-/* Drops the next part of what the plan found, in one transaction of at most a layer's rows, 4096 units or runs, or 64 MiB of blobs.
- * *more false: all of it is dropped. A kill between or in steps leaves rows that nothing needs, and the next plan finds them.
- * KILN_E_BUSY when another program than this one has written since the plan was made. */
+/* Drops the next part of what the plan found in one transaction. A part is at most the rows of a
+ * layer, 4096 units or runs, or 64 MiB of blobs. *more false: all of it is dropped. A kill between
+ * or in steps leaves rows that nothing needs, and the next plan finds them. KILN_E_BUSY when
+ * another program than this one has written since the plan was made. */
 kiln_status kiln_gc_step(kiln_gc *g, bool *more, kiln_error *err) KILN_MUST_CHECK;
 void kiln_gc_free(kiln_gc *g); /* accepts NULL */
 

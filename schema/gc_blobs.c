@@ -84,7 +84,7 @@ static kiln_status go_to(const kiln_gc *g, walk *w, const unsigned char *hash, b
         const int order = hash ? memcmp(h.bytes, hash, sizeof h) : -1;
         if (order > 0) return KILN_OK;
         if (order < 0)
-            return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: blob %s is not there; kiln-verify says whose it is",
+            return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: blob %s is missing; kiln-verify says what refers to it",
                              g->m->path, kiln_hash_hex(h, hex));
         *is_named = true;
     }

@@ -1,8 +1,9 @@
 /* gc_runs -- the records of runs that nothing tells of any more.
  *
- * kiln-info, kiln-report and the times of the pipeline read, of each stage, the last run that made its output, and the tasks on
- * other hosts that computed units for it: kiln_run_row_last and kiln_run_rows_of_tasks. Tasks behind that run are of the output
- * that comes next. The newest record of a stage says how its last try ended. All others are history. */
+ * kiln-info, kiln-report and the times of the pipeline read two things of each stage: the last run
+ * that made its output, and the tasks on other hosts that computed units for it: kiln_run_row_last
+ * and kiln_run_rows_of_tasks. Tasks behind that run are of the output that comes next. The newest
+ * record of a stage says how its last try ended. All others are history. */
 #include "schema/gc_internal.h"
 
 #include <string.h>

@@ -163,7 +163,7 @@ static kiln_status prove(kiln_gc *g, kiln_error *err)
     kiln_status st = plan_gc(g->m, true, &again, err);
     if (st == KILN_OK && g->keeps_runs) kiln_gc_keep_runs(again);
     if (st == KILN_OK && !is_empty(again))
-        st = kiln_fail(err, KILN_E_BUG, "'%s' still holds what is not needed, after all of it was dropped", g->m->path);
+        st = kiln_fail(err, KILN_E_BUG, "'%s' still holds data that should have been dropped", g->m->path);
     kiln_gc_free(again);
     return st;
 }

@@ -106,8 +106,8 @@ static kiln_status read_used(const kiln_gc *g, kiln_gc_stage *s, kiln_hash **key
     s->knows_units = false;
     if (!is_damage_of_rows(g->m, st)) return kiln_fail(err, st, "%s", why.msg);
     if (!g->is_proof)
-        kiln_warn("which units the output of stage '%s' was made from cannot be read: %s; what is kept goes by other signs, and "
-                  "that stage run with --force stores the list again",
+        kiln_warn("the list of units that the output of stage '%s' was made from cannot be read: %s; kiln-gc decides without it; "
+                  "run that stage with --force to store the list again",
                   s->name, why.msg);
     return KILN_OK;
 }
@@ -260,7 +260,7 @@ static kiln_status find_layers(kiln_gc *g, kiln_error *err)
 /* ---- what is lost ---------------------------------------------------------------------------------------------------- */
 /* Rows: a sentence, and the stage that can make the layer again. */
 static const char misnamed_sql[] =
-    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there by that kind and digest',"
+    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which does not exist with that kind and digest',"
     " CASE WHEN stage GLOB '*[^a-z]*' THEN 'STAGE' ELSE stage END" /* a name of the file's own is no command to run */
     " FROM stage_output o LEFT JOIN layer l ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
     " WHERE l.id IS NULL AND (o.layer IS NOT NULL OR o.role IN (NULL"
@@ -283,11 +283,10 @@ static kiln_status refuse_first(kiln_manifest *m, const char *sql, kiln_error *e
     kiln_column_text(&q, sentence, sizeof sentence);
     kiln_column_text(&q, stage, sizeof stage);
     KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
-    st = kiln_fail(
-        err, KILN_E_IO,
-        "manifest '%s' is damaged: %s; nothing was dropped, as that could be the layer: run kiln-%s --force, which makes it "
-        "again, or kiln-verify, which lists all that is wrong",
-        m->path, sentence, stage);
+    st = kiln_fail(err, KILN_E_IO,
+                   "manifest '%s' is damaged: %s; nothing was dropped, because that layer could be part of it; run kiln-%s --force "
+                   "to make it again, or kiln-verify to list all damage",
+                   m->path, sentence, stage);
 done:
     kiln_query_close(&q);
     return st;

@@ -57,7 +57,7 @@ kiln_status kiln_guard_files(const char *path, kiln_error *err)
         if (!S_ISREG(s.st_mode))
             return kiln_fail(
                 err, KILN_E_INPUT,
-                "'%s' is no regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
+                "'%s' is not a regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
                 "again",
                 name);
     }
@@ -66,11 +66,13 @@ kiln_status kiln_guard_files(const char *path, kiln_error *err)
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
-/* Why these numbers. A query of ours takes 5 to 60 steps of SQLite's machine for a row, sorting and joining included, and rows have
- * 20 bytes or more: at most some 3 steps for a byte of the file. Measured: the longest query of kiln-verify, PRAGMA
- * integrity_check, takes 5.5 million steps over 267 MB with 3,122 blocks and chunks, 0.02 for a byte. 16 leave room for plans that
- * a stranger's statistics spoil. The floor is what small files get: 50 million steps are about a second. Steps are counted for each
- * query from its opening, not for each of its rows, because a loop in a b-tree can give rows without end. */
+/* Why these numbers. Our queries take 5 to 60 steps of SQLite's machine for a row, including
+ * sorting and joining, and rows have 20 bytes or more: at most some 3 steps for a byte of the file.
+ * Measured: the longest query of kiln-verify, PRAGMA integrity_check, takes 5.5 million steps over
+ * 267 MB with 3,122 blocks and chunks, 0.02 for a byte. 16 leave room for plans that a stranger's
+ * statistics spoil. The floor is what small files get: 50 million steps are about a second. Steps
+ * are counted for each query from its opening. Counting them for each row would not help, because a
+ * loop in a b-tree can give endless rows. */
 enum { STEPS_A_CALL = 10000, STEPS_A_BYTE = 16 };
 #define STEPS_FLOOR UINT64_C(50000000)
 

@@ -29,7 +29,7 @@ kiln_hasher *kiln_hasher_new(void);
 void kiln_hasher_update(kiln_hasher *h, const void *data, size_t bytes);
 kiln_hash kiln_hasher_end(kiln_hasher *h); /* frees */
 
-/* Unit keys: begin, any number of items in a fixed order, end. */
+/* Make the key of a unit: begin, any number of items in a fixed order, end. */
 kiln_hasher *kiln_key_begin(const char *stage, uint32_t algorithm_version);
 void kiln_key_text(kiln_hasher *h, const char *name, const char *value);
 void kiln_key_u64(kiln_hasher *h, const char *name, uint64_t value);

@@ -61,7 +61,7 @@ static kiln_status check_row(const kiln_image *images, uint32_t i, kiln_error *e
     int order = i == 0 ? -1 : strcmp(images[i - 1].camera, images[i].camera);
     if (order == 0) order = strcmp(images[i - 1].device_kind, images[i].device_kind);
     if (order < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is there twice or out of order", images[i].camera);
+    return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' occurs twice or is out of order", images[i].camera);
 }
 
 static const char SELECT_IMAGES[] =

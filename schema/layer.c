@@ -160,7 +160,7 @@ static kiln_status check_number(const kiln_manifest *m, const kiln_layer *l, int
 {
     if (ordinal == (int64_t)l->n_chunks - 1) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "manifest '%s' is damaged: layer '%s', chunk '%s' is number %" PRId64 ", number %" PRIu32 " comes next",
+                     "manifest '%s' is damaged: layer '%s', chunk '%s' is number %" PRId64 ", but number %" PRIu32 " must follow",
                      m->path, l->kind, l->chunks[l->n_chunks - 1].name, ordinal, l->n_chunks - 1);
 }
 
@@ -194,7 +194,7 @@ done:
 static kiln_status add_plane(kiln_chunk *c, const kiln_plane *p, kiln_error *err)
 {
     kiln_plane *more = realloc(c->planes, (c->n_planes + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " planes", c->n_planes + 1);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " planes", c->n_planes + 1);
     c->planes = more;
     c->planes[c->n_planes++] = *p;
     return KILN_OK;
@@ -224,8 +224,8 @@ static kiln_status read_plane_row(kiln_query *q, kiln_layer *l, kiln_error *err)
     if (order > 0 || (order == 0 && segment <= 0) || segment > at->data.n_segments ||
         (segment >= 0 && segment < at->data.n_segments))
         return kiln_fail(err, KILN_E_INPUT,
-                         "layer '%s', chunk '%s': plane '%s', segment %" PRId64 " is there twice or out of order", l->kind, c->name,
-                         p.name, segment);
+                         "layer '%s', chunk '%s': plane '%s', segment %" PRId64 " occurs twice or is out of order", l->kind,
+                         c->name, p.name, segment);
     if (segment < 0) return KILN_OK;
     kiln_hash hash = kiln_column_hash(q);
     KILN_TRY(kiln_query_check(q, err));

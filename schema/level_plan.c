@@ -1,8 +1,9 @@
 /* level_plan -- the tree of nodes that the chunks of a baked layer make (levels.h).
  *
- * Cells are worked off from the deepest to the root. Each step has a list of the nodes that belong to cells of one depth, sorted by
- * cell and, within a cell, by the first chunk below. A group of one cell becomes a node, or is passed on where it is one node
- * alone; what comes of it belongs to a cell of the next depth. A path is a text within a chunk's parent and is never copied; names
+ * Cells are worked off from the deepest to the root. Each step has a list of the nodes that belong
+ * to cells of one depth. It is sorted by cell and, within a cell, by the first chunk below. A group
+ * of one cell becomes a node, or is passed on where it is one node alone; what comes of it belongs
+ * to a cell of the next depth. A path is a text within a chunk's parent and is never copied; names
  * of cells are only made for nodes.
  *
  * Nodes are numbered as they are made; `order_nodes` then puts them depth first. */
@@ -48,7 +49,7 @@ static kiln_status add_entry(entry_list *l, const entry *e, kiln_error *err)
     if (l->n == l->capacity) {
         const size_t capacity = l->capacity ? 2 * l->capacity : 16;
         entry *more = realloc(l->entries, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu nodes of levels", capacity);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu nodes of levels", capacity);
         l->entries = more;
         l->capacity = capacity;
     }
@@ -93,7 +94,7 @@ static kiln_status add_node(planner *p, uint32_t first, uint32_t *node, kiln_err
     if (p->n == p->capacity) {
         const uint64_t capacity = p->capacity ? 2 * (uint64_t)p->capacity : 64;
         made_node *more = capacity < KILN_NO_NODE ? realloc(p->nodes, capacity * sizeof *more) : NULL;
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for more than %u nodes of levels", (unsigned)p->n);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "there are more than %u nodes of levels", (unsigned)p->n);
         p->nodes = more;
         p->capacity = (uint32_t)capacity;
     }

@@ -73,8 +73,9 @@ static kiln_status read_errors(kiln_query *q, kiln_layer *l, kiln_error *err)
     const unsigned char *const bytes = kiln_column_bytes(q, &n);
     KILN_TRY(kiln_query_check(q, err));
     if (ordinal < 0 || ordinal >= l->n_chunks || l->chunks[ordinal].n_errors)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s': the errors of chunk number %" PRId64 " are there twice, or it is not",
-                         l->kind, ordinal);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "layer '%s': the errors of chunk number %" PRId64 " occur twice, or the chunk does not exist", l->kind,
+                         ordinal);
     kiln_chunk *const c = &l->chunks[ordinal];
     if (n < 4 || n % 4 != 0 || n > 4 * KILN_ERROR_STEPS || step < -KILN_ERROR_STEP_MOST || step > KILN_ERROR_STEP_MOST)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': its errors have %zu bytes, from step %" PRId64 " on", l->kind,

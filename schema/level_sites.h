@@ -1,10 +1,11 @@
 /* level_sites -- where the Gaussians of a node are, in a few places: from how far a camera sees them, even where it stands among
  * them.
  *
- * A box does not tell that: one chunk of a capture holds an object of one unit, the cameras and a background of a hundred, and a
- * camera inside a box has distance 0 from it. So the rows of a node's coarsest level, in their order along the curve, are cut into
- * KILN_LEVEL_SITES runs of about as many rows. A *site* is the row in the middle of a run's weight; its share is the run's part of
- * the weights (W v) of all. A row far out is one of many in its run.
+ * A box does not tell that: one chunk of a capture can hold an object of one unit, the cameras and
+ * a background of a hundred units. A camera inside a box has distance 0 from it. So the rows of a
+ * node's coarsest level, in their order along the curve, are cut into KILN_LEVEL_SITES runs of
+ * about as many rows. A *site* is the row in the middle of a run's weight; its share is the run's
+ * part of the weights (W v) of all. A row far out is one of many in its run.
  *
  * Pixels of what is seen go with 1 / distance^2. So the distance of a node from an eye is that of the mean of 1 / distance^2 over
  * sites, by share. A site is no nearer than the radius of a ball with the surface of all that its run has, nor than the near plane.

@@ -83,14 +83,14 @@ static kiln_status check_level(const kiln_level_tree *t, const kiln_level_node *
                                uint64_t most, kiln_error *err)
 {
     if (c->level != level)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': level %" PRIu32 " of '%s' comes next", t->levels->kind,
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': level %" PRIu32 " of '%s' must follow", t->levels->kind,
                          c->name, level, n->name);
     if (strcmp(c->parent, parent_name(t, n)) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has the parent '%s', it must be '%s'", t->levels->kind, c->name,
-                         c->parent, parent_name(t, n));
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has the parent '%s', but it must be '%s'", t->levels->kind,
+                         c->name, c->parent, parent_name(t, n));
     if (c->count >= 1 && c->count <= most) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, what it is made of has %" PRIu64,
-                     t->levels->kind, c->name, c->count, most);
+    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, but it is made of %" PRIu64, t->levels->kind,
+                     c->name, c->count, most);
 }
 
 /* Takes the node's chunks, which begin at *at. */
@@ -131,7 +131,7 @@ static kiln_status take_levels(kiln_level_tree *t, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&t->chunks, l->n_chunks, "chunks of levels", err));
     for (uint32_t i = 0; i < t->n_nodes; i++) KILN_TRY(take_node(t, &t->nodes[i], &at, err));
     if (at < l->n_chunks)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of no node of '%s', or there twice", l->kind,
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' belongs to no node of '%s', or occurs twice", l->kind,
                          l->chunks[at].name, t->baked->kind);
     return check_all_or_none(t, err);
 }
@@ -140,7 +140,7 @@ kiln_status kiln_level_tree_make(const kiln_layer *baked, const kiln_layer *leve
 {
     *out = (kiln_level_tree){0};
     if (!kiln_hash_equal(levels->origin, baked->digest))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' is of another layer '%s'", levels->kind, baked->kind);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' belongs to another layer '%s'", levels->kind, baked->kind);
     KILN_TRY(kiln_level_tree_plan(baked, out, err));
     out->levels = levels;
     const kiln_status st = take_levels(out, err);
@@ -161,6 +161,6 @@ kiln_status kiln_levels_get(kiln_manifest *m, const kiln_layer *baked, kiln_laye
         return KILN_OK;
     }
     kiln_layer_free(l);
-    return kiln_fail(err, KILN_E_STALE, "the levels of detail in '%s' are of another bake; run kiln-lod first",
+    return kiln_fail(err, KILN_E_STALE, "the levels of detail in '%s' belong to another bake; run kiln-lod first",
                      kiln_manifest_path(m));
 }

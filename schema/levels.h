@@ -9,26 +9,30 @@
  *   - A chunk with rows is a leaf. It belongs to its parent cell.
  *   - A cell to which two or more nodes belong is an inner node of the cell's name, "/" for the root cell. Its children are in the
  *     order of their first chunks in `baked`. It belongs to the cell above.
- *   - A cell to which one node belongs is none: the node belongs to the cell above.
- *   - If more than KILN_NODE_CHILDREN nodes belong to a cell, each run of so many becomes a node first, named CELL+0, CELL+1, ...;
- *     a last run of one node stays that node. That is repeated, counting on, until so many or fewer are left.
+ *   - A cell to which one node belongs is not a node itself: the node belongs to the cell above.
+ *   - If more than KILN_NODE_CHILDREN nodes belong to a cell, each run of so many becomes a node
+ *     first, named CELL+0, CELL+1, ...; a last run of one node stays that node. This is repeated,
+ *     with further numbers, until KILN_NODE_CHILDREN or fewer are left.
  *   - The node that is left at the root cell is the root. A layer without rows has no node.
  *
  * Levels of a leaf begin at 1; those of an inner node follow the coarsest level among its children, K: K + 1, K + 2, ... Each node
  * has at least one. A level has at most as many rows as the one before; the first one of an inner node, as its children's coarsest
  * levels together.
  *
- * Errors. errors[i] of a chunk of levels is that of a footprint f = 2^(error_step + i): the mean over measured views of f^2 times
- * the sum over pixels and red, green, blue of (drawn - full)^2 / 3, in scene units squared. So errors of chunks that are drawn side
- * by side add up, and the error of a picture whose pixels have footprint f is their sum / f^2. All levels of a node have the same
- * steps. An error in pixels (divided by f^2) does not grow with the footprint: errors[i] is at most 4 errors[i - 1]. The error
- * itself may grow, because renderers that widen small Gaussians to a pixel widen many more than few. It does not fall from a level
- * to a coarser one.
+ * Errors. errors[i] of a chunk of levels is that of a footprint f = 2^(error_step + i): the mean
+ * over measured views of f^2 times the sum over pixels and red, green, blue of (drawn - full)^2 /
+ * 3, in scene units squared. So errors of chunks that are drawn side by side add up. The error of a
+ * picture whose pixels have footprint f is their sum / f^2. All levels of a node have the same
+ * steps. An error in pixels (divided by f^2) does not grow with the footprint: errors[i] is at most
+ * 4 errors[i - 1]. The error itself may grow, because renderers that widen small Gaussians to a
+ * pixel widen many more than few. It does not fall from a level to a coarser one.
  *
- * In the layer `levels`, chunks are named NODE@LEVEL; parent is the name of the parent NODE, "" for the root; chunks are in the
- * order of the tree (below), a node's levels ascending. SCHEMA.md, "Levels", tells it to other programs.
+ * In the layer `levels`, chunks are named NODE@LEVEL; parent is the name of the parent NODE, "" for
+ * the root; chunks are in the order of the tree (below), a node's levels ascending. SCHEMA.md,
+ * "Levels", describes this for other programs.
  *
- * Threads: pure functions of the layers, but for kiln_levels_get (as manifest.h). Memory: some 300 bytes a node. */
+ * Threads: pure functions of the layers, except kiln_levels_get (as manifest.h). Memory: some 300
+ * bytes a node. */
 #ifndef KILN_SCHEMA_LEVELS_H
 #define KILN_SCHEMA_LEVELS_H
 
@@ -68,23 +72,24 @@ typedef struct {
     double spread, gap;        /* of them: root mean square of the distance from their middle; from the nearest other one */
 } kiln_level_tree;
 
-/* The tree that the chunks of `baked` make, before there are levels: n_levels is 0 and first_level is 1 of leaves, 0 of others.
- * KILN_E_INPUT: a name is too long, or two nodes would have the same, which no bake of ours has. *out is empty after a failure. */
+/* Makes the tree of the chunks of `baked` before levels exist: n_levels is 0, and first_level is 1
+ * for leaves, 0 for others. KILN_E_INPUT: a name is too long, or two nodes would have the same
+ * name, which SplatKiln never writes. *out is empty after a failure. */
 kiln_status kiln_level_tree_plan(const kiln_layer *baked, kiln_level_tree *out, kiln_error *err) KILN_MUST_CHECK;
-/* The same with its levels. KILN_E_INPUT, naming the chunk and what is wrong, unless `levels` is what the head of this file says:
- * of this `baked`, each node with its levels in order, the right parent, counts that do not grow, errors as above, of all nodes or
- * none. */
+/* Makes the tree with its levels. KILN_E_INPUT names the chunk and what is wrong if `levels` breaks
+ * a rule of this file's head. It must belong to this `baked`, with each node's levels in order, the
+ * right parent and counts that do not grow. All nodes or none have errors, as above. */
 kiln_status kiln_level_tree_make(const kiln_layer *baked, const kiln_layer *levels, kiln_level_tree *out,
                                  kiln_error *err) KILN_MUST_CHECK;
-/* The coarsest level that a node has; 0: there is none. */
+/* Returns the coarsest level of a node; 0: it has none. */
 uint32_t kiln_level_tree_coarsest(const kiln_level_tree *t);
 void kiln_level_tree_release(kiln_level_tree *t); /* accepts an empty one ({0}) */
 
 /* Writes the name of a chunk of levels, NODE@LEVEL. KILN_E_INPUT: it does not fit. */
 kiln_status kiln_level_name(char out[96], const char *node, uint32_t level, kiln_error *err) KILN_MUST_CHECK;
 
-/* The current layer of levels if it is of this layer. KILN_E_STALE, saying to run kiln-lod: there is none, or it is of another
- * bake. kiln_layer_free. */
+/* Gets the current layer of levels if it belongs to this layer. KILN_E_STALE, with the advice to
+ * run kiln-lod: it does not exist or belongs to another bake. Free with kiln_layer_free. */
 kiln_status kiln_levels_get(kiln_manifest *m, const kiln_layer *baked, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END

@@ -73,7 +73,7 @@ kiln_status kiln_manifest_is_remote(const char *path, bool *remote, kiln_error *
     struct statfs fs;
     *remote = false;
     KILN_TRY(kiln_folder_of(path, folder, err));
-    if (statfs(folder, &fs) != 0) return kiln_fail(err, KILN_E_INPUT, "cannot look at folder '%s': %s", folder, strerror(errno));
+    if (statfs(folder, &fs) != 0) return kiln_fail(err, KILN_E_INPUT, "cannot access folder '%s': %s", folder, strerror(errno));
     *remote = kiln_magic_is_network((uint64_t)fs.f_type) || is_declared(folder);
     return KILN_OK;
 }
@@ -169,7 +169,7 @@ static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken
     if (l->fd < 0 && errno == ELOOP)
         return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is a link, which a stage would write through: remove it", l->path);
     if (l->fd >= 0 && (fstat(l->fd, &s) != 0 || !S_ISREG(s.st_mode)))
-        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is no regular file: remove it", l->path);
+        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is not a regular file: remove it", l->path);
     if (l->fd < 0)
         return kiln_fail(err, KILN_E_IO,
                          "cannot open lock file '%s': %s; a stage writes into the manifest's folder: make that writable, or bake "

@@ -1,11 +1,13 @@
 /* manifest -- the bake: one SQLite file with zstd blobs (SCHEMA.md, manifest.sql).
  *
- * A kiln_manifest is one connection and belongs to one thread. Returned structs own their memory and are freed by the
- * matching _free; strings passed in are borrowed for the call. Writers hold the lock (one per manifest, any number of
- * readers). Errors: KILN_E_IO (damaged, disk full, SQLite's own text), KILN_E_BUSY (who holds it), KILN_E_INPUT (not a
- * manifest, of another schema, or with a row that it cannot have), KILN_E_STALE (what was asked for is not there).
- * A manifest may come from a stranger: what the functions below give has been checked (row_check.h), whatever the file's own
- * CHECKs and indexes say; "kiln_..._put" of cameras, scenes and layers refuse what could not be read again.
+ * A kiln_manifest is one connection and belongs to one thread. Returned structs own their memory
+ * and are freed by the matching _free; strings passed in are borrowed for the call. Writers hold
+ * the lock (one per manifest, any number of readers). Errors: KILN_E_IO (damaged, disk full; with
+ * SQLite's own text), KILN_E_BUSY (names the holder), KILN_E_INPUT (not a manifest, another schema,
+ * or an impossible row), KILN_E_STALE (the requested data do not exist). A manifest may come from a
+ * stranger. The functions below check what they return (row_check.h), whatever the file's own
+ * CHECKs and indexes say. The functions kiln_..._put of cameras, scenes and layers refuse what
+ * could not be read again.
  */
 #ifndef KILN_SCHEMA_MANIFEST_H
 #define KILN_SCHEMA_MANIFEST_H
@@ -37,67 +39,79 @@ typedef enum {
                           KILN_E_BUSY while somebody writes, or has left a log that is not in the file yet */
 } kiln_open_mode;
 
-/* allow_network: open on a network file system too (else KILN_E_IO with a sentence). program/stage go into the lock. While a claim
- * stands, KILN_OPEN_WRITE and _CREATE are KILN_E_BUSY. */
+/* Opens a manifest. allow_network: also on a network file system, which is KILN_E_IO otherwise.
+ * program and stage are written into the lock. While a claim is open, KILN_OPEN_WRITE and _CREATE
+ * are KILN_E_BUSY. */
 kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
                                kiln_error *err) KILN_MUST_CHECK;
 /* ---- on a network file system: a writer's own copy (remote.c) ------------------------------------------------------ */
-/* Says whether the file is, or would be, on a file system of another machine, where SQLite's locks cannot be trusted. The
- * environment variable KILN_NETWORK_FS may name a folder that counts as one. KILN_E_INPUT: its folder cannot be looked at. */
+/* Says whether the file is, or would be, on a file system of another machine, where SQLite's locks
+ * cannot be trusted. The environment variable KILN_NETWORK_FS may name a folder that counts as one.
+ * KILN_E_INPUT: its folder cannot be accessed. */
 kiln_status kiln_manifest_is_remote(const char *path, bool *remote, kiln_error *err) KILN_MUST_CHECK;
-/* The name that copies of this manifest have in `folder`: the same in each process of this machine. The manifest need not exist. */
+/* Writes the name that copies of this manifest have in `folder`. It is the same in each process of
+ * this machine. The manifest need not exist. */
 kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char out[4096], kiln_error *err) KILN_MUST_CHECK;
-/* kiln_manifest_open for a writer that works on a copy at `copy`, on a local disk; mode is none of the reading ones. The lock is
- * the manifest's. Other programs of this machine may read the copy meanwhile. It becomes the manifest by kiln_manifest_publish
- * alone; closing removes it, so that a writer that fails or is killed leaves the manifest as it was. KILN_E_IO: `copy` is on a
- * network file system, too, or its disk is full. KILN_E_BUSY: the manifest has a log that is not in it yet. */
+/* As kiln_manifest_open, for a writer that works on a copy at `copy`, on a local disk; mode must be
+ * a writing one. The lock is the manifest's. Other programs of this machine may read the copy
+ * meanwhile. Only kiln_manifest_publish makes it the manifest; closing removes it, so that a writer
+ * that fails or is killed leaves the manifest as it was. KILN_E_IO: `copy` is on a network file
+ * system, too, or its disk is full. KILN_E_BUSY: the manifest has a log that is not in it yet. */
 kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_open_mode mode, const char *stage, kiln_manifest **out,
                                     kiln_error *err) KILN_MUST_CHECK;
-/* Puts what is committed into the manifest's place in one step; it is on the disk when the call returns. Outside a transaction.
- * Does nothing where nothing has changed since the last time. Of a manifest that is opened in its place it empties the log, as far
- * as readers let it: whoever opens it frozen refuses one with content. KILN_E_BUSY: a reader of the copy keeps the log from being
- * emptied. */
+/* Puts what is committed into the manifest's place in one step; it is on the disk when the call
+ * returns. Outside a transaction. Does nothing if nothing has changed since the last time. If the
+ * manifest is opened in its place, this empties its log as far as readers let it, because
+ * KILN_OPEN_FROZEN refuses a log with content. KILN_E_BUSY: a reader of the copy keeps the log from
+ * being emptied. */
 kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
-/* Empties the log that a killed gather has left under its claim, which KILN_OPEN_FROZEN refuses. Does nothing where there is none.
- * KILN_E_BUSY: somebody writes. Others as kiln_manifest_open. */
+/* Empties the log that a killed gather has left under its claim, because KILN_OPEN_FROZEN refuses
+ * it. Does nothing if no log exists. KILN_E_BUSY: another program writes. Other errors as
+ * kiln_manifest_open. */
 kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network, kiln_error *err) KILN_MUST_CHECK;
 
-/* SQLite's change counter of the file: while no claim is left for another it moves when a writer brings something in, so that who
- * has opened the manifest frozen learns whether what it read was one state. KILN_E_IO. */
+/* Gets SQLite's change counter of the file. It changes when a writer stores something under the
+ * same claim. So a reader that has opened the manifest frozen can tell whether it read a single
+ * state. KILN_E_IO. */
 kiln_status kiln_manifest_changes(kiln_manifest *m, uint32_t *counter, kiln_error *err) KILN_MUST_CHECK;
 
-/* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */
+/* Closes the manifest. A writer first runs checkpoint(TRUNCATE). Accepts NULL. */
 void kiln_manifest_close(kiln_manifest *m);
-/* Was the file made by this open? Then kiln_manifest_discard closes and removes it and its companions. */
+/* Says whether this open made the file. If so, kiln_manifest_discard closes and removes it and its
+ * companions. */
 bool kiln_manifest_created(const kiln_manifest *m);
 void kiln_manifest_discard(kiln_manifest *m);
 const char *kiln_manifest_path(const kiln_manifest *m);
 /* Returns by how many bytes the page cache of a writer's connection may still grow. m NULL: of one that is opened later. */
 uint64_t kiln_manifest_cache_left(const kiln_manifest *m);
-/* Says whether `path` is the manifest, or the name of a file beside it that belongs to it, there or not: nothing else may be
- * written there. Links are followed. Opens nothing. */
+/* Says whether `path` is the manifest or the name of a file beside it that belongs to it, even if
+ * that does not exist: nothing else may be written there. Links are followed. Opens nothing. */
 bool kiln_manifest_owns(const char *manifest, const char *path);
-/* The SQLite handle, for kiln-info and tests; typed void so that this header needs no sqlite3.h. */
+/* Returns the SQLite handle, for kiln-info and tests; it is a void pointer so that this header
+ * needs no sqlite3.h. */
 void *kiln_manifest_sqlite(kiln_manifest *m);
 
-/* One short transaction. rollback after a failure; commit ends with a passive checkpoint. Do not nest. */
+/* Begin and end one short transaction. Call rollback after a failure; commit ends with a passive
+ * checkpoint. Do not nest. */
 kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 void kiln_manifest_rollback(kiln_manifest *m);
-/* Begins a transaction of a reader: all that is read until kiln_manifest_rollback is of one state. *state: a number that differs
- * from that of this connection's last transaction if another connection has written in between. */
+/* Begins a transaction of a reader: everything read until kiln_manifest_rollback belongs to one
+ * state. *state: a number that differs from that of this connection's last transaction if another
+ * connection has written in between. */
 kiln_status kiln_manifest_begin_read(kiln_manifest *m, int64_t *state, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether a program writes the manifest at present, and as which stage it has called itself: "" unknown. False, too, where
- * this process may not know. */
+/* Says whether a program writes the manifest at present, and the name of its stage ("": unknown).
+ * Also false if this process may not know. */
 bool kiln_manifest_is_written(const char *path, char stage[32]);
 
 /* ---- blobs ------------------------------------------------------------------------------------------------------ */
-/* Stores it unless a blob of that hash is there. Inside a transaction. */
+/* Stores a blob unless one with its hash exists. Inside a transaction. */
 kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_error *err) KILN_MUST_CHECK;
-/* Raw bytes of a blob into dst[raw_bytes]; the hash is checked. KILN_E_IO when missing, damaged or of another size. */
+/* Reads the raw bytes of a blob into dst[raw_bytes] and checks their hash. KILN_E_IO: it is
+ * missing, damaged or has another size. */
 kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes,
                                    kiln_error *err) KILN_MUST_CHECK;
-/* Allocates: *data (free it) and *raw_bytes. */
+/* As above, but allocates *data (free it) and sets *raw_bytes. */
 kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data, uint64_t *raw_bytes,
                                     kiln_error *err) KILN_MUST_CHECK;
 bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash); /* false too where it cannot be read */
@@ -125,39 +139,42 @@ typedef struct {
     char *counters;            /* JSON object as the worker wrote it, never NULL */
 } kiln_unit_result;
 
-/* *found false and *out empty when no unit of that key is done. */
+/* Gets a unit. *found is false and *out is empty if no unit of that key is done. */
 kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err) KILN_MUST_CHECK;
-/* The counters alone; free(*counters). */
+/* Gets only the counters; free(*counters). */
 kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found, char **counters, kiln_error *err) KILN_MUST_CHECK;
 /* Calls `visit` with the counters of each unit of this stage and name, in no order. What `visit` returns ends it. */
 typedef kiln_status kiln_unit_counters_fn(void *context, const char *counters, kiln_error *err);
 kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,
                                      void *context, kiln_error *err) KILN_MUST_CHECK;
-/* A unit that is done. */
+/* A finished unit. */
 typedef struct {
     kiln_hash key;
     const char *stage, *name;
     int64_t wall_ns;
 } kiln_unit_done;
-/* Inserts blobs (n of them, in the order of the result's outputs; a NULL packed means: the blob is already stored), the
- * unit row and its outputs; takes the unit out of quarantine. Inside a transaction. A unit that is there already is left alone. */
+/* Inserts blobs (n of them, in the order of the result's outputs; a NULL packed means: the blob is
+ * already stored), the unit row and its outputs; takes the unit out of quarantine. Inside a
+ * transaction. A unit that exists already is left alone. */
 kiln_status kiln_unit_store(kiln_manifest *m, const kiln_unit_done *u, const kiln_unit_result *r, const kiln_blob *blobs,
                             kiln_error *err) KILN_MUST_CHECK;
 void kiln_unit_result_release(kiln_unit_result *r);
-/* The outputs called `name` as one array (segments in order); KILN_E_STALE when there is none. Release a->segments with free. */
+/* Gets the outputs called `name` as one array (segments in order). KILN_E_STALE: the unit has none.
+ * Release a->segments with free. */
 kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, kiln_array *a, kiln_error *err) KILN_MUST_CHECK;
-/* Convenience: reads that array whole; free(*data). */
+/* Reads that whole array; free(*data). */
 kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
-/* Remembers which units the current output of a stage was made from, for kiln-gc: replaces what was remembered before. keys:
- * sorted, each once. Inside a transaction. */
+/* Stores which units the current output of a stage was made from, for kiln-gc. Replaces the earlier
+ * list. keys: sorted, each once. Inside a transaction. */
 kiln_status kiln_units_used_put(kiln_manifest *m, const char *stage, const kiln_hash *keys, uint64_t n,
                                 kiln_error *err) KILN_MUST_CHECK;
-/* *known false and no keys: nothing is remembered, the output is of an older version or of none. free(*keys). */
+/* Gets that list; free(*keys). *known is false, without keys, if none is stored: an older version
+ * made the output, or it does not exist. */
 kiln_status kiln_units_used_get(kiln_manifest *m, const char *stage, bool *known, kiln_hash **keys, uint64_t *n,
                                 kiln_error *err) KILN_MUST_CHECK;
-/* Key of the unit that remembers it. */
+/* Returns the key of the unit that stores the list. */
 kiln_hash kiln_units_used_key(const char *stage);
 
 /* ---- bulk data --------------------------------------------------------------------------------------------------- */
@@ -169,11 +186,12 @@ typedef kiln_status kiln_bulk_store_fn(kiln_manifest *to, void *context, kiln_er
  * log; so bytes = 0 keeps the second connection closed. Readers see an ordinary commit either way. No transaction of m may be open,
  * and nothing else may use m meanwhile. */
 enum { KILN_BULK_RAM = 23 << 20 };
-/* How many CPU threads this process and its children may use, in all; 1 at first. Where there are enough, a thread of its own
- * writes new pages while kiln_bulk_store goes on; it ends before the transaction does. Call it between transactions. */
+/* Sets how many CPU threads this process and its children may use in total; 1 at first. With enough
+ * of them, a separate thread writes new pages during kiln_bulk_store; it ends before the
+ * transaction does. Call it between transactions. */
 void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads);
-/* on: blobs that kiln_bulk_store stores from now on leave the page cache when they are on the disk, because nobody reads them soon;
- * storing them takes less time then. Call it between transactions. */
+/* on: blobs that kiln_bulk_store stores from now on leave the page cache once they are on the disk,
+ * because nothing reads them soon. Storing takes less time then. Call it between transactions. */
 void kiln_bulk_pass(kiln_manifest *m, bool on);
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context,
                             kiln_error *err) KILN_MUST_CHECK;
@@ -187,11 +205,12 @@ typedef struct {
     char reason[1024];
     int64_t failed_ns;
 } kiln_quarantine_row;
-/* Replaces the row of the same key. kiln_unit_store removes it: what is done is in quarantine no more. */
+/* Stores a row, and replaces one of the same key. kiln_unit_store removes it, because a finished
+ * unit leaves the quarantine. */
 kiln_status kiln_quarantine_put(kiln_manifest *m, const kiln_quarantine_row *row, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_quarantine_remove(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_quarantine_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
-/* Those of a stage, by name. free(*out). */
+/* Gets the rows of a stage, sorted by name. free(*out). */
 kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quarantine_row **out, uint32_t *n,
                                 kiln_error *err) KILN_MUST_CHECK;
 
@@ -228,7 +247,7 @@ typedef struct {
     uint64_t inode;
     kiln_hash hash;
 } kiln_source_file;
-/* free(*out), which the paths are a part of. */
+/* Gets the source files. free(*out), which includes the paths. */
 kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
@@ -254,25 +273,27 @@ typedef struct {
     const char *mask;                   /* of the photo: absolute path, "" when there is none */
     uint32_t mask_width, mask_height;   /* as the file says */
 } kiln_camera;
-/* How much there is, about, for estimates: the rows of the largest layer, cameras, and the pixels of all their pictures. Zeros
- * where nothing is imported. Reads no more than the numbers. */
+/* Approximate sizes for estimates: the rows of the largest layer, the cameras, and the pixels of
+ * all their pictures. Zeros if nothing is imported. Reads only the numbers. */
 typedef struct {
     double rows, cameras, pixels;
 } kiln_scene_size;
 kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_error *err) KILN_MUST_CHECK;
-/* Sorted by name (bytewise). free(*out), which the texts are a part of. */
+/* Gets all cameras, sorted by name (bytewise). free(*out), which includes the texts. */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
-/* Calls `each` for one camera after the other, sorted by name. *c and its texts last until it returns. One is in memory at a time.
- * In one transaction. KILN_E_INPUT: a camera is there twice. What `each` returns ends it, unless it is KILN_OK. */
+/* Calls `each` for one camera after the other, sorted by name. *c and its texts last until it
+ * returns. One is in memory at a time. In one transaction. KILN_E_INPUT: a camera occurs twice.
+ * What `each` returns ends it, unless it is KILN_OK. */
 typedef kiln_status kiln_camera_fn(void *context, const kiln_camera *c, kiln_error *err);
 kiln_status kiln_cameras_each(kiln_manifest *m, kiln_camera_fn *each, void *context, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_camera_exists(kiln_manifest *m, const char *name, bool *exists, kiln_error *err) KILN_MUST_CHECK;
 /* Calls `visit` for each camera that has a photo, in no order, without holding all of them. What `visit` returns ends it. */
 typedef kiln_status kiln_photo_visit_fn(void *context, const char *camera, const char *photo, kiln_error *err);
 kiln_status kiln_photos_visit(kiln_manifest *m, kiln_photo_visit_fn *visit, void *context, kiln_error *err) KILN_MUST_CHECK;
-/* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo, mask. */
+/* Returns the hash of what the picture depends on: pose, size, intrinsics, model, params. Name,
+ * split, photo and mask are not included. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
@@ -335,18 +356,22 @@ typedef struct {
 } kiln_layer;
 
 kiln_hash kiln_layer_digest(const kiln_layer *l);
-/* Inserts rows (not blobs: they must be there) and fills l->digest. A layer of that digest and kind stays. Inside a transaction. */
+/* Inserts the rows of a layer and fills l->digest. Its blobs must be stored before. An existing
+ * layer of that digest and kind stays. Inside a transaction. */
 kiln_status kiln_layer_put(kiln_manifest *m, kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
-/* The current output of that kind. KILN_E_STALE when there is none. kiln_layer_free. */
+/* Gets the current output of that kind. KILN_E_STALE: it does not exist. Free with
+ * kiln_layer_free. */
 kiln_status kiln_layer_get(kiln_manifest *m, const char *kind, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_layer_get_digest(kiln_manifest *m, const char *kind, kiln_hash digest, kiln_layer **out,
                                   kiln_error *err) KILN_MUST_CHECK;
-/* The layer to draw: the current output of the newest kind that is cut into chunks. KILN_E_STALE when there is none. */
+/* Gets the layer to draw: the current output of the newest kind that is cut into chunks.
+ * KILN_E_STALE: it does not exist. */
 kiln_status kiln_layer_get_drawn(kiln_manifest *m, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_layer_free(kiln_layer *l);
 const kiln_plane *kiln_chunk_plane(const kiln_chunk *c, const char *name); /* NULL when it has none */
-/* dst has count * components * size bytes, just that many; checks every hash, and that planes of planes.def hold finite numbers (no
- * log scale above 88, no zero quaternion). KILN_E_INPUT when they do not, or when the chunk has no such plane. */
+/* Reads a plane into dst, which has exactly count * components * size bytes. Checks every hash, and
+ * that planes of planes.def hold finite numbers (no log scale above 88, no zero quaternion).
+ * KILN_E_INPUT: they do not, or the chunk has no such plane. */
 kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *name, void *dst, size_t dst_bytes,
                             kiln_error *err) KILN_MUST_CHECK;
 
@@ -364,13 +389,14 @@ typedef struct {
 /* A stage without a row is MISSING. */
 kiln_status kiln_stage_get(kiln_manifest *m, const char *stage, kiln_stage_row *out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_put(kiln_manifest *m, const kiln_stage_row *row, kiln_error *err) KILN_MUST_CHECK;
-/* Named outputs of a stage: role -> digest; the role of a layer is its kind. zero when there is none. */
+/* Gets a named output of a stage: role -> digest; the role of a layer is its kind. Zero if it does
+ * not exist. */
 kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const char *role, kiln_hash *out,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_output_put(kiln_manifest *m, const char *stage, const char *role, kiln_hash digest,
                                   kiln_error *err) KILN_MUST_CHECK;
-/* Did the stage finish, and does it not name the layer that it made, or name one that is not there by that kind and digest? Its
- * output is missing then, whatever its state says. */
+/* Says whether the output of a finished stage is missing, whatever its state says. That is so if it
+ * names no layer, or a layer that does not exist with that kind and digest. */
 kiln_status kiln_stage_lost_layer(kiln_manifest *m, const char *stage, bool *lost, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 
@@ -398,12 +424,14 @@ typedef struct {
     int exit_code;
 } kiln_run_row;
 kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err) KILN_MUST_CHECK;
-/* The newest run of a stage that made its output, whole or partial; *found. kiln_run_row_release. */
+/* Gets the newest run of a stage that made its output, whole or partial; sets *found. Free with
+ * kiln_run_row_release. */
 kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_row_release(kiln_run_row *r);
-/* The runs that computed units for `last`, a run of kiln_run_row_last, and made no output: tasks of several hosts, whose parts were
- * gathered, and shards. Those since the run before that made an output, in the order in which they were stored. The caller frees
- * *out with kiln_run_rows_free, after a failure too. */
+/* Gets the runs that computed units for `last`, a run of kiln_run_row_last, and made no output:
+ * tasks of several hosts, whose parts were gathered, and shards. They are those since the previous
+ * run that made an output, in the order in which they were stored. The caller frees *out with
+ * kiln_run_rows_free, after a failure too. */
 kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, kiln_run_row **out, uint32_t *n,
                                    kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_rows_free(kiln_run_row *rows, uint32_t n);
@@ -433,10 +461,11 @@ typedef struct {
 kiln_hash kiln_tile_table_digest(const kiln_tile_table *t);
 /* Replaces the table of the same (camera, profile, antialiased, near). Inside a transaction. */
 kiln_status kiln_tile_table_put(kiln_manifest *m, kiln_tile_table *t, kiln_error *err) KILN_MUST_CHECK;
-/* KILN_OK and *out NULL when there is none. */
+/* Gets a tile table. KILN_OK with *out NULL: it does not exist. */
 kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char *profile, bool antialiased, double near_m,
                                 kiln_tile_table **out, kiln_error *err) KILN_MUST_CHECK;
-/* All of them without their arrays' segments unless with_arrays; sorted by (camera, profile, antialiased, near). */
+/* Gets all tile tables, sorted by (camera, profile, antialiased, near). Their arrays have segments
+ * only if with_arrays is set. */
 kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n,
                                  kiln_error *err) KILN_MUST_CHECK;
 /* Calls `each` for one after the other, in this order; as kiln_cameras_each. */
@@ -444,7 +473,8 @@ typedef kiln_status kiln_tile_table_fn(void *context, const kiln_tile_table *t, 
 kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each, void *context,
                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n);
-/* Drops the tables whose camera is gone or whose (profile, antialiased, near) is another one. Inside a transaction. */
+/* Drops the tables whose camera does not exist or whose (profile, antialiased, near) differs.
+ * Inside a transaction. */
 kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m,
                                   kiln_error *err) KILN_MUST_CHECK;
 
@@ -479,9 +509,11 @@ kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK
 
 /* ---- whole-manifest checks ------------------------------------------------------------------------------------------ */
 typedef void kiln_digest_line_fn(void *context, const char *kind, const char *name, kiln_hash digest);
-/* Sorted lines `KIND NAME DIGEST` of current outputs: layer, table, image (kiln-verify --digest). */
+/* Gets sorted lines `KIND NAME DIGEST` of current outputs: layer, table, image (kiln-verify
+ * --digest). */
 kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context, kiln_error *err) KILN_MUST_CHECK;
-/* Every hash, count, bound and reference; *problems lines through `report`. KILN_E_IO when any was found. */
+/* Checks every hash, count, bound and reference; *problems lines through `report`. KILN_E_IO:
+ * problems were found. */
 kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
 typedef void kiln_verify_progress_fn(void *context, uint64_t done_bytes, uint64_t all_bytes);
@@ -493,7 +525,8 @@ typedef struct {
     kiln_verify_progress_fn *progress; /* may be NULL */
     void *context;
 } kiln_verify_options;
-/* The same. The sentences and their order do not depend on threads. *checked_bytes: raw bytes whose hash was computed. */
+/* The same, with threads. The messages and their order do not depend on their number.
+ * *checked_bytes: raw bytes whose hash was computed. */
 kiln_status kiln_manifest_verify_with(kiln_manifest *m, const kiln_verify_options *o, uint64_t *checked_bytes,
                                       kiln_error *err) KILN_MUST_CHECK;
 

@@ -7,9 +7,10 @@
  *   kiln_bind_hash(&q, key);
  *   return kiln_query_run(&q, err);
  *
- * Binds and columns go from left to right. A failure of theirs is kept in the query and reported by the next run, step
- * or close, so that a list of binds reads as a list. Statements are compiled once for a connection and kept: the SQL
- * text must be a literal, its address is the key. What is bound is borrowed until the query is closed.
+ * Binds and columns go from left to right. The query keeps a failure and reports it at the next
+ * run, step or close, so that a list of binds reads as a list. Statements are compiled once for a
+ * connection and kept: the SQL text must be a literal, its address is the key. What is bound is
+ * borrowed until the query is closed.
  */
 #ifndef KILN_SCHEMA_MANIFEST_INTERNAL_H
 #define KILN_SCHEMA_MANIFEST_INTERNAL_H

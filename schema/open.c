@@ -24,8 +24,8 @@ enum {
     HEADER_BYTES = 100,     /* of an SQLite file */
 };
 
-/* KiB, as SQLite takes them. Blobs pass through once, so that 16 MiB are no faster (2026-11-21); what a transaction changes beyond
- * the cache goes into the WAL early. */
+/* In KiB, as SQLite takes them. A larger cache is no faster, because blobs pass through it once.
+ * Changes beyond the cache go into the WAL early. */
 #define READER_CACHE "-4096"
 #define WRITER_CACHE "-8192"
 
@@ -100,8 +100,8 @@ static kiln_status check_header(const char *path, kiln_error *err)
     bool whole;
     KILN_TRY(read_file_head(path, head, &whole, err));
     if (!whole || memcmp(head, "SQLite format 3", 16) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
-                         path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a manifest: it is not an SQLite file; a manifest is what kiln-import writes", path);
     const uint32_t id = kiln_get_u32_be(head + 68);
     if (id == KILN_APPLICATION_ID || id == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
@@ -134,7 +134,7 @@ static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exist
                          errno == ENOENT ? "; kiln-import makes one" : "");
     }
     if (S_ISDIR(s.st_mode)) return refuse_directory(path, err);
-    if (!S_ISREG(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file; a manifest is one", path);
+    if (!S_ISREG(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file, so it cannot be a manifest", path);
     if (s.st_size == 0 && mode == KILN_OPEN_CREATE) return KILN_OK;
     if (s.st_size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", path);
     *exists = true;
@@ -183,7 +183,7 @@ kiln_status kiln_refuse_log(const char *path, kiln_error *err)
     if (stat(wal, &s) != 0 || s.st_size == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_BUSY,
                      "'%s' holds changes that are not in the manifest yet: a program that writes or reads it has not ended, or was "
-                     "killed; wait until it is done, or bring them in with the --plan of the stage that is planned",
+                     "killed; wait until it has ended, or run the --plan of the planned stage to bring the changes in",
                      wal);
 }
 
@@ -409,8 +409,9 @@ done:
     return st;
 }
 
-/* A claim keeps every writer out but one that works on a copy of its own (remote.c) or was told that no other machine uses the
- * file. So a reader on a network file system may read as parts do. */
+/* A claim keeps out every writer, except one that works on a copy of its own (remote.c) or was told
+ * that no other machine uses the file. So a reader on a network file system may read as parts
+ * do. */
 static kiln_status read_claimed(kiln_manifest *m, kiln_error *err)
 {
     bool remote;

@@ -67,7 +67,8 @@ static kiln_status read_unit_row(kiln_query *q, const kiln_part_gathering *g, ki
     KILN_TRY(kiln_query_check(q, err));
     if (!kiln_hash_equal(key, u->key)) return kiln_fail(err, KILN_E_IO, "unit '%s' has another key than its index says", u->name);
     if (strcmp(stage, stage_of(g)) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "unit '%s' is of stage '%s', in a part of stage '%s'", u->name, stage, stage_of(g));
+        return kiln_fail(err, KILN_E_INPUT, "unit '%s' belongs to stage '%s', but is in a part of stage '%s'", u->name, stage,
+                         stage_of(g));
     if (u->wall_ns < 0) return kiln_fail(err, KILN_E_INPUT, "unit '%s' took a negative time", u->name);
     if (is_object) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "the counters of unit '%s' are no JSON object", u->name);
@@ -86,7 +87,7 @@ static kiln_status read_unit(const kiln_part_gathering *g, int64_t id, kiln_part
     kiln_status st = kiln_query_step(&q, &row, err);
     if (st == KILN_OK)
         st = kiln_row_take(g->p->m, &q,
-                           row ? read_unit_row(&q, g, u, err) : kiln_fail(err, KILN_E_IO, "a unit is gone that its index names"),
+                           row ? read_unit_row(&q, g, u, err) : kiln_fail(err, KILN_E_IO, "a unit that its index names is missing"),
                            err);
     kiln_query_close(&q);
     return st == KILN_OK ? kiln_unit_read_outputs(g->p->m, id, &u->result, err) : st;
@@ -110,10 +111,10 @@ static kiln_status read_blob_row(const kiln_part_gathering *g, const kiln_unit_o
         b->raw_bytes = kiln_column_u64(&q);
         st = kiln_query_check(&q, err);
         if (st == KILN_OK && b->raw_bytes != o->raw_bytes)
-            st = kiln_fail(err, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob %s has %" PRIu64, o->name,
-                           o->raw_bytes, kiln_hash_hex(o->hash, hex), b->raw_bytes);
+            st = kiln_fail(err, KILN_E_INPUT, "output '%s' of a unit claims %" PRIu64 " bytes, but its blob %s has %" PRIu64,
+                           o->name, o->raw_bytes, kiln_hash_hex(o->hash, hex), b->raw_bytes);
         if (st == KILN_OK && (*id < 1 || (uint64_t)*id > g->n_ids))
-            st = kiln_fail(err, KILN_E_INPUT, "blob %s has the number %" PRId64 ", which no program of ours gives it",
+            st = kiln_fail(err, KILN_E_INPUT, "blob %s has the number %" PRId64 ", which SplatKiln never gives it",
                            kiln_hash_hex(o->hash, hex), *id);
         st = kiln_row_take(g->p->m, &q, st, err);
     }
@@ -149,7 +150,7 @@ static kiln_status take_blob(kiln_part_gathering *g, kiln_part_batch *batch, con
     if (id == 0 || g->met[id / 8] >> id % 8 & 1) return KILN_OK;
     KILN_TRY(open_packed(g, id, &b.packed_bytes, err));
     if (b.packed_bytes > ZSTD_COMPRESSBOUND(b.raw_bytes)) /* kiln_part_ram counts by raw_bytes */
-        return kiln_fail(err, KILN_E_INPUT, "blob %s of %" PRIu64 " bytes is packed into %zu, which no program of ours does",
+        return kiln_fail(err, KILN_E_INPUT, "blob %s of %" PRIu64 " bytes is packed into %zu, which SplatKiln never does",
                          kiln_hash_hex(b.hash, hex), b.raw_bytes, b.packed_bytes);
     *full = !kiln_part_batch_fits(batch, b.packed_bytes);
     if (*full) return KILN_OK;
@@ -235,8 +236,8 @@ static kiln_status look_at_outputs(const kiln_part_gathering *g, kiln_manifest *
         if (!has && to->base) KILN_TRY(look_for_blob(to->base, o->hash, &has, &raw_bytes, err));
         if (has && raw_bytes == o->raw_bytes) continue;
         if (has)
-            *fault = kiln_fail(why, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob has %" PRIu64, o->name,
-                               o->raw_bytes, raw_bytes);
+            *fault = kiln_fail(why, KILN_E_INPUT, "output '%s' of a unit claims %" PRIu64 " bytes, but its blob has %" PRIu64,
+                               o->name, o->raw_bytes, raw_bytes);
         else if (g->damage.status != KILN_OK && kiln_hash_equal(g->damaged, o->hash))
             *fault = kiln_fail(why, g->damage.status, "%s", g->damage.msg);
         else

@@ -104,7 +104,7 @@ static kiln_status take_pages(void **out, size_t bytes, kiln_error *err)
     if (bytes < LARGE_PAGE) return kiln_alloc_unset(out, bytes, 1, "blobs", err);
     if (posix_memalign(out, LARGE_PAGE, bytes) != 0) {
         *out = NULL;
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of blobs", bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu bytes of blobs", bytes);
     }
     (void)madvise(*out, bytes, MADV_HUGEPAGE); /* a hint */
     return KILN_OK;

@@ -1,8 +1,8 @@
 /* part_pipeline -- reads, checks and stores the batches of a gather at the same time, in bounded memory (part_gather.c).
  *
- * Batches are read in order by one thread at a time, the blobs of those that were read are unpacked and hashed by all threads, and
- * whole batches are stored in order by the caller's thread, several in one transaction, a group. At most KILN_PART_BATCHES
- * exist. */
+ * One thread at a time reads batches in order. All threads unpack and hash their blobs. The
+ * caller's thread stores whole batches in order; a transaction stores several of them, a group. At
+ * most KILN_PART_BATCHES exist. */
 #ifndef KILN_SCHEMA_PART_PIPELINE_H
 #define KILN_SCHEMA_PART_PIPELINE_H
 

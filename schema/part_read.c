@@ -23,14 +23,13 @@ enum { HEADER_BYTES = 100, PAGE_BYTES = 65536, VERSION_ROLLBACK = 1 };
 static kiln_status check_head(const char *path, const unsigned char *head, uint64_t bytes, kiln_error *err)
 {
     if (memcmp(head, "SQLite format 3", 16) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is no SQLite file", path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is not an SQLite file", path);
     if (kiln_get_u32_be(head + 68) != KILN_PART_APPLICATION_ID)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is an SQLite file of another program (application_id 0x%08x)",
                          path, kiln_get_u32_be(head + 68));
     if (head[16] != 0 || head[17] != 1 || head[18] != VERSION_ROLLBACK || head[19] != VERSION_ROLLBACK)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is not a sound part: it has pages of another size or a log, no program of ours "
-                         "writes such a part",
+                         "'%s' is not a sound part: it has pages of another size or a log, and SplatKiln writes no such part",
                          path);
     const uint64_t wanted = (uint64_t)kiln_get_u32_be(head + 28) * PAGE_BYTES;
     if (bytes == wanted) return KILN_OK;
@@ -51,7 +50,7 @@ static kiln_status check_file(const char *path, bool *unreadable, kiln_error *er
     (void)close(fd); /* was only read; SQLite has no locks on a file that it takes for immutable */
     *unreadable = !known || n < 0;
     if (*unreadable) return kiln_fail(err, KILN_E_IO, "cannot read part '%s': %s", path, strerror(why));
-    if (!regular) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is no regular file", path);
+    if (!regular) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is not a regular file", path);
     if (n < HEADER_BYTES) return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has %zd bytes", path, n);
     return check_head(path, head, (uint64_t)s.st_size, err);
 }
@@ -60,10 +59,10 @@ static kiln_status check_file(const char *path, bool *unreadable, kiln_error *er
 kiln_status kiln_part_check_info(const kiln_part_info *info, kiln_status wrong, kiln_error *err)
 {
     if (!info->stage[0] || info->stage[strspn(info->stage, "abcdefghijklmnopqrstuvwxyz0123456789-_")])
-        return kiln_fail(err, wrong, "a part is of a stage that has no name: '%s'", info->stage);
-    if (kiln_hash_is_zero(info->plan)) return kiln_fail(err, wrong, "a part is of no plan");
+        return kiln_fail(err, wrong, "a part belongs to a stage whose name is invalid: '%s'", info->stage);
+    if (kiln_hash_is_zero(info->plan)) return kiln_fail(err, wrong, "a part belongs to no plan");
     if (info->shard < 1 || info->shard > info->shards || info->shards > KILN_TASKS_MAX)
-        return kiln_fail(err, wrong, "a part is shard %" PRIu32 " of %" PRIu32 ", which there cannot be", info->shard,
+        return kiln_fail(err, wrong, "a part claims to be shard %" PRIu32 " of %" PRIu32 ", which is impossible", info->shard,
                          info->shards);
     if (info->version < 1 || info->version > KILN_SCHEMA_VERSION) /* version 2 changed none of the tables that parts have */
         return kiln_fail(err, wrong, "a part has tables of schema version %" PRIu32 ", this program knows up to %d", info->version,
@@ -95,10 +94,13 @@ kiln_status kiln_part_read_info(kiln_manifest *m, kiln_part_info *out, kiln_hash
     KILN_TRY(kiln_query_open(m, &q, "SELECT stage, plan, shard, shards, host, version, ifnull(seal, x'') FROM part", err));
     kiln_status st = kiln_query_step(&q, &row, err);
     if (st == KILN_OK)
-        st = kiln_row_take(
-            m, &q, row ? read_info_row(&q, out, seal, err) : kiln_fail(err, KILN_E_INPUT, "it does not say what it is of"), err);
+        st = kiln_row_take(m, &q,
+                           row ? read_info_row(&q, out, seal, err)
+                               : kiln_fail(err, KILN_E_INPUT, "it does not say which plan it belongs to"),
+                           err);
     if (st == KILN_OK) st = kiln_query_step(&q, &row, err);
-    if (st == KILN_OK && row) st = kiln_row_take(m, &q, kiln_fail(err, KILN_E_INPUT, "it says twice what it is of"), err);
+    if (st == KILN_OK && row)
+        st = kiln_row_take(m, &q, kiln_fail(err, KILN_E_INPUT, "it says twice which plan it belongs to"), err);
     kiln_query_close(&q);
     return st;
 }
@@ -152,7 +154,7 @@ kiln_status kiln_part_seal(kiln_manifest *m, kiln_hash *out, kiln_error *err)
     kiln_status st = KILN_OK;
     for (size_t i = 0; st == KILN_OK && i < sizeof sealed / sizeof *sealed; i++) st = hash_table(m, sealed[i], h, err);
     *out = kiln_key_end(h);
-    if (st == KILN_OK && kiln_hash_is_zero(*out)) st = kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for a hash");
+    if (st == KILN_OK && kiln_hash_is_zero(*out)) st = kiln_fail(err, KILN_E_NOMEM, "out of memory for a hash");
     return st;
 }
 
@@ -160,10 +162,10 @@ static kiln_status check_seal(kiln_manifest *m, kiln_hash seal, kiln_error *err)
 {
     kiln_hash now;
     if (kiln_hash_is_zero(seal))
-        return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has no seal, its task did not end it", m->path);
+        return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has no seal, because its task did not finish it", m->path);
     KILN_TRY(kiln_part_seal(m, &now, err));
     if (kiln_hash_equal(seal, now)) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: its rows are not those that its task has sealed", m->path);
+    return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: its rows differ from those that its task sealed", m->path);
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -174,8 +176,7 @@ static kiln_status grow_keys(kiln_part *p, kiln_error *err)
     kiln_hash *keys = realloc(p->keys, capacity * sizeof *keys);
     if (keys) p->keys = keys;
     int64_t *ids = keys ? realloc(p->ids, capacity * sizeof *ids) : NULL;
-    if (!ids)
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %" PRIu64 " units of part '%s'", capacity, p->m->path);
+    if (!ids) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu64 " units of part '%s'", capacity, p->m->path);
     p->ids = ids;
     p->capacity = capacity;
     return KILN_OK;
@@ -188,7 +189,7 @@ static kiln_status read_key(kiln_query *q, kiln_part *p, kiln_error *err)
     p->keys[p->n] = kiln_column_hash(q);
     KILN_TRY(kiln_query_check(q, err));
     if (p->n > 0 && memcmp(p->keys[p->n - 1].bytes, p->keys[p->n].bytes, sizeof p->keys->bytes) >= 0)
-        return kiln_fail(err, KILN_E_INPUT, "a unit is there twice or out of order");
+        return kiln_fail(err, KILN_E_INPUT, "a unit occurs twice or is out of order");
     p->n++;
     return KILN_OK;
 }
@@ -273,8 +274,8 @@ void kiln_part_close(kiln_part *p)
 
 const kiln_part_info *kiln_part_get_info(const kiln_part *p) { return &p->info; }
 
-/* Three batches, which hold no more than the part has, and five times the largest blob cover how gathering holds them, whatever it
- * does beside what. */
+/* Gathering needs at most three batches, which hold no more than the part, and five times the
+ * largest blob, whatever it does in parallel. */
 uint64_t kiln_part_ram(const kiln_part *p)
 {
     enum { BLOBS = 5 };

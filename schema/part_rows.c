@@ -163,7 +163,8 @@ static kiln_status next_run(const kiln_part_gathering *g, int64_t *id, bool *fou
     if (st == KILN_OK && *found && strcmp(r->stage, g->p->info.stage) != 0)
         st = kiln_row_take(
             g->p->m, NULL,
-            kiln_fail(err, KILN_E_INPUT, "a run is of stage '%s', in a part of stage '%s'", r->stage, g->p->info.stage), err);
+            kiln_fail(err, KILN_E_INPUT, "a run belongs to stage '%s', but is in a part of stage '%s'", r->stage, g->p->info.stage),
+            err);
     return st;
 }
 

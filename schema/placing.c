@@ -82,7 +82,7 @@ kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts,
     struct stat s = {0};
     KILN_TRY(kiln_file_open(from, &f.fd, err));
     kiln_status st = KILN_OK;
-    if (fstat(f.fd, &s) != 0) st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", from, strerror(errno));
+    if (fstat(f.fd, &s) != 0) st = kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", from, strerror(errno));
     const kiln_place_from all = {.read = read_source_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
     if (st == KILN_OK) st = kiln_place_copy(&all, to, err);
     (void)close(f.fd); /* was only read */

@@ -38,9 +38,9 @@ static const char *advice_of(int rc)
     case SQLITE_NOTADB:
     case SQLITE_CONSTRAINT:
     case SQLITE_TOOBIG:
-        return "; kiln-verify says what is damaged";
+        return "; kiln-verify lists the damage";
     case SQLITE_BUSY:
-        return "; another program holds it, try again";
+        return "; another program holds it; try again";
     default:
         return "";
     }
@@ -75,7 +75,7 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
     const int error = errno_of(rc);
     if ((rc & 0xff) == SQLITE_CANTOPEN || ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ)) m->unreadable = true;
     if ((rc & 0xff) == SQLITE_INTERRUPT)
-        text = "a query takes more steps than a file of this size can need; it is damaged or made so";
+        text = "a query takes more steps than a file of this size can need; the file is damaged or hostile";
     kiln_file_free_text(m->file, error, free_text, sizeof free_text);
     if (*free_text && strcmp(m->file, m->path) != 0)
         (void)snprintf(copy, sizeof copy, ", of which '%.300s' is the copy to work on", m->file);
@@ -247,8 +247,7 @@ kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, k
 static int next_column(kiln_query *q, int type)
 {
     int column = q->next_column++;
-    if (sqlite3_column_type(q->statement, column) != type)
-        keep_failure(q, KILN_E_IO, "a column has another type than it must have");
+    if (sqlite3_column_type(q->statement, column) != type) keep_failure(q, KILN_E_IO, "a column has the wrong type");
     return column;
 }
 
@@ -295,7 +294,7 @@ kiln_hash kiln_column_hash(kiln_query *q)
     if (bytes == sizeof h.bytes)
         memcpy(h.bytes, p, sizeof h.bytes);
     else
-        keep_failure(q, KILN_E_IO, "a hash has not 16 bytes");
+        keep_failure(q, KILN_E_IO, "a hash does not have 16 bytes");
     return h;
 }
 
@@ -326,7 +325,7 @@ void kiln_column_text(kiln_query *q, char *dst, size_t size)
     size_t length;
     const char *p = column_text(q, &length);
     if (length >= size) {
-        keep_failure(q, KILN_E_IO, "a text is longer than it can be");
+        keep_failure(q, KILN_E_IO, "a text is too long");
         length = 0;
     }
     if (memchr(p, '\0', length)) keep_failure(q, KILN_E_IO, "a text holds a NUL byte");
@@ -339,7 +338,7 @@ const char *kiln_column_text_kept(kiln_query *q, size_t size, kiln_texts *keep)
     size_t length;
     const char *out = "", *p = column_text(q, &length);
     if (length >= size) {
-        keep_failure(q, KILN_E_IO, "a text is longer than it can be");
+        keep_failure(q, KILN_E_IO, "a text is too long");
         return out;
     }
     if (memchr(p, '\0', length)) keep_failure(q, KILN_E_IO, "a text holds a NUL byte");
@@ -371,14 +370,14 @@ kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_
     }
     if (!err) return st;
     if (m->is_part) return kiln_fail(err, st, "part '%s' is damaged: %s", m->path, err->msg);
-    return kiln_fail(err, st, "manifest '%s' is damaged: %s; kiln-verify lists all that is wrong with it", m->path, err->msg);
+    return kiln_fail(err, st, "manifest '%s' is damaged: %s; kiln-verify lists all damage", m->path, err->msg);
 }
 
 kiln_status kiln_row_reserve(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
 {
     if (n == 0 || (n & (n - 1)) == 0) { /* as many as the next power of two; what is not used yet takes no memory */
         void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %" PRIu32 " %s", n + 1, what);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " %s", n + 1, what);
         *rows = more;
     }
     memset((char *)*rows + n * size, 0, size);
@@ -396,7 +395,7 @@ kiln_status kiln_rows_own_texts(void **rows, uint32_t n, size_t size, const size
     for (uint32_t i = 0; i < n; i++)
         for (size_t k = 0; k < n_fields; k++) bytes += strlen(*text_of_row(*rows, i, size, fields[k])) + 1;
     void *block = realloc(*rows, n * size + bytes);
-    if (!block) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of text", bytes);
+    if (!block) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu bytes of text", bytes);
     *rows = block;
     char *to = (char *)block + n * size;
     for (uint32_t i = 0; i < n; i++)

@@ -3,9 +3,10 @@
  * Problem. SQLite in WAL mode needs memory that all readers and writers share, and locks that hold; a network file system has
  * neither. A writer that is killed there leaves a log that the next program may or may not see whole.
  *
- * So the file there is never changed. Under its lock it is copied to a local disk, written there like any manifest, by workers too,
- * and put back under another name, synced and renamed. Whoever opens it sees the state before or the one after. DESIGN.md says what
- * this costs, and what was rejected.
+ * So the file there is never changed. Under its lock it is copied to a local disk and written there
+ * like any manifest, also by workers. The copy is put back under another name, synced and renamed.
+ * Whoever opens it sees the state before or the one after. DESIGN.md says what this costs, and what
+ * was rejected.
  *
  * The copy's name follows from the manifest's real path, so that workers find it without being told. The lock keeps two writers
  * from one copy; what a killed one has left is removed before the next begins. */

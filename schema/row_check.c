@@ -27,8 +27,9 @@ static kiln_status check_picture_size(const char *what, const char *name, uint32
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_INPUT, "%s '%.300s' has no pixels: %" PRIu32 " x %" PRIu32, what, name, width, height);
     if (width > KILN_PICTURE_SIDE_MAX || height > KILN_PICTURE_SIDE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "%s '%.300s' is larger than allowed: %" PRIu32 " x %" PRIu32 ", at most %d an axis",
-                         what, name, width, height, KILN_PICTURE_SIDE_MAX);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "%s '%.300s' is larger than allowed: %" PRIu32 " x %" PRIu32 "; an axis may have at most %d", what, name,
+                         width, height, KILN_PICTURE_SIDE_MAX);
     return KILN_OK;
 }
 
@@ -58,7 +59,7 @@ static kiln_status check_lens(const kiln_camera *c, kiln_error *err)
     if (c->n_params > KILN_CAMERA_PARAMS || !all_finite(c->params, (int)c->n_params))
         return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a lens parameter that is not finite", c->name);
     if (c->model[0] && c->model[strspn(c->model, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0') return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a lens model that COLMAP cannot have: '%s'", c->name, c->model);
+    return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a lens model that COLMAP does not know: '%s'", c->name, c->model);
 }
 
 kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err)
@@ -70,16 +71,16 @@ kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err)
     KILN_TRY(check_picture_size("camera", c->name, c->width, c->height, err));
     if (!all_finite(c->r, 9) || !all_finite(c->t, 3))
         return kiln_fail(err, KILN_E_INPUT, "the pose of camera '%.300s' is not finite", c->name);
-    if (!is_rotation(c->r)) return kiln_fail(err, KILN_E_INPUT, "the matrix of camera '%.300s' is no rotation", c->name);
+    if (!is_rotation(c->r)) return kiln_fail(err, KILN_E_INPUT, "the matrix of camera '%.300s' is not a rotation", c->name);
     KILN_TRY(check_lens(c, err));
     if (!is_one_of(c->split, splits, 2))
-        return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is of split '%s', which is neither train nor test", c->name, c->split);
+        return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is in split '%s', which is neither train nor test", c->name, c->split);
     if (c->photo[0] && c->photo[0] != '/')
-        return kiln_fail(err, KILN_E_INPUT, "the photo of camera '%.300s' is no absolute path: '%.300s'", c->name, c->photo);
+        return kiln_fail(err, KILN_E_INPUT, "the photo of camera '%.300s' is not an absolute path: '%.300s'", c->name, c->photo);
     if (c->mask[0] && c->mask[0] != '/')
-        return kiln_fail(err, KILN_E_INPUT, "the mask of camera '%.300s' is no absolute path: '%.300s'", c->name, c->mask);
+        return kiln_fail(err, KILN_E_INPUT, "the mask of camera '%.300s' is not an absolute path: '%.300s'", c->name, c->mask);
     if (c->mask[0] && !c->photo[0])
-        return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a mask and no photo: '%.300s'", c->name, c->mask);
+        return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a mask but no photo: '%.300s'", c->name, c->mask);
     return KILN_OK;
 }
 
@@ -88,23 +89,24 @@ kiln_status kiln_row_check_scene(const kiln_scene *s, kiln_error *err)
 {
     int exponent;
     if (s->rows_read > UINT32_MAX) /* source_row has 32 bits */
-        return kiln_fail(err, KILN_E_INPUT, "the scene's source has %" PRIu64 " rows, at most %" PRIu32 " are known", s->rows_read,
-                         UINT32_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "the scene's source has %" PRIu64 " rows; at most %" PRIu32 " can be numbered",
+                         s->rows_read, UINT32_MAX);
     if (s->rows_dropped > s->rows_read)
         return kiln_fail(err, KILN_E_INPUT, "the scene lost %" PRIu64 " rows of %" PRIu64, s->rows_dropped, s->rows_read);
     if (s->sh_degree > KILN_LAYER_DEGREE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "the scene has spherical harmonics of degree %" PRIu32 ", at most %d are known",
-                         s->sh_degree, KILN_LAYER_DEGREE_MAX);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the scene has spherical harmonics of degree %" PRIu32 "; the highest known degree is %d", s->sh_degree,
+                         KILN_LAYER_DEGREE_MAX);
     if (!all_finite(s->origin, 3)) return kiln_fail(err, KILN_E_INPUT, "the scene's origin is not finite");
     if (s->has_root &&
         (!all_finite(s->root_centre, 3) || !(s->root_half > 0) || !isfinite(s->root_half) || frexp(s->root_half, &exponent) != 0.5))
         return kiln_fail(err, KILN_E_INPUT,
-                         "the scene's root cube is none: half its edge is %g, which is no power of two, or its "
+                         "the scene's root cube is invalid: half its edge is %g, which is not a power of two, or its "
                          "centre is not finite",
                          s->root_half);
     for (int i = 0; i < 3; i++)
         if (s->has_background && !(s->background[i] >= 0 && s->background[i] <= 1))
-            return kiln_fail(err, KILN_E_INPUT, "the scene's background has a colour of %g, which is not within 0 and 1",
+            return kiln_fail(err, KILN_E_INPUT, "the scene's background has a colour of %g, which is not between 0 and 1",
                              s->background[i]);
     return KILN_OK;
 }
@@ -112,7 +114,7 @@ kiln_status kiln_row_check_scene(const kiln_scene *s, kiln_error *err)
 kiln_status kiln_row_check_source(const kiln_source_file *f, kiln_error *err)
 {
     if (f->path[0] == '/') return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' is no absolute path", f->path);
+    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' is not an absolute path", f->path);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -133,19 +135,20 @@ kiln_status kiln_row_check_image(const kiln_image *i, kiln_error *err)
     static const char *const devices[] = {"cpu", "cuda", "cuda-fast"};
     const char *why;
     if (!kiln_name_is_safe(i->camera, &why))
-        return kiln_fail(err, KILN_E_INPUT, "a picture is of a camera whose name '%.300s' is refused: %s", i->camera, why);
+        return kiln_fail(err, KILN_E_INPUT, "a picture belongs to a camera whose name '%.300s' is refused: %s", i->camera, why);
     KILN_TRY(check_picture_size("the picture of camera", i->camera, i->width, i->height, err));
     if (!is_one_of(i->device_kind, devices, sizeof devices / sizeof *devices))
         return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is of an unknown kind of device: '%s'", i->camera,
                          i->device_kind);
     if (!kiln_name_is_safe(i->profile, &why))
-        return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is of a profile that has no name", i->camera);
+        return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' names no profile", i->camera);
     if (!(i->near_m > 0 && isfinite(i->near_m)))
         return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' has a near plane at %g", i->camera, i->near_m);
     for (int c = 0; c < 3; c++)
         if (!(i->background[c] >= 0 && i->background[c] <= 1))
-            return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' has a background of %g, not within 0 and 1",
-                             i->camera, i->background[c]);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "the picture of camera '%.300s' has a background of %g, which is not between 0 and 1", i->camera,
+                             i->background[c]);
     if (i->psnr == -INFINITY || isinf(i->ssim)) /* NaN: no photo; a PSNR of infinity: not a pixel differs */
         return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' has metrics that are not finite", i->camera);
     return check_picture_file(i, err);
@@ -158,7 +161,7 @@ kiln_status kiln_row_check_output(const kiln_unit_output *o, kiln_error *err)
     if (o->elem != 1 && o->elem != 2 && o->elem != 4 && o->elem != 8)
         return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit has elements of %" PRIu32 " bytes", o->name, o->elem);
     if (o->raw_bytes > KILN_BLOB_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit says %" PRIu64 " bytes, a blob has at most %zu", o->name,
-                         o->raw_bytes, KILN_BLOB_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit claims %" PRIu64 " bytes, but a blob has at most %zu",
+                         o->name, o->raw_bytes, KILN_BLOB_MAX);
     return KILN_OK;
 }

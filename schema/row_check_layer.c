@@ -57,8 +57,8 @@ static kiln_status check_shape(const kiln_layer *l, const kiln_chunk *c, const k
     const uint32_t components = !row ? 1 : row->components ? row->components : kiln_sh_components(l->sh_degree);
     const kiln_type type = row ? row->type : p->type;
     if (p->type == type && p->components == components) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': plane '%s' is %s x %" PRIu32 ", it must be %s x %" PRIu32, l->kind,
-                     c->name, p->name, kiln_type_name(p->type), p->components, kiln_type_name(type), components);
+    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': plane '%s' is %s x %" PRIu32 ", but it must be %s x %" PRIu32,
+                     l->kind, c->name, p->name, kiln_type_name(p->type), p->components, kiln_type_name(type), components);
 }
 
 kiln_status kiln_row_check_plane(const kiln_layer *l, const kiln_chunk *c, const kiln_plane *p, kiln_error *err)
@@ -105,11 +105,12 @@ static kiln_status check_level(const kiln_layer *l, const kiln_chunk *c, kiln_er
 {
     const bool is_levels = kiln_layer_is_levels(l);
     if (!is_levels && c->level != 0)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", there is only level 0", l->kind,
-                         c->name, c->level);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", but the layer has only level 0",
+                         l->kind, c->name, c->level);
     if (!is_levels) return KILN_OK;
     if (c->level < 1 || c->level > KILN_LEVELS_MAX || !is_named_by_level(c))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", which its name must end with, 1 to %d",
+        return kiln_fail(err, KILN_E_INPUT,
+                         "layer '%s', chunk '%s' is of level %" PRIu32 "; levels are 1 to %d, and its name must end with its level",
                          l->kind, c->name, c->level, KILN_LEVELS_MAX);
     if (c->count > 0) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has no rows", l->kind, c->name);
@@ -119,7 +120,7 @@ kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln
 {
     if (c->n_errors == 0) return KILN_OK;
     if (!kiln_layer_is_levels(l))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has errors, which only levels have", l->kind, c->name);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has errors, but only levels have errors", l->kind, c->name);
     if (c->n_errors > KILN_ERROR_STEPS || c->error_step < -KILN_ERROR_STEP_MOST || c->error_step > KILN_ERROR_STEP_MOST)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu32 " errors from step %" PRId32 " on", l->kind,
                          c->name, c->n_errors, c->error_step);
@@ -138,10 +139,10 @@ kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln
 kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_error *err)
 {
     if (c->name[0] == '\0' || !is_chunk_name(c->name) || !is_chunk_name(c->parent))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has a chunk whose name is none: '%s' below '%s'", l->kind, c->name,
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has a chunk whose name is invalid: '%s' below '%s'", l->kind, c->name,
                          c->parent);
     if (c->count > KILN_CHUNK_COUNT_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, at most %d are allowed", l->kind, c->name,
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows; at most %d are allowed", l->kind, c->name,
                          c->count, KILN_CHUNK_COUNT_MAX);
     KILN_TRY(check_level(l, c, err));
     if (c->hilbert_lo > c->hilbert_hi)
@@ -227,7 +228,7 @@ static kiln_status check_origin(const kiln_layer *l, kiln_error *err)
     const char *why;
     if (!kiln_layer_is_levels(l) && kiln_hash_is_zero(l->origin)) return KILN_OK;
     if (!kiln_layer_is_levels(l))
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' stands for another one, which only levels do", l->kind);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' stands for another layer, but only levels may", l->kind);
     if (kiln_hash_is_zero(l->origin))
         return kiln_fail(err, KILN_E_INPUT, "layer '%s' does not say which layer its levels are of", l->kind);
     if (!kiln_name_is_safe(l->origin_profile, &why))
@@ -241,10 +242,11 @@ kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
     uint64_t rows = 0;
     const kiln_chunk *model = NULL;
     if (kiln_layer_kind_find(l->kind) == KILN_LAYER_KINDS)
-        return kiln_fail(err, KILN_E_INPUT, "there is no kind of layers '%s'", l->kind);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a kind of layers", l->kind);
     if (l->sh_degree > KILN_LAYER_DEGREE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has spherical harmonics of degree %" PRIu32 ", at most %d are known",
-                         l->kind, l->sh_degree, KILN_LAYER_DEGREE_MAX);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "layer '%s' has spherical harmonics of degree %" PRIu32 "; the highest known degree is %d", l->kind,
+                         l->sh_degree, KILN_LAYER_DEGREE_MAX);
     KILN_TRY(check_origin(l, err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
@@ -255,9 +257,10 @@ kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
         KILN_TRY(check_alike(l, model, c, err));
     }
     if (rows != l->count)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' says %" PRIu64 " rows, its chunks have %" PRIu64, l->kind, l->count, rows);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' claims %" PRIu64 " rows, but its chunks have %" PRIu64, l->kind, l->count,
+                         rows);
     if (rows > KILN_LAYER_COUNT_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu64 " rows, at most 2^32 - 2 can be numbered", l->kind, rows);
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu64 " rows; at most 2^32 - 2 can be numbered", l->kind, rows);
     return check_chunk_names(l, err);
 }
 

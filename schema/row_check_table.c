@@ -14,7 +14,7 @@ static kiln_status check_array(const kiln_tile_table *t, const kiln_array *a, co
 {
     if (a->raw_bytes / elem == n && a->raw_bytes % elem == 0 && kiln_array_is_whole(a)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "tile table of camera '%.300s': array '%s' has %" PRIu64 " bytes, %" PRIu64 " elements of %" PRIu32
+                     "tile table of camera '%.300s': array '%s' has %" PRIu64 " bytes, but %" PRIu64 " elements of %" PRIu32
                      " are expected",
                      t->camera, name, a->raw_bytes, n, elem);
 }
@@ -24,7 +24,7 @@ static kiln_status check_band(const kiln_tile_table *t, const kiln_tile_band *b,
     const uint64_t tiles = (uint64_t)(b->row1 - b->row0) * t->tiles_x, code = b->rank_delta.raw_bytes;
     if (b->pairs > tiles * t->visible) /* at most 2^32 tiles and 2^32 - 2 Gaussians */
         return kiln_fail(err, KILN_E_INPUT,
-                         "tile table of camera '%.300s': rows %" PRIu32 "..%" PRIu32 " say %" PRIu64 " pairs of %" PRIu64
+                         "tile table of camera '%.300s': rows %" PRIu32 "..%" PRIu32 " claim %" PRIu64 " pairs of %" PRIu64
                          " tiles and %" PRIu64 " Gaussians",
                          t->camera, b->row0, b->row1, b->pairs, tiles, t->visible);
     if (!with_arrays) return KILN_OK;
@@ -44,8 +44,8 @@ static kiln_status check_bands(const kiln_tile_table *t, bool with_arrays, kiln_
         const kiln_tile_band *b = &t->bands[i];
         if (b->row0 != row || b->row1 <= b->row0 || b->row1 > t->tiles_y)
             return kiln_fail(err, KILN_E_INPUT,
-                             "tile table of camera '%.300s': band %" PRIu32 " has tile rows %" PRIu32 "..%" PRIu32 ", row %" PRIu32
-                             " comes next",
+                             "tile table of camera '%.300s': band %" PRIu32 " has tile rows %" PRIu32 "..%" PRIu32
+                             ", but row %" PRIu32 " must follow",
                              t->camera, i, b->row0, b->row1, row);
         row = b->row1;
         KILN_TRY(check_band(t, b, with_arrays, err));
@@ -55,7 +55,7 @@ static kiln_status check_bands(const kiln_tile_table *t, bool with_arrays, kiln_
         return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': its bands end at tile row %" PRIu32 " of %" PRIu32,
                          t->camera, row, t->tiles_y);
     if (pairs == t->pairs) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': it says %" PRIu64 " pairs, its bands have %" PRIu64,
+    return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': it claims %" PRIu64 " pairs, but its bands have %" PRIu64,
                      t->camera, t->pairs, pairs);
 }
 
@@ -63,9 +63,9 @@ static kiln_status check_numbers(const kiln_tile_table *t, kiln_error *err)
 {
     const char *why;
     if (!kiln_name_is_safe(t->camera, &why))
-        return kiln_fail(err, KILN_E_INPUT, "a tile table is of a camera whose name '%.300s' is refused: %s", t->camera, why);
+        return kiln_fail(err, KILN_E_INPUT, "a tile table belongs to a camera whose name '%.300s' is refused: %s", t->camera, why);
     if (!kiln_name_is_safe(t->profile, &why))
-        return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': it is of a profile that has no name", t->camera);
+        return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': it names no profile", t->camera);
     if (!(t->near_m > 0 && isfinite(t->near_m)))
         return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': its near plane is at %g", t->camera, t->near_m);
     if (t->width == 0 || t->height == 0 || t->width > KILN_PICTURE_SIDE_MAX || t->height > KILN_PICTURE_SIDE_MAX ||
@@ -75,8 +75,9 @@ static kiln_status check_numbers(const kiln_tile_table *t, kiln_error *err)
                          " pixels",
                          t->camera, t->tiles_x, t->tiles_y, t->width, t->height);
     if (t->visible <= KILN_LAYER_COUNT_MAX) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s': it says %" PRIu64 " visible Gaussians, above 2^32 - 2",
-                     t->camera, t->visible);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "tile table of camera '%.300s': it claims %" PRIu64 " visible Gaussians, more than 2^32 - 2", t->camera,
+                     t->visible);
 }
 
 kiln_status kiln_row_check_table(const kiln_tile_table *t, bool with_arrays, kiln_error *err)

@@ -36,10 +36,10 @@ kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err)
     const bool is_json = kiln_column_bool(q);
     KILN_TRY(kiln_query_check(q, err));
     if (!is_json)
-        return kiln_fail(err, KILN_E_INPUT, "the counters or parameters of run %" PRId64 " of stage '%s' are no JSON", out->id,
+        return kiln_fail(err, KILN_E_INPUT, "the counters or parameters of run %" PRId64 " of stage '%s' are not JSON", out->id,
                          out->stage);
     if (out->start_ns >= 0 && out->stop_ns >= 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' was before 1970", out->id, out->stage);
+    return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' began before 1970", out->id, out->stage);
 }
 
 #define COLUMNS                                                                                                 \

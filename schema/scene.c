@@ -94,7 +94,8 @@ static kiln_status read_scene(kiln_query *q, kiln_scene *s, kiln_error *err)
     const bool is_json = kiln_column_bool(q), is_first = kiln_column_i64(q) == 1;
     KILN_TRY(kiln_query_check(q, err));
     if (!is_kind) return kiln_fail(err, KILN_E_INPUT, "the scene is of an unknown kind: '%s'", kind);
-    if (!is_json) return kiln_fail(err, KILN_E_INPUT, "the scene's notes are no JSON object, or its transforms no JSON array");
+    if (!is_json)
+        return kiln_fail(err, KILN_E_INPUT, "the scene's notes are not a JSON object, or its transforms are not a JSON array");
     if (!is_first) return kiln_fail(err, KILN_E_INPUT, "the scene's row has another number than 1");
     return kiln_row_check_scene(s, err);
 }
@@ -164,7 +165,7 @@ static kiln_status check_source(const kiln_source_file *files, uint32_t i, kiln_
 {
     KILN_TRY(kiln_row_check_source(&files[i], err));
     if (i == 0 || strcmp(files[i - 1].path, files[i].path) < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' is there twice or out of order", files[i].path);
+    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' occurs twice or is out of order", files[i].path);
 }
 
 static kiln_status read_sources(kiln_manifest *m, kiln_texts *texts, kiln_source_file **files, uint32_t *n, kiln_error *err)

@@ -108,7 +108,7 @@ const char kiln_lost_outputs_sql[] = DUE_BEGIN
 #define LAYER(kind, stage, made, ...) DUE_ROW(#kind, #stage, #made)
 #include "schema/layers.def"
     DUE_END
-    " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', though one is there', stage"
+    " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', although one exists', stage"
     " FROM due WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)"
     " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = due.stage AND o.role = due.kind)"
     " ORDER BY instr('"
@@ -139,14 +139,14 @@ kiln_status kiln_stage_lost_layer(kiln_manifest *m, const char *stage, bool *los
 static kiln_status add_parameter(kiln_query *q, kiln_parameter **list, uint32_t *n, kiln_error *err)
 {
     kiln_parameter *more = realloc(*list, (*n + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " parameters", *n + 1);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " parameters", *n + 1);
     *list = more;
     kiln_parameter *p = &more[(*n)++];
     kiln_column_text(q, p->name, sizeof p->name);
     p->value = kiln_column_text_dup(q);
     KILN_TRY(kiln_query_check(q, err));
     if (*n == 1 || strcmp(p[-1].name, p->name) < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the parameter '%s' is stored twice or out of order", p->name);
+    return kiln_fail(err, KILN_E_INPUT, "the parameter '%s' occurs twice or is out of order", p->name);
 }
 
 kiln_status kiln_parameters_get(kiln_manifest *m, const char *stage, kiln_parameter **out, uint32_t *n, kiln_error *err)

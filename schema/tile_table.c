@@ -193,7 +193,7 @@ static kiln_status read_segment(kiln_query *q, kiln_tile_table *t, kiln_error *e
     if (segment != a->n_segments || bytes > KILN_BLOB_MAX)
         return kiln_fail(err, KILN_E_INPUT,
                          "tile table of camera '%.300s', array '%s' in band %" PRId64 ": segment %" PRId64
-                         " is there twice, out of order or too large",
+                         " occurs twice, is out of order or is too large",
                          t->camera, name, band, segment);
     return kiln_array_append(a, hash, bytes, err);
 }
@@ -319,7 +319,7 @@ static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_tab
         if (*n > 1 && compare_tables(t - 1, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,
-                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is there twice or out of order", t->camera), err));
+                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' occurs twice or is out of order", t->camera), err));
     }
 done:
     kiln_query_close(&q);
@@ -371,7 +371,7 @@ static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_tabl
         if (n && compare_tables(two, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,
-                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is there twice or out of order", t->camera), err));
+                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' occurs twice or is out of order", t->camera), err));
         KILN_GO(each(context, t, err));
         release_arrays(t);
         two[0] = *t;

@@ -11,7 +11,7 @@
 static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *err)
 {
     kiln_unit_output *more = realloc(r->outputs, (r->n + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " outputs of a unit", r->n + 1);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " outputs of a unit", r->n + 1);
     r->outputs = more;
     kiln_unit_output *o = &more[r->n++];
     *o = (kiln_unit_output){0};
@@ -24,7 +24,7 @@ static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *e
     KILN_TRY(kiln_row_check_output(o, err));
     int order = r->n == 1 ? -1 : strcmp(o[-1].name, o->name);
     if (order < 0 || (order == 0 && o[-1].segment < o->segment)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit is there twice or out of order", o->name);
+    return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit occurs twice or is out of order", o->name);
 }
 
 kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)

@@ -1,7 +1,8 @@
 /* units_find -- looks for many units at once: for a stage that has nothing to do and thousands of results to be sure of.
  *
- * A lookup by the key's index takes some ten times as long as the next row of the table does. Where the wanted units are a good
- * part of all, the table is read once, in its own order, and keys are looked for among those that are wanted. */
+ * A lookup by the key's index takes some ten times as long as the next row of the table does. If
+ * many units are wanted, the table is read once in its own order, and each key is looked up among
+ * the wanted ones. */
 #ifndef KILN_SCHEMA_UNITS_FIND_H
 #define KILN_SCHEMA_UNITS_FIND_H
 

@@ -52,8 +52,8 @@ static kiln_status fail_full(const kiln_manifest *m, const char *folder, kiln_er
 {
     char there[32], beside[32];
     return kiln_fail(err, KILN_E_IO,
-                     "cannot vacuum '%s': %s; a copy of what is kept goes to '%s', where %s are free, and another one beside '%s', "
-                     "%s are free there, make room and run again",
+                     "cannot vacuum '%s': %s; one copy of what is kept goes to '%s' (%s are free), another beside '%s' ("
+                     "%s are free); make room and run again",
                      m->path, sqlite3_errstr(SQLITE_FULL), folder, free_text(folder, there), m->file, free_text(m->file, beside));
 }
 

@@ -10,12 +10,13 @@
  *     | full | full |  being filled  | empty ...
  *     thread ------>   caller
  *
- * One thread that copies, not several: file systems let one write into a file at a time (ext4, xfs and tmpfs hold the inode's lock
- * while they copy), and so writes stay in order. A second thread lets the disk begin (start_disk): to hand pages to the disk takes
- * longer than to copy them, and needs no such lock.
- * A page of memory that the kernel has not used before costs a write several times what copying into it takes. So where what was
- * written is not read soon (`passes`), its pages leave the page cache when they are on the disk, and the next writes get them.
- * After a failure nothing more is written: what follows would only fill a disk that is full. */
+ * One thread that copies, not several: file systems let one write into a file at a time (ext4, xfs
+ * and tmpfs hold the inode's lock while they copy), and so writes stay in order. A second thread
+ * lets the disk begin (start_disk): to hand pages to the disk takes longer than to copy them, and
+ * needs no such lock. A page of memory that the kernel has not used before costs a write several
+ * times what copying into it takes. So if the written data are not read soon (`passes`), their
+ * pages leave the page cache once they are on the disk, and the next writes use them. After a
+ * failure nothing more is written: what follows would only fill a disk that is full. */
 #include "schema/write_behind.h"
 
 #include "base/memory.h"

@@ -81,7 +81,7 @@ static kiln_status need_input(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_stage_get(m, "prune", &prune, err));
     if (prune.state == KILN_STAGE_MISSING && !kiln_opt_given(&cli, "layer"))
         return kiln_fail(err, KILN_E_STALE,
-                         "prune has not run for '%s'; run kiln-prune '%s' first, or name what to cut with --layer",
+                         "prune has not run for '%s'; run kiln-prune '%s' first, or choose the layer to cut with --layer",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     return kiln_run_need(r, "prune", err);
 }
@@ -90,7 +90,7 @@ static kiln_status need_input(kiln_run *r, kiln_error *err)
 static kiln_status check_kind(const kiln_manifest *m, const kiln_scene *scene, kiln_error *err)
 {
     if (chosen_kind() == KILN_LAYER_initial && scene->kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
+        return kiln_fail(err, KILN_E_INPUT, "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
                          kiln_manifest_path(m));
     if (chosen_kind() == KILN_LAYER_source && scene->kind != KILN_SCENE_SPLATS)
         return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
@@ -374,7 +374,7 @@ static kiln_status report_chunks(kiln_run *r, const cutting *k, kiln_error *err)
     }
     if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %s", k->input->kind, KILN_COUNT(deepest, "octree level"));
     if (k->n_missing)
-        kiln_warn("%llu of the chunks, %s, could not be made and are missing in the layer", (unsigned long long)k->n_missing,
+        kiln_warn("%llu of the chunks, %s, could not be made and are missing from the layer", (unsigned long long)k->n_missing,
                   KILN_COUNT(k->rows_missing, "Gaussian"));
     return KILN_OK;
 }

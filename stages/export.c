@@ -59,12 +59,12 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, n, err));
     if (kiln_export_given.output && strcmp(kiln_export_given.output, "-") == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "-o takes a file or a folder; '-' is none; kiln convert IN - writes a scene's file to standard output");
+                         "-o takes a file or a folder, not '-'; kiln convert IN - writes a scene's file to standard output");
     if (kiln_export_given.output && !to_folder) {
         if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
             return kiln_fail(
                 err, KILN_E_USAGE,
-                "-o '%s' is one file, and there are several formats (%s); give a folder, such as '%s/', or name one of them",
+                "-o '%s' is one file, but --format names several formats (%s); give a folder, such as '%s/', or name one of them",
                 kiln_export_given.output, kiln_export_given.format, kiln_export_given.output);
         KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, &list[0], err));
         *n = 1;
@@ -86,7 +86,7 @@ static kiln_status check_bakes(const job *j, const char *target, kiln_error *err
 {
     for (uint32_t i = 1; i < j->e.n_bakes; i++)
         if (kiln_manifest_owns(j->e.bakes[i].path, target))
-            return kiln_fail(err, KILN_E_USAGE, "'%s' is a bake that is exported; choose another place with -o", target);
+            return kiln_fail(err, KILN_E_USAGE, "'%s' is one of the exported bakes; choose another place with -o", target);
     return KILN_OK;
 }
 
@@ -141,9 +141,9 @@ static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln
     if (used) return KILN_OK;
     if (kiln_opt_given(&kiln_export_cli, "geo"))
         return kiln_fail(err, KILN_E_USAGE,
-                         "--geo is for the format 3dtiles alone, and --format is %s; add 3dtiles to it or leave out --geo",
+                         "--geo only applies to the format 3dtiles, but --format is %s; add 3dtiles to it, or leave out --geo",
                          n > 1 ? kiln_export_given.format : list[0]->name);
-    kiln_warn("the stored --geo is for the format 3dtiles alone, which is not written; --geo none takes it back");
+    kiln_warn("the stored --geo has no effect, because 3dtiles is not written; --geo none removes it");
     return KILN_OK;
 }
 
@@ -408,11 +408,11 @@ static kiln_status check_measurable(const job *j, kiln_error *err)
     }
     if (n == j->n_files)
         st = kiln_fail(err, KILN_E_USAGE,
-                       "--report-loss reads what was written and draws it, and nothing here reads %s; leave --report-loss out, or "
+                       "--report-loss reads and draws the written files, but SplatKiln cannot read %s; leave out --report-loss, or "
                        "add another format, such as ply",
                        (const char *)names.data);
     else if (n)
-        kiln_warn("--report-loss leaves out %s, which nothing here reads", (const char *)names.data);
+        kiln_warn("--report-loss leaves out %s, which SplatKiln cannot read", (const char *)names.data);
 done:
     kiln_buffer_release(&names);
     return st;
@@ -502,7 +502,7 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(kiln_export_geo(kiln_export_given.geo, j->e.geo, &j->e.placed, err));
     if (kiln_cut_is_asked(&kiln_export_given)) KILN_TRY(kiln_cut_open(r, &j->e, &j->cut, err));
     if (kiln_export_given.report_loss && !j->e.splats)
-        return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
+        return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, but the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
     if (kiln_export_given.report_loss) KILN_TRY(check_measurable(j, err));
     KILN_TRY(load_views(r, j, err));
@@ -597,7 +597,7 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     kiln_filters filters;
     uint32_t n;
     if (!isnan(kiln_export_given.min_psnr) && kiln_export_given.report_loss == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
+        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, the number of cameras to draw");
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, list, n, err));
@@ -624,8 +624,8 @@ static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
     if (st != KILN_OK || (x == 0 && y == 0 && z == 0)) return st == KILN_E_STALE ? KILN_OK : st; /* export says why */
     st = kiln_opt_give(&kiln_export_cli, option, "yes", err);
     if (st == KILN_OK)
-        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, as viewers hold float32 "
-                 "(--keep-origin; --no-keep-origin writes absolute ones)",
+        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, because viewers hold float32 "
+                 "(--keep-origin; --no-keep-origin writes absolute positions)",
                  x, y, z);
     return st;
 }

@@ -102,8 +102,8 @@ static kiln_status choose_import_cameras(kiln_import_result *i, kiln_error *err)
     kiln_orbit(up.text, lo, hi, i->orbit);
     i->cameras = i->orbit;
     i->n_cameras = KILN_ORBIT_CAMERAS;
-    kiln_say("no cameras found; %d stand on an orbit instead, up is %s%s", KILN_ORBIT_CAMERAS, up.text[0] ? up.text : "-y",
-             i->up ? "" : " (see --up)");
+    kiln_say("no cameras found; %d are placed on an orbit instead, with %s%s as up", KILN_ORBIT_CAMERAS,
+             up.text[0] ? up.text : "-y", i->up ? "" : " (see --up)");
     return KILN_OK;
 }
 
@@ -253,7 +253,7 @@ static void warn_of_world(const kiln_import_result *i)
     const kiln_dataset *d = &i->data;
     if (strcmp(i->scan.info.writer, "nerfstudio") != 0 || i->scan.info.kind != KILN_SCENE_SPLATS || d->has_dataparser) return;
     if (d->set.n_cameras > 0 && d->set.world != KILN_WORLD_OF_ROWS)
-        kiln_warn("the Gaussians are of nerfstudio, which trains in a world of its own; if the cameras do not fit, copy "
+        kiln_warn("the Gaussians come from nerfstudio, which trains in its own coordinate system; if the cameras do not fit, copy "
                   "dataparser_transforms.json from the folder of the training to '%s'",
                   d->set.root);
 }
@@ -269,7 +269,8 @@ static kiln_status warn_of_replaced(kiln_manifest *m, const kiln_import_result *
     const bool of_folder =
         i->data.set.is_folder && strncmp(was->source_path, i->data.set.root, n) == 0 && was->source_path[n] == '/';
     if (st == KILN_OK && was->source_path[0] && i->n_parts > 0 && strcmp(was->source_path, i->parts[0].path) != 0 && !of_folder)
-        kiln_warn("'%s' was made from '%.1000s', which '%.1000s' replaces; to keep both name another one (kiln pipeline: --out)",
+        kiln_warn("the bake '%s' was made from '%.1000s' and is replaced by '%.1000s'; to keep both, choose another manifest (kiln "
+                  "pipeline: --out)",
                   kiln_manifest_path(m), was->source_path, i->parts[0].path);
     free(was);
     return st == KILN_E_STALE ? KILN_OK : st;

@@ -290,7 +290,7 @@ static kiln_status report_spacing(kiln_run *r, const measurement *k, kiln_error 
     if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", kiln_json_real(k->initial_s)))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (m->fallbacks)
-        kiln_warn("%llu of %s no usable distance to %s; their spacing is taken as %g, 1 %% of the scene's root cube",
+        kiln_warn("%llu of %s no usable distance to %s; their spacing is set to %g, 1 %% of the scene's root cube",
                   (unsigned long long)m->fallbacks,
                   KILN_COUNT(k->source->count, k->points ? "point has|points have" : "Gaussian has|Gaussians have"),
                   KILN_COUNT(o.neighbors, "neighbour"), fallback_spacing(&k->scene));
@@ -306,14 +306,14 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 {
     json_t *c = NULL;
     json_int_t points = 0, coloured = 0, photos = 0;
-    if (k->points && k->grey) kiln_say("the points have no colours; those that no photo colours are made grey");
+    if (k->points && k->grey) kiln_say("the points have no colours; points that no photo colours become grey");
     if (!k->tracks.colmap) return KILN_OK;
     KILN_TRY(kiln_unit_counters(r, &k->colours, &c, err));
     int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
     const json_int_t damaged = json_integer_value(json_object_get(c, "damaged"));
     const json_t *damage = json_object_get(c, "damage");
     if (!bad && damaged > 0)
-        kiln_warn("photos that are damaged and give no colours: %lld, the first: %.300s", (long long)damaged,
+        kiln_warn("damaged photos that give no colours: %lld; the first is %.300s", (long long)damaged,
                   json_is_string(damage) ? json_string_value(damage) : "");
     json_decref(c);
     if (bad) return kiln_unit_refuse(r, &k->colours, kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);

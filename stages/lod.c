@@ -34,17 +34,16 @@ static const kiln_opt options[] = {
                        "most Gaussians of the coarsest level of a cell above chunks, and so of the whole scene", .def = "4096",
                        .range = "1..65536", .brief = "most Gaussians of the coarsest level", .flags = KILN_KEYED),
     KILN_OPTION_ENUM("visibility", &o.visibility, "WHEN", "auto|off",
-                     "weigh Gaussians by how much of them cameras see; auto: where there are cameras", .def = "auto",
+                     "weigh Gaussians by how much of them cameras see; auto: if the bake has cameras", .def = "auto",
                      .brief = "weigh Gaussians by how much of them cameras see", .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("views", &o.views, "N", "greatest number of cameras that visibility is measured with", .def = "32",
                        .range = "1..4096", .brief = "most cameras that visibility is measured with", .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("refine", &o.refine, "STEPS",
-                       "fit the levels of each chunk to pictures of the full scene, with this number of steps of Adam for each "
-                       "level; 100 is a good number",
-                       .def = "0", .range = "0..10000", .brief = "fit levels to pictures, with so many steps of Adam",
+                       "fit the levels of each chunk to pictures of the full scene, with N steps of Adam for each level; try 100",
+                       .def = "0", .range = "0..10000", .brief = "fit levels to pictures, with N steps of Adam",
                        .flags = KILN_KEYED),
     KILN_VIEW_OPTION_ROWS(o.request),
-    KILN_OPTION_BOOL("dry-run", &o.dry_run, "print which levels would be made, make none", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "print the levels that would be made; make none", .letter = 'n', .flags = KILN_ONCE),
     KILN_OPTION_END,
 };
 
@@ -219,7 +218,7 @@ static kiln_status report_levels(kiln_run *r, const making *k, kiln_error *err)
         }
         kiln_print_gap();
         if (k->prior.radius > 0)
-            kiln_print("the cameras are an orbit of our own, outside of the scene's interior: Gaussians count by their distance "
+            kiln_print("the cameras are our own orbit, outside of the scene, so Gaussians are weighed by their distance "
                        "from the middle");
         if (k->seen)
             kiln_print("%s next to nothing of %s", KILN_COUNT(k->n_views, "camera sees|cameras see"),

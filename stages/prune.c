@@ -79,7 +79,7 @@ static kiln_status open_prune_input(kiln_run *r, kiln_pruning *p, kiln_error *er
     if (p->scene.kind == KILN_SCENE_POINTS) {
         kiln_status st = kiln_layer_current(m, KILN_LAYER_initial, &p->input, err);
         if (st != KILN_E_STALE) return st;
-        return kiln_fail(err, KILN_E_STALE, "'%s' holds points that are no Gaussians yet; run kiln-knn '%s' first",
+        return kiln_fail(err, KILN_E_STALE, "'%s' holds points that are not Gaussians yet; run kiln-knn '%s' first",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     }
     KILN_TRY(kiln_layer_current(m, KILN_LAYER_source, &p->input, err));
@@ -182,8 +182,8 @@ static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, only_out
     if (!out->bytes) out->bytes = bytes;
     if (bytes == out->bytes) return KILN_OK;
     return kiln_unit_refuse(r, u,
-                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", out->name, (unsigned long long)bytes,
-                                      (unsigned long long)out->bytes),
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", out->name,
+                                      (unsigned long long)bytes, (unsigned long long)out->bytes),
                             err);
 }
 
@@ -193,7 +193,7 @@ static kiln_status check_statistics(const kiln_prune_stats *s, uint64_t n, kiln_
 {
     bool sound = s->n <= n && isfinite(s->median_log_scale) && isfinite(s->median_spacing2) && s->median_spacing2 >= 0;
     for (int a = 0; a < 3; a++) sound = sound && isfinite(s->lo[a]) && isfinite(s->hi[a]) && s->lo[a] <= s->hi[a];
-    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "its statistics are none of this layer");
+    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "its statistics do not belong to this layer");
 }
 
 static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err)

@@ -46,7 +46,7 @@ static const kiln_opt options[] = {
                      "background)",
                      .brief = "PNGs with straight alpha and no background", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("depth", &o.depth,
-                     "also write NAME.depth.png (16-bit; its text and the output give the scene units of one step) or "
+                     "also write NAME.depth.png (16 bits; its text chunk and the output give the scene units of one step) or "
                      "NAME.depth.npy",
                      .brief = "also NAME.depth.png, in 16 bits", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("depth-colours", &o.depth_colours,
@@ -60,8 +60,8 @@ static const kiln_opt options[] = {
                      "lanczos, which is sharper",
                      .def = "bilinear", .brief = "interpolation of photos that are compared", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("exposure", &o.exposure, "WHEN", KILN_EXPOSURE_USES,
-                     "exposures that INRIA's trainer learnt (exposure.json): compare: photos are compared as they were exposed; "
-                     "on: pictures are drawn so, too; off: not used",
+                     "exposures that INRIA's trainer learnt (exposure.json); compare: use them when photos are compared; on: draw "
+                     "pictures with them, too; off: ignore them",
                      .def = "compare", .brief = "draw with the exposures that INRIA's trainer learnt",
                      .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX in sorted order", .letter = 'c',
@@ -69,8 +69,7 @@ static const kiln_opt options[] = {
                      .flags = KILN_ONCE),
     KILN_OPTION_PATH("cameras", &o.where.cameras, "FILE",
                      "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON "
-                     "list as kiln-info --cameras writes it; they are moved as import's --translate, --rotate and --scale moved "
-                     "the scene",
+                     "list as kiln-info --cameras writes it; import's --translate, --rotate and --scale apply to them, too",
                      .brief = "draw the cameras of this file instead", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("orbit", &o.where.orbit, "N[,WHERE]",
                      "draw N pictures on a circle around the scene instead, at the distance and height of its cameras, or as WHERE "
@@ -91,7 +90,7 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("scale", &o.where.scale, "FACTOR", "draw pictures this many times as wide and high", .range = "0.001..64",
                        .brief = "pictures FACTOR times as wide and high", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("size", &o.where.size, "WxH",
-                     "draw pictures of this size, not stretched; if the shape differs they show more at two sides",
+                     "draw pictures of this size, not stretched; if the shape differs, they show more at two sides",
                      .brief = "pictures of this size, not stretched", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("crop", &o.where.crop, "WxH+X+Y", "draw only these pixels of each picture, counted after --scale or --size",
                      .brief = "only these pixels of each picture", .flags = KILN_ONCE),
@@ -102,8 +101,8 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("fps", &o.fps, "RATE", "with --video and --format y4m: frames a second", .def = "30", .range = "0.1..1000",
                        .brief = "pictures a second of the video", .flags = KILN_ONCE),
     KILN_OPTION_PATH("levels-against", &o.against, "DIR",
-                     "for each level of detail, draw the test cameras at 2^(-LEVEL/2) of their size, the level into "
-                     "DIR/level_LEVEL and the full scene into DIR/full_LEVEL, and measure each pair",
+                     "draw each level of detail from the test cameras at 2^(-LEVEL/2) of their size and measure it; "
+                     "DIR/level_LEVEL has the level, DIR/full_LEVEL the full scene",
                      .brief = "measure each level of detail against the full scene", .flags = KILN_ONCE),
     KILN_OPTION_PATH("output", &o.output, "PATH",
                      "NAME.png, NAME.npy, NAME.jpg or NAME.webp for one camera, else a folder; -: stdout, with --format y4m or raw",
@@ -316,7 +315,7 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(kiln_pictures_are_fresh(r, s, key, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
-    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "there is no level to draw" : "there is no camera to draw");
+    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "the bake has no level to draw" : "the bake has no camera to draw");
     KILN_TRY(draw_all(r, s, err));
     KILN_TRY(kiln_render_plan_report(r, s, err));
     if (s->video) KILN_TRY(kiln_video_plan_report(r, s, err));
@@ -329,7 +328,7 @@ static kiln_status check_render(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_viewpoints_check(&o.where, err));
     if (o.fast && !o.against && named && strcmp(named, "cpu") == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
+                         "--fast draws only on a GPU, but --devices names the CPU; leave out one of them "
                          "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_pictures_check_options(&o, &cli, kiln_run_json(r), err));
     if (o.where.cameras || o.where.orbit) return KILN_OK;

@@ -27,7 +27,7 @@ static const kiln_opt options[] = {
                      .def = "auto", .brief = "which cameras get a table: auto, all, none, a list", .flags = KILN_KEYED),
     KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
                      .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory, make no table", .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory; make no table", .flags = KILN_ONCE),
     KILN_OPTION_END,
 };
 
@@ -76,7 +76,7 @@ static kiln_status choose_tables(kiln_tiles_bake *b, kiln_error *err)
     bool automatic = strcmp(o.tables, "auto") == 0, none = strcmp(o.tables, "none") == 0, all = strcmp(o.tables, "all") == 0;
     if (automatic && total > KILN_TILES_AUTO_BYTES) {
         char text[32];
-        kiln_say("tables would take about %s; none are made (rendering does not need them); --tables all makes them",
+        kiln_say("tile tables would take about %s, so none are made (rendering does not need them); --tables all makes them",
                  kiln_size_text(total, text));
         none = true;
     }
@@ -103,7 +103,7 @@ static kiln_status get_array(const kiln_unit_result *r, const char *name, uint64
 {
     KILN_TRY(kiln_unit_result_array(r, name, out, err));
     if (bytes == ANY_SIZE || out->raw_bytes == bytes) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", name, (unsigned long long)out->raw_bytes,
+    return kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", name, (unsigned long long)out->raw_bytes,
                      (unsigned long long)bytes);
 }
 

@@ -148,10 +148,13 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
 
 static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, kiln_error *err)
 {
-    if (in->sh_degree > 4) return kiln_fail(err, KILN_E_INPUT, "coarsen: harmonics of degree %u, at most 4", in->sh_degree);
-    if (in->n > max_rows) return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows, at most 2^32 - 2", (unsigned long long)in->n);
+    if (in->sh_degree > 4)
+        return kiln_fail(err, KILN_E_INPUT, "coarsen: the harmonics have degree %u; the highest known degree is 4", in->sh_degree);
+    if (in->n > max_rows)
+        return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows; at most 2^32 - 2 are possible", (unsigned long long)in->n);
     for (uint32_t i = 0; i < levels->n; i++)
-        if (in->n > 0 && levels->counts[i] == 0) return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u is to have no rows", i + 1);
+        if (in->n > 0 && levels->counts[i] == 0)
+            return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u was asked for without rows", i + 1);
     return KILN_OK;
 }
 
@@ -163,7 +166,8 @@ kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels 
 {
     KILN_TRY(check_coarsen_rows(in, levels, err));
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, levels->n);
-    if (work_bytes < bytes) return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes, was given %zu", bytes, work_bytes);
+    if (work_bytes < bytes)
+        return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes of work space, but was given %zu", bytes, work_bytes);
     const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();
     coarsen_state s;
     kiln_coarsen_layout(&s, in->n, in->sh_degree, work);

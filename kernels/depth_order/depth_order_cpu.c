@@ -68,7 +68,8 @@ kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_arg
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "depth_order needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "depth_order needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     for (uint64_t i = 0; i < a->n; i++) words[i] = kiln_depth_key(a->depths[i], (uint32_t)i);
     uint64_t *const sorted = kiln_sort_words(a->n, words, spare, 32, x->threads, sort_work);

@@ -17,9 +17,10 @@
  *
  * Slabs are drawn only if the caller allows them. One with a memory limit compares it with what draw_size.h predicts.
  *
- * This is not an operation and has no arithmetic of its own. It calls the operations through a runner, which computes on the CPU or
- * on a GPU. Without a store, arrays pass through host memory between operations. With a store, a runner of a GPU keeps planes
- * and drawings in device memory, within the runner's cap, and copies only the results to the host. If something does not fit on the
+ * This is not an operation and has no arithmetic of its own. It calls the operations through a
+ * runner, which computes on the CPU or on a GPU. Without a store, arrays pass through host memory
+ * between operations. With a store, a runner of a GPU keeps planes and drawings in device memory,
+ * within the runner's cap. It copies only the results to the host. If something does not fit on the
  * device, that step uses host memory, unless the caller forbids it.
  *
  * Memory: draw_size.h predicts host memory before any is allocated. With a store less may be used.

@@ -57,7 +57,7 @@ static kiln_status find_bands(const kiln_band_way *way, const kiln_raster_args *
         out->pairs += b->pairs[i];
     }
     if (way->most_pairs == 0 || out->band_pairs <= way->most_pairs) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "a band of tile rows lists %llu pairs, host memory has room for %llu",
+    return kiln_fail(err, KILN_E_CAP, "a band of tile rows lists %llu pairs, but host memory has room for %llu",
                      (unsigned long long)out->band_pairs, (unsigned long long)way->most_pairs);
 }
 

@@ -1,5 +1,5 @@
-/* draw_bands -- counts, lists and draws the tile rows of a drawing, one band after the other (kiln_tile_bands), so that lists take
- * the memory of one band.
+/* draw_bands -- counts, lists and draws the tile rows of a drawing, one band after the other
+ * (kiln_tile_bands). So lists take the memory of one band only.
  */
 #ifndef KILN_KERNELS_DRAW_BANDS_H
 #define KILN_KERNELS_DRAW_BANDS_H

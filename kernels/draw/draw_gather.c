@@ -160,7 +160,7 @@ static kiln_status ask_for(const kiln_draw_gather *v, uint32_t i, kiln_draw_chun
     *host = (kiln_draw_chunk){0};
     KILN_TRY(v->scene->chunk(v->scene->context, i, host, err));
     if (host->n == l->n && (host->sh0 != NULL) == l->colour) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its header said %llu", i, (unsigned long long)host->n,
+    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, but its header claims %llu", i, (unsigned long long)host->n,
                      host->sh0 ? " with colour" : "", (unsigned long long)l->n);
 }
 

@@ -89,8 +89,9 @@ typedef enum {
     /* A drawing, its lists and its pixels in device memory. If lists or pixels do not fit beside the drawing, it moves to host
      * memory where KILN_DRAW_HOST is allowed, too. Where it is not, the way is given up: no Gaussian comes to host memory. */
     KILN_DRAW_DEVICE = 2,
-    /* One range of depth after the other, if `capacity` is set or the device has told how many Gaussians of a slab it has room for.
-     * The state of every pixel is kept in host memory in between. Gaussians whose tiles are all finished are left out. */
+    /* Draws one range of depth after the other. Needs `capacity`, or a device that has told how
+     * many Gaussians of a slab it can hold. The state of every pixel is kept in host memory in
+     * between. Gaussians whose tiles are all finished are left out. */
     KILN_DRAW_SLABS = 4,
     /* A drawing in host memory, from which a runner of a device gets what each operation needs. Can always be. */
     KILN_DRAW_HOST = 8

@@ -1,5 +1,5 @@
-/* drawing -- the visible Gaussians of a view in drawing order, in the memory of a device as long as they fit there, else in host
- * memory. A renderer with its own rasteriser needs only this. */
+/* drawing -- the visible Gaussians of a view in drawing order. They are in the memory of a device
+ * if they fit there, else in host memory. A renderer with its own rasteriser needs only this. */
 #ifndef KILN_KERNELS_DRAWING_H
 #define KILN_KERNELS_DRAWING_H
 

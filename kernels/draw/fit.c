@@ -174,7 +174,7 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
     const uint32_t half = (s->row1 - s->row0) / 2;
     KILN_TRY(pairs_of_rows(r, a, s->row0, s->row0 + half, &above, err));
     if (above > s->pairs)
-        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, all of them %llu were counted", s->row0,
+        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, but %llu were counted for all", s->row0,
                          s->row0 + half, (unsigned long long)above, (unsigned long long)s->pairs);
     cut_stretch(s, half, above, &upper, &lower);
     KILN_TRY(emit_rows(r, a, &upper, mark, err));
@@ -255,8 +255,8 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, const 
     KILN_TRY(op_fits(r, KILN_OP_raster, &part, &need, &yes, err));
     if (!yes && a->fast && s->row1 - s->row0 <= 1) /* no CPU draws it */
         return kiln_fail(err, KILN_E_CAP,
-                         "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken; "
-                         "an exact one can do with less",
+                         "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, but only %llu may be taken; "
+                         "an exact picture needs less",
                          (unsigned long long)need, (unsigned long long)kiln_runner_get_info(r).cap_bytes);
     if (yes || s->row1 - s->row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t half = (s->row1 - s->row0) / 2;

@@ -21,8 +21,9 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
                                kiln_error *err) KILN_MUST_CHECK;
 /* If a->ranks is NULL, the lists are made first, of a->n_pairs pairs. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* Makes the lists of a->n_pairs pairs and adds each Gaussian's share of the picture (blend_weights) to `there` [d->n], device
- * memory, or, if that is NULL, to weights [d->n], host memory. Of `a` only view, profile, tile rows, n_pairs and state are used. */
+/* Makes the lists of a->n_pairs pairs and adds each Gaussian's share of the picture (blend_weights)
+ * to an array of d->n. That is `there` in device memory or, if `there` is NULL, `weights` in host
+ * memory. Of `a` only view, profile, tile rows, n_pairs and state are used. */
 kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* Copies parts of a drawing to host memory, [d->n] each. Any of them may be NULL, but chunks needs splats or rows. */

@@ -1,6 +1,7 @@
-/* slabs -- see slabs.h. Each slab is collected, listed and blended like a picture, on top of the state that the slabs
- * before left for every pixel. A pixel meets its Gaussians in the order of a single pass and does the same steps with each, so the
- * position of the cuts does not change its bits. */
+/* slabs -- see slabs.h. Each slab is collected, listed and blended like a picture, on top of the
+ * state that the slabs before left for every pixel. A pixel meets its Gaussians in the order of a
+ * single pass and does the same steps with each. So the position of the cuts does not change its
+ * bits. */
 #include "kernels/draw/slabs.h"
 
 #include "base/memory.h"

@@ -15,8 +15,8 @@
  *   queries   [3][n_queries]  f32  in      in any order, but slow unless adjacent queries are near each other
  *   best      [k][n_queries]  f32  in out  ascending; FLT_MAX where no neighbour was found yet
  *
- * The k smallest of a union are the k smallest of its parts' k smallest, so the result does not depend on the order and number of
- * parts. kiln_knn_mean turns best into spacing2.
+ * The k smallest of a union are the k smallest among the k smallest of its parts. So the result
+ * does not depend on the order and number of parts. kiln_knn_mean turns best into spacing2.
  *
  * For both operations, and for all others that refer to this header:
  *   Work space   If work is NULL, the function writes the bytes that it needs to *work_bytes and does nothing else.

@@ -69,9 +69,9 @@ static inline void update_worst(query *q, uint32_t k)
     q->worst = worst;
 }
 
-/* Three neighbours, a full leaf: what the lanes hold stays in registers, which gcc does not dare for memory behind a pointer. A
- * store stands between the two selections by one comparison, or gcc 12 makes a branch of them and the search takes three times as
- * long. */
+/* Three neighbours, a full leaf: what the lanes hold stays in registers, which gcc does not dare
+ * for memory behind a pointer. A store stands between the two selections by one comparison. Without
+ * it gcc 12 makes them a branch, and the search takes three times as long. */
 static inline void scan_for_three(query *q, const knn_leaf *c, int self)
 {
     float first[LANES], second[LANES], third[LANES];
@@ -219,7 +219,8 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
         *work_bytes = need;
         return KILN_OK;
     }
-    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes, was given %zu", need, *work_bytes);
+    if (*work_bytes < need)
+        return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes of work space, but was given %zu", need, *work_bytes);
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 
     const int64_t n_leaves = (int64_t)t.n_leaves;
@@ -297,7 +298,8 @@ kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, 
         *work_bytes = need;
         return KILN_OK;
     }
-    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes, was given %zu", need, *work_bytes);
+    if (*work_bytes < need)
+        return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes of work space, but was given %zu", need, *work_bytes);
     if (a->n == 0 || a->n_queries == 0) return KILN_OK;
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 

@@ -1,5 +1,6 @@
-/* knn_search_cuda -- finds the nearest neighbours of 32 queries with one warp, one query for each lane. The queries are points of
- * the tree that are adjacent on the Hilbert curve, or points outside the tree that are adjacent in the caller's array.
+/* knn_search_cuda -- finds the nearest neighbours of 32 queries with one warp, one query for each
+ * lane. The queries are points of the tree that are adjacent on the Hilbert curve, or other points
+ * that are adjacent in the caller's array.
  *
  * Problem. If each lane walked the tree for its own query, lanes would wait for each other at every branch and read different
  * memory.

@@ -79,9 +79,10 @@ static inline void kiln_jacobi_rotate(double a[9], double v[9], int p, int q)
     }
 }
 
-/* Turns a symmetric matrix into a diagonal one, of its eigenvalues in no order. The columns of axes are its axes: a rotation,
- * row-major, of determinant 1. Converges quadratically: 6 sweeps are enough for any matrix, but later ones still change the last
- * bit of some, so that a caller whose bits are stored keeps its number. */
+/* Turns a symmetric matrix into a diagonal one, of its eigenvalues in no order. The columns of axes
+ * are its axes: a rotation, row-major, of determinant 1. Converges quadratically: 6 sweeps are
+ * enough for any matrix. Later sweeps still change the last bit of some, so a caller whose bits are
+ * stored must keep its number. */
 static inline void kiln_jacobi_axes(double a[9], double axes[9], int sweeps)
 {
     for (int i = 0; i < 9; i++) axes[i] = i % 4 == 0;

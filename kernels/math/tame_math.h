@@ -1,10 +1,11 @@
 /* tame_math -- divisions and roots without questions for special cases, where the caller knows that there are none.
  *
- * A GPU makes a division of IEEE 754 of eight instructions where nothing is tiny, huge, zero or no number, and about four more that
- * ask for these. Where all operands of a formula are known to be in the middle of the range ("tame"), the caller asks once for
- * all. The bits are the same: the steps below are those that the compiler's own division and root take then, which round correctly
- * (P. Markstein, IA-64 and Elementary Functions, 2000, chapters 8 and 9; tests/gpu/tame_test.c compares every significand).
- * Divisions by the same number share its reciprocal.
+ * A GPU takes eight instructions for an IEEE 754 division of ordinary numbers, and about four more
+ * to ask for tiny, huge, zero or NaN operands. Where all operands of a formula are known to be in
+ * the middle of the range ("tame"), the caller asks once for all. The bits are the same: the steps
+ * below are those that the compiler's own division and root take then, which round correctly (P.
+ * Markstein, IA-64 and Elementary Functions, 2000, chapters 8 and 9; tests/gpu/tame_test.c compares
+ * every significand). Divisions by the same number share its reciprocal.
  *
  * tame: a constant where a function is called, so that the compiler leaves the other half out. C ignores it: there an operator is a
  * single instruction. What must hold where it is set: operands and results are within 2^-126 and 2^126, but a dividend may be +0;

@@ -12,10 +12,11 @@
  * psnr is +INFINITY for equal pictures and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either
  * axis.
  *
- * With a mask, what is left out is black in both pictures, as trainers have it (splatfacto and gsplat multiply both by the mask),
- * and counts in nothing: squared error and channel means are those of the other pixels, and SSIM is the map's mean over the other
- * pixels, for "valid" over those of them in [5:-5, 5:-5]. So no sample that is left out decides a bit. All numbers of an empty mask
- * are NAN, as is ssim_valid of one that is empty within [5:-5, 5:-5]. A mask without a 0 gives the bits of NULL.
+ * With a mask, masked pixels are black in both pictures (splatfacto and gsplat multiply both by the
+ * mask) and do not count: squared error and channel means are those of the other pixels, and SSIM
+ * is the map's mean over the other pixels, for "valid" over those of them in [5:-5, 5:-5]. So no
+ * sample that is left out decides a bit. All numbers of an empty mask are NAN, as is ssim_valid of
+ * one that is empty within [5:-5, 5:-5]. A mask without a 0 gives the bits of NULL.
  *
  * Pointers, work, threads: as in knn.h; the work space does not grow with the picture.
  * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4, rows shorter than the width.

@@ -183,7 +183,8 @@ kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, vo
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "metrics needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "metrics needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
     KILN_TRY(kiln_metrics_check(a, err));
 
     for (unsigned t = 0; t < x->threads; t++) memset(all[t].totals, 0, sizeof all[t].totals);

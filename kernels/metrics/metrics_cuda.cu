@@ -1,7 +1,8 @@
 /* metrics on CUDA: a block takes a strip of the picture, with all three channels, and walks down eight rows at a time.
  *
- *   down    A thread has one value of each row, of its channel and pixel, and keeps s and d of the last 18 rows in registers.
- *           From them it filters eight rows at once and leaves their moments in shared memory.
+ *   down A thread has one value of each row, for its channel and pixel. It keeps s and d of the
+ *           last 18 rows in registers. From them it filters eight rows at once and leaves their
+ *           moments in shared memory.
  *   along   A thread filters eight neighbours of a row and channel from 18 moments and sums the map.
  *
  * Eight at once, 18 values are fetched for 88 products, where one at a time would fetch 88. A picture is read once but for

@@ -1,11 +1,12 @@
 /* codebook -- see codebook.h: splits, the exact dynamic program over groups of bins, then Lloyd's passes over the bins.
  *
- * The values of a bin have one sign and one exponent, so their mean follows from the mean of their keys' low bits. All sums are
- * taken from the lowest bin up. The first cell is everything; the cell with the largest error is split at its mean until there are
- * 256. Lloyd's passes alone would stop half a dB below the best codebook, because borders cannot move by less than a bin. So each
- * cell is cut into 16 groups, and the best 256 runs of groups are found (optimal costs are monotone, so each layer is solved by
- * halves). That uses differences of sums, which say nothing about small values beside huge ones: what the splits gave is kept where
- * it is better.
+ * The values of a bin have one sign and one exponent, so their mean follows from the mean of their
+ * keys' low bits. All sums are taken from the lowest bin up. The first cell is everything; the cell
+ * with the largest error is split at its mean until there are 256. Lloyd's passes alone would stop
+ * half a dB below the best codebook, because borders cannot move by less than a bin. So each cell
+ * is cut into 16 groups, and the best 256 runs of groups are found. Optimal costs are monotone, so
+ * each layer is solved by halves. That uses differences of sums, which say nothing about small
+ * values beside huge ones: what the splits gave is kept where it is better.
  */
 #include "kernels/palette/codebook.h"
 

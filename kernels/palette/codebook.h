@@ -1,9 +1,10 @@
 /* codebook -- 256 values for many: the k-means of one dimension, for the codebooks of SOG scenes (log scales, sh0, entries of the
  * palette).
  *
- * Values come in pieces. Counts hold what the codebook needs in fixed memory (4 MiB): a histogram with bins of 2^-12 of a value or
- * less, up to 65,536, with the mean of each bin, and the different values themselves as long as there are at most 256. All of it is
- * in integers, so neither the order of the pieces nor that of merging shows. Host only.
+ * Values come in pieces. Counts hold what the codebook needs in fixed memory (4 MiB): a histogram
+ * of up to 65,536 bins, each at most 2^-12 of a value wide, with the mean of each bin. It also
+ * keeps the different values themselves as long as there are at most 256. All of it is in integers,
+ * so neither the order of the pieces nor that of merging shows. Host only.
  *
  *   kiln_codebook_counts *c = calloc(1, sizeof *c);       all zero: no values yet
  *   kiln_codebook_add(c, values, n); ...                  one after the other, or in several structs that are merged

@@ -45,7 +45,7 @@ static kiln_status refuse_entries(const int16_t *centroids, uint32_t p, uint32_t
 static kiln_status check_palette_work(const char *op, size_t need, size_t given, kiln_error *err)
 {
     if (given >= need) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, need, given);
+    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes of work space, but was given %zu", op, need, given);
 }
 
 /* ---- palette_train ------------------------------------------------------------------------------------------------------- */

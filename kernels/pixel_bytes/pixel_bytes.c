@@ -22,9 +22,11 @@ kiln_status kiln_pixel_bytes_check(const kiln_pixel_bytes_args *a, kiln_error *e
 {
     enum { MOST = 1 << 20 };
     if (a->width == 0 || a->height == 0 || a->height > MOST || a->stride > MOST || a->stride < a->width)
-        return kiln_fail(err, KILN_E_INPUT, "pixel_bytes: %u x %u pixels of rows of %u, expected 1 to 2^20, and rows as long",
-                         a->width, a->height, a->stride);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "pixel_bytes: the picture has %u x %u pixels in rows of %u; a side may have 1 to 2^20, and rows must be as long",
+            a->width, a->height, a->stride);
     if ((unsigned)a->layout >= KILN_N_PIXEL_LAYOUTS)
-        return kiln_fail(err, KILN_E_INPUT, "pixel_bytes: there is no layout %d", (int)a->layout);
+        return kiln_fail(err, KILN_E_INPUT, "pixel_bytes: layout %d does not exist", (int)a->layout);
     return KILN_OK;
 }

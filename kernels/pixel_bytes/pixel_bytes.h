@@ -7,9 +7,11 @@
  *     YUV420  [height][width] luma, then [ceil(height / 2)][ceil(width / 2)] blue and as many red differences: those of the mean of
  *             2 x 2 pixels, of which those beyond an odd edge are the ones at the edge
  *
- * Red, green, blue and alpha are the bytes of a PNG (png_rows.h): clamped to [0, 1], NaN as 0, times 255, half up. Luma and
- * differences are made of these bytes in integers, within one step of the exact value: limited range (16 to 235, 16 to 240), by
- * the matrix that players assume where a file names none, BT.709 from 1280 pixels in width or more than 576 in height, else BT.601.
+ * Red, green, blue and alpha are the bytes of a PNG (png_rows.h): clamped to [0, 1], NaN as 0,
+ * times 255, half up. Luma and differences are made of these bytes in integers, within one step of
+ * the exact value: limited range (16 to 235, 16 to 240), by the matrix that players assume if a
+ * file names none. That is BT.709 from 1280 pixels in width or more than 576 in height, else
+ * BT.601.
  *
  * Pointers, work, threads: as in knn.h.
  * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a stride below the width or above 2^20, an unknown layout.

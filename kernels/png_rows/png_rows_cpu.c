@@ -113,7 +113,8 @@ kiln_status KILN_CPU(png_rows)(const kiln_exec *x, const kiln_png_rows_args *a, 
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "png_rows needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "png_rows needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
     KILN_TRY(kiln_png_rows_check(a, err));
 #pragma omp parallel for num_threads(x->threads) if (x->threads > 1)
     for (unsigned t = 0; t < x->threads; t++) {

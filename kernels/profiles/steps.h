@@ -1,5 +1,5 @@
-/* steps -- what the profiles' headers share: the constants of one camera, what a profile is given for one Gaussian and
- * what it gives back, and the few pieces of arithmetic that are the same in all of them. Host and device code.
+/* steps -- what the profiles' headers share: the constants of one camera, the input and output of a
+ * profile for one Gaussian, and the arithmetic that all profiles share. Host and device code.
  *
  * Order of operations: a*b + c*d + e*f is fma(e,f, fma(a,b, c*d)) throughout, as nvcc contracts the
  * renderers' own sources; a translation is added last, without fma. Comparisons are written so that NaN fails them. */

@@ -2,11 +2,12 @@
  * makes them: a scan with decoupled look-back (D. Merrill, M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
  * 2016), in two levels.
  *
- * A block publishes its count as soon as it knows it: in a word of its own, and added to the word of its group of 32 blocks. To
- * find its place it reads all that it needs at once: the counts of the blocks before it in its group, and of the 32 groups before
- * that the counts and, where they are known, the sums. A group's sum is the count of all blocks up to and including its last one,
- * which publishes it. So a look-back takes one wait for memory where 1,024 blocks or fewer are on their way. Counts and sums are
- * integers, so places do not depend on timing.
+ * A block publishes its count as soon as it knows it: in a word of its own, and added to the word
+ * of its group of 32 blocks. To find its place it reads all that it needs at once: the counts of
+ * the blocks before it in its group, the counts of the 32 groups before that and, where they are
+ * known, their sums. A group's sum is the count of all blocks up to and including its last one,
+ * which publishes it. So a look-back takes one wait for memory where 1,024 blocks or fewer are on
+ * their way. Counts and sums are integers, so places do not depend on timing.
  *
  * Blocks take their numbers from a ticket. All blocks with lower numbers have therefore started, and none waits for a block that
  * cannot run. A count is published without waiting for other blocks.

@@ -251,8 +251,8 @@ static void add_basis_rows(const float *plane, const float *restrict basis, uint
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
 }
 
-/* The same with three planes, one after the other, each `step` floats behind the one before, so that sums are read and written a
- * third as often. */
+/* The same with three planes, each `step` floats behind the one before. Sums are then read and
+ * written a third as often. */
 static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
                               float *restrict sum)
 {
@@ -403,7 +403,7 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
         return KILN_OK;
     }
     if (*work_bytes < carve.used)
-        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes of work space, but was given %zu", carve.used, *work_bytes);
 
     kiln_projection lens;
     kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);

@@ -396,6 +396,6 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
         return run_projection<KILN_FAMILY_##id>(x, a, w, err);
 #include "kernels/profiles/profiles.def"
     default:
-        return kiln_fail(err, KILN_E_BUG, "project: profile %d is of no family", static_cast<int>(a->profile));
+        return kiln_fail(err, KILN_E_BUG, "project: profile %d belongs to no family", static_cast<int>(a->profile));
     }
 }

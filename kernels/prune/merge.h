@@ -1,9 +1,10 @@
 /* merge -- near-duplicates: which rows are the same thing twice, and the one Gaussian that stands for several.
  * Plain functions on host memory, one thread, the same bits everywhere (double and pinned float arithmetic only).
  *
- * Two rows are near-duplicates when their means are at most `distance` apart, their axes (sorted) differ by at most a
- * quarter in the logarithm, their colours (degree 0) by at most 0.05 of 0..1 in each channel, and their rotations by
- * little (the quaternions' product is at least 0.98 in absolute value, about 23 degrees).
+ * Two rows are near-duplicates if all of this holds. Their means are at most `distance` apart.
+ * Their sorted axes differ by at most a quarter in the logarithm, and their colours (degree 0) by
+ * at most 0.05 of 0..1 in each channel. Their rotations differ by at most about 23 degrees: the
+ * quaternions' product is at least 0.98 in absolute value.
  */
 #ifndef KILN_KERNELS_PRUNE_MERGE_H
 #define KILN_KERNELS_PRUNE_MERGE_H

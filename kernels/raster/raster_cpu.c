@@ -1,15 +1,17 @@
 /* raster_cpu -- blends tile by tile on the CPU: the definition.
  *
- * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its list in batches. A batch copies
- * what pixels need of each Gaussian side by side and finds, for all of them in vectors, the half rows of the tile that they can
- * reach at all. Half a pixel row is one vector of eight (raster_group_cpu.h). Gaussian by Gaussian the powers of these groups are
- * found; those in which it is drawn, the hits, are kept one behind the other, whichever Gaussian they are of. Whenever there are
- * enough, their exponentials are made and then they are blended, in order: two long loops, whose ends the processor seldom
- * guesses wrong. Groups of which every pixel has stopped are not visited, and a tile ends with its last group. That is asked after
- * each of the long loops; a Gaussian that finds a stopped pixel before leaves it as it is.
+ * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its
+ * list in batches. A batch copies the values that pixels need of each Gaussian side by side. In
+ * vectors it then finds the half rows of the tile that each Gaussian can reach. Half a pixel row is
+ * one vector of eight (raster_group_cpu.h). Gaussian by Gaussian the powers of these groups are
+ * found; those in which it is drawn, the hits, are kept one behind the other, whichever Gaussian
+ * they are of. Whenever there are enough, their exponentials are made and then they are blended, in
+ * order: two long loops, whose ends the processor seldom guesses wrong. Groups of which every pixel
+ * has stopped are not visited, and a tile ends with its last group. That is asked after each of the
+ * long loops; a Gaussian that finds a stopped pixel before leaves it as it is.
  *
- * A pixel's arithmetic is the same whatever is skipped around it, so neither the vector width, nor the threads, nor the
- * bands show in the picture.
+ * A pixel's arithmetic is the same whatever is skipped around it. So the picture does not depend on
+ * the vector width, the threads or the bands.
  */
 #include "kernels/raster/raster.h"
 
@@ -264,7 +266,7 @@ static void draw_tile(job *j, uint64_t index)
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));
-    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: a fast picture is drawn by a GPU alone, one with room for it");
+    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: only a GPU with enough memory draws fast pictures");
     const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {.base = work};
     uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);
@@ -272,7 +274,8 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < tiles; i++) {

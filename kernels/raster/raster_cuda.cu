@@ -3,9 +3,10 @@
  * state stays in registers: what depends on the row alone, and the Gaussian itself, is taken once for both. Tiles with
  * long lists come first (raster_plan_cuda.cuh).
  *
- * A warp looks at 32 pairs of the tile's list at once, a lane each, and puts those Gaussians that may reach its quarter
- * (raster_reach.h) into shared memory, one behind the other. Then its lanes walk through them together. A half of which
- * no pixel reaches the threshold skips the exponential. A warp of which every pixel has stopped looks at no more.
+ * A warp looks at 32 pairs of the tile's list at once, a lane each. It puts the Gaussians that may
+ * reach its quarter (raster_reach.h) into shared memory, one after the other. Then its lanes walk
+ * through them together. A half of which no pixel reaches the threshold skips the exponential. A
+ * warp of which every pixel has stopped looks at no more.
  *
  * A pixel does the steps of the CPU sibling in its order. What is skipped around it does not show in its bits.
  */

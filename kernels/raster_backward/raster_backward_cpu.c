@@ -227,7 +227,7 @@ kiln_status KILN_CPU(raster_backward)(const kiln_exec *x, const kiln_raster_back
         return KILN_OK;
     }
     if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "raster_backward needs %zu bytes, was given %zu", c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "raster_backward needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < tiles; i++) {

@@ -2,9 +2,9 @@
  * warps takes a tile, each warp a quarter of it, 8 x 8 pixels, two a thread; none waits for another. A warp looks at 32 pairs at
  * once, a lane each, and walks through those that may reach its quarter.
  *
- * What its 64 pixels add to a Gaussian is summed within the warp as integers, 26 bits and the rest apart so that the hardware's
- * 32-bit reductions do it, then added to the sums of all warps with one atomic for each plane. Integers add up to the same in any
- * order.
+ * A warp sums what its 64 pixels add to a Gaussian as integers, 26 bits and the rest separately,
+ * because the hardware reduces 32 bits. One atomic for each plane then adds the result to the sums
+ * of all warps. Integers add up to the same in any order.
  */
 #include "kernels/raster_backward/raster_backward.h"
 

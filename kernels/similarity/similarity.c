@@ -231,8 +231,8 @@ void kiln_sh_turn_of(const double r[9], kiln_sh_turn *out)
 
 enum { PIECE = 256 }; /* rows at a time: sums of a degree stay in the first cache */
 
-/* planes: of order -l, one colour; `stride` floats from order to order. Entries that are 0 are left out, so that where one is left
- * and it is 1 or -1 the bits stay but for the sign. */
+/* planes: of order -l, one colour; `stride` floats from order to order. Entries that are 0 are left
+ * out. If a single entry is left and is 1 or -1, the bits stay except for the sign. */
 static void turn_degree(int l, const double *m, uint64_t n, float *planes, uint64_t stride)
 {
     const int size = 2 * l + 1;

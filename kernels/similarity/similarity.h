@@ -48,9 +48,9 @@ typedef struct {
     float *shN;         /* [3K][n] in out   coefficient-major: component 3 k + c, k = 0 is the first of degree 1 */
     uint32_t sh_degree; /* of shN: 0 to 4 */
 } kiln_similarity_planes;
-/* Moves rows. A part of the similarity that does nothing (t 0, scale 1, R the identity) leaves the planes that it is about
- * untouched, bit by bit. Values that are not finite make others of their row not finite; the caller sanitises afterwards.
- * threads: 0 counts as 1. */
+/* Moves rows. A part of the similarity that does nothing (t 0, scale 1, R the identity) leaves its
+ * planes unchanged, bit by bit. Values that are not finite make others of their row not finite; the
+ * caller sanitises afterwards. threads: 0 counts as 1. */
 void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, const kiln_similarity_planes *p);
 /* Turns normals, [n] each. A similarity that turns nothing leaves them untouched, bit by bit. */
 void kiln_similarity_normals(const kiln_similarity *s, uint64_t n, float *x, float *y, float *z);
@@ -60,9 +60,9 @@ void kiln_similarity_pose(const kiln_similarity *s, double r[9], double t[3]);
  * changes no bit. */
 void kiln_similarity_pose_back(const kiln_similarity *s, double r[9], double t[3]);
 
-/* The matrices that turn the coefficients of degrees 1 to 4: c'_i = sum over j of m_l[i * (2 l + 1) + j] c_j, i and j from order -l
- * to l. Entries within 1e-14 of 0, 1 and -1 are these, so that a turn that only permutes axes and their signs does no more
- * than that to coefficients. */
+/* The matrices that turn the coefficients of degrees 1 to 4: c'_i = sum over j of m_l[i * (2 l + 1)
+ * + j] c_j, i and j from order -l to l. Entries within 1e-14 of 0, 1 and -1 are rounded to them. So
+ * a rotation that only permutes axes and their signs only permutes coefficients and their signs. */
 typedef struct {
     double m1[9], m2[25], m3[49], m4[81];
 } kiln_sh_turn;

@@ -22,8 +22,9 @@
  *       __device__ void put(uint64_t i, Key key, uint32_t value) const;
  *   };
  *
- * Where a pair is one word, an Input derived from radix_words gives it as the key and says with which bit the pass's digit begins,
- * unsigned first_bit() const; no values are moved, and put has no value.
+ * If a pair is one word, an Input derived from radix_words gives it as the key and returns the
+ * first bit of the pass's digit, unsigned first_bit() const; no values are moved, and put has no
+ * value.
  *
  * Small launches wait for each other longer than they work. From Hopper on a pass is put on the device while the one before runs,
  * and waits there for its end. Tiles are small where there are few pairs, so that all multiprocessors have some.
@@ -141,8 +142,8 @@ template <typename Word> struct radix_word {
     __device__ static Word ask(Word *word) { return shared(*word).load(cuda::memory_order_relaxed); }
 };
 
-/* How many pairs of this thread's digit the tiles before `tile` have. Several words are asked for at once, because a block would
- * else wait for each of the tiles before it that are as late as itself. */
+/* How many pairs of this thread's digit the tiles before `tile` have. Several words are read at
+ * once. Otherwise a block would wait for each of the tiles before it that are as late as itself. */
 template <typename Word> __device__ Word radix_look_back(Word *look_back, uint64_t tile)
 {
     using word = radix_word<Word>;

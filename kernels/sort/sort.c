@@ -1,7 +1,8 @@
 /* sort -- least significant digit first, 8 bits a pass, and no pass for digits that all keys share.
  *
- * A pass cuts the pairs into one piece a thread, counts digits for each piece, turns the counts into the place where
- * each piece writes each digit, and scatters. Pieces are in order and each keeps its own order: the pass is stable.
+ * A pass cuts the pairs into one piece a thread and counts digits for each piece. It turns the
+ * counts into the place where each piece writes each digit, and scatters. Pieces are in order and
+ * each keeps its own order: the pass is stable.
  */
 #include "kernels/sort/sort.h"
 

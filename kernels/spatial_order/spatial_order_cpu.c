@@ -17,7 +17,8 @@ kiln_status KILN_CPU(spatial_order)(const kiln_exec *x, const kiln_spatial_order
         *work_bytes = need;
         return KILN_OK;
     }
-    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "spatial_order needs %zu bytes, was given %zu", need, *work_bytes);
+    if (*work_bytes < need)
+        return kiln_fail(err, KILN_E_CAP, "spatial_order needs %zu bytes of work space, but was given %zu", need, *work_bytes);
 
     const int64_t n = (int64_t)a->n;
     const int threads = (int)x->threads;

@@ -1,9 +1,11 @@
 /* lists_write_cuda -- writes the pairs that tile_find_cuda.cuh has found, in drawing order and in one pass.
  *
- * A block takes 256 places of the order and fetches their records. Where its pairs begin depends on all blocks before; it publishes
- * its own number of pairs and looks back for the sum of the others, in one level; its words are like place_cuda.cuh's. Looking
- * back takes as long as the slowest of them, so that a block counts and publishes its next group before it looks back for the one
- * that it has. Pairs beyond the capacity are not written: only at the end is it known whether there are too many.
+ * A block takes 256 places of the order and fetches their records. Where its pairs begin depends on
+ * all blocks before; it publishes its own number of pairs and looks back for the sum of the others,
+ * in one level; its words are like place_cuda.cuh's. Looking back takes as long as the slowest of
+ * them. So a block counts and publishes its next group before it looks back for its present one.
+ * Pairs beyond the capacity are not written: only at the end is it known whether there are too
+ * many.
  */
 #ifndef KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
 #define KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
@@ -23,8 +25,9 @@ struct group_places {
     uint32_t *ticket;
 };
 
-/* Returns the sum of all groups before. It asks for the words of four windows of 32 groups at once, as more than a thousand groups
- * are on their way together, and goes on until it meets a group's sum. Called by a whole warp. */
+/* Returns the sum of all groups before. It reads the words of four windows of 32 groups at once,
+ * because more than a thousand groups are in flight together. It continues until it meets a group's
+ * sum. Called by a whole warp. */
 __device__ inline uint64_t look_far_back(const group_places &p, uint32_t group)
 {
     constexpr unsigned WINDOWS = 4;

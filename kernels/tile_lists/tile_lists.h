@@ -4,8 +4,8 @@
  * Problem. Those operations need the numbers of visible Gaussians and of pairs as arguments, and only the device knows them.
  * Reading them back makes the host wait twice for every frame.
  *
- * Constraint. The lists are those of the three operations. The host learns nothing before the frame is drawn, so array sizes are
- * guesses ("capacities"), and a guess that is too small must do no harm.
+ * Constraint. The lists are those of the three operations. The host learns nothing before the frame
+ * is drawn, so array sizes are guesses ("capacities"). A guess that is too small must do no harm.
  *
  * Layout. The caller passes capacities and a pointer to the real number of Gaussians. If either capacity is too small, nothing is
  * listed, all counts are 0, and `stats` says what would have been needed. That is not a failure.

@@ -70,7 +70,8 @@ kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args 
         *work_bytes = w.bytes;
         return KILN_OK;
     }
-    if (*work_bytes < w.bytes) return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes, was given %zu", w.bytes, *work_bytes);
+    if (*work_bytes < w.bytes)
+        return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes of work space, but was given %zu", w.bytes, *work_bytes);
     a->stats[2] = *a->n_visible;
     if (*a->n_visible <= a->n) return list_tiles(x, a, &w, err);
     memset(a->tile_counts, 0, (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);

@@ -42,8 +42,9 @@ template <typename T> __device__ T sum_below(T v, T *total)
     return sum - v;
 }
 
-/* Puts the questions of a warp's 32 Gaussians into one sequence, which is answered 32 at a time, so that lanes are busy however
- * many tiles each Gaussian has. Lanes with at least one question are numbered; the number is the lane's slot. */
+/* Puts the questions of a warp's 32 Gaussians into one sequence, which is answered 32 at a time. So
+ * lanes are busy however many tiles each Gaussian has. Lanes with at least one question are
+ * numbered; the number is the lane's slot. */
 class question_row
 {
   public:

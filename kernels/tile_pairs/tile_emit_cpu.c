@@ -283,7 +283,7 @@ kiln_status KILN_CPU(tile_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_a
         return KILN_OK;
     }
     if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "tile_pairs_emit needs %zu bytes, was given %zu", c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "tile_pairs_emit needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     const kiln_tile_walk w = {.splats = a->splats, .order = order, .view = a->view, .row0 = a->row0, .row1 = a->row1};
     const uint64_t size = kiln_div_up(a->n, p.pieces);
@@ -296,7 +296,7 @@ kiln_status KILN_CPU(tile_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_a
     const uint64_t pairs = scan(a, &p);
     if (a->n_pairs && !list_within_capacity(a, &p, pairs)) return KILN_OK;
     if (!a->n_pairs && pairs != a->capacity)
-        return kiln_fail(err, KILN_E_BUG, "tile_pairs_emit: tile rows %u to %u hold %llu pairs, %llu were counted", a->row0,
+        return kiln_fail(err, KILN_E_BUG, "tile_pairs_emit: tile rows %u to %u hold %llu pairs, but %llu were counted", a->row0,
                          a->row1, (unsigned long long)pairs, (unsigned long long)a->capacity);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < (int64_t)p.pieces; i++) {

@@ -46,7 +46,7 @@ kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs
         return KILN_OK;
     }
     if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "tile_pairs_count needs %zu bytes, was given %zu", c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "tile_pairs_count needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
 
     memset(mine, 0, (size_t)(x->threads * rows) * sizeof *mine);
     const kiln_tile_walk w = {.splats = a->splats, .view = a->view, .row0 = a->row0, .row1 = a->row1};

@@ -97,8 +97,9 @@ __device__ bool tile_reached(const pixel_row &p, const kiln_tile_row &r, int32_t
     return false;
 }
 
-/* Goes tile by tile: for Gaussians without proven intervals, and for rows with so few tiles that a square root in double costs more
- * than their pixels (on graphics GPUs it costs 64 times as much as in float). */
+/* Goes tile by tile: for Gaussians without proven intervals, and for rows with few tiles. There a
+ * square root in double costs more than the pixels, because graphics GPUs compute doubles
+ * slowly. */
 template <typename Put> __device__ void put_tiles(const row_group &g, const pixel_row &p, const kiln_tile_row &r, const Put &put)
 {
     for (int32_t first = 0; first < r.n; first += WINDOW) {

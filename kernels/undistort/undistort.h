@@ -6,11 +6,12 @@
  *   mask        u8  out  [target.height][target.width]: 1 where all samples lie in the photo, count in photo_mask and are within
  *                        lens.limit, else 0
  *
- * KILN_UNDISTORT_BILINEAR is what COLMAP's image_undistorter does: if the target is of another size than the photo, the warp is
- * made in the photo's size and scaled to the target's by a triangle as wide as a pixel of the smaller of the two, one axis after
- * the other. KILN_UNDISTORT_LANCZOS takes 6 x 6 samples at the target's size (Lanczos, 3 lobes); values may leave 0 to 1. levels:
- * 0, or each step's values are clamped to 0 to 1 and rounded to multiples of 1/levels; with 255 the result is that of
- * image_undistorter.
+ * KILN_UNDISTORT_BILINEAR is what COLMAP's image_undistorter does: if the target has another size
+ * than the photo, the warp is made in the photo's size and then scaled, one axis after the other.
+ * The filter is a triangle as wide as a pixel of the smaller of the two. KILN_UNDISTORT_LANCZOS
+ * takes 6 x 6 samples at the target's size (Lanczos, 3 lobes); values may leave 0 to 1. levels: 0,
+ * or each step's values are clamped to 0 to 1 and rounded to multiples of 1/levels; with 255 the
+ * result is that of image_undistorter.
  *
  * Pointers, work, threads: as in knn.h. The work space is up to two pictures of the photo's size.
  * KILN_E_INPUT: a side of 0 or above 2^20 pixels, no channels or more than 4, no such filter.

@@ -14,7 +14,8 @@ kiln_status KILN_CPU(undistort)(const kiln_exec *x, const kiln_undistort_args *a
         *work_bytes = c.used;
         return KILN_OK;
     }
-    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "undistort needs %zu bytes, was given %zu", c.used, *work_bytes);
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "undistort needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
     KILN_TRY(kiln_undistort_check(a, err));
     const kiln_undistort_plane *const warped = &p.planes[0];
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, 4)

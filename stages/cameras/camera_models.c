@@ -49,8 +49,8 @@ kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, c
     const double w = nearbyint(width), h = nearbyint(height);
     if (!(w >= 1 && h >= 1)) return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has no pixels: %.0f x %.0f", who, path, width, height);
     if (w > SIZE_MAX_PX || h > SIZE_MAX_PX)
-        return kiln_fail(err, KILN_E_INPUT, "%s of '%s' is larger than allowed: %.0f x %.0f, at most %d an axis", who, path, width,
-                         height, SIZE_MAX_PX);
+        return kiln_fail(err, KILN_E_INPUT, "%s of '%s' is larger than allowed: %.0f x %.0f; an axis may have at most %d", who,
+                         path, width, height, SIZE_MAX_PX);
     c->width = (uint32_t)w;
     c->height = (uint32_t)h;
     return KILN_OK;

@@ -26,15 +26,15 @@ static kiln_status check_rotation(kiln_camera_file *f, const double given[9], co
     for (int c = 0; c < 3; c++) {
         const double length = sqrt(dot_columns(r, c, c));
         if (!(length > 1e-12 && length < 1e12))
-            return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is no rotation: a column of length %g", f->path, who,
+            return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is not a rotation: a column of length %g", f->path, who,
                              length);
         if (fabs(length - 1) <= 1e-5) continue;
         for (int k = 0; k < 3; k++) r[3 * k + c] /= length;
         scaled = true;
     }
     if (fabs(dot_columns(r, 0, 1)) > 1e-3 || fabs(dot_columns(r, 0, 2)) > 1e-3 || fabs(dot_columns(r, 1, 2)) > 1e-3)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is no rotation: its columns are not at right angles", f->path,
-                         who);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is not a rotation: its columns are not at right angles",
+                         f->path, who);
     if (rotation_determinant(r) < 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the matrix of %s is a reflection; was an axis negated once too often?", f->path,
                          who);

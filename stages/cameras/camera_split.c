@@ -128,7 +128,7 @@ static kiln_status read_names(name_list *l, const kiln_camera_set *set, const ch
     const char *at = (const char *)text, *end = at + size;
     if (!kiln_utf8_valid(text, size)) {
         free(text);
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; a list of names has one on each line", path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; a list of names has one name on each line", path);
     }
     if (size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3; /* byte order mark */
     while (at < end) {
@@ -149,7 +149,7 @@ static kiln_status use_list(kiln_camera_set *set, const name_list *l, const char
     for (uint32_t i = 0; i < set->n_cameras; i++)
         snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s", l->listed[i] ? listed : others);
     if (l->lost)
-        kiln_camera_set_note(set, "'%s': %llu of %llu names fit no camera; the first: '%s'", path, (unsigned long long)l->lost,
+        kiln_camera_set_note(set, "'%s': %llu of %llu names match no camera; the first is '%s'", path, (unsigned long long)l->lost,
                              (unsigned long long)l->names, l->first_lost);
     snprintf(set->split_rule, sizeof set->split_rule, "names in %.100s", kiln_path_base(path));
     snprintf(what, sizeof what, "list of %s views, %llu name%s", listed, (unsigned long long)l->names, l->names == 1 ? "" : "s");
@@ -164,10 +164,12 @@ static kiln_status split_by_file(kiln_camera_set *set, const char *path, kiln_er
     KILN_GO(name_list_init(&l, set, err));
     KILN_GO(read_names(&l, set, path, err));
     if (l.names == l.lost)
-        st = l.names == 0 ? kiln_fail(err, KILN_E_INPUT, "'%s' holds no name; --split names:FILE takes one on each line", path)
-                          : kiln_fail(err, KILN_E_INPUT,
-                                      "none of the %llu names in '%s' is a camera's; the first is '%s', the first camera '%.300s'",
-                                      (unsigned long long)l.names, path, l.first_lost, set->cameras[0].name);
+        st =
+            l.names == 0
+                ? kiln_fail(err, KILN_E_INPUT, "'%s' holds no name; --split names:FILE takes one on each line", path)
+                : kiln_fail(err, KILN_E_INPUT,
+                            "none of the %llu names in '%s' belongs to a camera; the first name is '%s', the first camera '%.300s'",
+                            (unsigned long long)l.names, path, l.first_lost, set->cameras[0].name);
     else
         st = use_list(set, &l, path, "test", "train", err);
 done:
@@ -193,7 +195,7 @@ static kiln_status try_list(kiln_camera_set *set, const char *name, bool *used, 
     } else if (read != KILN_OK) {
         st = kiln_camera_set_add_finding(set, path, "split", false, "list of names", why.msg, err);
     } else if (l.names == l.lost) {
-        st = kiln_camera_set_add_finding(set, path, "split", false, "list of names", "none of its names is a camera's", err);
+        st = kiln_camera_set_add_finding(set, path, "split", false, "list of names", "none of its names belongs to a camera", err);
     } else {
         st = use_list(set, &l, path, test ? "test" : "train", test ? "train" : "test", err);
         *used = true;
@@ -256,7 +258,7 @@ static kiln_status split_auto(kiln_camera_set *set, kiln_error *err)
     if (set->has_eval && !set->eval) {
         split_all_train(set);
         set->split_later = true;
-        set_rule(set, "cfg_args says eval=False: all were trained on");
+        set_rule(set, "cfg_args says eval=False, so all were trained on");
     } else if (split_by_own_names(set)) {
         set_rule(set, "names beginning test/");
     } else {

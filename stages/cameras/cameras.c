@@ -85,7 +85,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     const kiln_foreign *other = found ? NULL : kiln_foreign_of_folder(f->path);
     if (other) return kiln_foreign_refuse(f->path, other, err);
     if (!found)
-        return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no COLMAP model: it has no cameras and images, neither .bin nor .txt",
+                         f->path);
     if (kind) *kind = "COLMAP model";
     f->set->world = KILN_WORLD_ORIGINAL;
     return kiln_cameras_colmap(f, folder, err);

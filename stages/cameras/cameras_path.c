@@ -24,7 +24,7 @@ static kiln_status read_size(const kiln_camera_file *f, const json_t *json, cons
     *out = 0;
     if (!v || json_is_null(v)) return KILN_OK;
     *out = json_number_value(v);
-    if (!json_is_number(v) || !(*out >= 1)) return kiln_fail(err, KILN_E_INPUT, "'%s': %s is no size", f->path, key);
+    if (!json_is_number(v) || !(*out >= 1)) return kiln_fail(err, KILN_E_INPUT, "'%s': %s is not a size", f->path, key);
     return KILN_OK;
 }
 
@@ -32,9 +32,8 @@ static kiln_status read_path_head(const kiln_camera_file *f, const json_t *json,
 {
     const json_t *type = json_object_get(json, "camera_type");
     if (type && !json_is_null(type) && (!json_is_string(type) || strcmp(json_string_value(type), "perspective") != 0))
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s': the camera_type '%.60s' cannot be drawn, only perspective can; choose that in the viewer", f->path,
-                         json_is_string(type) ? json_string_value(type) : "?");
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the camera_type '%.60s' cannot be drawn; choose perspective in the viewer",
+                         f->path, json_is_string(type) ? json_string_value(type) : "?");
     KILN_TRY(read_size(f, json, "render_width", &h->width, err));
     KILN_TRY(read_size(f, json, "render_height", &h->height, err));
     if (h->height == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' has no render_height", f->path);
@@ -78,7 +77,7 @@ kiln_status kiln_cameras_path(kiln_camera_file *f, const json_t *json, kiln_erro
     f->may_lack_photos = true;
     if (n == 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has no camera in camera_path%s", f->path,
-                         json_array_size(json_object_get(json, "keyframes")) ? ", only keyframes; have the viewer generate the path"
+                         json_array_size(json_object_get(json, "keyframes")) ? ", only keyframes; generate the path in the viewer"
                                                                              : "");
     KILN_TRY(read_path_head(f, json, n, &h, err));
     for (size_t i = 0; i < n; i++) {

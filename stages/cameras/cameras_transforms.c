@@ -138,7 +138,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
     KILN_TRY(set_pose(f, &c, frame, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     if (p.full[0] && !c.photo[0] && !p.path[p.stem])
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of frame %zu, '%.300s', is refused: it is absolute and no photo",
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the file_path of frame %zu, '%.300s', is refused: it is absolute, but no photo",
                          f->path, index, p.full);
     KILN_TRY(kiln_frame_lens(f, file, frame, &c, who, &sized, err));
     f->set->frames_read++;
@@ -151,7 +151,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
         return KILN_OK;
     }
     KILN_TRY(find_mask(f, &c, frame, &p, who, err));
-    if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
+    if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: it has neither w and h nor a photo", f->path, who);
     const char *const split = split_of(f->set, file, p.path);
     snprintf(c.split, sizeof c.split, "%s", split ? split : f->split);
     return kiln_camera_set_add(f->set, &c, err);
@@ -179,7 +179,7 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
     if (text) snprintf(f->set->transforms, sizeof f->set->transforms, "[%s]", text);
     free(text);
     json_decref(note);
-    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the transforms of '%s'", f->path);
+    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the transforms of '%s'", f->path);
 }
 
 /* nerfstudio's start points, in the world of the file. */
@@ -196,7 +196,7 @@ static kiln_status find_points(kiln_camera_file *f, const json_t *file, kiln_err
     if (!kiln_name_is_safe(name, &why)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
     KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], name, err));
     if (kiln_is_file(f->points)) return KILN_OK;
-    kiln_camera_set_note(f->set, "'%s' names the points '%s', which are not there", f->path, name);
+    kiln_camera_set_note(f->set, "'%s' names the points '%s', which do not exist", f->path, name);
     f->points[0] = 0;
     return KILN_OK;
 }

@@ -28,7 +28,7 @@ static kiln_status read_exposure(const char *path, const char *key, const json_t
     while (name[0] == '.' && name[1] == '/') name += 2;
     const size_t stem = kiln_photo_stem(name);
     if (stem == 0 || stem >= sizeof out->name)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' names an image '%.60s', which no image is called", path, key);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' names an image '%.60s', which does not exist", path, key);
     snprintf(out->name, sizeof out->name, "%.*s", (int)stem, name);
     if (!kiln_json_matrix(rows, 3, 4, out->m))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the exposure of '%.100s' is not 3 x 4 numbers", path, key);
@@ -39,7 +39,7 @@ static kiln_status read_exposures(const char *path, const json_t *json, kiln_exp
 {
     const char *key;
     json_t *rows;
-    if (!json_is_object(json)) return kiln_fail(err, KILN_E_INPUT, "'%s' is no object of exposures by image", path);
+    if (!json_is_object(json)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not an object of exposures by image name", path);
     KILN_TRY(KILN_ALLOC(&out->list, json_object_size(json), "exposures", err));
     json_object_foreach((json_t *)json, key, rows)
     {

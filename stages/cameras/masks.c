@@ -157,7 +157,7 @@ static void note_unfit(const kiln_camera_file *f)
     if (n)
         kiln_camera_set_note_meaning(
             f->set,
-            "'%s' holds %llu picture%s, and none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
+            "'%s' holds %llu picture%s, but none is the mask of a photo; the first is '%s'. The mask of IMG.jpg is "
             "called IMG.jpg.png, IMG.png, IMG.jpg.mask.png or IMG.mask.png",
             f->unfit_masks, (unsigned long long)n, n == 1 ? "" : "s", first);
 }
@@ -165,8 +165,8 @@ static void note_unfit(const kiln_camera_file *f)
 void kiln_masks_note(const kiln_camera_file *f)
 {
     note_unfit(f);
-    const char *one = "mask is not of its photo's size, but of its shape";
-    const char *more = "masks are not of their photos' sizes, but of their shapes";
+    const char *one = "mask has another size than its photo, but the same shape";
+    const char *more = "masks have other sizes than their photos, but the same shapes";
     if (f->n_masks_resampled)
         kiln_camera_set_note(f->set, "%llu %s: the nearest pixel of the mask decides", (unsigned long long)f->n_masks_resampled,
                              f->n_masks_resampled == 1 ? one : more);
@@ -179,6 +179,6 @@ void kiln_masks_note(const kiln_camera_file *f)
                              f->n_masks_left == 1 ? " does not fit its photo" : "s do not fit their photos",
                              f->n_masks_left == 1 ? "is" : "are", f->first_mask_left);
     if (f->n_masks_missing)
-        kiln_camera_set_note(f->set, "%llu mask%s named and not there; the first: '%s'", (unsigned long long)f->n_masks_missing,
+        kiln_camera_set_note(f->set, "%llu mask%s named, but missing; the first is '%s'", (unsigned long long)f->n_masks_missing,
                              f->n_masks_missing == 1 ? " is" : "s are", f->first_mask_missing);
 }

@@ -127,10 +127,11 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_camera_set *set, co
 static void note_orientation(const kiln_camera_file *f)
 {
     if (f->n_turned == 1)
-        kiln_camera_set_note(f->set, "1 photo is turned by its EXIF orientation, because only so it has the shape of its camera");
+        kiln_camera_set_note(f->set,
+                             "1 photo is turned by its EXIF orientation, because only then does it have the shape of its camera");
     else if (f->n_turned)
         kiln_camera_set_note(
-            f->set, "%llu photos are turned by their EXIF orientation, because only so they have the shape of their cameras",
+            f->set, "%llu photos are turned by their EXIF orientation, because only then do they have the shapes of their cameras",
             (unsigned long long)f->n_turned);
     if (f->n_untilted)
         kiln_camera_set_note(f->set, "%llu photo%s an EXIF orientation and %s taken as stored, as COLMAP and nerfstudio do",
@@ -145,7 +146,8 @@ static void note_unreadable(const kiln_camera_file *f)
                              (unsigned long long)f->n_unreadable, f->n_unreadable == 1 ? "" : "s",
                              f->n_unreadable == 1 ? "is" : "are", f->unreadable);
     if (f->n_replaced)
-        kiln_camera_set_note(f->set, "of %llu photo%s one file cannot be read and another is taken; the first unreadable one: %s",
+        kiln_camera_set_note(f->set,
+                             "for %llu photo%s one file cannot be read, and another one is used; the first unreadable one: %s",
                              (unsigned long long)f->n_replaced, f->n_replaced == 1 ? "" : "s", f->unreadable);
 }
 
@@ -172,14 +174,14 @@ void kiln_camera_file_end(kiln_camera_file *f)
         kiln_camera_set_note(f->set, "'%s' has absolute paths of another machine: %llu of them were sought by their last parts",
                              f->path, (unsigned long long)f->n_absolute);
     if (f->n_folded)
-        kiln_camera_set_note(f->set, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first: %s",
+        kiln_camera_set_note(f->set, "%llu photo%s found by %s that differ in case or in Unicode normalisation; the first is %s",
                              (unsigned long long)f->n_folded, f->n_folded == 1 ? " is" : "s are",
                              f->n_folded == 1 ? "a name" : "names", f->first_folded);
     if (f->n_stretched)
         kiln_camera_set_note_meaning(
             f->set,
-            "%llu photo%s cropped or stretched since its camera was made, as width and height differ in scale; "
-            "pictures are drawn as if stretched, and a cropped photo does not fit them; the first: %s",
+            "%llu photo%s cropped or stretched since its camera was made, because width and height differ in scale; pictures are "
+            "drawn as if it was stretched, so a cropped photo does not fit them; the first: %s",
             (unsigned long long)f->n_stretched, f->n_stretched == 1 ? " was" : "s were", f->first_stretched);
     note_orientation(f);
     kiln_masks_note(f);
@@ -272,7 +274,7 @@ kiln_status kiln_photos_check_given(kiln_camera_set *set, kiln_error *err)
 {
     if (set->photos_sought && !set->photos_in_given)
         return kiln_fail(err, KILN_E_INPUT,
-                         "--photos '%s' has none of the %s that the cameras name; the first, '%s', was sought in %s: name the "
+                         "--photos '%s' has none of the %s that the cameras name; the first is '%s', looked for in %s: name the "
                          "folder that holds them, or take --photos back with --reset",
                          set->photos, KILN_COUNT(set->photos_sought, "photo"), set->first_sought, set->sought_in_given);
     if (set->photos_elsewhere)

@@ -15,10 +15,9 @@ static kiln_status lens_of(const kiln_camera *c, uint32_t width, uint32_t height
     bool sound = m && m->n_params == c->n_params && is_side(width) && is_side(height);
     for (uint32_t i = 0; sound && i < (m->n_focal ? m->n_focal : m->n_params); i++) sound = c->params[i] > 0;
     if (!sound)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "camera '%.300s' has a lens '%.40s' of %u parameters for %u x %u pixels, which is none that we know; import again",
-            c->name, c->model, c->n_params, width, height);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "camera '%.300s' has a lens '%.40s' of %u parameters for %u x %u pixels, which is unknown; import again",
+                         c->name, c->model, c->n_params, width, height);
     return kiln_lens_init(out, m->id, c->params, width, height, err);
 }
 

@@ -70,7 +70,7 @@ static kiln_status focal_of_axis(const kiln_camera_file *f, const json_t *o, boo
     }
     if (!*there) return KILN_OK;
     if (!(angle > 0 && angle < M_PI))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': %s must lie between 0 and %s", f->path, angle_key,
+        return kiln_fail(err, KILN_E_INPUT, "'%s': %s must be between 0 and %s", f->path, angle_key,
                          angle_key == radians ? "pi" : "180");
     *focal = size / (2 * tan(angle / 2));
     return KILN_OK;

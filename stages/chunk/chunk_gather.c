@@ -154,7 +154,7 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
     const kiln_chunk_kept *k = g->k;
     uint32_t *rows;
     if (u->begin >= u->end || u->end - u->begin > KILN_CHUNK_ROWS_MAX)
-        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are no chunk", (unsigned long long)u->begin,
+        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a chunk", (unsigned long long)u->begin,
                          (unsigned long long)u->end);
     const uint64_t n = u->end - u->begin;
     KILN_TRY(KILN_ALLOC_UNSET(&rows, n, "the rows of a chunk", err));
@@ -179,7 +179,7 @@ static kiln_status read_slices(gathering *g, const kiln_chunk_unit *u, kiln_erro
 kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st, kiln_error *err)
 {
     if (st == KILN_E_IO && u->use == KILN_SCRATCH_READ)
-        kiln_note(err, "what the plan has left for the tasks cannot be used (--gather makes it anew)");
+        kiln_note(err, "the data that the plan left for the tasks cannot be used (--gather makes them again)");
     return st;
 }
 

@@ -59,8 +59,7 @@ kiln_status kiln_row_part_check(const kiln_row_part *p, const kiln_chunk *block,
     const kiln_plane *q = kiln_chunk_plane(block, p->plane->name);
     if (!q || (q->type == p->plane->type && q->components == p->plane->components))
         return KILN_OK; /* missing: its reader says so */
-    return kiln_fail(err, KILN_E_IO, "plane '%s' of block '%s' has another type than in the other blocks", p->plane->name,
-                     block->name);
+    return kiln_fail(err, KILN_E_IO, "plane '%s' of block '%s' has another type than in other blocks", p->plane->name, block->name);
 }
 
 kiln_status kiln_block_starts(const kiln_layer *l, uint64_t **out, kiln_error *err)
@@ -96,7 +95,7 @@ kiln_status kiln_row_list_make(const uint32_t *rows, uint64_t n, const uint64_t 
     uint64_t *next = l->starts + 1; /* after the second pass next[b] has become the end of b, the start of b + 1 */
     for (uint64_t i = 0; i < n; i++) {
         if (rows[i] >= starts[n_pieces])
-            return kiln_fail(err, KILN_E_IO, "the order names row %llu of %llu", (unsigned long long)rows[i],
+            return kiln_fail(err, KILN_E_IO, "the row order names row %llu of %llu", (unsigned long long)rows[i],
                              (unsigned long long)starts[n_pieces]);
         next[kiln_piece_of(starts, n_pieces, rows[i]) + 1]++;
     }

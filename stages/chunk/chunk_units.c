@@ -82,7 +82,7 @@ static kiln_status keep(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kep
         kiln_worker_set_state(w, k, kept_free);
     }
     if (!kiln_hash_equal(k->layer->digest, u->layer) || !k->spacing != kiln_hash_is_zero(u->spacing))
-        return kiln_fail(err, KILN_E_BUG, "one run of chunk has units of two layers");
+        return kiln_fail(err, KILN_E_BUG, "a run of chunk has units of two layers");
     *out = k;
     return KILN_OK;
 }
@@ -213,7 +213,7 @@ static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
 static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     bool kept;
-    if (u->index >= k->groups.n) return kiln_fail(err, KILN_E_BUG, "there is no group %llu", (unsigned long long)u->index);
+    if (u->index >= k->groups.n) return kiln_fail(err, KILN_E_BUG, "group %llu does not exist", (unsigned long long)u->index);
     return kiln_group_keep_sound(&k->store, (uint32_t)u->index, &kept, err);
 }
 
@@ -271,7 +271,8 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
 {
     kiln_chunk_unit u;
     kiln_chunk_kept *k = NULL;
-    if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
+    if (payload_bytes != sizeof u)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
     KILN_TRY(keep(w, &u, &k, err));
     if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(kiln_chunk_blame_plan(&u, open_order(k, err), err));

@@ -196,11 +196,11 @@ static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file
     kiln_slice slice;
     KILN_TRY(kiln_scratch_read(f, at + w->chunk * sizeof slice, &slice, sizeof slice, err));
     if (slice.end < slice.begin || slice.end - slice.begin != w->n || slice.end > s->groups->items[w->group].n_rows)
-        return refuse_slice(s, f, "of another plan", err);
+        return refuse_slice(s, f, "from another plan", err);
     const uint64_t first = at + s->n_chunks * sizeof slice + slice.begin * s->row_bytes;
     KILN_TRY(kiln_scratch_read(f, first, to, w->n * s->row_bytes, err));
     if (kiln_hash_equal(slice.hash, kiln_slice_hash(s, w->group, w->rows, to, w->n))) return KILN_OK;
-    return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
+    return refuse_slice(s, f, "damaged: its content differs from what was written", err);
 }
 
 static kiln_status open_group_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f, kiln_error *err)
@@ -255,7 +255,7 @@ static kiln_status read_sums(const kiln_group_store *s, const kiln_scratch_file 
     KILN_TRY(kiln_scratch_read(f, at, sums, kiln_block_sums_bytes(s->n_chunks), err));
     const kiln_row_sum hash = kiln_sums_hash(s, group, sums);
     if (memcmp(&hash, &sums[s->n_chunks], sizeof hash) == 0) return KILN_OK;
-    return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
+    return refuse_slice(s, f, "damaged: its content differs from what was written", err);
 }
 
 kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
@@ -263,7 +263,7 @@ kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_
     uint32_t group = 0;
     kiln_scratch_file f;
     while (group < s->groups->n && s->groups->items[group].end_block <= block) group++;
-    if (group == s->groups->n) return kiln_fail(err, KILN_E_BUG, "block %u is in no group", block);
+    if (group == s->groups->n) return kiln_fail(err, KILN_E_BUG, "block %u belongs to no group", block);
     const kiln_block_group *g = &s->groups->items[group];
     const uint64_t at =
         s->n_chunks * sizeof(kiln_slice) + g->n_rows * s->row_bytes + (block - g->first_block) * kiln_block_sums_bytes(s->n_chunks);

@@ -307,7 +307,7 @@ static kiln_status write_group(scatter *k, kiln_error *err)
 kiln_status kiln_group_scatter(const kiln_chunk_scatter *s, uint32_t group, kiln_error *err)
 {
     scatter k = {.s = s, .group = group};
-    if (group >= s->store->groups->n) return kiln_fail(err, KILN_E_BUG, "there is no group %u of blocks", group);
+    if (group >= s->store->groups->n) return kiln_fail(err, KILN_E_BUG, "group %u of blocks does not exist", group);
     k.g = &s->store->groups->items[group];
     kiln_status st = find_rows(&k, err);
     if (st == KILN_OK) st = read_planes(&k, err);
@@ -321,7 +321,7 @@ kiln_status kiln_block_sums(const kiln_chunk_scatter *s, uint32_t block, kiln_ro
     const kiln_layer *l = s->parts->items[0].layer;
     kiln_block_group g = {.first_block = block, .end_block = block + 1};
     scatter k = {.s = s, .g = &g};
-    if (block >= l->n_chunks) return kiln_fail(err, KILN_E_BUG, "there is no block %u", block);
+    if (block >= l->n_chunks) return kiln_fail(err, KILN_E_BUG, "block %u does not exist", block);
     for (uint32_t b = 0; b < block; b++) g.first_row += l->chunks[b].count;
     g.n_rows = l->chunks[block].count;
     KILN_TRY(find_rows(&k, err));

@@ -166,9 +166,10 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
     KILN_TRY(scratch_bytes(y, &need, err));
     KILN_TRY(kiln_run_check_scratch(r, need, err));
     if (y->fits)
-        kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
+        kiln_chat("the scatter takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else
-        kiln_say("--ram has no room for the layer's planes: takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
+        kiln_say("the layer's planes do not fit into --ram, so they take %s of scratch in '%s'", kiln_size_text(need, text),
+                 y->folder);
     kiln_chunk_unit payload = *y->model;
     payload.unit = KILN_CHUNK_ORDER;
     payload.ram = y->order_ram;

@@ -57,12 +57,12 @@ static kiln_status add_picture_name(name_list *list, const char *name, kiln_erro
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : 64;
         char **more = realloc(list->name, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no memory for the names of %zu pictures", capacity);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names of %zu pictures", capacity);
         list->name = more;
         list->capacity = capacity;
     }
     list->name[list->n] = strdup(name);
-    if (!list->name[list->n]) return kiln_fail(err, KILN_E_NOMEM, "no memory for the name of a picture");
+    if (!list->name[list->n]) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the name of a picture");
     list->n++;
     return KILN_OK;
 }

@@ -39,10 +39,10 @@ static kiln_status spread_grey(kiln_picture *p, kiln_error *err)
 static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *err)
 {
     KILN_TRY(kiln_picture_read(path, p, err));
-    if (p->warning[0]) kiln_warn("'%s' is damaged, some of its pixels are made up: %s", path, p->warning);
+    if (p->warning[0]) kiln_warn("'%s' is damaged, and the decoder made up some of its pixels: %s", path, p->warning);
     for (size_t i = 0; i < (size_t)p->width * p->height * p->channels; i++)
         if (!isfinite(p->data[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite, at pixel %zu,%zu", path,
+            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite at pixel %zu,%zu", path,
                              i / p->channels % p->width, i / p->channels / p->width);
     return spread_grey(p, err);
 }
@@ -52,14 +52,14 @@ static kiln_status place_rect_in_b(const kiln_compare_rect *part, const char *pa
                                    kiln_compare_rect *in_b, kiln_error *err)
 {
     if ((uint64_t)part->x + part->width > a->width || (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
-        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie in A, which has %u x %u pixels", part->x,
+        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie inside A, which has %u x %u pixels", part->x,
                          part->y, part->width, part->height, a->width, a->height);
     *in_b = *part;
     if (b->width == a->width && b->height == a->height) return KILN_OK;
     in_b->x = in_b->y = 0;
     if (b->width == part->width && b->height == part->height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, compared are %u x %u; choose a part of A with --rect", path,
-                     b->width, b->height, part->width, part->height);
+    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, but it is compared with %u x %u; choose a part of A with --rect",
+                     path, b->width, b->height, part->width, part->height);
 }
 
 static view view_of(const kiln_picture *p, const kiln_compare_rect *part)

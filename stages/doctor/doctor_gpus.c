@@ -43,8 +43,8 @@ static void look_at_versions(kiln_doctor *d, const kiln_devices_question *q)
     if (q->built_version && q->gpus->driver_version && q->gpus->driver_version < q->built_version &&
         q->gpus->driver_version / 1000 == q->built_version / 1000)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "the driver's CUDA %s is older than the %s of this build; that works on GPUs that the "
-                         "build has code for, and newer ones need a newer driver",
+                         "the driver's CUDA %s is older than the %s of this build; GPUs for which the build has code work, but "
+                         "newer ones need a newer driver",
                          has, built);
 }
 
@@ -55,7 +55,8 @@ static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
     char meaning[512];
     kiln_devices_visible(q, &visible);
     if (!q->visible)
-        (void)snprintf(meaning, sizeof meaning, "CUDA_VISIBLE_DEVICES is not set: every GPU, in the order of PCI addresses");
+        (void)snprintf(meaning, sizeof meaning,
+                       "CUDA_VISIBLE_DEVICES is not set: all GPUs are visible, in the order of PCI addresses");
     else if (*visible.note)
         (void)snprintf(meaning, sizeof meaning, "%s", visible.note);
     else
@@ -67,7 +68,7 @@ static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
         json_pack("{s:s?, s:s?, s:s}", "CUDA_VISIBLE_DEVICES", q->visible, "CUDA_DEVICE_ORDER", q->order, "meaning", meaning));
     if (q->gpus->n == 0 || !q->visible || (visible.n > 0 && !*visible.note)) return;
     if (visible.n)
-        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "%s, which ends the list there", visible.note);
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "%s, so the list ends there", visible.note);
     else
         kiln_doctor_find(d, KILN_NOTE, KILN_OK, "every GPU here is hidden: %s; unset CUDA_VISIBLE_DEVICES to use them",
                          *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
@@ -78,8 +79,9 @@ static void judge_memory(kiln_doctor *d, const kiln_gpu *g)
 {
     char left[32], total[32];
     if (g->total_bytes == 0 || (double)g->free_bytes >= LITTLE_FREE * (double)g->total_bytes) return;
-    kiln_doctor_find(d, KILN_WARNING, KILN_OK, "of GPU %u's %s of memory only %s are free; nvidia-smi shows who has the rest",
-                     g->gpu, kiln_size_text(g->total_bytes, total), kiln_size_text(g->free_bytes, left));
+    kiln_doctor_find(d, KILN_WARNING, KILN_OK,
+                     "GPU %u has %s of memory, but only %s are free; nvidia-smi shows the programs that use the rest", g->gpu,
+                     kiln_size_text(g->total_bytes, total), kiln_size_text(g->free_bytes, left));
 }
 
 static void judge_health(kiln_doctor *d, const kiln_gpu *g)
@@ -101,13 +103,13 @@ static void judge_health(kiln_doctor *d, const kiln_gpu *g)
                          g->gpu, g->uuid, g->gpu);
     if (g->prohibited)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "GPU %u is in compute mode PROHIBITED, so nobody may compute on it; an "
+                         "GPU %u is in compute mode PROHIBITED, so no program may compute on it; an "
                          "administrator changes that with nvidia-smi -i %u -c DEFAULT",
                          g->gpu, g->gpu);
     if (g->exclusive)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
                          "GPU %u lets one process compute at a time (EXCLUSIVE_PROCESS); a stage fails while "
-                         "another one has it",
+                         "another process uses it",
                          g->gpu);
 }
 
@@ -115,8 +117,8 @@ static void judge_code(kiln_doctor *d, const kiln_devices_question *q, const kil
 {
     if (q->built_version && g->arch && g->arch < q->built_arch)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "GPU %u (compute capability %u.%u) is older than what this build has code for (%u.%u); "
-                         "make CUDA_ARCHS=%u builds for it where CUDA still can",
+                         "GPU %u (compute capability %u.%u) is older than this build supports (%u.%u); "
+                         "make CUDA_ARCHS=%u builds for it if your CUDA still supports it",
                          g->gpu, g->arch / 10, g->arch % 10, q->built_arch / 10, q->built_arch % 10, g->arch);
 }
 
@@ -158,7 +160,7 @@ static void say_why_not(kiln_doctor *d, const kiln_devices_question *q, const ch
     if (!here)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK, "no GPU is used: %s; everything runs on the CPU, with the same bits", why);
     else if (!q->built_version)
-        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "there are GPUs, and %s", why);
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "GPUs are present, but %s", why);
     else if (q->gpus->broken || q->gpus->n > 0)
         kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE, "no GPU can be used: %s", why);
     else if (q->gpus->n_lost == 0)
@@ -195,9 +197,10 @@ static void try_all(kiln_doctor *d, const kiln_devices_question *q)
 static void say_auto(kiln_doctor *d, const kiln_device_list *chosen)
 {
     if (chosen->items[0].kind != KILN_DEVICE_CUDA) return; /* why, is said elsewhere */
-    kiln_doctor_line(
-        d, "--devices auto: the GPU chosen, or the CPU for what its %u threads do in less than the %g s that opening a GPU takes",
-        kiln_devices_threads(kiln_common_values.threads), kiln_work_gpu_s(false));
+    kiln_doctor_line(d,
+                     "--devices auto chooses this GPU, or the CPU if its %u threads need less than the %g s that "
+                     "opening a GPU takes",
+                     kiln_devices_threads(kiln_common_values.threads), kiln_work_gpu_s(false));
     kiln_doctor_set(d, "auto_opening_s", kiln_json_real(kiln_work_gpu_s(false)));
 }
 

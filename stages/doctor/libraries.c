@@ -29,7 +29,7 @@ static void compare_library(kiln_doctor *d, const char *name, const char *loaded
 {
     if (strcmp(loaded, compiled) == 0) return;
     kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                     "%s %s is loaded, and SplatKiln was compiled with %s: fine while both are of one "
+                     "%s %s is loaded, but SplatKiln was compiled with %s: this works if both have the same "
                      "major version",
                      name, loaded, compiled);
 }
@@ -43,7 +43,7 @@ static void check_sqlite(kiln_doctor *d)
                          sqlite3_libversion());
     if (sqlite3_compileoption_used("OMIT_WAL"))
         kiln_doctor_find(d, KILN_ILL, KILN_E_BUG,
-                         "SQLite %s was compiled without WAL, which a manifest is written with; install "
+                         "SQLite %s was compiled without WAL, which SplatKiln needs to write a manifest; install "
                          "your distribution's libsqlite3",
                          sqlite3_libversion());
 }

@@ -44,7 +44,7 @@ static void look_at_memory(kiln_doctor *d)
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const uint64_t total = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0, known = kiln_ram_free("");
     const uint64_t now = known < total ? known : total;
-    kiln_doctor_line(d, "memory: %s, of which %s may be taken now within what other programs, cgroups and limits leave",
+    kiln_doctor_line(d, "memory: %s, of which %s may be taken now, given other programs, cgroups and limits",
                      kiln_size_text(total, total_text), kiln_size_text(now, free_text));
     kiln_doctor_set(d, "memory", json_pack("{s:I, s:I}", "total_bytes", (json_int_t)total, "free_bytes", (json_int_t)now));
     if (now < RAM_LITTLE)
@@ -82,13 +82,13 @@ static void look_at_limits(kiln_doctor *d)
                          (unsigned long long)files, 4 * FILES_LEAST);
     if (size != RLIM_INFINITY)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "no file may grow beyond %s, and a manifest is one file; lift it with "
+                         "no file may grow beyond %s, but a manifest is one file; lift the limit with "
                          "ulimit -f unlimited",
                          file);
     if (as != RLIM_INFINITY)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "the address space is limited to %s, and CUDA reserves more than a GPU's memory "
-                         "of it; lift it with ulimit -v unlimited",
+                         "the address space is limited to %s, but CUDA reserves more than a GPU's memory of it; lift the limit "
+                         "with ulimit -v unlimited",
                          space);
 }
 

@@ -41,7 +41,7 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
     struct statvfs fs;
     char type[64], left_text[32], total_text[32], *path = realpath(folder, NULL);
     if (!path || statvfs(path, &fs) != 0) {
-        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot look at folder '%s': %s", folder, strerror(errno));
+        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot access folder '%s': %s", folder, strerror(errno));
         free(path);
         return;
     }
@@ -54,11 +54,11 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
                               (json_int_t)left, "total_bytes", (json_int_t)total));
     if (left < DISK_LITTLE)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "only %s are free in '%s'; make room; kiln-gc drops what a bake does not need any "
+                         "only %s are free in '%s'; make room, for example with kiln-gc, which drops what a bake does not need any "
                          "more",
                          left_text, path);
     if (fs.f_flag & ST_RDONLY)
-        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "'%s' is read-only; bakes there can be looked at and exported only", path);
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "'%s' is read-only; bakes there can only be viewed and exported", path);
     free(path);
 }
 
@@ -75,7 +75,7 @@ static void look_at_lock(kiln_doctor *d, const char *manifest)
     (void)close(fd);
     if (asked && whole.l_type == F_UNLCK)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "'%s' is of a process that was killed; it holds nothing, and the next stage takes it "
+                         "'%s' belongs to a process that was killed; it locks nothing, and the next stage takes it "
                          "over",
                          path);
     else
@@ -101,15 +101,14 @@ static void look_at_scratch(kiln_doctor *d, const char *manifest)
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) n += e->d_name[0] != '.';
     (void)closedir(dir);
     if (n && has_claim(manifest))
-        kiln_doctor_find(
-            d, KILN_NOTE, KILN_OK,
-            "'%s' holds what a plan has made for tasks on other hosts; the gather that ends the stage removes it, and so "
-            "does --break-claim of any stage",
-            path);
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK,
+                         "'%s' holds data of a plan for tasks on other hosts; the gather that ends the stage removes it, or "
+                         "--break-claim of any stage",
+                         path);
     else if (n)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "'%s' holds scratch of %u stage%s that did not finish; the same command goes on from "
-                         "it, and to give up on that remove the folder",
+                         "'%s' holds scratch of %u stage%s that did not finish; run the same command to continue from it, or "
+                         "remove the folder to give it up",
                          path, n, n == 1 ? "" : "s");
 }
 

@@ -45,7 +45,8 @@ static kiln_status copy_block(kiln_exec *x, kiln_error *err)
     KILN_GO(kiln_device_copy_out(x, got, block, BLOCK, err));
     KILN_GO(kiln_device_wait(x, err));
     if (memcmp(sent, got, BLOCK) != 0)
-        st = kiln_fail(err, KILN_E_DEVICE, "1 MiB copied to the GPU and back came back changed; its memory or the bus is faulty");
+        st =
+            kiln_fail(err, KILN_E_DEVICE, "1 MiB copied to the GPU and back came back changed, so its memory or the bus is faulty");
 done:
     kiln_device_free(x->device, block);
     free(sent);
@@ -85,9 +86,9 @@ static kiln_status compare_bits(kiln_runner_info *info, kiln_error *err)
     KILN_GO(sort_rows(0, there, info, err));
     KILN_GO(sort_rows(KILN_RUNNER_CPU, here, &host, err));
     if (info->n_device == 0)
-        st = kiln_fail(err, KILN_E_DEVICE, "it has less than %d MiB of memory left; end what else runs on it", CAP >> 20);
+        st = kiln_fail(err, KILN_E_DEVICE, "it has less than %d MiB of memory left; end the other programs on it", CAP >> 20);
     else if (memcmp(there, here, sizeof *here) != 0)
-        st = kiln_fail(err, KILN_E_DEVICE, "it computes other bits than the CPU; do not bake on it, and test its memory");
+        st = kiln_fail(err, KILN_E_DEVICE, "it does not compute the same bits as the CPU; do not bake on it, and test its memory");
 done:
     free(there);
     free(here);

@@ -34,7 +34,7 @@ kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const 
     if (!ran_out) return KILN_OK;
     json_decref(*out);
     *out = NULL;
-    return kiln_fail(err, KILN_E_NOMEM, "no memory to read %s, %zu bytes of JSON", what, bytes);
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON", what, bytes);
 }
 
 /* at: behind the quote that begins a string. Returns where the text goes on behind the one that ends it. */
@@ -128,7 +128,7 @@ kiln_status kiln_json_parse_short(const char *text, size_t bytes, size_t most, c
 {
     char *small = malloc(bytes + 1);
     *out = NULL;
-    if (!small) return kiln_fail(err, KILN_E_NOMEM, "no memory to read %s, %zu bytes of JSON", what, bytes);
+    if (!small) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON", what, bytes);
     const kiln_status st = kiln_json_parse(small, shorten(text, bytes, most, small), 0, what, out, NULL, err);
     free(small);
     return st;

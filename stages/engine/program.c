@@ -163,10 +163,10 @@ static kiln_status check_options(kiln_run *r, kiln_error *err) { return r->progr
 
 static const char *after_signal(const kiln_run *r)
 {
-    if (r->program->flags & KILN_PROGRAM_PASSING) return "nothing is left of it";
-    if (r->program->unit && !r->stage) return "nothing is kept of it";
-    return r->options->part ? "no part is left, run the same command to begin it again"
-                            : "finished units are kept, run the same command to go on";
+    if (r->program->flags & KILN_PROGRAM_PASSING) return "nothing of it is kept";
+    if (r->program->unit && !r->stage) return "nothing of it is kept";
+    return r->options->part ? "no part is left; run the same command to begin again"
+                            : "finished units are kept; run the same command to continue";
 }
 
 static kiln_status parent(kiln_run *r, kiln_error *err)
@@ -194,24 +194,24 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (r->hosts.cut) return kiln_round_conclude(r, err);
     if (r->options->units && !r->report.stored && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--units '%.200s' is none of the %s known so far, positions 0 to %llu; nothing of it was computed",
+                         "--units '%.200s' matches none of the %s known so far (positions 0 to %llu); no unit was computed",
                          r->options->units, KILN_COUNT(r->selection.position, "unit that is|units that are"),
                          (unsigned long long)r->selection.position - 1);
     if (*r->partial_input && r->committed && !r->report.stored)
-        kiln_warn(
-            "%s finished partially, so this output is partial too: later stages want --allow-partial; when %s is complete, run "
-            "this again",
-            r->partial_input, r->partial_input);
+        kiln_warn("%s finished partially, so this output is partial too: later stages need --allow-partial; run this again when %s "
+                  "is complete",
+                  r->partial_input, r->partial_input);
     if (n_failed)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s quarantined; run the same command to try %s again%s", n_failed,
                          KILN_COUNT(total, "unit is|units are"), total == 1 ? "it" : "them",
                          r->committed ? ", or later stages with --allow-partial" : "");
     const char *part = r->options->shard ? "shard" : "units";
     if (r->selection.given && !r->report.stored && left)
-        kiln_say("%llu of %s left; when none is, the same command without --%s finishes the stage", left,
+        kiln_say("%llu of %s left; when all are stored, run the same command without --%s to finish the stage", left,
                  KILN_COUNT(total, "unit is|units are"), part);
     else if (r->selection.given && !r->report.stored)
-        kiln_say("all %s stored; the same command without --%s finishes the stage", KILN_COUNT(total, "unit is|units are"), part);
+        kiln_say("all %s stored; run the same command without --%s to finish the stage", KILN_COUNT(total, "unit is|units are"),
+                 part);
     return KILN_OK;
 }
 
@@ -226,7 +226,7 @@ static kiln_status list_gpus(const kiln_run *r, kiln_error *err)
 static kiln_status list(const kiln_run *r, kiln_error *err)
 {
     if (r->parsed.n_positional || r->common->json)
-        return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no argument and no --json, it only names the formats");
+        return kiln_fail(err, KILN_E_USAGE, "--list-formats only names the formats; leave out arguments and --json");
     r->program->list();
     return close_stdout(err);
 }

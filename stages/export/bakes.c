@@ -14,7 +14,7 @@ static kiln_status block_end(const char *name, uint64_t *out, kiln_error *err)
     const bool is_number = name[0] && name[strspn(name, "0123456789")] == '\0';
     const unsigned long long number = is_number ? strtoull(name, NULL, 10) : 0;
     if (!is_number || number > UINT32_MAX / KILN_BLOCK_ROWS)
-        return kiln_fail(err, KILN_E_INPUT, "a block of the source layer is called '%s', which is no number of a block", name);
+        return kiln_fail(err, KILN_E_INPUT, "a block of the source layer is called '%s', which is not the number of a block", name);
     *out = (number + 1) * KILN_BLOCK_ROWS;
     return KILN_OK;
 }
@@ -53,7 +53,7 @@ kiln_status kiln_export_bake_open(kiln_manifest *m, const char *path, kiln_layer
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", path);
     KILN_TRY(kiln_scene_get(m, &out->scene, err));
     if (kind == KILN_LAYER_initial && out->scene.kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
+        return kiln_fail(err, KILN_E_INPUT, "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
                          kiln_manifest_path(m));
     KILN_TRY(kiln_layer_current(m, kind, &out->layer, err));
     return source_rows(m, &out->scene, &out->n_source_rows, err);
@@ -88,10 +88,11 @@ static kiln_status check_together(const kiln_export_bake *a, const kiln_export_b
 {
     if (has_splats(a) != has_splats(b))
         return kiln_fail(err, KILN_E_INPUT, "'%.1500s' of --add holds %s; they cannot be one file", b->path,
-                         has_splats(b) ? "Gaussians and the first bake holds points" : "points and the first bake holds Gaussians");
+                         has_splats(b) ? "Gaussians, but the first bake holds points"
+                                       : "points, but the first bake holds Gaussians");
     if (a->scene.antialiased != b->scene.antialiased)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%.1500s' of --add was trained %s antialiasing and the first bake %s it; one picture cannot be right for "
+                         "'%.1500s' of --add was trained %s antialiasing, but the first bake %s it; one file cannot be right for "
                          "both",
                          b->path, b->scene.antialiased ? "with" : "without", a->scene.antialiased ? "with" : "without");
     return KILN_OK;
@@ -231,6 +232,6 @@ kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err)
     for (int k = 0; k < KILN_FILTER_KINDS; k++)
         if (has[k]) (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "", names[k]);
     if (!list[0])
-        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", kind);
+        return kiln_fail(err, KILN_E_INPUT, "no rows are left to export: the layer '%s' or the choice of chunks is empty", kind);
     return kiln_fail(err, KILN_E_INPUT, "there is no row to export: of the layer '%s', %s keeps nothing", kind, list);
 }

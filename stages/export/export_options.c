@@ -21,7 +21,7 @@ static const char formats[] = /* "|ply|chunks": an option's range is all but the
 
 #define WRITER(id, name, ...) " " name
 static const char format_help[] =
-    "one or several, with commas between them (kiln-export --list-formats describes them; else the suffix of -o decides):"
+    "one or several formats, separated by commas (kiln-export --list-formats describes them; default: by the suffix of -o):"
 #include "stages/formats/writers.def"
     ;
 #undef WRITER
@@ -79,11 +79,10 @@ static const kiln_opt options[] = {
                      .def = "source", .brief = "columns of a PLY: those of the source, or INRIA's",
                      .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("keep-origin", &kiln_export_given.keep_origin,
-                     "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles",
+                     "write float coordinates relative to the scene's origin, if it is not 0, instead of absolute doubles",
                      .brief = "float positions relative to the scene's origin", .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers,
-                     "--keep-origin, unless --keep-origin or --no-keep-origin is given or stored: `kiln pipeline` says so",
-                     .brief = "--keep-origin, unless something else was said", .flags = KILN_STEP),
+    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers, "the default of --keep-origin that `kiln pipeline` sets",
+                     .brief = "the default of --keep-origin", .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
                      "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
                      "forward), as import expects them; as-is: the numbers as in a PLY",
@@ -94,16 +93,15 @@ static const kiln_opt options[] = {
                      "(WGS 84) in metres; or none",
                      .def = "none", .brief = "where the origin of 3dtiles lies on the globe", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("report-loss", &kiln_export_given.report_loss, "N",
-                       "draw up to N of the cameras from the written file and from the rows that went into it, and print the dB "
-                       "between them",
+                       "draw up to N cameras from the written file and from its input rows, and print the dB between the pictures",
                        .def = "0", .range = "0..1000000", .brief = "measure in N cameras what the format loses, in dB",
                        .group = "Files"),
     KILN_OPTION_NUMBER("min-psnr", &kiln_export_given.min_psnr, "DB",
-                       "with --report-loss: if a camera has less, leave no file and end with 3", .def = "off", .range = "0..|off",
-                       .brief = "with it: if a camera has less, leave no file"),
+                       "with --report-loss: if a camera has less, remove the file and end with 3", .def = "off", .range = "0..|off",
+                       .brief = "with --report-loss: least dB of each camera"),
     KILN_OPTION_PATH("output", &kiln_export_given.output, "PATH",
-                     "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest",
-                     .letter = 'o', .brief = "a file, whose suffix is the format, or a folder", .flags = KILN_ONCE),
+                     "a file (its suffix chooses the format) or a folder; default: export/ beside the manifest", .letter = 'o',
+                     .brief = "a file, whose suffix is the format, or a folder", .flags = KILN_ONCE),
     KILN_OVERWRITE_OPTION(&kiln_export_given.overwrite),
     KILN_OPTION_BOOL("list-formats", &kiln_export_given.list_formats, "name the formats that are written, and end",
                      .flags = KILN_ALONE),

@@ -325,7 +325,7 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(take_shared_bytes(&c, &h, sizeof h, err));
     out->e = h.e;
     out->places.writer = kiln_writer_named(h.writer);
-    if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", h.writer);
+    if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "'%s' is not a writer", h.writer);
     memcpy(out->places.scratch, h.scratch, sizeof out->places.scratch);
     KILN_TRY(KILN_ALLOC(&out->e.bakes, h.e.n_bakes, "bakes", err));
     KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));

@@ -18,11 +18,11 @@ kiln_status kiln_export_check_levels(const kiln_export *e, const char *format, k
 {
     const char *const kind = e->bakes[0].layer->kind;
     if (strcmp(kind, kiln_layer_kinds[KILN_LAYER_baked].name) != 0)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "the format %s is made of levels of the layer 'baked'; '%s' has none, leave out --layer", format, kind);
+        return kiln_fail(err, KILN_E_USAGE, "the format %s needs levels of the layer 'baked', but '%s' has none; leave out --layer",
+                         format, kind);
     if (e->n_bakes > 1 || e->filters.n || e->n_chunks != chunks_with_rows(e->bakes[0].layer))
         return kiln_fail(err, KILN_E_USAGE,
-                         "the format %s is made of levels, which stand for all Gaussians of one bake; leave out --chunks, filters "
+                         "the format %s needs levels, which represent all Gaussians of one bake; leave out --chunks, filters "
                          "and --add",
                          format);
     return KILN_OK;

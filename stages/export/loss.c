@@ -358,7 +358,7 @@ static kiln_status open_written(written *f, const setup *s, kiln_error *err)
 {
     if (strcmp(s->reader, KILN_READER_RAD) == 0) return open_rad(f, s, err);
     f->reader = kiln_reader_named(s->reader);
-    if (!f->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", s->reader);
+    if (!f->reader) return kiln_fail(err, KILN_E_BUG, "'%s' is not a reader", s->reader);
     KILN_TRY(KILN_ALLOC(&f->info, 1, "a file", err));
     (void)snprintf(f->path, sizeof f->path, "%s", s->file);
     f->give = s->n_leaves ? give_leaf : give_block;

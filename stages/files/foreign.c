@@ -50,8 +50,8 @@ static const struct kiln_foreign kinds[] = {
     {"rad",
      KILN_FOREIGN_SCENE,
      "a RAD file, levels for Spark's viewer",
-     "nothing that we know turns it back into Gaussians (splat-transform does not read it): import the file or bake that it was "
-     "made of",
+     "no known program turns it back into Gaussians (splat-transform does not read it): import the file or bake that it was made "
+     "from",
      "*.rad",
      "rad",
      true,
@@ -60,9 +60,8 @@ static const struct kiln_foreign kinds[] = {
     {"3d-tiles",
      KILN_FOREIGN_SCENE,
      "a tileset of 3D Tiles",
-     "its Gaussians are spread over the files that it names, at several levels, and no one of them is the scene: import the file "
-     "or "
-     "bake that it was made of; a single tile can be named itself, TILE.glb",
+     "its Gaussians are spread over many files at several levels, and no single file is the whole scene: import the file or bake "
+     "that it was made from; a single TILE.glb can be imported by its name",
      "*.json *.3tz",
      "3tz",
      false,
@@ -72,7 +71,7 @@ static const struct kiln_foreign kinds[] = {
      KILN_FOREIGN_SCENE,
      "a USD scene",
      "if it holds Gaussians, OpenUSD writes them as SPZ with Adobe's USD-Fileformat-plugins (splat-transform does not read USD); "
-     "better is the PLY that it was made of",
+     "the PLY that it was made from is better",
      "*.usd *.usda *.usdc *.usdz",
      "usd usda usdc usdz",
      false,
@@ -99,9 +98,8 @@ static const struct kiln_foreign kinds[] = {
     {"gsplat-checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of gsplat",
-     "only PyTorch reads it; have its Gaussians written as PLY: train with simple_trainer.py --save_ply, or hand what is under "
-     "\"splats\" to "
-     "gsplat.export_splats(..., format=\"ply\", save_to=\"scene.ply\"); results/ply/point_cloud_N.ply may be there already",
+     "only PyTorch reads it; write its Gaussians as PLY: train with simple_trainer.py --save_ply, or pass its \"splats\" to "
+     "gsplat.export_splats(..., format=\"ply\", save_to=\"scene.ply\"); perhaps results/ply/point_cloud_N.ply exists already",
      "*.pt *.pth *.ckpt",
      "",
      false,
@@ -110,7 +108,7 @@ static const struct kiln_foreign kinds[] = {
     {"nerfstudio-checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of nerfstudio",
-     "only PyTorch reads it; have its Gaussians written as PLY: ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR",
+     "only PyTorch reads it; write its Gaussians as PLY: ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR",
      "*.pt *.pth *.ckpt",
      "",
      false,
@@ -119,9 +117,9 @@ static const struct kiln_foreign kinds[] = {
     {"checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of PyTorch",
-     "only the trainer that wrote it knows what is in it; have that trainer write its Gaussians as PLY: INRIA's train.py leaves "
-     "point_cloud/iteration_N/point_cloud.ply, nerfstudio has ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR, "
-     "gsplat simple_trainer.py --save_ply",
+     "only the trainer that wrote it knows its content; let that trainer write its Gaussians as PLY: INRIA's train.py writes "
+     "point_cloud/iteration_N/point_cloud.ply; nerfstudio has ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR; "
+     "gsplat has simple_trainer.py --save_ply",
      "*.pt *.pth *.ckpt",
      "pt pth ckpt",
      false,
@@ -130,7 +128,8 @@ static const struct kiln_foreign kinds[] = {
     {"npz",
      KILN_FOREIGN_SCENE,
      "an archive or array of NumPy",
-     "its names are its program's own: write its Gaussians as PLY, for example with gsplat.export_splats(means, scales, quats, "
+     "each program uses its own array names: write its Gaussians as PLY, for example with gsplat.export_splats(means, scales, "
+     "quats, "
      "opacities, sh0, shN, format=\"ply\", "
      "save_to=\"scene.ply\")",
      "*.npz *.npy",
@@ -141,8 +140,8 @@ static const struct kiln_foreign kinds[] = {
     {"gsplat-png",
      KILN_FOREIGN_SCENE,
      "the meta.json of gsplat's PNG compression",
-     "gsplat unpacks it: PngCompression().decompress(DIR), whose result gsplat.export_splats(..., format=\"ply\", "
-     "save_to=\"scene.ply\") takes",
+     "gsplat unpacks it: pass the result of PngCompression().decompress(DIR) to gsplat.export_splats(..., format=\"ply\", "
+     "save_to=\"scene.ply\")",
      "meta.json",
      "",
      false,
@@ -160,8 +159,8 @@ static const struct kiln_foreign kinds[] = {
     {"scaffold-gs",
      KILN_FOREIGN_SCENE,
      "a PLY of anchors of Scaffold-GS",
-     "networks make Gaussians of anchors anew for each view; they lie in .pt files beside it, and no program makes fixed Gaussians "
-     "of them: train the scene with a method that "
+     "networks in .pt files beside it turn anchors into new Gaussians for each view, and no program makes fixed Gaussians from "
+     "them: train the scene with a method that "
      "keeps Gaussians (INRIA, gsplat, splatfacto)",
      "",
      "",
@@ -207,7 +206,7 @@ static const struct kiln_foreign kinds[] = {
     {"sqlite",
      KILN_FOREIGN_SCENE,
      "an SQLite database",
-     "COLMAP's database.db holds no model, its sparse/0 does; a manifest of SplatKiln is for the stages behind import",
+     "COLMAP's database.db holds no model: import its sparse/0; a manifest of SplatKiln is an input of the stages after import",
      "*.db",
      "",
      false,
@@ -216,7 +215,7 @@ static const struct kiln_foreign kinds[] = {
     {"polycam",
      KILN_FOREIGN_CAMERAS,
      "raw data of Polycam, a camera for each of its keyframes",
-     "nerfstudio makes a transforms.json of it: ns-process-data polycam --data RAW.zip --output-dir DIR",
+     "nerfstudio converts it to a transforms.json: ns-process-data polycam --data RAW.zip --output-dir DIR",
      "keyframes *.zip",
      "",
      false,
@@ -237,7 +236,7 @@ static const struct kiln_foreign kinds[] = {
     {"realitycapture-csv",
      KILN_FOREIGN_CAMERAS,
      "a list of cameras of RealityCapture",
-     "nerfstudio makes a transforms.json of it: ns-process-data realitycapture --data IMAGES --csv FILE.csv --output-dir DIR; "
+     "nerfstudio converts it to a transforms.json: ns-process-data realitycapture --data IMAGES --csv FILE.csv --output-dir DIR; "
      "RealityScan exports COLMAP itself",
      "*.csv",
      "",
@@ -247,7 +246,7 @@ static const struct kiln_foreign kinds[] = {
     {"metashape",
      KILN_FOREIGN_CAMERAS,
      "a list of cameras of Metashape",
-     "Metashape 2.2 exports COLMAP (File, Export, Export Cameras), or nerfstudio makes a transforms.json of it: ns-process-data "
+     "Metashape 2.2 exports COLMAP (File, Export, Export Cameras), or nerfstudio converts it to a transforms.json: ns-process-data "
      "metashape --data IMAGES --xml FILE.xml --output-dir DIR",
      "*.xml",
      "",
@@ -275,7 +274,7 @@ static const struct kiln_foreign kinds[] = {
     {"opensfm",
      KILN_FOREIGN_CAMERAS,
      "a reconstruction of OpenSfM",
-     "OpenSfM exports it as COLMAP: bin/opensfm export_colmap DATASET; of an OpenDroneMap project nerfstudio makes a "
+     "OpenSfM exports it as COLMAP: bin/opensfm export_colmap DATASET; nerfstudio converts an OpenDroneMap project to a "
      "transforms.json: ns-process-data odm --data PROJECT --output-dir DIR",
      "reconstruction*.json",
      "",
@@ -432,7 +431,7 @@ kiln_status kiln_foreign_refuse_named(const char *path, const char *name, kiln_e
 {
     for (size_t k = 0; k < N_KINDS; k++)
         if (strcmp(kinds[k].name, name) == 0) return kiln_foreign_refuse(path, &kinds[k], err);
-    return kiln_fail(err, KILN_E_BUG, "no foreign kind is called '%s'", name);
+    return kiln_fail(err, KILN_E_BUG, "'%s' is not a known foreign format", name);
 }
 
 void kiln_foreign_list(void)

@@ -65,11 +65,10 @@ kiln_status kiln_json_text_read(const char *path, const unsigned char *text, siz
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     if (!kiln_utf8_valid(text, size)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; save it as UTF-8", path);
     const shape found = shape_of(text, size);
-    if (found.deepest > DEPTH_LIMIT) return kiln_fail(err, KILN_E_INPUT, "'%s' is nested deeper than %d", path, DEPTH_LIMIT);
+    if (found.deepest > DEPTH_LIMIT) return kiln_fail(err, KILN_E_INPUT, "'%s' is nested deeper than %d levels", path, DEPTH_LIMIT);
     if (found.tree > tree_limit)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' has so many values that its JSON would take %s of memory; such a file may take %s", path,
-                         kiln_size_text(found.tree, amount), kiln_size_text(tree_limit, most));
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has so many values that its JSON would take %s of memory; at most %s are allowed",
+                         path, kiln_size_text(found.tree, amount), kiln_size_text(tree_limit, most));
     KILN_TRY(kiln_json_parse((const char *)text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, path,
                              out, &why, err));
     if (!*out) return kiln_fail(err, KILN_E_INPUT, "'%s' is not valid JSON: line %d: %s", path, why.line, why.text);

@@ -160,7 +160,7 @@ static kiln_status fail_write(int fd, const char *name, uint64_t bytes, int erro
         snprintf(free_text, sizeof free_text, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     }
     return kiln_fail(err, KILN_E_IO,
-                     "cannot unpack '%s' to scratch%s behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
+                     "cannot unpack '%s' to scratch%s after %s: %s%s; make room (or raise ulimit -f), or name another folder with "
                      "--scratch-dir",
                      name, place, kiln_size_text(bytes, given), strerror(error), free_text);
 }
@@ -225,10 +225,10 @@ static kiln_status unpack_streams(unpacking *u, kiln_unpacker *state, kiln_error
         if (u->at == u->have) KILN_TRY(fill_packed_input(u, err));
         if (u->have == 0 && u->at_end) return KILN_OK;
         if (u->have == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu in the midst of its %s stream; is the download complete?",
-                             path, (unsigned long long)u->base, name);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, inside its %s stream; is the download complete?", path,
+                             (unsigned long long)u->base, name);
         if (u->at_end && !begins_stream(u))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes behind its %s stream, from byte %llu on", path, name,
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes after its %s stream, from byte %llu on", path, name,
                              (unsigned long long)(u->base + u->at));
         kiln_unpack_step s = {.in = u->in + u->at, .n = u->have - u->at, .out = u->out, .capacity = OUT_BYTES};
         const char *wrong = u->packing->step(state, &s);
@@ -284,11 +284,11 @@ kiln_status kiln_unpack_whole(const kiln_packing *p, const char *path, int fd, u
     KILN_TRY(kiln_file_stat(path, &file, err));
     if (file_bytes) {
         if (!kiln_add(file_bytes, KILN_UNPACK_MORE, &q.most)) q.most = UINT64_MAX;
-        snprintf(why, sizeof why, "the header inside fixes %llu; the file is damaged", (unsigned long long)file_bytes);
+        snprintf(why, sizeof why, "its header states %llu; the file is damaged", (unsigned long long)file_bytes);
     } else {
         if (!kiln_mul(file.size, max_inflated, &q.most)) q.most = UINT64_MAX;
         q.most = kiln_max_u64(q.most, KILN_UNPACK_MORE);
-        snprintf(why, sizeof why, "that is above %llu times the %s that it has packed; if you trust it, raise --max-inflated",
+        snprintf(why, sizeof why, "that is more than %llu times its packed size of %s; if you trust it, raise --max-inflated",
                  (unsigned long long)max_inflated, kiln_size_text(file.size, packed));
     }
     return unpack_file(p, path, &q, &bytes, err);
@@ -307,7 +307,7 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
     snprintf(out->path, sizeof out->path, "%s", path);
     if (!out->packing) return KILN_OK;
     out->fd = memfd_create("peek", MFD_CLOEXEC);
-    if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", path, strerror(errno));
+    if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", path, strerror(errno));
     kiln_status st = kiln_unpack(out->packing, path, out->fd, PEEK_BYTES, &bytes, err);
     (void)getrlimit(RLIMIT_FSIZE, &most); /* cannot fail for this resource */
     out->is_limited = bytes == PEEK_BYTES && most.rlim_cur < unknown_size;

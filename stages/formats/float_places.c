@@ -36,7 +36,7 @@ kiln_status kiln_float_places_note(kiln_export_parent *p, kiln_error *err)
 {
     if (is_zero(p->e->origin)) return kiln_origin_note(p, err);
     return kiln_export_note(p, err,
-                            "positions are float32 to readers, of which neighbours are up to %.3g apart where this scene lies; "
+                            "readers hold positions as float32, whose steps are up to %.3g where this scene lies; "
                             "--keep-origin writes them relative to its origin",
                             coarsest_step(p->e));
 }

@@ -36,11 +36,10 @@ static bool is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(
 
 kiln_status kiln_folder_fail_foreign(const char *folder, const char *name, kiln_error *err)
 {
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "the folder '%s' holds '%s', which has a name of this format, but no export of SplatKiln wrote it there; choose "
-        "another folder with -o, or replace it with -w, --overwrite",
-        folder, name);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "the folder '%s' holds '%s', which has a name of this format, but was not written by SplatKiln; choose "
+                     "another folder with -o, or replace it with -w, --overwrite",
+                     folder, name);
 }
 
 /* As deep as jansson parses, 2048. False: memory is gone. */
@@ -100,7 +99,7 @@ static kiln_status check_folder_names(const owner *o, const char *path, const ch
     char name[KILN_PATH_MAX], below[KILN_PATH_MAX];
     DIR *folder = opendir(path);
     if (!folder)
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
+        return kiln_fail(err, KILN_E_USAGE, "'%s' exists, but is not a folder that may be replaced; choose another place with -o",
                          path);
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (is_dots(d->d_name)) continue;
@@ -127,7 +126,7 @@ kiln_status kiln_folder_check(const kiln_writer_functions *f, const char *target
     owner o = {.f = f, .target = target};
     if (lstat(target, &s) != 0) return KILN_OK;
     if (!S_ISDIR(s.st_mode))
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
+        return kiln_fail(err, KILN_E_USAGE, "'%s' exists, but is not a folder that may be replaced; choose another place with -o",
                          target);
     kiln_status st = replace ? KILN_OK : read_names(f, target, &o.names, err);
     if (st == KILN_OK) st = check_folder_names(&o, target, "", err);

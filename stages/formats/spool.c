@@ -67,7 +67,7 @@ static kiln_status check_scratch_space(int fd, const char *path, uint64_t bytes,
     if (is_free >= keep && is_free - keep >= bytes) return KILN_OK;
     kiln_fd_place_text(fd, place, sizeof place);
     return kiln_fail(err, KILN_E_IO,
-                     "'%s' needs %s of scratch%s, and %s are free there; make room, or name another folder with "
+                     "'%s' needs %s of scratch%s, but only %s are free there; make room, or name another folder with "
                      "--scratch-dir",
                      path, kiln_size_text(bytes, need), place, kiln_size_text(is_free, free_text));
 }

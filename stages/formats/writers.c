@@ -46,7 +46,8 @@ kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRI
         }
         for (const kiln_writer *k = kiln_writers; !w && k->name && used < sizeof known; k++)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", k->name);
-        if (!w) return kiln_fail(err, KILN_E_USAGE, "there is no format '%.*s'; these are written: %s", (int)length, at, known);
+        if (!w)
+            return kiln_fail(err, KILN_E_USAGE, "'%.*s' is not a format that can be written; there are %s", (int)length, at, known);
         for (uint32_t i = 0; i < *n; i++) again = again || out[i] == w;
         if (!again && *n < KILN_WRITERS_MAX) out[(*n)++] = w;
         at += length + (at[length] == ',');
@@ -157,10 +158,10 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     *out = of_suffix ? of_suffix : wanted;
     if (of_suffix && (of_suffix == wanted || !insists)) return KILN_OK;
     if (of_suffix)
-        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says %s; leave out one of them", path,
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, but --format says %s; leave out one of them", path,
                          of_suffix->name, wanted->name);
     if (!suffix && (!wanted->suffixes[0] || !kiln_path_has_suffix(path))) return KILN_OK;
     list_written(written, sizeof written);
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is not a format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);
 }

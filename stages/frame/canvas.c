@@ -148,7 +148,8 @@ kiln_status kiln_canvas_take(kiln_canvases *c, kiln_canvas **out, kiln_error *er
     if (*out) (*out)->taken = true;
     (void)pthread_cond_broadcast(&c->changed); /* another may be wanted */
     (void)pthread_mutex_unlock(&c->lock);
-    return *out ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for a picture of %llu pixels", (unsigned long long)c->pixels);
+    return *out ? KILN_OK
+                : kiln_fail(err, KILN_E_NOMEM, "out of memory for a picture of %llu pixels", (unsigned long long)c->pixels);
 }
 
 void kiln_canvas_give(kiln_canvas *canvas)

@@ -30,9 +30,9 @@ static kiln_status list_both(kiln_drawn *d, kiln_error *err)
     *d->chunks = (kiln_layer){.digest = a->digest, .count = a->count + b->count, .sh_degree = a->sh_degree};
     memcpy(d->chunks->kind, a->kind, sizeof a->kind);
     if (b->sh_degree != a->sh_degree)
-        return kiln_fail(err, KILN_E_IO, "the levels of '%s' are of SH degree %u, not %u; run kiln-lod again", a->kind,
+        return kiln_fail(err, KILN_E_IO, "the levels of '%s' have SH degree %u instead of %u; run kiln-lod again", a->kind,
                          b->sh_degree, a->sh_degree);
-    if (b->n_chunks > UINT32_MAX - a->n_chunks) return kiln_fail(err, KILN_E_IO, "the levels of '%s' are too many", a->kind);
+    if (b->n_chunks > UINT32_MAX - a->n_chunks) return kiln_fail(err, KILN_E_IO, "'%s' has too many levels", a->kind);
     KILN_TRY(KILN_ALLOC(&d->chunks->chunks, (size_t)a->n_chunks + b->n_chunks, "chunks and levels", err));
     if (a->n_chunks) memcpy(d->chunks->chunks, a->chunks, a->n_chunks * sizeof *a->chunks);
     if (b->n_chunks) memcpy(d->chunks->chunks + a->n_chunks, b->chunks, b->n_chunks * sizeof *b->chunks);
@@ -161,9 +161,10 @@ void kiln_drawn_say_measured(const kiln_drawn *d, const kiln_level_wish *wish, c
     const char *profile = kiln_profiles[request->profile].name;
     if (!l || wish->form != KILN_LEVEL_DB || l->n_chunks == 0 || l->chunks[0].n_errors == 0) return;
     if (strcmp(l->origin_profile, profile) == 0 && l->origin_antialiased == request->antialiased) return;
-    kiln_say("errors of levels were measured with the profile %s%s, so decibels are about; kiln-lod --profile %s --antialiased %s "
-             "measures them as they are drawn",
-             l->origin_profile, l->origin_antialiased ? ", antialiased" : "", profile, request->antialiased ? "on" : "off");
+    kiln_say(
+        "errors of levels were measured with the profile %s%s, so decibels are approximate; kiln-lod --profile %s --antialiased %s "
+        "measures them as they are drawn",
+        l->origin_profile, l->origin_antialiased ? ", antialiased" : "", profile, request->antialiased ? "on" : "off");
 }
 
 void kiln_view_detail_add(kiln_view_detail *sum, const kiln_drawn *d, const kiln_view_request *request, const kiln_view_chunks *c)

@@ -18,7 +18,7 @@
 /* The row of the option table of --level, which fills the const char *o (kiln_level_wish_parse). */
 #define KILN_LEVEL_OPTION_ROW(o)                                                                                               \
     KILN_OPTION_TEXT("level", &(o), "LEVEL",                                                                                   \
-                     "level of detail, which kiln-lod makes: 0 (full), K (each chunk at level K, or its coarsest), dB:X (the " \
+                     "level of detail (kiln-lod makes them): 0 (full), K (each chunk at level K, or its coarsest), dB:X (the " \
                      "fewest Gaussians whose picture is X dB from the full one) or auto (dB:35)",                              \
                      .def = "0", .flags = KILN_KEYED | KILN_LATER)
 

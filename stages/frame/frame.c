@@ -368,14 +368,14 @@ static kiln_status check_counts(const kiln_frame_counts *c, const kiln_view_requ
     const uint64_t may = chunks->rows, of_row = c->visible * kiln_view_tiles_x(&request->view);
     uint64_t sum = 0;
     if (c->visible > may)
-        return kiln_fail(err, KILN_E_IO, "it counts %llu visible Gaussians, the view may see %llu", (unsigned long long)c->visible,
-                         (unsigned long long)may);
+        return kiln_fail(err, KILN_E_IO, "it counts %llu visible Gaussians, but the view can see at most %llu",
+                         (unsigned long long)c->visible, (unsigned long long)may);
     for (uint32_t i = 0; i < kiln_view_tiles_y(&request->view); i++) {
         if (c->row_pairs[i] > of_row) return kiln_fail(err, KILN_E_IO, "it counts too many pairs for tile row %u", i);
         sum += c->row_pairs[i];
     }
     if (sum == c->pairs) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "its tile rows have %llu pairs, not %llu", (unsigned long long)sum,
+    return kiln_fail(err, KILN_E_IO, "its tile rows have %llu pairs instead of %llu", (unsigned long long)sum,
                      (unsigned long long)c->pairs);
 }
 

@@ -74,7 +74,7 @@ kiln_status kiln_camera_list_check(const char *text, kiln_error *err)
         const size_t n = strcspn(at, ",");
         if (n == 0 || n > most)
             return kiln_fail(err, KILN_E_USAGE,
-                             "cameras are names or #INDEX, with commas between them, each of 1 to %zu characters; "
+                             "cameras are names or #INDEX of 1 to %zu characters, separated by commas, "
                              "not '%.200s'",
                              most, text);
         at += n;
@@ -84,20 +84,20 @@ kiln_status kiln_camera_list_check(const char *text, kiln_error *err)
 
 kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index, kiln_error *err)
 {
-    if (n == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera to choose '%s' from", text);
+    if (n == 0) return kiln_fail(err, KILN_E_USAGE, "the bake has no cameras, so '%s' cannot be chosen", text);
     for (uint32_t i = 0; i < n; i++) {
         if (strcmp(cameras[i].name, text) != 0) continue;
         *index = i;
         return KILN_OK;
     }
     if (text[0] != '#')
-        return kiln_fail(err, KILN_E_USAGE, "there is no camera '%s'; kiln-info lists them ('%s' to '%s'), '#0' is the first", text,
+        return kiln_fail(err, KILN_E_USAGE, "there is no camera '%s'; kiln-info lists them ('%s' to '%s'); '#0' is the first", text,
                          cameras[0].name, cameras[n - 1].name);
     char *end;
     errno = 0;
     unsigned long long v = strtoull(text + 1, &end, 10);
     if (errno || *end || end == text + 1 || v >= n)
-        return kiln_fail(err, KILN_E_USAGE, "camera '%s' is none of '#0' to '#%u'", text, n - 1);
+        return kiln_fail(err, KILN_E_USAGE, "camera '%s' does not exist; there are '#0' to '#%u'", text, n - 1);
     *index = (uint32_t)v;
     return KILN_OK;
 }

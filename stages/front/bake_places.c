@@ -61,7 +61,7 @@ static kiln_status refuse_slash(const char *scene, kiln_error *err)
     while (n > 1 && scene[n - 1] == '/') n--;
     (void)snprintf(file, sizeof file, "%.*s", (int)n, scene);
     if (!kiln_is_file(file)) return KILN_OK; /* import says that it is not there */
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is a file and no folder; give it without the slash: '%s'", scene, file);
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is a file, not a folder; give it without the slash: '%s'", scene, file);
 }
 
 /* A file has the name of the bake's folder: often -o names the file that is wanted. */
@@ -84,7 +84,7 @@ kiln_status kiln_bake_places(const kiln_parsed *parsed, kiln_bake *b, kiln_error
     const bool scene_needed = kiln_bake_runs(b, "import") || !out;
     if (!b->scene && scene_needed)
         return kiln_fail(err, KILN_E_USAGE,
-                         "which scene? Give the folder or the file that holds it: " KILN_PIPELINE
+                         "no scene is given; give the folder or the file that holds it: " KILN_PIPELINE
                          " SCENE; or bake a demo: " KILN_PIPELINE " --demo");
     if (b->scene && *b->scene) KILN_TRY(refuse_slash(b->scene, err));
     if (b->scene) KILN_TRY(as_path(&b->scene, err));

@@ -26,6 +26,7 @@ kiln_status kiln_bake_report_make(const kiln_words *words, const char *manifest,
     const kiln_status st = kiln_program_run("report", (const char **)words->word, true, &code, &signal, err);
     words->word[0] = first; /* which is set there */
     if (st != KILN_OK) kiln_warn("%s", err->msg);
-    if (st != KILN_OK || code) kiln_warn("the bake is whole, but there is no report of it; kiln report %s tries again", manifest);
+    if (st != KILN_OK || code)
+        kiln_warn("the bake is complete, but its report could not be written; run kiln report %s to try again", manifest);
     return kiln_program_stopped(err);
 }

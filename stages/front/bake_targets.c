@@ -60,7 +60,7 @@ static kiln_status check_folder(const targets *t, const char *path, kiln_error *
     if (says == KILN_LISTED_UNCHANGED || kiln_product_folder_mark(path) != KILN_MARK_NONE) return KILN_OK;
     return kiln_fail(
         err, KILN_E_USAGE,
-        "the folder '%s' is there, and nothing says that SplatKiln wrote it; choose another place, or replace it with -w, "
+        "the folder '%s' exists, but SplatKiln did not write it, as far as it knows; choose another place, or replace it with -w, "
         "--overwrite",
         path);
 }

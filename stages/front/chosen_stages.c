@@ -138,7 +138,7 @@ static kiln_status check_levels(const kiln_bake *b, kiln_error *err)
     char what[WHAT_MAX];
     const char *maker = maker_of_levels();
     if (kiln_bake_runs(b, maker) || !needs_levels(b, what) || has_run(b->manifest, maker)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "%s needs levels of detail, and this run leaves out kiln-%s, which makes them; %s", what,
+    return kiln_fail(err, KILN_E_USAGE, "%s needs levels of detail, but this run leaves out kiln-%s, which makes them; %s", what,
                      maker, b->asked->stages ? "name it in --stages" : "leave out --no-lod");
 }
 
@@ -165,7 +165,7 @@ static kiln_status check_asked(const kiln_bake *b, kiln_error *err)
     for (size_t s = 0; b->asked->stages && s < b->table->n_stages; s++) {
         const kiln_opt *row = option_of_stage(b, b->table->stage[s].stage);
         if (row && !b->runs[s] && kiln_opt_given(b->cli, row->name) && *(const bool *)row->where)
-            return kiln_fail(err, KILN_E_USAGE, "--%s asks for a stage that --stages leaves out", row->name);
+            return kiln_fail(err, KILN_E_USAGE, "--%s needs a stage that --stages leaves out", row->name);
     }
     return KILN_OK;
 }
@@ -231,8 +231,8 @@ static kiln_status check_parts(const kiln_bake *b, kiln_error *err)
             for (size_t k = 0; row && k < sizeof names / sizeof *names; k++)
                 if (!strcmp(names[k], b->table->stage[s].option[i].name))
                     return kiln_fail(err, KILN_E_USAGE,
-                                     "with --%s, %s does not finish, so %s would have nothing to read: let the run end with that "
-                                     "stage, as with --stages %s",
+                                     "with --%s, %s does not finish, so %s would have nothing to read; end the run with that "
+                                     "stage, for example with --stages %s",
                                      row->name, stage, reader, stage);
         }
     return KILN_OK;

@@ -36,7 +36,7 @@ static kiln_status print_missing_tasks(const kiln_open_round *open, kiln_error *
     kiln_task_list missing;
     const int fd = openat(AT_FDCWD, missing_in, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is a link or no folder, so no parts are looked for in it", missing_in);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is a link or not a folder, so it is not searched for parts", missing_in);
     if (fd < 0) return kiln_fail(err, KILN_E_INPUT, "cannot open the folder '%s': %s", missing_in, strerror(errno));
     const kiln_status st = kiln_open_round_missing(open, fd, missing_in, &missing, err);
     (void)close(fd); /* was only read */

@@ -22,11 +22,12 @@ static kiln_status copy_claim(const char *manifest, const kiln_claim *c, kiln_op
     const kiln_stage_info *stage = kiln_stage_find(c->stage);
     const char *const cure = "; kiln-STAGE MANIFEST --break-claim of any stage removes it";
     if (!stage)
-        return kiln_fail(err, KILN_E_INPUT, "the claim beside '%s' is of '%s', which is no stage%s", manifest, c->stage, cure);
+        return kiln_fail(err, KILN_E_INPUT, "the claim beside '%s' names '%s', which is not a stage%s", manifest, c->stage, cure);
     if (c->tasks > KILN_ROUND_TASKS_MAX)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "the claim beside '%s' is of %u tasks, more than %d; kiln-%s --plan --tasks N stores another number",
-                         manifest, c->tasks, KILN_ROUND_TASKS_MAX, stage->name);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the claim beside '%s' has %u tasks, but at most %d are possible; kiln-%s --plan --tasks N stores another number",
+            manifest, c->tasks, KILN_ROUND_TASKS_MAX, stage->name);
     out->there = true;
     out->stage = stage->name;
     out->units = c->n_units;
@@ -70,7 +71,7 @@ static kiln_status mark_parts(const kiln_open_round *round, int fd, const char *
     if (!d) {
         const int why = errno;
         if (again >= 0) (void)close(again); /* nothing was written */
-        return kiln_fail(err, KILN_E_IO, "cannot look for parts in '%s': %s", path, strerror(why));
+        return kiln_fail(err, KILN_E_IO, "cannot list the parts in '%s': %s", path, strerror(why));
     }
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
         const uint32_t task = task_of_part(round, e->d_name);

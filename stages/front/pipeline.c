@@ -35,7 +35,7 @@ static kiln_bake_options o;
 /* clang-format off */
 #define OWN_ROWS \
     KILN_OPTION_PATH("out", &o.out, "DIR", \
-                     "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", .letter = 'o'), \
+                     "folder of the bake; default: bake/ in the folder of the scene, or NAME.bake beside its file", .letter = 'o'), \
     KILN_OPTION_TEXT("stages", &o.stages, "LIST", \
                      "run only these stages, such as prune,chunk; the next run without it redoes what depends on them"), \
     KILN_OPTION_BOOL("demo", &o.demo, \
@@ -76,18 +76,16 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
 {
     char title[80];
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
-    kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. The result is a folder with "
+    kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. The result is a folder: "
                   "manifest.db, report.html (the bake as a page), renders/ (a picture of each camera) and export/ (the scene for "
-                  "other renderers). Run again, it "
-                  "redoes only what has changed; killed, it goes on where it was.",
+                  "other renderers). A second run redoes only what has changed; after a crash, it continues where it stopped.",
                   0, out);
     help_section("Options", KILN_SECTION_OWN, all, out);
     if (!all) {
         (void)fputc('\n', out);
-        kiln_cli_wrap(
-            "Options of the stages are taken, too, and stored in the manifest as they store them: kiln help STAGE lists those "
-            "of one, --help-all those of all stages, and says which have to be named (--export-format).",
-            0, out);
+        kiln_cli_wrap("It also takes the options of the stages, which are stored in the manifest as usual. kiln help STAGE lists "
+                      "those of one stage, --help-all those of all; some need the stage's name in front (--export-format).",
+                      0, out);
         return;
     }
     help_section("Options of several stages", KILN_SECTION_SHARED, all, out);
@@ -103,10 +101,10 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
 }
 
 static const char *const notes[] = {
-    "The stages run one after the other. The first that fails ends the bake, and kiln pipeline ends with its exit code; the same "
-    "command goes on from there.",
+    "The stages run one after the other. The first that fails ends the bake, and kiln pipeline ends with its exit code; run the "
+    "same command to continue from there.",
     "At the end kiln-report writes report.html into the folder of the bake, unless --stages or --no-report is given or nothing has "
-    "changed since. A report that cannot be written is no failure of the bake.",
+    "changed since. The bake succeeds even if the report cannot be written.",
     "An option goes to each stage that has it. With the name of a stage in front, as in --prune-min-opacity, it goes to that stage "
     "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
     NULL};
@@ -353,7 +351,7 @@ static void say_stale_products(const kiln_bake *b)
         return;
     if (kiln_stale_products_get(m, &list, NULL) == KILN_OK && list.n > 0) {
         kiln_stale_products_text(&list, text);
-        kiln_say("%s; kiln gc %s removes what nobody has changed of them", text, b->manifest);
+        kiln_say("%s; kiln gc %s removes those that nobody has changed", text, b->manifest);
     }
     kiln_stale_list_release(&list);
     kiln_manifest_close(m);
@@ -441,10 +439,10 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     if (*code == 0 || b->partial[0]) say_meaning(b);
     if (*code == 0 || b->partial[0]) say_stored(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
-        return kiln_fail(err, KILN_E_PARTIAL,
-                         "baked in part: %s lacks what%s gave up; the same command tries it again, "
-                         "kiln info names it",
-                         b->manifest, b->partial);
+        return kiln_fail(
+            err, KILN_E_PARTIAL,
+            "baked in part: %s lacks units that%s gave up; run the same command to try them again; kiln info names them",
+            b->manifest, b->partial);
     return KILN_OK;
 }
 

@@ -116,7 +116,7 @@ static void become_child(const char *path, char **argv, int stdout_fd, const sig
 static kiln_status check_there(const char *path, kiln_error *err)
 {
     if (access(path, X_OK) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation whole?", path, strerror(errno));
+    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation complete?", path, strerror(errno));
 }
 
 static kiln_status start_words(char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
@@ -184,7 +184,7 @@ static kiln_status listen_to_program(const char *name, kiln_buffer *out, kiln_er
         close(ends[0]);
         const int status = wait_for(pid);
         if (st == KILN_OK && status != 0)
-            st = kiln_fail(err, KILN_E_IO, PREFIX "%s does not say what it takes; is it of this version of kiln?", name);
+            st = kiln_fail(err, KILN_E_IO, PREFIX "%s does not list its options; does it belong to this version of kiln?", name);
     } else {
         close(ends[0]);
     }
@@ -196,9 +196,9 @@ static kiln_status ask_own(const kiln_stage_program *p, kiln_buffer *out, kiln_e
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
-    if (!f) return kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    if (!f) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     kiln_status st = kiln_program_help_json(p, f, err);
-    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     if (st == KILN_OK) st = kiln_buffer_put(out, text, n, err);
     free(text);
     return st;
@@ -215,7 +215,8 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
     if (st == KILN_OK && !json_is_array(json_object_get(*out, "options"))) {
         json_decref(*out);
         *out = NULL;
-        st = kiln_fail(err, KILN_E_IO, "the answer of " PREFIX "%s is not understood; is it of this version of kiln?", name);
+        st = kiln_fail(err, KILN_E_IO, "the answer of " PREFIX "%s is not understood; does it belong to this version of kiln?",
+                       name);
     }
     return st;
 }

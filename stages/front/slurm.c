@@ -37,40 +37,41 @@ static struct {
 } o;
 
 static const kiln_opt rows[] = {
-    KILN_OPTION_NUMBER("tasks", &o.tasks, "N", "cut the work of a stage into N tasks; where not given, as in the last call, or 8",
+    KILN_OPTION_NUMBER("tasks", &o.tasks, "N", "split the work of a stage into N tasks; default: as in the last call, or 8",
                        .range = "1..100000"),
-    KILN_OPTION_NUMBER("concurrent", &o.concurrent, "N",
-                       "let at most N tasks run at a time; 0: all; where not given, as in the last call", .range = "0..100000"),
+    KILN_OPTION_NUMBER("concurrent", &o.concurrent, "N", "run at most N tasks at a time; 0: all; default: as in the last call",
+                       .range = "0..100000"),
     KILN_OPTION_TEXT("sbatch", &o.list[KILN_SLURM_SBATCH], "OPTIONS",
-                     "options of sbatch for all jobs, in one word: --sbatch='--partition=gpu --time=2:00:00'; where not given, "
+                     "options of sbatch for all jobs, in one word: --sbatch='--partition=gpu --time=2:00:00'; default: "
                      "those of the last call; ' ': none"),
     KILN_OPTION_TEXT("sbatch-task", &o.list[KILN_SLURM_SBATCH_TASK], "OPTIONS",
-                     "more of them for the jobs that compute, such as '--gres=gpu:1'"),
+                     "further options of sbatch for the jobs that compute, such as '--gres=gpu:1'"),
     KILN_OPTION_TEXT("sbatch-round", &o.list[KILN_SLURM_SBATCH_ROUND], "OPTIONS",
-                     "more of them for the jobs between, which plan and gather, such as '--partition=cpu'",
-                     .brief = "of the jobs between, which plan and gather"),
-    KILN_OPTION_TEXT("wrapper", &o.list[KILN_SLURM_WRAPPER], "WORDS",
-                     "run each stage behind these words: 'apptainer exec --nv x.sif'; its path is the same in the container"),
+                     "further options of sbatch for the jobs that plan and gather, such as '--partition=cpu'",
+                     .brief = "options of sbatch for jobs that plan and gather"),
+    KILN_OPTION_TEXT(
+        "wrapper", &o.list[KILN_SLURM_WRAPPER], "WORDS",
+        "put these words in front of each stage: 'apptainer exec --nv x.sif'; the program's path is the same in the container"),
     KILN_OPTION_TEXT("setup", &o.list[KILN_SLURM_SETUP], "FILE",
-                     "a file for sh that each job sources first, such as one with 'module load cuda'"),
-    KILN_OPTION_TEXT("mail", &o.list[KILN_SLURM_MAIL], "ADDRESS", "have Slurm send one mail when the bake has ended, well or badly",
+                     "a shell file that each job sources first, for example with 'module load cuda'"),
+    KILN_OPTION_TEXT("mail", &o.list[KILN_SLURM_MAIL], "ADDRESS",
+                     "have Slurm send one mail when the bake has ended, successfully or not",
                      .brief = "one mail from Slurm when the bake has ended"),
     KILN_OPTION_BOOL("status", &o.status, "say what is done, what runs and what is missing; with --json for programs"),
     KILN_OPTION_BOOL("cancel", &o.cancel, "cancel all jobs of this bake; nothing finished is lost"),
-    KILN_OPTION_BOOL("wait", &o.wait,
-                     "wait until the bake has ended, and end with its exit code; jobs that wait for ever are waited for",
+    KILN_OPTION_BOOL("wait", &o.wait, "wait until the bake has ended, and end with its exit code; there is no time limit",
                      .brief = "wait for the end, and end with its exit code"),
     KILN_OPTION_END,
 };
 
 static const char *const notes[] = {
-    "Bakes a scene over the hosts of a Slurm cluster, into a folder that all of them share. Run again, it submits only what is "
-    "missing; what was finished stays.",
+    "Bakes a scene over the hosts of a Slurm cluster, into a folder that all of them share. A second call submits only what is "
+    "missing; finished work stays.",
     "Every other option goes to kiln pipeline (kiln pipeline --help). Name the devices (--devices cpu or cuda) where hosts differ: "
     "pictures of the CPU and of GPUs are not the same.",
     "Logs are in OUT/slurm. The options above but the last three are remembered for the next call of the same user, in "
     "~/.local/state/splatkiln/slurm ($XDG_STATE_HOME): nothing that lies in the folder of a scene or of a bake is run.",
-    "Exit codes are those of the stages; 74 where Slurm refuses a job, 75 where jobs of this bake have not ended.", NULL};
+    "Exit codes are those of the stages, 74 if Slurm refuses a job, and 75 if jobs of this bake have not ended.", NULL};
 
 static void help_slurm(const kiln_cli *c, bool all, FILE *out)
 {
@@ -124,7 +125,7 @@ static kiln_status check_job_options(const kiln_cli *cli, kiln_error *err)
 {
     for (const kiln_opt *row = cli->options; row->name; row++)
         if (is_refused(row->name) && kiln_opt_given(cli, row->name))
-            return kiln_fail(err, KILN_E_USAGE, "--%s is not for a bake over hosts; see kiln slurm --help", row->name);
+            return kiln_fail(err, KILN_E_USAGE, "--%s cannot be used in a bake over hosts; see kiln slurm --help", row->name);
     return KILN_OK;
 }
 
@@ -136,7 +137,7 @@ static kiln_status split_list(kiln_slurm_list list, const char *text, kiln_words
     if (list != KILN_SLURM_SETUP && list != KILN_SLURM_MAIL) return kiln_words_split(text, name, out, err);
     if (!text[strspn(text, " ")]) return KILN_OK;
     if (list == KILN_SLURM_MAIL && (strpbrk(text, " \t\n,") || *text == '-'))
-        return kiln_fail(err, KILN_E_USAGE, "--mail: '%.80s' is no address", text);
+        return kiln_fail(err, KILN_E_USAGE, "--mail: '%.80s' is not an address", text);
     if (list == KILN_SLURM_MAIL) return kiln_words_add(out, text, err);
     if (!realpath(text, real)) return kiln_fail(err, KILN_E_INPUT, "--setup: cannot find '%s': %s", text, strerror(errno));
     return kiln_words_add(out, real, err);
@@ -158,7 +159,7 @@ static kiln_status check_slurm_options(const kiln_cli *cli, kiln_error *err)
     KILN_TRY(check_job_options(cli, err));
     o.concurrent_given = kiln_opt_given(cli, "concurrent");
     o.json = kiln_opt_given(cli, "json");
-    if (o.json && !o.status) return kiln_fail(err, KILN_E_USAGE, "--json is for --status");
+    if (o.json && !o.status) return kiln_fail(err, KILN_E_USAGE, "--json needs --status");
     if (o.status + o.cancel + o.wait > 1)
         return kiln_fail(err, KILN_E_USAGE, "--status, --cancel and --wait do not go together; give one of them");
     for (int i = 0; i < KILN_SLURM_LISTS; i++) KILN_TRY(check_list((kiln_slurm_list)i, err));
@@ -175,7 +176,7 @@ static kiln_status open_slurm_bake(const kiln_bake_guest *g, int argc, char **ar
                                    kiln_error *err)
 {
     KILN_TRY(kiln_own_program(b->kiln, err));
-    if (!getcwd(b->cwd, sizeof b->cwd)) return kiln_fail(err, KILN_E_IO, "cannot find the present folder: %s", strerror(errno));
+    if (!getcwd(b->cwd, sizeof b->cwd)) return kiln_fail(err, KILN_E_IO, "cannot find the current folder: %s", strerror(errno));
     KILN_TRY(kiln_bake_commands_make(g, argc, argv, &b->commands, err));
     *there = false;
     if (b->commands.printed) return KILN_OK;
@@ -188,7 +189,7 @@ static kiln_status open_slurm_bake(const kiln_bake_guest *g, int argc, char **ar
 static kiln_status check_job_place(const kiln_slurm_bake *b, const kiln_slurm_job_words *w, kiln_error *err)
 {
     if (!strcmp(b->folder.path, w->folder)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "this job is of the bake in '%s', and its command line leads to '%s' on this host",
+    return kiln_fail(err, KILN_E_USAGE, "this job belongs to the bake in '%s', but its command line leads to '%s' on this host",
                      w->folder, b->folder.path);
 }
 
@@ -198,7 +199,7 @@ static kiln_status find_task(const kiln_slurm_job_words *w, uint32_t *task, kiln
     const size_t n = index ? strspn(index, "0123456789") : 0;
     *task = n > 0 && n < 9 && !index[n] ? (uint32_t)strtoul(index, NULL, 10) + w->offset : 0;
     if (*task >= 1 && *task <= w->of) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "SLURM_ARRAY_TASK_ID is none of the %u tasks of this plan", w->of);
+    return kiln_fail(err, KILN_E_USAGE, "SLURM_ARRAY_TASK_ID is not one of the %u tasks of this plan", w->of);
 }
 
 static kiln_status run_job(const kiln_slurm_bake *b, const kiln_slurm_job_words *w, int *code, kiln_error *err)
@@ -259,7 +260,7 @@ static kiln_status open_job(int argc, char **argv, kiln_slurm_job_words *w, kiln
     g.stages = w->stages;
     g.check = check_job_options; /* hosts that compute need none of Slurm's programs but scontrol */
     KILN_TRY(open_slurm_bake(&g, w->n_typed + 1, w->typed - 1, true, b, &there, err));
-    if (!there) return kiln_fail(err, KILN_E_USAGE, "--job: the command line of kiln slurm is none");
+    if (!there) return kiln_fail(err, KILN_E_USAGE, "--job: the command line of kiln slurm is invalid");
     b->typed = typed;
     b->settings = &w->settings;
     b->tmpdir = w->tmpdir;
@@ -294,7 +295,7 @@ static kiln_status check_slurm_scene(const kiln_slurm_bake *b, kiln_error *err)
         return stat(b->commands.scene, &s) == 0 ? KILN_OK
                                                 : kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s'", b->commands.scene);
     if (stat(b->commands.manifest, &s) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "cannot find '%s', and import is none of the stages asked for", b->commands.manifest);
+    return kiln_fail(err, KILN_E_INPUT, "cannot find '%s', and import is not among the chosen stages", b->commands.manifest);
 }
 
 /* What a plan or a gather would refuse on its host, after it had waited in the queue. */
@@ -308,8 +309,8 @@ static kiln_status check_file_system(const kiln_slurm_bake *b, kiln_error *err)
         KILN_TRY(kiln_slurm_has_rounds(c->stage, &has_rounds, err));
         if (has_rounds)
             return kiln_fail(err, KILN_E_USAGE,
-                             "'%s' is on a network file system, so the plans and gathers of %s work on a copy of it: give "
-                             "--scratch-dir a folder on a local disk of each host, with room for it",
+                             "'%s' is on a network file system, so the plans and gathers of %s work on a copy: give --scratch-dir "
+                             "a folder on a local disk of each host, with enough space",
                              b->folder.manifest, c->stage);
     }
     return KILN_OK;
@@ -344,7 +345,7 @@ static kiln_status check_setup_place(const kiln_slurm_bake *b, const char *out, 
     const bool in_bake = *file && !strncmp(file, out, n) && file[n] == '/';
     const bool has_scene = *file && *b->commands.scene && realpath(b->commands.scene, scene);
     if (!in_bake && !(has_scene && !strncmp(file, scene, strlen(scene)) && file[strlen(scene)] == '/')) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--setup: '%s' lies in the scene or in the bake, of which nothing is run", file);
+    return kiln_fail(err, KILN_E_USAGE, "--setup: '%s' lies in the scene or in the bake, but files from there are never run", file);
 }
 
 /* The settings: what is given, else what the last call was given. */
@@ -356,7 +357,7 @@ static kiln_status recall_options(kiln_slurm_bake *b, bool begun, const char *ou
     const bool has_sbatch = o.list[KILN_SLURM_SBATCH] != NULL;
     if (*why) kiln_warn("tasks and options of sbatch of an earlier call are not known: %s", why);
     if (!known && begun && !*why && (!o.tasks || !has_sbatch))
-        kiln_say("no earlier call of yours for this bake is remembered: %s%s%s", o.tasks ? "" : "8 tasks a round",
+        kiln_say("your earlier call for this bake is not known, so these are used: %s%s%s", o.tasks ? "" : "8 tasks a round",
                  o.tasks || has_sbatch ? "" : ", ", has_sbatch ? "" : "no options of sbatch");
     if (o.tasks || !known) recall->tasks = o.tasks ? o.tasks : TASKS_DEFAULT;
     if (o.concurrent_given) recall->concurrent = o.concurrent;
@@ -385,7 +386,7 @@ static kiln_status say_last_end(const kiln_slurm_bake *b, kiln_error *err)
     KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
     if (!end.there && !kiln_slurm_note_there(&b->folder, "cancelled"))
         KILN_TRY(kiln_slurm_last_job_text(&b->folder, NULL, why, err));
-    if (*why) kiln_say("the last call did not come to its end: %s", why);
+    if (*why) kiln_say("the last call did not finish: %s", why);
     return KILN_OK;
 }
 
@@ -403,7 +404,7 @@ static kiln_status submit_first(kiln_slurm_bake *b, kiln_error *err)
         kiln_note(err, "Slurm refused the job");
         return err->status;
     }
-    kiln_print(KILN_SLURM ": job %s submitted, which submits the others; %u tasks a round", id, b->settings->tasks);
+    kiln_print(KILN_SLURM ": job %s is submitted, and it submits the others; %u tasks a round", id, b->settings->tasks);
     kiln_print(KILN_SLURM ": watch it: kiln slurm ... --status; squeue --me; logs: %s/logs-%s", b->folder.path, b->chain);
     return KILN_OK;
 }

@@ -17,7 +17,7 @@ kiln_status kiln_slurm_programs_check(kiln_error *err)
     static const char *const programs[] = {"sbatch", "squeue", "scontrol", "scancel"};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (!kiln_command_exists(programs[i]))
-            return kiln_fail(err, KILN_E_IO, "there is no %s here: is this a host of a Slurm cluster?", programs[i]);
+            return kiln_fail(err, KILN_E_IO, "the program %s is not found: is this a host of a Slurm cluster?", programs[i]);
     return KILN_OK;
 }
 
@@ -190,7 +190,7 @@ kiln_status kiln_slurm_release_held(const kiln_slurm_jobs *jobs, size_t *n, kiln
         if (kiln_slurm_job_held(&jobs->job[i])) KILN_GO(kiln_buffer_printf(&list, err, "%s%s", (*n)++ ? "," : "", jobs->job[i].id));
     if (*n == 0) return KILN_OK;
     KILN_GO(kiln_buffer_put(&list, NULL, 1, err)); /* a NUL */
-    kiln_print(KILN_SLURM ": Slurm could not start job %s and holds it; released", (const char *)list.data);
+    kiln_print(KILN_SLURM ": Slurm could not start job %s and held it; the job is released", (const char *)list.data);
     KILN_GO(call_words(&a, err, (const char *const[]){"scontrol", "release", (const char *)list.data, NULL}));
 done:
     kiln_command_release(&a);

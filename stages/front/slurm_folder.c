@@ -26,7 +26,8 @@ static kiln_status open_folder_at(int in, const char *path, const char *name, bo
     *fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*fd >= 0 || (errno == ENOENT && !make)) return KILN_OK;
     if (errno == ENOTDIR || errno == ELOOP)
-        return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is a link or a file, where kiln slurm keeps a folder: remove it", path, name);
+        return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is a link or a file, but kiln slurm needs a folder there; remove it", path,
+                         name);
     return kiln_fail(err, KILN_E_IO, "cannot open the folder '%s/%s': %s", path, name, strerror(errno));
 }
 
@@ -92,7 +93,7 @@ kiln_status kiln_slurm_lock(kiln_slurm_folder *f, kiln_error *err)
     if (f->lock_fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
         return kiln_fail(err, KILN_E_IO, "cannot open '%s/lock': %s", f->path, strerror(errno));
     if (f->lock_fd < 0 || fstat(f->lock_fd, &s) != 0 || !S_ISREG(s.st_mode))
-        return kiln_fail(err, KILN_E_INPUT, "'%s/lock' is no file of its own: remove it", f->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s/lock' is not a plain file: remove it", f->path);
     if (flock(f->lock_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return kiln_fail(err, KILN_E_BUSY, "another kiln slurm is submitting jobs of this bake");
     return KILN_OK;
@@ -120,8 +121,8 @@ kiln_status kiln_slurm_logs_check(const kiln_slurm_folder *f, const char *chain,
     struct stat s;
     (void)snprintf(name, sizeof name, "logs-%.64s", chain);
     if (fstatat(f->fd, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(s.st_mode)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s', the folder of the logs, is gone; the same kiln slurm makes another", f->path,
-                     name);
+    return kiln_fail(err, KILN_E_INPUT, "'%s/%s', the folder of the logs, is missing; run the same kiln slurm to make another",
+                     f->path, name);
 }
 
 /* ---- files of one line ------------------------------------------------------------------------------------------------ */
@@ -179,7 +180,7 @@ kiln_status kiln_slurm_note_read(const kiln_slurm_folder *f, const char *name, c
     char *end = strchr(line, '\n');
     if (end) *end = '\0';
     if (n > 0 && end) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is no file that kiln slurm has written: remove it", f->path, name);
+    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is not a file that kiln slurm has written: remove it", f->path, name);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------------- */
@@ -208,7 +209,7 @@ kiln_status kiln_slurm_end_read(const kiln_slurm_folder *f, kiln_slurm_end *out,
     *out = (kiln_slurm_end){.stage = ""};
     KILN_TRY(kiln_slurm_note_read(f, ended, line, sizeof line, &there, err));
     if (!there || parse_end(line, out)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is no file that kiln slurm has written: remove it", f->path, ended);
+    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is not a file that kiln slurm has written: remove it", f->path, ended);
 }
 
 kiln_status kiln_slurm_end_put(const kiln_slurm_folder *f, int code, const char *stage, const char *why, kiln_error *err)

@@ -64,7 +64,7 @@ static kiln_status end_bake(round_job *j, int code, const char *stage, const cha
     char sentence[KILN_SLURM_WHY_MAX];
     const bool same_helps = code != 0 && code != 2 && code != stale && code != partial; /* those remain as they are */
     (void)snprintf(sentence, sizeof sentence, "%.*s%s", KILN_SLURM_WHY_MAX - 64, why,
-                   same_helps ? "; the same kiln slurm goes on from there" : "");
+                   same_helps ? "; run the same kiln slurm to continue from there" : "");
     j->ended = true;
     j->code = code;
     if (*sentence) kiln_say("%s", sentence);
@@ -103,9 +103,10 @@ static kiln_status end_by_other_plan(round_job *j, kiln_error *err)
     char why[KILN_SLURM_WHY_MAX];
     kiln_buffer command = {0};
     KILN_TRY(kiln_slurm_break_command(j->b, j->now->stage, &command, err));
-    (void)snprintf(why, sizeof why,
-                   "the open plan of %s is of other options or files: give the old ones again, or give the plan up with %.700s",
-                   j->now->stage, (const char *)command.data);
+    (void)snprintf(
+        why, sizeof why,
+        "the open plan of %s was made with other options or files: give the old ones again, or give up the plan with %.700s",
+        j->now->stage, (const char *)command.data);
     kiln_buffer_release(&command);
     return end_bake(j, stale, j->now->stage, why, err);
 }
@@ -125,10 +126,10 @@ static kiln_status note_partial(round_job *j, kiln_error *err)
         kiln_slurm_partial_name(j->now->stage, name);
         return kiln_slurm_note_put(&j->b->folder, name, "7\n", err);
     }
-    (void)snprintf(
-        why, sizeof why,
-        "kiln-%s gave units up (exit code 7); the same kiln slurm tries them again, --allow-partial goes on without them",
-        j->now->stage);
+    (void)snprintf(why, sizeof why,
+                   "kiln-%s gave units up (exit code 7); run the same kiln slurm to try them again, or continue without them with "
+                   "--allow-partial",
+                   j->now->stage);
     return end_bake(j, partial, j->now->stage, why, err);
 }
 
@@ -175,7 +176,7 @@ static kiln_status follow_tasks(round_job *j, unsigned try, const kiln_words *id
         (void)snprintf(arrays + strlen(arrays), sizeof arrays - strlen(arrays), "%s%s", i ? ":" : "", ids->word[i]);
     if (kiln_slurm_submit_round(j->b, j->open.stage, j->open.key, j->first, try, ids, next, &why) != KILN_OK) {
         char sentence[KILN_SLURM_WHY_MAX];
-        (void)snprintf(sentence, sizeof sentence, "the job behind the tasks of %s could not be submitted: %.600s", j->open.stage,
+        (void)snprintf(sentence, sizeof sentence, "the job after the tasks of %s could not be submitted: %.600s", j->open.stage,
                        why.msg);
         return end_bake(j, kiln_exit_code(KILN_E_IO), j->open.stage, sentence, err);
     }
@@ -319,7 +320,7 @@ static kiln_status advance_open_round(round_job *j, kiln_error *err)
     if (!j->open.there || !strcmp(j->open.stage, j->first)) return KILN_OK;
     const kiln_stage_command *stage = kiln_slurm_command_of(j->b, j->open.stage);
     if (stage) return advance_stage(j, stage, err);
-    (void)snprintf(why, sizeof why, "a plan of %s stands, which is none of the stages asked for", j->open.stage);
+    (void)snprintf(why, sizeof why, "a plan of %s is open, but this stage is not among the chosen ones", j->open.stage);
     return end_bake(j, busy, j->open.stage, why, err);
 }
 
@@ -357,12 +358,13 @@ static kiln_status end_all(round_job *j, kiln_error *err)
         if (!first) first = stage;
     }
     if (first) {
-        (void)snprintf(why, sizeof why, "baked in part: units of %s were given up; the same kiln slurm tries them again", stages);
+        (void)snprintf(why, sizeof why, "baked in part: units of %s were given up; run the same kiln slurm to try them again",
+                       stages);
         return end_bake(j, partial, first, why, err);
     }
     kiln_print(KILN_SLURM ": the bake is finished");
     kiln_error unsent;
-    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK) kiln_warn("there is no mail about it: %s", unsent.msg);
+    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK) kiln_warn("no mail about it could be sent: %s", unsent.msg);
     return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, unmeasured, err);
 }
 
@@ -387,7 +389,7 @@ static kiln_status is_of_earlier_chain(const kiln_slurm_bake *b, bool *is, kiln_
     bool there;
     KILN_TRY(kiln_slurm_note_read(&b->folder, "chain", chain, sizeof chain, &there, err));
     *is = there && strcmp(chain, b->chain) != 0;
-    if (*is) kiln_print(KILN_SLURM ": a later kiln slurm has begun anew, so this job of an earlier one does nothing");
+    if (*is) kiln_print(KILN_SLURM ": a later kiln slurm has started again, so this job of an earlier one does nothing");
     return KILN_OK;
 }
 
@@ -405,7 +407,7 @@ static kiln_status is_followed(const kiln_slurm_bake *b, bool *is, kiln_error *e
         const kiln_slurm_job *job = &jobs.job[i];
         if (job->is_task || kiln_slurm_job_completing(job) || strcmp(job->chain, b->chain) != 0) continue;
         *is = strtoull(job->id, NULL, 10) > own;
-        if (*is) kiln_print(KILN_SLURM ": job %s goes on with this bake, so this one does nothing", job->id);
+        if (*is) kiln_print(KILN_SLURM ": job %s continues this bake, so this one does nothing", job->id);
     }
     kiln_slurm_jobs_release(&jobs);
     return KILN_OK;
@@ -440,11 +442,11 @@ kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *sh
     *code = 0;
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
     if (!open.there || strcmp(open.stage, share->stage) != 0 || strcmp(open.key, share->plan) != 0 || open.tasks != share->of) {
-        kiln_print(KILN_SLURM ": the round of %s that this task belongs to is over", share->stage); /* somebody has finished it */
+        kiln_print(KILN_SLURM ": the round of %s that this task belongs to has ended", share->stage); /* somebody has finished it */
         return KILN_OK;
     }
     const kiln_stage_command *stage = kiln_slurm_command_of(b, share->stage);
-    if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is none of the stages of this bake", share->stage);
+    if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is not a stage of this bake", share->stage);
     (void)snprintf(shard, sizeof shard, "%u/%u", share->task, share->of);
     KILN_TRY(run_step(b, stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
     return *code == busy ? kiln_slurm_requeue(err) : KILN_OK;

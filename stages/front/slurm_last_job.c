@@ -81,13 +81,14 @@ void kiln_slurm_cause_text(kiln_slurm_cause cause, const char *limit, const char
                        memory_limit);
         break;
     case KILN_SLURM_CAUSE_NODE:
-        (void)snprintf(out, size, "was lost with its node; the same kiln slurm goes on");
+        (void)snprintf(out, size, "was lost with its node; run the same kiln slurm to continue");
         break;
     case KILN_SLURM_CAUSE_PREEMPTED:
-        (void)snprintf(out, size, "gave way to another job and was not put back into the queue; the same kiln slurm goes on");
+        (void)snprintf(out, size,
+                       "was preempted by another job and not put back into the queue; run the same kiln slurm to continue");
         break;
     case KILN_SLURM_CAUSE_CANCELLED:
-        (void)snprintf(out, size, "was cancelled; the same kiln slurm goes on");
+        (void)snprintf(out, size, "was cancelled; run the same kiln slurm to continue");
         break;
     }
 }
@@ -145,9 +146,10 @@ static kiln_status tell_last_job(const kiln_slurm_folder *f, const char *chain, 
     kiln_slurm_cause_text(cause, n->limit, n->memory, what, sizeof what);
     kiln_buffer_release(&text);
     if (!cause && remembered)
-        (void)snprintf(what, sizeof what, "ended as %.40s, nothing says why; the same kiln slurm goes on", jobs->ended.state);
+        (void)snprintf(what, sizeof what, "ended as %.40s for an unknown reason; run the same kiln slurm to continue",
+                       jobs->ended.state);
     else if (!cause)
-        (void)snprintf(what, sizeof what, "ended, why is unknown, Slurm has forgotten it; the same kiln slurm goes on");
+        (void)snprintf(what, sizeof what, "ended for a reason that Slurm has forgotten; run the same kiln slurm to continue");
     (void)snprintf(why, KILN_SLURM_WHY_MAX, "job %s%s%s%s%s %s", n->id, *n->host ? " on " : "", n->host,
                    *n->started ? " since " : "", n->started, what);
     return KILN_OK;

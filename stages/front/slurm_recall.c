@@ -59,7 +59,7 @@ static kiln_status open_own_folder(int in, const char *name, bool make, int *fd,
     if (*fd >= 0 && is_own(*fd, S_IFDIR)) return KILN_OK;
     if (*fd >= 0) (void)close(*fd); /* was only read */
     *fd = -1;
-    return kiln_fail(err, KILN_E_INPUT, "the folder '%s' is a link, is not the caller's, or others may write to it", name);
+    return kiln_fail(err, KILN_E_INPUT, "the folder '%s' is a link, belongs to another user, or others may write to it", name);
 }
 
 /* *fd -1: there is none. */
@@ -148,7 +148,7 @@ static kiln_status read_own_file(int in, const char *name, char **text, kiln_err
     kiln_status st =
         fd >= 0 && is_own(fd, S_IFREG)
             ? KILN_ALLOC(text, RECALL_MAX, "what kiln slurm remembers", err)
-            : kiln_fail(err, KILN_E_INPUT, "the file '%s' is a link, is not the caller's, or others may write to it", name);
+            : kiln_fail(err, KILN_E_INPUT, "the file '%s' is a link, belongs to another user, or others may write to it", name);
     const ssize_t n = st == KILN_OK ? pread(fd, *text, RECALL_MAX - 1, 0) : 0;
     if (n < 0) st = kiln_fail(err, KILN_E_IO, "cannot read the file '%s': %s", name, strerror(errno));
     if (fd >= 0) (void)close(fd); /* was only read */
@@ -166,8 +166,7 @@ static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_se
     kiln_status st = read_own_file(fd, name, &text, err);
     (void)close(fd); /* was only read */
     if (st == KILN_OK && text) st = parse_recall(text, out, recall, &sound, err);
-    if (st == KILN_OK && text && !sound)
-        st = kiln_fail(err, KILN_E_INPUT, "the file '%s' is none that kiln slurm has written", name);
+    if (st == KILN_OK && text && !sound) st = kiln_fail(err, KILN_E_INPUT, "the file '%s' was not written by kiln slurm", name);
     *known = st == KILN_OK && text;
     free(text);
     return st;

@@ -79,7 +79,7 @@ static kiln_status print_document(json_t *doc, kiln_error *err)
 {
     char *text = kiln_json_text(doc, JSON_INDENT(2));
     json_decref(doc);
-    if (!text) return kiln_fail(err, KILN_E_NOMEM, "no memory for the state of the bake");
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the state of the bake");
     (void)puts(text); /* main checks stdout */
     free(text);
     return KILN_OK;

@@ -21,8 +21,8 @@ static const char letters_alone[] = "hHIkOQRsuvVW"; /* those of sbatch without a
 
 static kiln_status refuse_option(const char *name, const char *word, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "--%s: '%.60s' is not for the jobs of a bake, which set it themselves or need it unset",
-                     name, word);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--%s: '%.60s' cannot be used, because the jobs of a bake set it themselves or need it unset", name, word);
 }
 
 /* sbatch takes any beginning of a long name that is no beginning of another. */
@@ -57,7 +57,7 @@ kiln_status kiln_slurm_options_check(const kiln_words *sbatch, const char *name,
     for (size_t i = 0; i < sbatch->n; i++) {
         const char *word = sbatch->word[i];
         if (word[0] != '-' && (i == 0 || !wants_value(sbatch->word[i - 1]))) /* sbatch would take it for the script */
-            return kiln_fail(err, KILN_E_USAGE, "--%s: '%.60s' is no option of sbatch", name, word);
+            return kiln_fail(err, KILN_E_USAGE, "--%s: '%.60s' is not an option of sbatch", name, word);
         /* Behind -- the next word would be the script, behind : the next component of a heterogeneous job. */
         if (!strcmp(word, "--") || !strcmp(word, ":")) return refuse_option(name, word, err);
         if (word[0] != '-' || !word[1]) continue;
@@ -117,7 +117,7 @@ static kiln_status add_job_words(const kiln_slurm_bake *b, const char *kind, kil
     KILN_TRY(kiln_own_folder(folder, err));
     KILN_TRY(kiln_words_addf(w, err, "%s/../share/splatkiln/slurm/job.sh", folder));
     (void)snprintf(script, sizeof script, "%s", w->word[w->n - 1]);
-    if (access(script, R_OK) != 0) return kiln_fail(err, KILN_E_IO, "cannot find '%s'; is the installation whole?", script);
+    if (access(script, R_OK) != 0) return kiln_fail(err, KILN_E_IO, "cannot find '%s'; is the installation complete?", script);
     KILN_TRY(kiln_words_add(w, kiln_slurm_list_text(b->settings, KILN_SLURM_SETUP), err));
     KILN_TRY(kiln_words_add(w, b->kiln, err));
     KILN_TRY(kiln_words_add(w, "slurm", err));

@@ -28,7 +28,7 @@ static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_ro
     KILN_TRY(kiln_open_round_missing(open, b->folder.parts_fd, b->folder.parts, &missing, err));
     const kiln_status st = kiln_task_list_text(&missing, 0, 0, UINT32_MAX, &text, &n, err);
     if (st == KILN_OK)
-        kiln_print("%-8s a round is open: %u of %u parts are there%s%.500s%s", open->stage, open->tasks - missing.n, open->tasks,
+        kiln_print("%-8s a round is open: %u of %u parts exist%s%.500s%s", open->stage, open->tasks - missing.n, open->tasks,
                    missing.n ? ", missing: " : "", (const char *)text.data, text.size > 501 ? " ..." : "");
     kiln_buffer_release(&text);
     kiln_task_list_release(&missing);
@@ -80,7 +80,7 @@ static void print_slurm_jobs(const kiln_slurm_jobs *jobs)
                    told ? job->reason : "", told ? ")" : "");
         held |= is_held(job, NULL);
     }
-    if (held) kiln_print("Slurm holds jobs that it could not start: the same kiln slurm releases them");
+    if (held) kiln_print("Slurm holds jobs that it could not start; run the same kiln slurm to release them");
 }
 
 /* The sentence for a bake that has no job and no end. */
@@ -88,8 +88,8 @@ static kiln_status say_not_finished(const kiln_slurm_bake *b, const kiln_slurm_j
 {
     char why[KILN_SLURM_WHY_MAX];
     KILN_TRY(kiln_slurm_last_job_text(&b->folder, jobs, why, err));
-    (void)snprintf(out, KILN_SLURM_WHY_MAX, "no job is left, and the bake is not finished: %.840s",
-                   *why ? why : "the same kiln slurm goes on");
+    (void)snprintf(out, KILN_SLURM_WHY_MAX, "no job is left, but the bake is not finished: %.840s",
+                   *why ? why : "run the same kiln slurm to continue");
     return KILN_OK;
 }
 
@@ -178,8 +178,8 @@ kiln_status kiln_slurm_cancel(const kiln_slurm_bake *b, kiln_error *err)
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
     if (open.there) {
         KILN_TRY(kiln_slurm_break_command(b, open.stage, &command, err));
-        kiln_print(KILN_SLURM
-                   ": the plan of %s stands and keeps others from writing; the same kiln slurm goes on with it, %s gives it up",
+        kiln_print(KILN_SLURM ": the plan of %s is still open and keeps others from writing; run the same kiln slurm to continue "
+                              "it, or give it up with %s",
                    open.stage, (const char *)command.data);
         kiln_buffer_release(&command);
     }

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Microseconds of each, and seconds of the whole: of the demo (120,000 Gaussians of degree 3, 12 views of 640 x 400 with photos)
- * and of a generated scene (400,000, 12 views of 1920 x 1080) on two cores, 2026-11-28. They say how stages compare with one
- * another; how fast a machine is shows in the first stages. */
+/* Microseconds for each row, pair and so on, and seconds for the whole, measured with the demo and
+ * a generated scene on two cores. Only the ratios between stages matter: the first stages show how
+ * fast the machine is. */
 static const struct {
     const char *stage;
     double row, row_and_view, pair, photo_pixel, once_s;

@@ -41,7 +41,7 @@ kiln_status kiln_words_addf(kiln_words *w, kiln_error *err, const char *fmt, ...
     va_start(args, fmt);
     const int n = vasprintf(&text, fmt, args);
     va_end(args);
-    if (n < 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for a word of a command");
+    if (n < 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a word of a command");
     const kiln_status st = add_word_bytes(w, text, (size_t)n, err);
     free(text);
     return st;
@@ -80,8 +80,7 @@ static bool separates_words(char c) { return c == ' ' || c == '\t' || c == '\n' 
 
 static kiln_status refuse_expansion(char c, const char *name, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "%s: '%c' is not expanded here; put it in '...' or behind a \\ if it is meant as it is",
-                     name, c);
+    return kiln_fail(err, KILN_E_USAGE, "%s: '%c' is not expanded here; quote it with '...' or a \\ to use it literally", name, c);
 }
 
 /* The part of a word behind its opening quote; *at is moved behind the closing one. */
@@ -109,7 +108,7 @@ static kiln_status read_split_word(const char **at, const char *name, kiln_buffe
         if (c == '\'' || c == '"') {
             KILN_TRY(read_quoted(at, c, name, word, err));
         } else if (c == '\\') {
-            if (!**at) return kiln_fail(err, KILN_E_USAGE, "%s: nothing stands behind the last \\", name);
+            if (!**at) return kiln_fail(err, KILN_E_USAGE, "%s: nothing follows the last \\", name);
             const char next = *(*at)++;
             if (next != '\n') KILN_TRY(kiln_buffer_put(word, &next, 1, err)); /* sh joins the lines */
         } else if (c == '$' || c == '`') {

@@ -298,7 +298,7 @@ static kiln_status check_folder(const char *dir, const kiln_generate_options *o,
     (void)closedir(d);
     if (empty) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE,
-                     "the folder '%s' holds files; name another folder, or put the photos there with -w, --overwrite", path);
+                     "the folder '%s' is not empty; name another folder, or write the photos there with -w, --overwrite", path);
 }
 
 static kiln_status check_photos(const char *dir, const kiln_generate_options *o, const char *const *names, kiln_generated *photos,

@@ -65,12 +65,11 @@ static kiln_status check_header(const char *path, const char *header, uint64_t b
     if (!order || strncmp(order, "False", 5) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is in Fortran order; save it with numpy.ascontiguousarray", path);
     if (parse_shape(npy_header_value(header, "'shape'"), dims) < 2 || dims[2] < 1 || dims[2] > 4)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has no shape of a picture: height, width and up to 4 channels are expected",
-                         path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' does not have the shape of a picture: height, width and up to 4 channels", path);
     KILN_TRY(kiln_picture_check(path, dims[1], dims[0], err));
     if (bytes != dims[0] * dims[1] * dims[2] * sizeof(float))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %llu bytes of pixels, its shape says %llu; is the file complete?", path,
-                         (unsigned long long)bytes, (unsigned long long)(dims[0] * dims[1] * dims[2] * sizeof(float)));
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %llu bytes of pixels, but its shape needs %llu; is the file complete?",
+                         path, (unsigned long long)bytes, (unsigned long long)(dims[0] * dims[1] * dims[2] * sizeof(float)));
     *out = (kiln_picture){.width = (uint32_t)dims[1], .height = (uint32_t)dims[0], .channels = (uint32_t)dims[2], .depth_bits = 32};
     return KILN_OK;
 }

@@ -44,8 +44,8 @@ kiln_status kiln_picture_check(const char *path, uint64_t width, uint64_t height
 {
     if (width == 0 || height == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' has no pixels", path);
     if (width > KILN_PICTURE_AXIS_MAX || height > KILN_PICTURE_AXIS_MAX || width * height > KILN_PICTURE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' claims %llu x %llu pixels; at most %u an axis and 2^30 in all are read", path,
-                         (unsigned long long)width, (unsigned long long)height, KILN_PICTURE_AXIS_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' claims %llu x %llu pixels; at most %u on an axis and 2^30 in total are read",
+                         path, (unsigned long long)width, (unsigned long long)height, KILN_PICTURE_AXIS_MAX);
     return KILN_OK;
 }
 
@@ -79,7 +79,8 @@ static kiln_status find_reader(const char *path, const picture_reader **out, kil
             return KILN_OK;
         }
     return kiln_fail(err, KILN_E_INPUT,
-                     size == 0 ? "'%s' is empty, no picture" : "'%s' is no picture of a known kind; convert it to PNG or JPEG",
+                     size == 0 ? "'%s' is empty, so it is not a picture"
+                               : "'%s' is not a picture of a known kind; convert it to PNG or JPEG",
                      path);
 }
 

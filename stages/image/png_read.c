@@ -145,7 +145,7 @@ kiln_status kiln_png_read(const char *path, int size_only, kiln_picture *out, ki
     j.info = j.png ? png_create_info_struct(j.png) : NULL;
     out->orientation = find_orientation(&j);
     rewind(j.f);
-    st = j.info ? decode_png(&j) : kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", path);
+    st = j.info ? decode_png(&j) : kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read '%s'", path);
     free(j.rows);
     png_destroy_read_struct(&j.png, &j.info, NULL);
     fclose(j.f); /* opened for reading: nothing to lose */

@@ -183,7 +183,7 @@ static kiln_status pack_wave(wave *w, uint32_t first, uint32_t n, kiln_error *er
         }
         packer_release(&p);
     }
-    return failed ? kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", w->job->path) : KILN_OK;
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress '%s'", w->job->path) : KILN_OK;
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err
     o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_png_write_error, on_warning);
     o.info = o.png ? png_create_info_struct(o.png) : NULL;
     (void)setvbuf(f, NULL, _IOFBF, FILE_BUFFER); /* without it: only slower */
-    const kiln_status st = o.info ? encode_png(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
+    const kiln_status st = o.info ? encode_png(&o) : kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot write '%s'", job->path);
     png_destroy_write_struct(&o.png, &o.info);
     (void)kiln_hasher_end(o.written); /* of a file that failed */
     return st;

@@ -263,7 +263,7 @@ static kiln_status open_tiff(tiff_job *j, int *fd)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     const uint64_t most = j->file_size + LIBTIFF_LEAST;
-    if (!options) return kiln_fail(j->err, KILN_E_NOMEM, "no memory to read '%s'", j->path);
+    if (!options) return kiln_fail(j->err, KILN_E_NOMEM, "out of memory: cannot read '%s'", j->path);
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_tiff_error, j);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, j);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)most);

@@ -35,7 +35,7 @@ kiln_status kiln_webp_encode(const uint32_t *argb, uint64_t width, uint64_t heig
         return kiln_fail(err, KILN_E_BUG, "a WebP picture of %llu x %llu pixels", (unsigned long long)width,
                          (unsigned long long)height);
     if (!WebPConfigInit(&config) || !WebPPictureInit(&picture))
-        return kiln_fail(err, KILN_E_BUG, "libwebp is of another version than its headers");
+        return kiln_fail(err, KILN_E_BUG, "libwebp has another version than its headers");
     config.lossless = 1;
     config.exact = 1;
     config.method = small ? 4 : 1;
@@ -55,6 +55,6 @@ kiln_status kiln_webp_encode(const uint32_t *argb, uint64_t width, uint64_t heig
     if (why == VP8_ENC_ERROR_OUT_OF_MEMORY || why == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for a WebP picture of %llu x %llu pixels", (unsigned long long)width,
                          (unsigned long long)height);
-    return kiln_fail(err, KILN_E_BUG, "libwebp does not encode a picture of %llu x %llu pixels: its error %d",
+    return kiln_fail(err, KILN_E_BUG, "libwebp does not encode a picture of %llu x %llu pixels: error %d",
                      (unsigned long long)width, (unsigned long long)height, (int)why);
 }

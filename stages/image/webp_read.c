@@ -40,7 +40,7 @@ static kiln_status read_webp_header(webp_job *j, kiln_error *err)
     if (WebPGetFeatures(head, got, &features) != VP8_STATUS_OK)
         return kiln_fail(err, KILN_E_INPUT, "cannot read '%s' as WebP: its header is damaged; is the file complete?", j->path);
     if (features.has_animation)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is an animated WebP; save the picture that is meant by itself", j->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is an animated WebP; save the chosen frame as a picture of its own", j->path);
     KILN_TRY(kiln_picture_check(j->path, (uint64_t)features.width, (uint64_t)features.height, err));
     j->out->width = (uint32_t)features.width;
     j->out->height = (uint32_t)features.height;
@@ -67,7 +67,7 @@ static kiln_status read_webp_file(webp_job *j, kiln_error *err)
 {
     const uint64_t pixels = (uint64_t)j->out->width * j->out->height;
     if (j->file_size > BYTES_A_PIXEL_MOST * pixels + BESIDE_PIXELS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes for %u x %u pixels; save it again", j->path,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes for %u x %u pixels, which is impossible; save it again", j->path,
                          (unsigned long long)j->file_size, j->out->width, j->out->height);
     KILN_TRY(KILN_ALLOC_UNSET(&j->file, j->file_size, "a WebP file", err));
     if (fseeko(j->f, 0, SEEK_SET) != 0 || fread(j->file, 1, j->file_size, j->f) != j->file_size)
@@ -79,7 +79,7 @@ static kiln_status decode_webp(webp_job *j, kiln_error *err)
 {
     kiln_picture *p = j->out;
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config)) return kiln_fail(err, KILN_E_BUG, "libwebp is another version than its headers");
+    if (!WebPInitDecoderConfig(&config)) return kiln_fail(err, KILN_E_BUG, "libwebp has another version than its headers");
     p->channels = j->alpha ? 4 : 3;
     p->depth_bits = 8;
     const uint64_t row = (uint64_t)p->width * p->channels, values = row * p->height;
@@ -92,9 +92,9 @@ static kiln_status decode_webp(webp_job *j, kiln_error *err)
     config.output.u.RGBA.size = values;
     const VP8StatusCode code = WebPDecode(j->file, j->file_size, &config);
     WebPFreeDecBuffer(&config.output);
-    if (code == VP8_STATUS_OUT_OF_MEMORY) return kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", j->path);
+    if (code == VP8_STATUS_OUT_OF_MEMORY) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read '%s'", j->path);
     if (code != VP8_STATUS_OK)
-        return kiln_fail(err, KILN_E_INPUT, "cannot read '%s' as WebP: its pixels are damaged or cut; is the file complete?",
+        return kiln_fail(err, KILN_E_INPUT, "cannot read '%s' as WebP: its pixels are damaged or incomplete; is the file complete?",
                          j->path);
     free(j->file);
     j->file = NULL;

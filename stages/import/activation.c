@@ -61,8 +61,8 @@ void kiln_activation_note(const kiln_activation *a, kiln_source_info *info)
     const size_t used = strlen(info->notes);
     if (!kiln_activation_is_likely(a)) return;
     snprintf(info->notes + used, sizeof info->notes - used,
-             "%s%s: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s are %.3g to %.3g; a PLY holds "
-             "logits and logarithms, and as such these Gaussians are far too large: --activated takes them as "
+             "%s%s: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s are %.3g to %.3g; as logits and "
+             "logarithms, which a PLY should hold, these make far too large Gaussians: --activated takes them as "
              "opacities and lengths",
              used ? "; " : "", likely, (unsigned long long)a->n, (double)a->opacity[LEAST], (double)a->opacity[LARGEST],
              (double)a->scale[LEAST], (double)a->scale[LARGEST], are_colours(a) ? "colours" : "lengths of quaternions",

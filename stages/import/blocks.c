@@ -43,7 +43,7 @@ static kiln_status widen_block_shape(kiln_block_reader *s, const kiln_block_requ
     s->file_degree = info->sh_degree;
     s->file_rows = info->n_rows;
     if (q->sh_degree < info->sh_degree || q->n_zeros > KILN_ZEROS_MAX || info->n_extras + q->n_zeros > KILN_EXTRAS_MAX)
-        return kiln_fail(err, KILN_E_BUG, "'%s' is not of the shape that was planned", q->place.path);
+        return kiln_fail(err, KILN_E_BUG, "'%s' does not have the planned shape", q->place.path);
     info->sh_degree = q->sh_degree;
     info->has_rgb |= q->has_rgb;
     for (uint32_t z = 0; z < q->n_zeros; z++) {

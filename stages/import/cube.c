@@ -168,7 +168,7 @@ kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t
         c.n += parts[p].n;
         largest = kiln_max_u64(largest, parts[p].n);
     }
-    if (c.n == 0) return kiln_fail(err, KILN_E_BUG, "the root cube of no rows");
+    if (c.n == 0) return kiln_fail(err, KILN_E_BUG, "no rows have no root cube");
     KILN_GO(open_lanes(&c, w, largest, err));
     KILN_GO(find_ranks(&c, err));
     float lo[3], hi[3];

@@ -22,11 +22,11 @@ static const kiln_opt options[] = {
                      "of camera objects",
                      .brief = "cameras from this file or COLMAP folder", .group = "Cameras and photos", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dataparser", &kiln_import_given.dataparser,
-                     "move the cameras as nerfstudio moved them for its training, if dataparser_transforms.json lies beside the "
+                     "move the cameras as nerfstudio's training moved them, if dataparser_transforms.json is beside the "
                      "Gaussians or in the scene's folder",
                      .def = "yes", .brief = "move cameras as nerfstudio's training moved them", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_TEXT("split", &kiln_import_given.split, "RULE",
-                     "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each "
+                     "which cameras are test views: every:N (every Nth by name), names:FILE (the names in FILE, one on each "
                      "line), all-train (none) or auto: as the scene's files say, else names beginning test/, else every 8th by "
                      "name",
                      .def = "auto", .brief = "test views: every:N, names:FILE, all-train or auto",
@@ -43,7 +43,7 @@ static const kiln_opt options[] = {
                      "name, else -y",
                      .def = "auto", .brief = "axis that points up, where no camera says it", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("frame", &kiln_import_given.frame, "FRAME", "rub|as-is",
-                     "axes that SPZ and glTF files are taken to have; rub: those of their specifications (x right, y up, z back; "
+                     "axes of SPZ and glTF files; rub: those of their specifications (x right, y up, z back; "
                      "glTF: x left, y up, z forward), which are turned to those of PLY; as-is: those of PLY already, as many "
                      "programs write them",
                      .def = "rub", .brief = "axes of SPZ and glTF: as specified (rub), or as-is",
@@ -52,26 +52,25 @@ static const kiln_opt options[] = {
                        .def = "0", .range = "0..63", .brief = "level of a streamed SOG scene; 0 is the finest",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_BOOL("static", &kiln_import_given.is_static,
-                     "take Gaussians that move and fade with time (4D) as they stand: those of all moments are one scene",
+                     "import Gaussians that move and fade with time (4D) unchanged: those of all moments become one scene",
                      .brief = "take a 4D scene as it stands, all moments at once", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_BOOL("activated", &kiln_import_given.activated,
-                     "the PLY holds scales as lengths and opacities within 0..1, as some programs write them: take logarithms and "
-                     "logits",
-                     .brief = "scales of the PLY are lengths, opacities 0 to 1", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_BOOL(
+        "activated", &kiln_import_given.activated,
+        "convert scales from lengths and opacities from 0..1 to logarithms and logits, for programs that write a PLY like that",
+        .brief = "scales of the PLY are lengths, opacities 0 to 1", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("extra", &kiln_import_given.extra, "WHICH", "keep|none",
-                     "columns of a PLY whose meaning is not known; keep: at most 256 of them, for exports; none: leave them out "
-                     "(not normals)",
+                     "unknown columns of a PLY; keep: keep at most 256 of them for exports; none: leave them out, except normals",
                      .def = "keep", .brief = "keep columns of unknown meaning, or none of them", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("max-inflated", &kiln_import_given.max_inflated, "X",
-                       "a packed file that does not say how large it is inside may unpack to X times its size", .def = "100",
+                       "limit for packed files that do not state their unpacked size: X times the packed size", .def = "100",
                        .range = "1..1000000", .brief = "a packed file may unpack to X times its size"),
     KILN_OPTION_LIST("add", &kiln_import_given.add, "FILE",
                      "also join the rows of this file; moves of this file alone follow its name, each after a ';': "
                      "'FILE;translate=1,0,0;rotate=0,90,0;scale=2'",
                      .brief = "also join this file's rows; ';scale=2' moves them", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_BOOL("parts", &kiln_import_given.parts,
-                     "SCENE is a folder of splat files that are one scene: all are joined, in the order of their names",
-                     .brief = "SCENE is a folder of files that are one scene", .flags = KILN_KEYED | KILN_LATER),
+                     "SCENE is a folder of splat files that form one scene: join all of them in the order of their names",
+                     .brief = "SCENE is a folder of files that form one scene", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("translate", &kiln_import_given.move.translate, "X,Y,Z",
                        "move everything that is read, cameras too: this is added after --scale and --rotate", .def = "0,0,0",
                        .range = KILN_MOVE_PLACES, .brief = "move all that is read, cameras too", .group = "Moves",
@@ -83,8 +82,8 @@ static const kiln_opt options[] = {
                        .def = "1", .range = KILN_MOVE_SCALES, .brief = "make all that is read S times as large",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("undistort-blank", &kiln_import_given.undistort_blank, "B",
-                       "the pinhole that stands for a camera with lens distortion; 0: as large as is possible without blank pixels "
-                       "in the undistorted photo; 1: as small as is possible with all of the photo (COLMAP's blank_pixels)",
+                       "pinhole that replaces a camera with lens distortion; 0: no blank pixels in the undistorted photo; 1: the "
+                       "whole photo is visible (COLMAP's blank_pixels)",
                        .def = "0", .range = "0..1", .brief = "how much blank an undistorted photo may have, 0 to 1",
                        .group = "Lens distortion", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("ignore-distortion", &kiln_import_given.ignore_distortion,
@@ -98,8 +97,8 @@ static const kiln_opt options[] = {
                      "interpolation for --write-undistorted: bilinear, as in COLMAP's image_undistorter, or lanczos, which is "
                      "sharper",
                      .def = "bilinear", .brief = "its interpolation"),
-    KILN_OPTION_BOOL("list", &kiln_import_given.list, "say what was found and what would be used, import nothing", .letter = 'l',
-                     .brief = "say what is found and used, import nothing", .group = "This run", .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("list", &kiln_import_given.list, "print what was found and what would be used; import nothing", .letter = 'l',
+                     .brief = "print what is found and used; import nothing", .group = "This run", .flags = KILN_ONCE),
     KILN_OPTION_BOOL("list-formats", &kiln_import_given.list_formats, "name the formats that are read, and end",
                      .flags = KILN_ALONE),
     KILN_OPTION_BOOL("rehash", &kiln_import_given.rehash, "hash every source file again, also if its size and time are unchanged",
@@ -166,7 +165,7 @@ static kiln_status absolute_photos(kiln_error *err)
     if (!realpath(kiln_import_given.photos, full))
         return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.photos, strerror(errno));
     if (!kiln_is_dir(full))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is no folder; --photos takes the one that holds the photos", full);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a folder; --photos takes the one that holds the photos", full);
     return kiln_opt_set(&kiln_import_cli, "photos", full, "--photos", err);
 }
 
@@ -230,7 +229,7 @@ kiln_status kiln_import_stored_added(kiln_error *err)
         st = kiln_addition_parse(item, path, &move, err);
         if (st == KILN_OK && access(path, F_OK) != 0)
             st = kiln_fail(err, KILN_E_INPUT,
-                           "cannot open '%s': %s. It is of the --add that the manifest keeps; --add '' forgets that list, --add "
+                           "cannot open '%s': %s. The manifest has stored this --add; --add '' forgets that list, --add "
                            "with other files replaces it",
                            path, strerror(errno));
     }
@@ -241,7 +240,7 @@ kiln_status kiln_import_stored_added(kiln_error *err)
 kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err)
 {
     if (kiln_import_given.list && kiln_import_given.write_undistorted)
-        return kiln_fail(err, KILN_E_USAGE, "--list only looks and --write-undistorted writes; give one of them");
+        return kiln_fail(err, KILN_E_USAGE, "--list only prints, but --write-undistorted writes; give only one of them");
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(absolute_photos(err));
     KILN_TRY(absolute_added(err));

@@ -59,11 +59,11 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ca
     size_t need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     if (need > capacity - 1 && i->n_parts > 1 &&
         json_object_set_new(n, "files", kiln_join_files(i->parts, i->n_parts, false)) == 0) {
-        kiln_say("the files are too many for their names to be kept with the scene; it has the rows of each, in their order");
+        kiln_say("the names of so many files cannot be stored with the scene; it keeps the number of rows of each, in their order");
         need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     if (need > capacity - 1 && json_object_del(n, "layout") == 0) {
-        kiln_warn("the PLY header is too long to be kept; export will write its own column order");
+        kiln_warn("the PLY header is too long to be stored; export will write its own column order");
         need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     json_decref(n);
@@ -142,7 +142,7 @@ static kiln_status describe_plane(const kiln_source_info *info, const char *name
             p->components = 1;
             return KILN_OK;
         }
-    return kiln_fail(err, KILN_E_IO, "it has an output '%s', which no plane is called", name);
+    return kiln_fail(err, KILN_E_IO, "it has an output '%s', which is not a plane", name);
 }
 
 static int planes_by_name(const void *a, const void *b)
@@ -178,7 +178,7 @@ static kiln_status take_block_bounds(kiln_run *r, const kiln_unit *u, uint64_t n
 {
     kiln_block_stats stats;
     KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
-    if (!are_stats(&stats)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its statistics are of no block"), err);
+    if (!are_stats(&stats)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its statistics belong to no block"), err);
     snprintf(c->name, sizeof c->name, "%08llu", (unsigned long long)number);
     c->count = stats.n;
     memcpy(c->box_min, stats.box_min, sizeof c->box_min);
@@ -268,7 +268,8 @@ static void say_counts(const kiln_import_result *i)
             kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
                      kiln_clamp_text((kiln_clamp)c));
     if (i->scan.info.dialect == KILN_DIALECT_2DGS)
-        kiln_say("2DGS: its surfels are drawn as flat 3D Gaussians, which is close to what its trainer drew and not the same");
+        kiln_say("the scene is 2DGS: its surfels are drawn as flat 3D Gaussians, which is similar to the trainer's pictures, but "
+                 "not equal");
     if (i->scan.info.remarks[0]) kiln_say("%s", i->scan.info.remarks);
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }

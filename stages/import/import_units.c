@@ -97,7 +97,7 @@ static kiln_status raise_open_files(uint32_t n_parts, kiln_error *err)
     if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur >= need) return KILN_OK;
     most.rlim_cur = most.rlim_max < need ? most.rlim_max : need;
     if (most.rlim_cur < need)
-        return kiln_fail(err, KILN_E_IO, "%u files of rows may need %llu open files, and %llu are allowed; raise ulimit -n",
+        return kiln_fail(err, KILN_E_IO, "%u files of rows may need %llu open files, but %llu are allowed; raise ulimit -n",
                          n_parts, (unsigned long long)need, (unsigned long long)most.rlim_max);
     (void)setrlimit(RLIMIT_NOFILE, &most); /* where it stays as it was, opening tells */
     return KILN_OK;
@@ -229,8 +229,8 @@ static void plan_without_rows(kiln_import_result *i)
         i->scan.n_blocks = (kiln_import_given.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
         return;
     }
-    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N to start from", i->data.set.root,
-              i->data.set.n_cameras, i->data.set.n_cameras == 1 ? "" : "s");
+    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N points to start from",
+              i->data.set.root, i->data.set.n_cameras, i->data.set.n_cameras == 1 ? "" : "s");
 }
 
 kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
@@ -448,7 +448,7 @@ kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_laye
     u.payload_bytes = l->n_chunks * sizeof *parts;
     KILN_GO(kiln_run_units(r, "measuring", &u, 1, err));
     KILN_GO(kiln_unit_struct(r, &u, "cube", &i->cube, sizeof i->cube, err));
-    if (!is_cube(&i->cube)) KILN_GO(kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "its root cube is none"), err));
+    if (!is_cube(&i->cube)) KILN_GO(kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "its root cube is invalid"), err));
 done:
     kiln_units_release(&u, 1);
     free(parts);

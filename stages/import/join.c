@@ -96,7 +96,7 @@ static kiln_status unite_extras(const kiln_join_part *p, kiln_source_info *all, 
                              x->name, p->path, first->path);
         if (there) continue;
         if (all->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "the joined files have more than %d columns of their own", KILN_EXTRAS_MAX);
+            return kiln_fail(err, KILN_E_INPUT, "the joined files have more than %d different extra columns", KILN_EXTRAS_MAX);
         all->extras[all->n_extras++] = *x;
     }
     return KILN_OK;
@@ -193,7 +193,7 @@ void kiln_join_say(const kiln_join_part *parts, uint32_t n)
         size_t used = 0;
         for (uint32_t z = 0; z < parts[k].n_zeros; z++)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", z ? ", " : "", parts[k].zeros[z].name);
-        if (used) kiln_say("'%s' lacks columns that other files have; they are 0 in its rows: %s", parts[k].path, names);
+        if (used) kiln_say("'%s' lacks columns that other files have; its rows have 0 there: %s", parts[k].path, names);
     }
 }
 
@@ -202,7 +202,7 @@ void kiln_join_say_moves(const kiln_join_part *parts, uint32_t n, const kiln_mov
     char text[KILN_MOVE_TEXT];
     for (uint32_t k = 0; k < n; k++) {
         kiln_move_text(&parts[k].own, text, sizeof text);
-        if (text[0]) kiln_say("moved: '%.1500s' alone: %s", parts[k].path, text);
+        if (text[0]) kiln_say("only '%.1500s' is moved: %s", parts[k].path, text);
     }
     kiln_move_text(all, text, sizeof text);
     if (text[0]) kiln_say("moved: %s%s", n > 1 ? "all: " : "", text);
@@ -241,9 +241,10 @@ kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const 
     json_decref(list);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
     if (need > capacity - 1)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "so many files are moved by themselves that the scene has no room to say so (%zu bytes of %zu)", need,
-                         capacity - 1);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "too many files have moves of their own: the scene would need %zu bytes for them, at most %zu are possible", need,
+            capacity - 1);
     text[need] = '\0';
     return KILN_OK;
 }

@@ -50,6 +50,6 @@ static bool is_scan(const kiln_scan *s)
 kiln_status kiln_scan_check(const kiln_scan *scans, uint32_t n, kiln_error *err)
 {
     for (uint32_t k = 0; k < n; k++)
-        if (!is_scan(&scans[k])) return kiln_fail(err, KILN_E_IO, "the scan of file %u is of no file", k);
+        if (!is_scan(&scans[k])) return kiln_fail(err, KILN_E_IO, "the scan names file %u, which does not exist", k);
     return KILN_OK;
 }

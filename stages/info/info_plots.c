@@ -141,7 +141,7 @@ kiln_status kiln_info_print_plots(const json_t *info, bool ascii, kiln_error *er
     kiln_plot p;
     if (json_object_size(json_object_get(info, "plots")) == 0) {
         kiln_print_gap();
-        kiln_print("nothing to plot yet: there are no Gaussians, no measured pictures and no chunks");
+        kiln_print("nothing to plot yet: the bake has no Gaussians, no measured pictures and no chunks");
     }
     json_object_foreach(json_object_get(info, "plots"), key, one)
     {

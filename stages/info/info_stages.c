@@ -139,7 +139,8 @@ static void print_stored_of(const char *stage, json_t *options)
     {
         if (st == KILN_OK) st = kiln_stored_option_put(kiln_stored_option_row(cli, name), json_string_value(value), &line, NULL);
     }
-    kiln_print_wrapped("%-8s  %s", stage, st == KILN_OK ? (const char *)line.data : "no memory to name them; --json has them");
+    kiln_print_wrapped("%-8s  %s", stage,
+                       st == KILN_OK ? (const char *)line.data : "out of memory: cannot name them; --json lists them");
     kiln_buffer_release(&line);
 }
 
@@ -154,7 +155,7 @@ static void print_stored(const json_t *stages)
         json_t *options = json_object_get(s, "stored_options");
         if (json_object_size(options) == 0) continue;
         if (!any) kiln_print_gap();
-        if (!any) kiln_print("stored options in force until kiln-STAGE MANIFEST --reset");
+        if (!any) kiln_print("stored options, in force until kiln-STAGE MANIFEST --reset");
         any = true;
         print_stored_of(kiln_info_text(s, "name", "?"), options);
     }
@@ -178,7 +179,7 @@ void kiln_info_print_plan(const json_t *info)
     const json_t *p = json_object_get(info, "plan");
     if (!json_is_object(p)) return;
     kiln_print_gap();
-    kiln_print_sentence("planned: %s of kiln-%s (%s) for %s, since %s on host %s; --gather brings them in",
+    kiln_print_sentence("planned: %s of kiln-%s (%s) for %s, since %s on host %s; --gather stores the results",
                         KILN_COUNT(json_integer_value(json_object_get(p, "due")), "unit"), kiln_info_text(p, "stage", "?"),
                         kiln_info_text(p, "what", "?"), KILN_COUNT(json_integer_value(json_object_get(p, "tasks")), "task"),
                         kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));

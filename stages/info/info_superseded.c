@@ -30,12 +30,12 @@ void kiln_info_print_superseded(const json_t *info)
     size_t i;
     if (n == 0) return;
     kiln_print_gap();
-    kiln_print("%zu file%s of the bake's folder do%s not follow from the bake any more:", n, n == 1 ? "" : "s", n == 1 ? "es" : "");
+    kiln_print("%zu file%s of the bake's folder do%s not belong to the bake any more:", n, n == 1 ? "" : "s", n == 1 ? "es" : "");
     json_array_foreach(list, i, one)
     {
         if (i == NAMED) break;
         kiln_print("  %s%s", json_string_value(json_object_get(one, "path")),
-                   json_is_true(json_object_get(one, "unchanged")) ? "" : " (changed since, so it stays)");
+                   json_is_true(json_object_get(one, "unchanged")) ? "" : " (changed since, so kept)");
     }
     if (n > NAMED) kiln_print("  and %zu more", n - NAMED);
     kiln_print("kiln gc removes them");

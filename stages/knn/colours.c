@@ -116,7 +116,7 @@ static kiln_status check_sizes(const kiln_camera *c, kiln_error *err)
     const bool same = (uint64_t)width * height == (uint64_t)c->photo_width * c->photo_height;
     if (same && c->mask[0]) KILN_TRY(kiln_picture_size(c->mask, &width, &height, err));
     if (same && (!c->mask[0] || (width == c->mask_width && height == c->mask_height))) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%.1000s' has another size than when it was imported; import again",
+    return kiln_fail(err, KILN_E_INPUT, "'%.1000s' has changed its size since it was imported; import again",
                      same ? c->mask : c->photo);
 }
 

@@ -101,12 +101,14 @@ static kiln_status fill_means(kiln_worker *w, const device *d, const kiln_layer 
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const uint64_t n = l->chunks[i].count;
         if (n == 0) continue;
-        if (n > l->count - first) return kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it says", l->kind);
+        if (n > l->count - first)
+            return kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it claims", l->kind);
         KILN_TRY(kiln_plane_read(m, &l->chunks[i], "means", d->block, n * 3 * sizeof *d->block, err));
         KILN_TRY(copy_means(d, l, first, n, err));
         first += n;
     }
-    return first == l->count ? KILN_OK : kiln_fail(err, KILN_E_IO, "layer '%s' has fewer rows in its chunks than it says", l->kind);
+    return first == l->count ? KILN_OK
+                             : kiln_fail(err, KILN_E_IO, "layer '%s' has fewer rows in its chunks than it claims", l->kind);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------------- */
@@ -216,6 +218,6 @@ kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *l, const kiln_k
 {
     device d;
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
-    if (!d.at) return kiln_fail(err, KILN_E_CAP, "the GPU has less memory left than when it was asked; run kiln-knn again");
+    if (!d.at) return kiln_fail(err, KILN_E_CAP, "the GPU has less free memory than when the run was planned; run kiln-knn again");
     return device_give(&d, measure_on_device(w, &d, l, u, err));
 }

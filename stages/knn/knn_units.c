@@ -103,7 +103,7 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_layer *l, const ki
     float *block = NULL, *spacing2 = NULL;
     uint64_t fallbacks = 0;
     KILN_GO(kiln_worker_manifest(w, &m, err));
-    if (u->block >= l->n_chunks) KILN_GO(kiln_fail(err, KILN_E_BUG, "there is no block %u", u->block));
+    if (u->block >= l->n_chunks) KILN_GO(kiln_fail(err, KILN_E_BUG, "block %u does not exist", u->block));
     const kiln_chunk *c = &l->chunks[u->block];
     uint64_t n = c->count;
     KILN_GO(kiln_alloc((void **)&block, n, FLOATS * sizeof *block, "the planes of a block", err));
@@ -138,11 +138,11 @@ done:
 static kiln_status unpack(const char *name, const void *payload, size_t bytes, kiln_knn_unit *u, kiln_hash **keys, kiln_error *err)
 {
     *keys = NULL;
-    if (bytes < sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    if (bytes < sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, bytes);
     memcpy(u, payload, sizeof *u);
     const uint64_t n_keys = u->kind == KILN_KNN_BACK ? u->ranges.range : 0;
     if ((bytes - sizeof *u) / sizeof **keys != n_keys || (bytes - sizeof *u) % sizeof **keys)
-        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, bytes);
     if (n_keys == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(keys, n_keys, "the keys of ranges", err));
     memcpy(*keys, (const char *)payload + sizeof *u, bytes - sizeof *u);

@@ -246,7 +246,7 @@ kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_rang
     answer a = {.g = g, .n = g->end - g->begin, .n_pages = kiln_range_pages(g->n, g->page_rows)};
     if (g->begin > g->end || g->end > g->n || g->begin % g->page_rows || (g->end % g->page_rows && g->end < g->n) ||
         g->batch_rows < g->page_rows)
-        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are no range", (unsigned long long)g->begin,
+        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a range", (unsigned long long)g->begin,
                          (unsigned long long)g->end);
     const kiln_status st = search(&a, err);
     if (st == KILN_OK) kiln_knn_mean(a.best, a.n, g->k, spacing2);

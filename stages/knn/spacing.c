@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where it fits the whole layer is quicker than a partition, on several devices too: 100 million points take 3.4 s on one H200, but
- * 7.4 s to partition and 2.7 s to search and bring back on four (2026-11-21). Only beyond WHOLE_ROWS, which has not been measured
- * yet, does the memory of one device come into question. */
+/* If the whole layer fits into one device, that is faster than a partition on several devices
+ * (tests/bench/RESULTS.md, STEPS=knn). Above WHOLE_ROWS rows the layer is partitioned, because the
+ * memory of one device might not suffice. */
 enum { WHOLE_ROWS = 1 << 28, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, GROUPS_MOST = 64 };
 
 /* Of a plan: no smaller ranges, and no larger ones; tasks of several workers want several. */
@@ -456,7 +456,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln
     unsigned char answer = 0;
     kiln_knn_unit payload = p->payload;
     payload.kind = KILN_KNN_FITS_DEVICE;
-    kiln_unit u = {.name = "room on the GPU",
+    kiln_unit u = {.name = "free memory of the GPU",
                    .key = kiln_key_end(kiln_run_key_bare(r, "room")),
                    .payload = &payload,
                    .payload_bytes = sizeof payload,
@@ -465,7 +465,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln
                    .optional = true,
                    .planning = true,
                    .volatile_result = true};
-    kiln_status st = kiln_run_units(r, "asking the GPU for room", &u, 1, err);
+    kiln_status st = kiln_run_units(r, "asking the GPU for its free memory", &u, 1, err);
     if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "room", &answer, sizeof answer, err);
     kiln_units_release(&u, 1);
     *capacity = answer == 1;
@@ -588,8 +588,8 @@ kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_erro
                       kiln_json_real(s->ranges_s), "back_s", kiln_json_real(s->back_s), "ranges", (json_int_t)s->n_ranges,
                       "range_rows", (json_int_t)s->range_rows, "batches", (json_int_t)s->batches, "candidates",
                       (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
-        kiln_chat("%s: partition %.2f s, ranges %.2f s, back to blocks %.2f s", KILN_COUNT(s->n_ranges, "range"), s->partition_s,
-                  s->ranges_s, s->back_s);
+        kiln_chat("%s: partition took %.2f s, ranges %.2f s, scatter back to blocks %.2f s", KILN_COUNT(s->n_ranges, "range"),
+                  s->partition_s, s->ranges_s, s->back_s);
     }
     if (o && json_object_set_new(report, "phases", o) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");

@@ -108,7 +108,7 @@ static kiln_status make_pages(const kiln_spatial_args *a, uint32_t page_rows, ui
     KILN_TRY(kiln_spatial_partition(a, err));
     KILN_TRY(kiln_knn_pages_make(a->folder, a->layer->count, page_rows, sum, err));
     if (*sum == expected) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "the partition in '%s' is not that of the plan; plan anew with --plan --break-claim",
+    return kiln_fail(err, KILN_E_IO, "the partition in '%s' does not belong to the plan; plan anew with --plan --break-claim",
                      a->folder);
 }
 
@@ -253,7 +253,7 @@ static kiln_status advise(kiln_worker *w, const kiln_knn_ranges *r, kiln_status 
 {
     char folder[KILN_PATH_MAX];
     if (r->of_plan) {
-        if (st == KILN_E_IO) kiln_note(err, "of what the plan has made (--plan --break-claim makes it anew)");
+        if (st == KILN_E_IO) kiln_note(err, "data of the plan (--plan --break-claim makes them again)");
         return st;
     }
     if (!damaged) return st;

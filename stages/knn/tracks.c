@@ -87,7 +87,7 @@ const kiln_camera *kiln_tracks_camera(const kiln_tracks *t, const char *name)
 kiln_status kiln_tracks_check(const kiln_tracks *t, const char *path, kiln_error *err)
 {
     const kiln_source_file *f = find_source(t, path);
-    if (!f) return kiln_fail(err, KILN_E_BUG, "'%s' is no source of the scene", path);
+    if (!f) return kiln_fail(err, KILN_E_BUG, "'%s' is not a source of the scene", path);
     const kiln_file_info then = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
     return kiln_file_unchanged(path, &then, err);
 }

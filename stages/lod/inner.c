@@ -14,7 +14,7 @@ static kiln_status read_errors(kiln_manifest *m, const kiln_unit_result *result,
     free(stored.segments);
     KILN_TRY(st);
     if (out->n_levels > 0 && kiln_lod_errors_good(out, out->n_levels)) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "the errors of a node are none");
+    return kiln_fail(err, KILN_E_IO, "the errors of a node are invalid");
 }
 
 static kiln_status read_child(kiln_manifest *m, const kiln_lod_child *c, uint64_t first, kiln_lod_rows *rows,
@@ -24,7 +24,7 @@ static kiln_status read_child(kiln_manifest *m, const kiln_lod_child *c, uint64_
     bool found;
     KILN_TRY(kiln_unit_find(m, c->unit, &found, &result, err));
     kiln_status st = found ? kiln_lod_rows_read_level(m, &result, c->level, first, c->count, rows, err)
-                           : kiln_fail(err, KILN_E_BUG, "the levels of a node below are not stored");
+                           : kiln_fail(err, KILN_E_BUG, "the levels of a child node are not stored");
     if (st == KILN_OK && errors) st = read_errors(m, &result, errors, err);
     kiln_unit_result_release(&result);
     return st;

@@ -331,8 +331,7 @@ void kiln_levels_info_print(const json_t *info)
         kiln_print("no levels of detail (kiln-lod makes them)");
         return;
     }
-    if (!json_is_true(json_object_get(info, "current")))
-        kiln_print("levels of detail of other chunks than the bake has now; run kiln-lod");
+    if (!json_is_true(json_object_get(info, "current"))) kiln_print("the levels of detail belong to earlier chunks; run kiln-lod");
     kiln_print_part("%5s %6s %10s %8s", "level", "nodes", "Gaussians", "MiB");
     if (json_is_true(json_object_get(info, "current"))) kiln_print_part(" %10s %6s", "drawn", "share");
     if (n) kiln_print_part(" %5s %5s %5s %5s %5s", "near", "mid", "far", "1/2", "1/4");
@@ -340,9 +339,8 @@ void kiln_levels_info_print(const json_t *info)
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print_wrapped(
-            "right: PSNR in dB that errors foretell for the nearest, the median and the farthest camera, and for the "
-            "median one at 1/2 and 1/4 of its size; profile %s%s",
-            json_string_value(json_object_get(info, "profile")),
-            json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
+        kiln_print_wrapped("on the right: predicted PSNR in dB for the nearest, the median and the farthest camera, and for the "
+                           "median camera at 1/2 and 1/4 of its size; profile %s%s",
+                           json_string_value(json_object_get(info, "profile")),
+                           json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
 }

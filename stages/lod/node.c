@@ -48,7 +48,7 @@ static kiln_status coarsen(kiln_lod_node *n, unsigned threads, kiln_error *err)
     free(work);
     for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)
         if (out[i].n != u->counts[i])
-            return kiln_fail(err, KILN_E_BUG, "level %u of a node has %llu rows, not %llu", u->first_level + i,
+            return kiln_fail(err, KILN_E_BUG, "level %u of a node has %llu rows instead of %llu", u->first_level + i,
                              (unsigned long long)out[i].n, (unsigned long long)u->counts[i]);
     return st;
 }

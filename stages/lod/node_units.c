@@ -243,7 +243,7 @@ kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln
     if (u->errors.n_views == 0) return KILN_OK;
     KILN_TRY(kiln_unit_struct(r, unit, "errors", out, sizeof *out, err));
     if (kiln_lod_errors_good(out, u->n_levels)) return KILN_OK;
-    return kiln_unit_refuse(r, unit, kiln_fail(err, KILN_E_IO, "its errors cannot be"), err);
+    return kiln_unit_refuse(r, unit, kiln_fail(err, KILN_E_IO, "its errors are impossible"), err);
 }
 
 /* What is stored of a child may be a stranger's: the worker that reads it could only fail. */

@@ -346,7 +346,7 @@ kiln_status kiln_lod_refine_compute(kiln_worker *w, const void *payload, size_t 
     work *k;
     if (payload_bytes != sizeof *u || u->n_cameras > KILN_REFINE_CANDIDATES || u->n_chunks > 1 + KILN_REFINE_NEIGHBOURS ||
         u->n_levels > KILN_REFINE_LEVELS || u->profile >= KILN_PROFILE_COUNT)
-        return kiln_fail(err, KILN_E_BUG, "a unit of refinement came with %zu bytes", payload_bytes);
+        return kiln_fail(err, KILN_E_BUG, "a unit of refinement came with a payload of %zu bytes", payload_bytes);
     KILN_TRY(KILN_ALLOC(&k, 1, "refinement", err));
     k->w = w;
     k->u = u;

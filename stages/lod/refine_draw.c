@@ -60,7 +60,7 @@ static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_windo
                                   kiln_error *err)
 {
     uint64_t visible = 0;
-    if (r->n > c->capacity - c->named) return kiln_fail(err, KILN_E_BUG, "refine: more rows than there is room for");
+    if (r->n > c->capacity - c->named) return kiln_fail(err, KILN_E_BUG, "refine: the rows exceed the capacity");
     const kiln_project_args a = {.n = r->n,
                                  KILN_PROJECT_PLANES(r),
                                  .sh0 = r->sh0,

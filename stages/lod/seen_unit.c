@@ -187,12 +187,12 @@ done:
 static kiln_status seen_unit(kiln_worker *w, const char *name, const char *payload, size_t bytes, kiln_error *err)
 {
     kiln_seen_unit u;
-    if (bytes < sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    if (bytes < sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, bytes);
     memcpy(&u, payload, sizeof u);
     const kiln_hash *shares = (const kiln_hash *)(const void *)(payload + sizeof u);
     const size_t views = u.n_views * sizeof(kiln_view_request);
     if (bytes != sizeof u + u.n_groups * sizeof *shares + views)
-        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, bytes);
     return kiln_seen_compute(w, &u, shares, (const kiln_view_request *)(const void *)(shares + u.n_groups), err);
 }
 
@@ -202,7 +202,8 @@ kiln_status kiln_lod_visibility_unit(kiln_worker *w, const char *name, const voi
     kiln_shares_unit u;
     memcpy(&kind, payload, sizeof kind);
     if (kind == KILN_LOD_SEEN) return seen_unit(w, name, payload, payload_bytes, err);
-    if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
+    if (payload_bytes != sizeof u)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
     return kiln_shares_compute(w, &u, err);
 }

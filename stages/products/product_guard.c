@@ -139,8 +139,8 @@ static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const
     char to_be[KILN_PATH_MAX];
     if (!f->there) f->real[0] = '\0';
     if (!f->there && goes_up(path))
-        return kiln_fail(err, KILN_E_USAGE, "'%s' leads through '..', and a folder of it is not there; name the folder itself",
-                         path);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "'%s' leads through '..', but one of its folders does not exist; name the folder itself", path);
     f->is = f->there ? kiln_scene_files_folder(g->scene, f->real) : folder_to_be(g, path, to_be);
     if ((f->is == KILN_FOLDER_OTHER || f->is == KILN_FOLDER_OF_CAMERAS) &&
         kiln_scene_files_seeks_photos(g->scene, f->there ? f->real : to_be))
@@ -214,33 +214,32 @@ static kiln_status refuse_photos(const char *path, kiln_error *err)
 
 static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
 {
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "'%s' lies in a folder of the scene's photos or cameras, and SplatKiln did not write it as it is now; choose another "
-        "place",
-        path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' lies in a folder of the scene's photos or cameras, and was not written by SplatKiln in its present "
+                     "form; choose another "
+                     "place",
+                     path);
 }
 
 kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' was changed since SplatKiln wrote it; keep it under another name, or replace it with -w, --overwrite",
-                     path);
+                     "'%s' was changed since SplatKiln wrote it; rename it to keep it, or replace it with -w, --overwrite", path);
 }
 
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' is there, and nothing says that SplatKiln wrote it; choose another place, or replace it with -w, "
-                     "--overwrite",
-                     path);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' exists, but SplatKiln did not write it, as far as it knows; choose another place, or replace it with -w, "
+        "--overwrite",
+        path);
 }
 
 static kiln_status refuse_link(const char *path, kiln_error *err)
 {
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "'%s' is a link; choose another place, or put a file in its place with -w, --overwrite (what it leads to stays)", path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is a link; choose another place, or replace the link with -w, --overwrite (its target stays)", path);
 }
 
 /* ---- is it ours? -------------------------------------------------------------------------------------------------------- */

@@ -100,10 +100,11 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
         }
         KILN_TRY(kiln_file_replaceable(path, err));
         if (!may_replace(temporary, path, seen, &now))
-            return kiln_fail(err, KILN_E_USAGE,
-                             "'%s' was made or changed by somebody else while this ran, and is not replaced; choose another place, "
-                             "or replace it with -w, --overwrite",
-                             path);
+            return kiln_fail(
+                err, KILN_E_USAGE,
+                "'%s' was made or changed by another program during this run, so it is not replaced; choose another place, "
+                "or replace it with -w, --overwrite",
+                path);
         return rename(temporary, path) == 0 ? KILN_OK : rename_failed(temporary, path, errno, err);
     }
     return kiln_fail(err, KILN_E_IO, "cannot give '%s' its name: other programs use it at the same time", path);

@@ -82,7 +82,7 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
     p->hash = (kiln_hash){0};
     if (info.is_dir) {
         p->described = look_at_folder(path, p);
-        return p->described ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot look through the folder '%s'", path);
+        return p->described ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot list the folder '%s'", path);
     }
     if (info.size <= HASHED_MOST) KILN_TRY(kiln_hash_file(path, &p->hash, err));
     p->size = info.size;
@@ -179,7 +179,8 @@ kiln_status kiln_product_records_get(kiln_manifest *m, kiln_product_list *out, k
     kiln_product_list_release(out);
     if (st == KILN_E_NOMEM || st == KILN_E_BUSY || st == KILN_E_INTERRUPTED || st == KILN_E_TERMINATED)
         return kiln_fail(err, st, "%s", why.msg);
-    kiln_warn("which files the bake has written cannot be read: %s; what carries no mark of SplatKiln is replaced with -w alone",
+    kiln_warn("the list of files that the bake has written cannot be read: %s; files without a mark of SplatKiln are replaced only "
+              "with -w",
               why.msg);
     return KILN_OK;
 }

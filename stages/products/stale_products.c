@@ -112,7 +112,7 @@ void kiln_stale_products_text(const kiln_stale_list *list, char out[1024])
 {
     enum { NAMED = 3 };
     const bool one = list->n == 1;
-    int n = snprintf(out, 1024, "%u file%s of the bake's folder do%s not follow from the bake any more: ", list->n, one ? "" : "s",
+    int n = snprintf(out, 1024, "%u file%s of the bake's folder do%s not belong to the bake any more: ", list->n, one ? "" : "s",
                      one ? "es" : "");
     for (uint32_t i = 0; i < list->n && i < NAMED; i++)
         n += snprintf(out + n, (size_t)(1024 - n), "%s%.250s", i ? ", " : "", list->products[i].path);

@@ -161,7 +161,7 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
     kiln_status st;
     KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
     if (q->head->block >= in->layer->n_chunks)
-        return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
+        return kiln_fail(err, KILN_E_BUG, "block %u does not exist; the layer has %u", q->head->block, in->layer->n_chunks);
     KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
     KILN_GO(put_tally(w, in, q, &r, q->head->text_bytes > 0, err));
     if (q->head->planes) KILN_GO(put_kept_planes(w, in, q, &r, err));

@@ -167,7 +167,7 @@ static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t 
     } planes[] = {
         {"means", g->mean, 3}, {"log_scales", g->log_scale, 3}, {"quats", g->quat, 4}, {"opacity_logits", &g->opacity_logit, 1}};
     if (block >= in->layer->n_chunks || row >= in->layer->chunks[block].count)
-        return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged and is not there", row, block);
+        return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged, but does not exist", row, block);
     for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
         const void *data;
         KILN_TRY(kiln_prune_plane(w, in, block, planes[p].name, &data, err));

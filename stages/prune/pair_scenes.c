@@ -94,7 +94,7 @@ static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out,
 static kiln_status check_version_rows(const looking *x, uint32_t block, version v, uint64_t n, kiln_error *err)
 {
     if (n == rows_of_version(x, block, v)) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "block '%s' %s %llu rows, its stored result says %llu; run kiln-prune with --force",
+    return kiln_fail(err, KILN_E_IO, "block '%s' %s %llu rows, but its stored result claims %llu; run kiln-prune with --force",
                      x->in->layer->chunks[block].name, v == AFTER ? "keeps" : "changes", (unsigned long long)n,
                      (unsigned long long)rows_of_version(x, block, v));
 }

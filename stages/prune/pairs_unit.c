@@ -169,7 +169,7 @@ kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, k
     kiln_status st;
     KILN_TRY(kiln_prune_input_get_drawn(w, q->head, &c.in, err));
     if (q->head->n_kept != 2 * (uint64_t)c.in->layer->n_chunks)
-        return kiln_fail(err, KILN_E_BUG, "a camera was told of %llu blocks, the layer has %u",
+        return kiln_fail(err, KILN_E_BUG, "a camera has weights of %llu blocks, but the layer has %u",
                          (unsigned long long)q->head->n_kept / 2, c.in->layer->n_chunks);
     for (uint32_t i = 0; i < c.in->layer->n_chunks; i++) changes = changes || q->kept[i] < KILN_PRUNE_UNKNOWN;
     KILN_GO(count_whole(&c, q, KILN_PRUNE_SAME, true, true, err));

@@ -310,15 +310,16 @@ static void print_would(const kiln_prune_report *r)
     if (j->touched == 0 || j->act) return;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
-        kiln_print("%s is auto, and off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
+        kiln_print("%s is auto and stays off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
                    kiln_prune_auto_limit(r->given, (kiln_prune_rule)i), j->counts[i][0] ? "drop" : "clamp",
                    KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
     }
     if (s.camera)
-        kiln_print("what that touches holds at most %.2g %% of a view's predicted pairs, not half", 100 * s.most);
+        kiln_print("the Gaussians that it would touch hold at most %.2g %% of a view's predicted pairs, less than half",
+                   100 * s.most);
     else
-        kiln_print("what that touches holds less than half of every camera's predicted pairs");
-    if (r->synthetic) kiln_print("as the scene has no cameras, %u on an orbit have judged", r->synthetic);
+        kiln_print("the Gaussians that it would touch hold less than half of every camera's predicted pairs");
+    if (r->synthetic) kiln_print("the scene has no cameras, so %u on an orbit were used", r->synthetic);
 }
 
 static void print_touched(const kiln_prune_report *r)
@@ -420,19 +421,20 @@ static kiln_status warn_of_auto(const kiln_prune_report *r, json_t *report, kiln
     }
     if (!j->act || !options[0]) return KILN_OK;
     return warn_and_keep(report, err, "%s more than half of the predicted pairs of some camera%s;%s keeps them",
-                         KILN_COUNT(j->touched, "Gaussian with an axis far too long is dropped or clamped, as it holds|"
-                                                "Gaussians with axes far too long are dropped or clamped, as they hold"),
-                         r->synthetic ? " on an orbit, the scene having none" : "", options);
+                         KILN_COUNT(j->touched, "Gaussian with a far too long axis is changed, because it holds|Gaussians with far "
+                                                "too long axes are changed, because they hold"),
+                         r->synthetic ? " on an orbit, because the scene has none" : "", options);
 }
 
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report, kiln_error *err)
 {
     const kiln_tally *t = r->tally;
     if (t->rows && t->kept == 0)
-        KILN_TRY(warn_and_keep(report, err,
-                               "ALL %s dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
-                               "--RULE off, or --reset",
-                               KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
+        KILN_TRY(
+            warn_and_keep(report, err,
+                          "ALL %s dropped, so the scene is empty now; the table shows the rule that did it: switch it off with "
+                          "--RULE off, or --reset",
+                          KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
         KILN_TRY(warn_and_keep(report, err, "%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
                                KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are")));

@@ -210,5 +210,5 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_PRUNE_WEIGHT:
         return kiln_prune_weight_unit(w, &q, err);
     }
-    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of no known kind", name);
+    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of an unknown kind", name);
 }

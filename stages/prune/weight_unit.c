@@ -118,7 +118,7 @@ static kiln_status check_marks(const weighing *c, kiln_error *err)
     bool sound = c->q->head->n_kept == n;
     for (uint64_t i = 0; i < n && sound; i++)
         sound = c->q->kept[i] == KILN_PRUNE_NO_BLOCK || (c->q->kept[i] + UINT64_C(1)) * bytes <= c->q->head->text_bytes;
-    return sound ? KILN_OK : kiln_fail(err, KILN_E_BUG, "a camera was told of other blocks than the layer has");
+    return sound ? KILN_OK : kiln_fail(err, KILN_E_BUG, "a camera has weights of other blocks than the layer has");
 }
 
 kiln_status kiln_prune_weight_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)

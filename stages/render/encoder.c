@@ -95,8 +95,8 @@ static void close_end(int *fd)
 static kiln_status cannot_run(int error, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_IO,
-                     "cannot run ffmpeg, which makes the video: %s; install it (Debian: apt-get install ffmpeg), or give another "
-                     "encoder the frames by --format y4m -o -",
+                     "cannot run ffmpeg, which makes the video: %s; install it (Debian: apt-get install ffmpeg), or pipe the "
+                     "frames into another encoder with --format y4m -o -",
                      strerror(error));
 }
 
@@ -124,8 +124,7 @@ kiln_status kiln_encoder_find(char version[128], kiln_error *err)
     const int status = wait_for(pid);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && n == 0) return cannot_run(ENOENT, err);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || strncmp(said, begins, sizeof begins - 1) != 0)
-        return kiln_fail(err, KILN_E_IO, "the program ffmpeg in the PATH is another one: asked for its version, it says '%.100s'",
-                         said);
+        return kiln_fail(err, KILN_E_IO, "the program ffmpeg in the PATH is not FFmpeg: its version is '%.100s'", said);
     char *word = said + sizeof begins - 1;
     word[strcspn(word, " ")] = '\0';
     (void)snprintf(version, 128, "%.127s", word);
@@ -245,8 +244,8 @@ static kiln_status judge_exit(const kiln_encoder *e, int status, kiln_error *err
     if (WIFSIGNALED(status))
         return kiln_fail(err, KILN_E_IO, "ffmpeg was ended by signal %d (%s), so there is no video%s%s", WTERMSIG(status),
                          strsignal(WTERMSIG(status)), between, e->last);
-    return kiln_fail(err, KILN_E_IO, "ffmpeg ended with %d before the video was whole, so there is none%s%s", WEXITSTATUS(status),
-                     between, e->last);
+    return kiln_fail(err, KILN_E_IO, "ffmpeg ended with exit code %d before the video was complete, so there is no video%s%s",
+                     WEXITSTATUS(status), between, e->last);
 }
 
 kiln_status kiln_encoder_ended(kiln_encoder *e, kiln_error *err)

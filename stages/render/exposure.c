@@ -84,9 +84,9 @@ kiln_status kiln_render_exposures_check(const kiln_render_plan *s, kiln_error *e
     for (uint32_t i = 0; i < s->n_jobs; i++) due |= s->jobs[i].due;
     if (!due || !s->exposures_lost[0]) return KILN_OK;
     if (s->o->exposure == KILN_EXPOSURE_ON)
-        return kiln_fail(err, KILN_E_INPUT, "--exposure on has no exposures: %s; import again, or give --no-exposure",
+        return kiln_fail(err, KILN_E_INPUT, "--exposure on needs exposures: %s; import again, or give --no-exposure",
                          s->exposures_lost);
-    kiln_warn("pictures are not measured, as photos need the exposures: %s; import again, or give --no-exposure",
+    kiln_warn("pictures are not measured, because photos need the exposures: %s; import again, or give --no-exposure",
               s->exposures_lost);
     return KILN_OK;
 }
@@ -131,7 +131,7 @@ kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out,
     if (sentence[0]) KILN_TRY(tell_exposure(out, sentence, err));
     (void)snprintf(
         sentence, sizeof sentence,
-        "%u test view%s measured in the right half alone, as INRIA's render.py does: cfg_args says train_test_exp=True, so "
+        "%u test view%s measured in the right half alone, as in INRIA's render.py, because cfg_args says train_test_exp=True: "
         "the left half was trained on",
         n_half, n_half == 1 ? " is" : "s are");
     if (n_half > 0) KILN_TRY(tell_exposure(out, sentence, err));

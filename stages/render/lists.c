@@ -72,7 +72,7 @@ static kiln_status open_table(void *context, uint64_t visible, uint32_t *n_bands
 static kiln_status read_array(kiln_manifest *m, const kiln_array *a, uint64_t bytes, void **out, kiln_error *err)
 {
     if (a->raw_bytes != bytes)
-        return kiln_fail(err, KILN_E_IO, "%llu bytes where %llu belong", (unsigned long long)a->raw_bytes,
+        return kiln_fail(err, KILN_E_IO, "it has %llu bytes instead of %llu", (unsigned long long)a->raw_bytes,
                          (unsigned long long)bytes);
     KILN_TRY(kiln_alloc(out, bytes, 1, "tile table", err));
     return kiln_manifest_read_array(m, a, *out, err);
@@ -90,13 +90,13 @@ static kiln_status read_band(void *context, uint32_t b, uint32_t *tile_counts, u
     uint64_t sum = 0;
     KILN_GO(kiln_worker_manifest(l->w, &m, err));
     if (n_tiles > UINT32_MAX || band->tile_count.raw_bytes != n_tiles * sizeof *tile_counts) {
-        st = kiln_fail(err, KILN_E_IO, "the tile counts are of another size");
+        st = kiln_fail(err, KILN_E_IO, "the tile counts have another size");
         goto done;
     }
     KILN_GO(kiln_manifest_read_array(m, &band->tile_count, tile_counts, err));
     for (uint32_t t = 0; t < n_tiles; t++) sum += tile_counts[t];
     if (sum != band->pairs) {
-        st = kiln_fail(err, KILN_E_IO, "the tile counts add up to %llu pairs, not %llu", (unsigned long long)sum,
+        st = kiln_fail(err, KILN_E_IO, "the tile counts add up to %llu pairs instead of %llu", (unsigned long long)sum,
                        (unsigned long long)band->pairs);
         goto done;
     }

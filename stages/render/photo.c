@@ -24,8 +24,8 @@ static kiln_status check_photo_size(const kiln_render_unit *u, kiln_photo *p, ki
     const uint32_t width = head.width, height = head.height;
     if (kiln_picture_turns_to(&head, kiln_render_photo_width(u), kiln_render_photo_height(u))) return KILN_OK;
     if (!p->damage[0] && (width != kiln_render_photo_width(u) || height != kiln_render_photo_height(u)))
-        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is %u x %u pixels, the camera %u x %u; import again", u->photo, width,
-                       height, kiln_render_photo_width(u), kiln_render_photo_height(u));
+        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' has %u x %u pixels, but the camera %u x %u; import again", u->photo,
+                       width, height, kiln_render_photo_width(u), kiln_render_photo_height(u));
     return KILN_OK;
 }
 
@@ -66,15 +66,15 @@ static kiln_status read_mask(const kiln_render_unit *u, kiln_photo *p, kiln_erro
     if (!u->mask[0] || p->damage[0]) return KILN_OK;
     KILN_TRY(blame(p, kiln_picture_size(u->mask, &width, &height, &why), &why, err));
     if (!p->damage[0] && (width != u->mask_width || height != u->mask_height))
-        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is %u x %u pixels, it was %u x %u; import again", u->mask,
-                       width, height, u->mask_width, u->mask_height);
+        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' has %u x %u pixels, but it had %u x %u; import again",
+                       u->mask, width, height, u->mask_width, u->mask_height);
     if (p->damage[0]) return KILN_OK;
     KILN_TRY(blame(p, kiln_mask_read(u->mask, kiln_render_photo_width(u), kiln_render_photo_height(u), &p->mask, &why), &why, err));
     KILN_TRY(check_photo_content(u->mask, &u->mask_file, u->mask_hash, p, err));
     if (p->damage[0]) return KILN_OK;
     while (i < pixels && p->mask[i] == 0) i++;
     if (i == pixels)
-        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is black: it leaves nothing to compare", u->mask);
+        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is black, so nothing is left to compare", u->mask);
     return KILN_OK;
 }
 

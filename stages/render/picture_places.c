@@ -41,12 +41,12 @@ static kiln_status check_suffix(const kiln_render_options *o, const kiln_cli *cl
     if (!kiln_picture_suffix_is_written(o->output)) {
         list_written(written, sizeof written);
         return kiln_fail(err, KILN_E_USAGE,
-                         "-o '%s': '.%s' is no format that kiln-render writes; it writes %s, or a folder of such files (end its "
+                         "-o '%s': '.%s' is not a format that kiln-render writes; it writes %s, or a folder of such files (end its "
                          "name with a slash)",
                          o->output, suffix, written);
     }
     if (kiln_opt_given(cli, "format") && !same_suffix(of_suffix, o->format))
-        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, but --format names another one; leave out one of them",
                          o->output, kiln_picture_suffix(of_suffix));
     if (of_suffix >= KILN_JPEG && o->alpha && kiln_opt_given(cli, "alpha"))
         return kiln_fail(err, KILN_E_USAGE, "--alpha is of PNGs, and -o '%s' is none; name a .png or leave out --alpha", o->output);
@@ -128,9 +128,9 @@ static kiln_status check_output_option(const kiln_render_options *o, const kiln_
 {
     const bool none = o->format == KILN_RENDER_NO_FILE;
     if (o->output && strcmp(o->output, "-") == 0)
-        return kiln_fail(err, KILN_E_USAGE, "-o - is for --format y4m or raw, a stream of frames");
+        return kiln_fail(err, KILN_E_USAGE, "-o - needs --format y4m or raw, which write a stream of frames");
     if (o->output && none && kiln_opt_given(cli, "format"))
-        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
+        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o, or name a format");
     if (o->against) return KILN_OK;
     if (!kiln_viewpoints_are_own(&o->where) && !o->output && !none)
         return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser(cli));
@@ -141,7 +141,7 @@ kiln_status kiln_pictures_check_options(const kiln_render_options *o, const kiln
 {
     if (o->against) KILN_TRY(check_against(cli, err));
     if (kiln_opt_given(cli, "fps") && !o->video && o->format != KILN_RENDER_Y4M)
-        return kiln_fail(err, KILN_E_USAGE, "--fps is of --video and of --format y4m");
+        return kiln_fail(err, KILN_E_USAGE, "--fps needs --video or --format y4m");
     if (o->video) return check_video(o, cli, err);
     return writes_frames(o) ? check_frames(o, cli, json, err) : check_output_option(o, cli, err);
 }
@@ -151,7 +151,7 @@ kiln_status kiln_pictures_check_output(const kiln_render_plan *s, kiln_error *er
 {
     if (s->against || !s->o->output || output_is_folder(s->o) || !kiln_path_has_suffix(s->o->output) || s->n_jobs == 1)
         return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file but %s to be drawn; name a folder, or one camera with --camera",
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file, but %s to be drawn; name a folder, or one camera with --camera",
                      s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
 }
 

@@ -158,7 +158,7 @@ enum { FAST_DB = 60 };
 static void warn_of_fast(const kiln_render_job *j, const view_result *v)
 {
     if (v->fast_db < FAST_DB)
-        kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: better draw it with --no-fast",
+        kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: draw it with --no-fast instead",
                   j->camera->name, v->fast_db, FAST_DB);
 }
 
@@ -352,7 +352,7 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
     char photos[16], drawn[16], sentence[256];
     if (s->background_chosen) {
         static const char chosen[] =
-            "the background is white, as the photos are wherever nothing is drawn (--background says otherwise)";
+            "the background is white, because the photos are white wherever nothing is drawn (--background changes it)";
         kiln_say("%s", chosen);
         KILN_TRY(kiln_meaning_put(out, err, "%s", chosen));
         if (json_object_set_new(out, "background_chosen", json_string("white")) != 0) return no_memory_for_results(err);
@@ -362,7 +362,7 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
     kiln_colour_text(s->background, drawn);
     (void)snprintf(
         sentence, sizeof sentence,
-        "where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
+        "where nothing is drawn, the photos are %s but the background is %s, and PSNR and SSIM mostly measure that difference; "
         "--background %s fits the photos",
         photos, drawn, photos);
     kiln_warn("%s", sentence);
@@ -404,12 +404,12 @@ static bool is_untrained(const kiln_render_plan *s) { return s->scene.kind == KI
 static void print_totals(const kiln_render_plan *s, const totals *t)
 {
     if (t->n_encoded)
-        kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of workers", t->n_drawn, t->n_drawn == 1 ? "" : "s",
+        kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of worker time", t->n_drawn, t->n_drawn == 1 ? "" : "s",
                    t->draw_s, t->encode_s);
     else if (t->n_drawn)
-        kiln_print("%u picture%s drawn in %.2f s of workers", t->n_drawn, t->n_drawn == 1 ? "" : "s", t->draw_s);
+        kiln_print("%u picture%s drawn in %.2f s of worker time", t->n_drawn, t->n_drawn == 1 ? "" : "s", t->draw_s);
     else
-        kiln_print("all pictures were there; none was drawn again");
+        kiln_print("all pictures are up to date; none was drawn");
     if (t->n_measured)
         kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)", t->n_measured, s->n_jobs,
                    t->least_db, t->least_camera);
@@ -425,11 +425,12 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
     totals t = {0};
     KILN_TRY(collect_results(r, s, &t, err));
     if (t.n_damaged > DAMAGED_NAMED)
-        kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
+        kiln_warn("more photos are damaged or missing: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_in_slabs)
-        kiln_say("the Gaussians of %u of %s did not fit into memory at once: drawn in slabs of depth, the same bits", t.n_in_slabs,
-                 KILN_COUNT(t.n_drawn, "picture"));
+        kiln_say(
+            "the Gaussians of %u of %s did not fit into memory at once, so they were drawn in slabs of depth, with the same bits",
+            t.n_in_slabs, KILN_COUNT(t.n_drawn, "picture"));
     if (is_untrained(s) && json_object_set_new(kiln_run_report(r), "untrained", json_true()) != 0)
         return no_memory_for_results(err);
     if (kiln_run_prints(r)) print_totals(s, &t);

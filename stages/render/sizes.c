@@ -257,8 +257,8 @@ static void set_uncounted(const kiln_render_plan *s, uint32_t i, const kiln_draw
     s->units[i].ram = j->ram = ram;
 }
 
-/* What a task does before its first picture, at least, in the measure of cost_of_job: decoding a row takes about as long as what is
- * done to five fourths of one in a picture (2 and 10 million Gaussians, 2026-11-30). */
+/* Returns the least work of a task before its first picture, in the unit of cost_of_job. Decoding a
+ * row takes about 5/4 of the time that drawing takes for it. */
 static uint64_t cost_of_decoding(const kiln_render_plan *s)
 {
     enum { DECODED_ROW = 5 };

@@ -291,7 +291,7 @@ static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     if (due > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     if (strcmp(kind, "cuda") == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_DEVICE,
-                     "--fast draws on a GPU, and there is none that can be used (kiln-doctor says why); --no-fast "
+                     "--fast needs a GPU, but no GPU can be used (kiln-doctor says why); --no-fast "
                      "draws exactly, on the CPU");
 }
 

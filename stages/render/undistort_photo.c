@@ -14,7 +14,7 @@ static void drop_full(kiln_photo *p, uint64_t pixels, const char *photo)
 {
     uint64_t counting = 0;
     for (uint64_t i = 0; i < pixels; i++) counting += p->mask[i] != 0;
-    if (counting == 0) (void)snprintf(p->damage, sizeof p->damage, "'%.700s' shows nothing of what its pinhole does", photo);
+    if (counting == 0) (void)snprintf(p->damage, sizeof p->damage, "'%.700s' shows no part of what its pinhole camera sees", photo);
     if (counting < pixels) return;
     free(p->mask);
     p->mask = NULL;

@@ -146,7 +146,7 @@ static kiln_status say_band_memory(const drawing *d, uint64_t pairs, kiln_error 
 {
     char lists[32], more[32];
     const uint64_t need = d->u->ram + 4 * sizeof(uint32_t) * (pairs - d->u->band_pairs), may = kiln_worker_ram(d->w);
-    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", d->u->camera,
+    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; raise --ram by %s", d->u->camera,
                      (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
 }
 

@@ -24,7 +24,7 @@ static kiln_status share_slots(kiln_run *r, kiln_video *v, kiln_error *err)
     if (slots > v->n_frames) slots = v->n_frames;
     if (!kiln_shared_memory_fits(slots * v->frame_bytes))
         return kiln_fail(err, KILN_E_IO,
-                         "the limit on file sizes (ulimit -f), which is one on shared memory too, has no room for %llu frames",
+                         "the limit on file sizes (ulimit -f), which also limits shared memory, is too small for %llu frames",
                          (unsigned long long)slots);
     KILN_TRY(kiln_run_share_memory(r, slots * v->frame_bytes, (uint32_t)slots, &v->ring, err));
     v->taker.window = slots;
@@ -36,7 +36,7 @@ static kiln_status take_stdout(kiln_video *v, kiln_error *err)
 {
     struct stat info;
     if (isatty(STDOUT_FILENO))
-        return kiln_fail(err, KILN_E_USAGE, "-o - writes frames to stdout, which is a terminal; pipe it into an encoder");
+        return kiln_fail(err, KILN_E_USAGE, "-o - writes frames to stdout, which is a terminal here; pipe it into an encoder");
     (void)fflush(stdout);
     v->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (v->fd < 0) return kiln_fail(err, KILN_E_IO, "cannot write to stdout: %s", strerror(errno));

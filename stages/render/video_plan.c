@@ -24,7 +24,7 @@ kiln_status kiln_video_size_check(const uint32_t size[2], const char *by, kiln_e
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_USAGE, "%s: a video has at least 2x2 pixels, not %ux%u", by, size[0], size[1]);
     if (width == size[0] && height == size[1]) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u would do", by,
+    return kiln_fail(err, KILN_E_USAGE, "%s asks for %ux%u pixels, but the size of a video must be even; %ux%u is possible", by,
                      size[0], size[1], width, height);
 }
 
@@ -37,7 +37,7 @@ static kiln_status make_even(const kiln_viewpoints *v, uint32_t size[2], kiln_er
     if (width == 0 || height == 0)
         return kiln_fail(err, KILN_E_USAGE, "a video has at least 2x2 pixels, not %ux%u", size[0], size[1]);
     if (width == size[0] && height == size[1]) return KILN_OK;
-    kiln_warn("the pictures have %ux%u pixels, but the size of a video must be even: it shows %ux%u of them, without the last %s",
+    kiln_warn("the pictures have %ux%u pixels, but the size of a video must be even: it shows %ux%u pixels, without the last %s",
               size[0], size[1], width, height,
               height == size[1]  ? "column"
               : width == size[0] ? "row"
@@ -50,7 +50,7 @@ static kiln_status make_even(const kiln_viewpoints *v, uint32_t size[2], kiln_er
 kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     uint32_t first[2] = {0}, size[2];
-    if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera, so no frame of a video");
+    if (s->n_jobs == 0) return kiln_fail(err, KILN_E_USAGE, "the bake has no camera, so a video would have no frame");
     KILN_TRY(kiln_picture_targets_check_stream(r, s, err));
     const uint32_t even = s->stream.encodes ? ~1u : ~0u; /* of a size that is made, see make_even */
     frame_size(s, &s->jobs[0], first);
@@ -59,7 +59,7 @@ kiln_status kiln_video_plan_begin(kiln_run *r, kiln_render_plan *s, kiln_error *
         if (size[0] != first[0] || size[1] != first[1])
             return kiln_fail(
                 err, KILN_E_USAGE,
-                "the frames of a video are of one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
+                "the frames of a video must have one size, but '%s' has %ux%u and '%s' %ux%u; --size %ux%u makes them equal",
                 s->jobs[0].camera->name, first[0], first[1], s->jobs[i].camera->name, size[0], size[1], first[0] & even,
                 first[1] & even);
     }

@@ -119,8 +119,7 @@ kiln_status kiln_orbit_check(const char *text, kiln_error *err)
     orbit_text orbit;
     if (read_orbit(text, &orbit)) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE,
-                     "--orbit takes N (1 to %d), and behind it radius=R (above 0), height=H and centre=X:Y:Z with commas "
-                     "between them, not '%s'",
+                     "--orbit takes N (1 to %d), optionally followed by ,radius=R (above 0), ,height=H and ,centre=X:Y:Z, not '%s'",
                      PICTURES_MOST, text);
 }
 
@@ -190,9 +189,10 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
     KILN_TRY(check_pair(!isnan(o->scale), "scale", o->size, "size", err));
     if (o->through && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--through names the cameras of a path; say with --interpolate N how many pictures it has");
+                         "--through names the cameras of a path; give the number of its pictures with --interpolate N");
     if (o->constant_speed && o->interpolate == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--constant-speed is of a path; say with --interpolate N how many pictures it has");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--constant-speed concerns a path; give the number of its pictures with --interpolate N");
     if (o->look_at && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE, "--look-at is of a path; say with --interpolate N how many pictures it has%s",
                          o->orbit ? ", or give --orbit a centre=X:Y:Z" : "");
@@ -305,7 +305,7 @@ static void say_unseen(const sphere *s, const kiln_viewpoints *v)
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) n += !is_seen(s, &v->cameras[i]);
     if (n > 0)
-        kiln_warn("from %u of %s on the orbit the scene is outside of the picture or less than 2 pixels wide: its middle is "
+        kiln_warn("from %u of %s on the orbit the scene lies outside of the picture or is less than 2 pixels wide: its middle is "
                   "%.6g:%.6g:%.6g and its radius %.6g",
                   n, KILN_COUNT(v->n, "place"), s->centre[0], s->centre[1], s->centre[2], s->radius);
 }
@@ -347,7 +347,7 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
         st = take_cameras(v, cameras, said.n, "orbit", err);
     }
     if (st == KILN_OK) {
-        kiln_say("the orbit: radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g, up is %.3g %.3g %.3g", shape.radius, shape.height,
+        kiln_say("the orbit has radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g; up is %.3g %.3g %.3g", shape.radius, shape.height,
                  shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0] + 0.0, shape.up[1] + 0.0,
                  shape.up[2] + 0.0); /* not -0 */
         say_unseen(&around, v);
@@ -414,8 +414,7 @@ static kiln_status make_path(const kiln_viewpoint_options *o, const kiln_scene *
     uint32_t n;
     KILN_GO(choose_through(v, o->through, &through, &n, err));
     if (n < 2) {
-        st = kiln_fail(err, KILN_E_USAGE, "--interpolate makes a path through cameras, of which there must be at least 2, not %u",
-                       n);
+        st = kiln_fail(err, KILN_E_USAGE, "--interpolate makes a path through at least 2 cameras, not %u", n);
         goto done;
     }
     KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const cannot_open = "The file is gone, is no plain file, or is too large to show.";
+static const char *const cannot_open = "The file is missing, is not a regular file, or is too large to show.";
 
 /* -1: there is none that may be read. */
 static int open_plain(const char *path, uint64_t *size)
@@ -42,7 +42,7 @@ static kiln_status decode_foreign_picture(int fd, kiln_picture *out, const char 
     uint32_t width, height;
     kiln_error bad = {0};
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    *why = "The file is no picture that can be read.";
+    *why = "The file is not a picture that can be read.";
     kiln_status st = kiln_picture_size(path, &width, &height, &bad);
     if (st == KILN_OK && (uint64_t)width * height > KILN_FOREIGN_PIXELS) {
         *why = "The picture is too large to show.";

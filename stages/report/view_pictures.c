@@ -68,7 +68,7 @@ static kiln_status as_pinhole(const kiln_bake_camera *c, const double background
     kiln_runner *runner = NULL;
     kiln_error bad = {0};
     const uint64_t pixels = (uint64_t)c->width * c->height;
-    *why = "The photo's lens is none that can be undone.";
+    *why = "The distortion of the photo's lens cannot be undone.";
     kiln_camera *whole;
     KILN_TRY(KILN_ALLOC(&whole, 1, "a camera", err));
     kiln_bake_camera_unpack(c, whole);

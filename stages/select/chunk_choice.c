@@ -103,7 +103,7 @@ kiln_status kiln_chunks_check(const char *text, bool of_chunks, kiln_error *err)
         (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at);
         if (!*item || (of_chunks && !read_index(item, &index) && !may_begin_name(item)))
             return kiln_fail(err, KILN_E_USAGE,
-                             "--chunks takes names such as /0/3, #INDEX, and patterns such as /0/3**, with commas between them; "
+                             "--chunks takes names such as /0/3, #INDEX, and patterns such as /0/3**, separated by commas, "
                              "not '%.*s'",
                              n < 200 ? (int)n : 200, at);
         at += n;

@@ -79,9 +79,9 @@ static kiln_status parse_box(const char *item, kiln_filter *out, kiln_error *err
     }
     for (unsigned a = 0; a < 3 && good; a++) good = out->numbers[a] <= out->numbers[3 + a];
     if (good) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE,
-                     "--filter-box takes x,y,z,X,Y,Z: the lower corner, then the upper one; '-' leaves a side open; not '%.200s'",
-                     item);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--filter-box takes x,y,z,X,Y,Z: the lower corner, then the upper one, where '-' leaves a side open, not '%.200s'", item);
 }
 
 static kiln_status parse_sphere(const char *item, kiln_filter *out, kiln_error *err)
@@ -107,13 +107,13 @@ static kiln_status check_value(const char *item, const kiln_filter *f, kiln_erro
 {
     const double v = f->numbers[0];
     if (strcmp(f->name, "opacity") == 0 && !(v >= 0 && v <= 1))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--filter-value '%.200s': an opacity is between 0 and 1; opacity_raw is the number that a PLY holds",
-                         item);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--filter-value '%.200s': an opacity must be between 0 and 1; use opacity_raw for the number that a PLY holds", item);
     if (name_starts(f->name, "scale_") && !is_raw(f->name) && !(v >= 0))
         return kiln_fail(err, KILN_E_USAGE,
-                         "--filter-value '%.200s': a length is not below 0; %.16s_raw is the number that a PLY holds", item,
-                         f->name);
+                         "--filter-value '%.200s': a length must not be negative; use %.16s_raw for the number that a PLY holds",
+                         item, f->name);
     return KILN_OK;
 }
 
@@ -127,7 +127,7 @@ static kiln_status parse_value(const char *item, kiln_filter *out, kiln_error *e
         !parse_number(f.field[2], &out->numbers[0]))
         return kiln_fail(
             err, KILN_E_USAGE,
-            "--filter-value takes NAME,CMP,VALUE such as opacity,gte,0.1 with CMP one of lt, lte, gt, gte, eq, neq; not "
+            "--filter-value takes NAME,CMP,VALUE such as opacity,gte,0.1, where CMP is lt, lte, gt, gte, eq or neq, not "
             "'%.200s'",
             item);
     (void)snprintf(out->name, sizeof out->name, "%s", f.field[0]);
@@ -166,7 +166,7 @@ static kiln_status parse_list(const char *list, kiln_filter_kind kind, parse_fn 
 {
     char item[ITEM_MAX];
     while (kiln_opt_list_next(&list, item, sizeof item)) {
-        if (out->n == KILN_FILTERS_MAX) return kiln_fail(err, KILN_E_USAGE, "there may be %d filters, not more", KILN_FILTERS_MAX);
+        if (out->n == KILN_FILTERS_MAX) return kiln_fail(err, KILN_E_USAGE, "at most %d filters are possible", KILN_FILTERS_MAX);
         kiln_filter *f = &out->filters[out->n++];
         f->kind = kind;
         KILN_TRY(parse_item(item, parse, f, err));
@@ -308,7 +308,7 @@ kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_
         const kiln_plane *p = find_column(sample, name, sh_degree, &x->component, &in);
         if (!p) {
             list_columns(sample, sh_degree, list, sizeof list);
-            return kiln_fail(err, KILN_E_USAGE, "--filter-value: there is no column '%s' here; there are %s", name, list);
+            return kiln_fail(err, KILN_E_USAGE, "--filter-value: the column '%s' does not exist; there are %s", name, list);
         }
         x->plane = place_of_plane(f, p);
         if (x->kind == KILN_FILTER_VALUE) x->numbers[0] = in_plane_units(x->numbers[0], in);

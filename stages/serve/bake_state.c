@@ -59,15 +59,15 @@ static kiln_status refuse_former_log(const kiln_bake_state *s, kiln_error *err)
 {
     if (!kiln_log_is_former(s->path, &s->log)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "another file has taken the place of '%s', but '%s-wal' holds changes of the one before, and SQLite would "
-                     "write them into it; end the stage that still runs, if there is one, then remove '%s-wal' and '%s-shm'",
+                     "another file has replaced '%s', but '%s-wal' holds changes of the old one, which SQLite would write into it; "
+                     "end any stage that still runs, then remove '%s-wal' and '%s-shm'",
                      s->path, s->path, s->path, s->path);
 }
 
 static kiln_status follow_file(kiln_bake_state *s, kiln_error *err)
 {
     struct stat now;
-    if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", s->path, strerror(errno));
+    if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
     if (s->m && now.st_dev == s->device && now.st_ino == s->inode) {
         kiln_log_look(s->path, &s->log);
         return KILN_OK;
@@ -109,8 +109,8 @@ void kiln_bake_state_explain(const kiln_bake_state *s, kiln_error *err)
     if (now.st_ino != s->inode || (now.st_mtim.tv_sec == s->opened.tv_sec && now.st_mtim.tv_nsec == s->opened.tv_nsec)) return;
     const size_t n = strlen(err->msg);
     (void)snprintf(err->msg + n, sizeof err->msg - n,
-                   "; if another file was copied over it, end kiln-serve and all that has it open, remove '%s-wal' and '%s-shm' if "
-                   "they are still there, and start kiln-serve again",
+                   "; if another file was copied over it, end all programs that use it, remove '%s-wal' and '%s-shm' if "
+                   "they exist, and start kiln-serve again",
                    s->path, s->path);
 }
 

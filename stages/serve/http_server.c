@@ -155,15 +155,15 @@ static unsigned refuse_request(const kiln_http_server *s, struct MHD_Connection 
     senders x = {.hosts = 0};
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_host, &x); /* how many there are says nothing here */
     if (x.hosts != 1 || !kiln_host_is_ours(&s->address, x.host)) {
-        *why = "this server does not answer under that name or port; through a tunnel, use the same port at both ends";
+        *why = "this server does not answer to that name or port; a tunnel must use the same port at both ends";
         return MHD_HTTP_FORBIDDEN;
     }
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_origin, &x);
-    *why = "pages of other sites are not answered";
+    *why = "requests from pages of other sites are refused";
     if (x.foreign_origin) return MHD_HTTP_FORBIDDEN;
-    *why = "there is only reading here: GET and HEAD";
+    *why = "this server only answers GET and HEAD";
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) return MHD_HTTP_METHOD_NOT_ALLOWED;
-    *why = "there is nothing at this address; kiln-serve has printed the whole of it";
+    *why = "nothing is at this address; use the complete address that kiln-serve has printed";
     const bool ours = kiln_target_is_plain(path) && path[0] == '/' &&
                       kiln_token_equal(s->token, path + 1, strcspn(path + 1, "/")) && path[1 + KILN_TOKEN_LENGTH] == '/';
     return ours ? 0 : MHD_HTTP_NOT_FOUND;
@@ -185,7 +185,7 @@ static uint32_t asked_degree(struct MHD_Connection *c)
 
 static enum MHD_Result ask_lane(exchange *x, const kiln_route *route, const char *path)
 {
-    static const char busy[] = "there is too much to do at present; try again";
+    static const char busy[] = "the server is busy; try again";
     kiln_http_server *s = x->server;
     x->job = (kiln_serve_job){.route = route, .sh_degree = asked_degree(x->connection), .done = on_answered, .context = x};
     memcpy(x->job.path, path, strlen(path) + 1); /* fits: KILN_TARGET_MAX */
@@ -207,7 +207,7 @@ static enum MHD_Result answer_exchange(exchange *x, const char *url)
     kiln_answer *file = kiln_viewer_files_find(&s->viewer, path);
     if (file) return send_answer(s, x->connection, file);
     const kiln_route *route = kiln_route_find(path, &parts);
-    if (!route) return send_text(s, x->connection, MHD_HTTP_NOT_FOUND, "there is nothing at this address");
+    if (!route) return send_text(s, x->connection, MHD_HTTP_NOT_FOUND, "nothing is at this address");
     return ask_lane(x, route, path);
 }
 
@@ -237,7 +237,7 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
     if (!x) return MHD_NO; /* no memory */
     if (!x->checked) {
         x->checked = true;
-        if (hides_bytes(x, version)) return send_text(server, c, MHD_HTTP_BAD_REQUEST, "a NUL is no part of an address");
+        if (hides_bytes(x, version)) return send_text(server, c, MHD_HTTP_BAD_REQUEST, "an address cannot contain a NUL");
         const unsigned refused = refuse_request(server, c, url, method, &why);
         /* an answer at this point ends the connection */
         return refused ? send_text(server, c, refused, why) : MHD_YES;

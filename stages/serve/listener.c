@@ -61,13 +61,14 @@ static bool is_any(const place *p)
 static kiln_status fail(const char *listen, uint32_t port, int error, kiln_error *err)
 {
     if (error == EADDRINUSE)
-        return kiln_fail(err, KILN_E_BUSY, "port %u of %s is in use by another program; choose another one with --port, or none",
-                         port, listen);
+        return kiln_fail(err, KILN_E_BUSY,
+                         "port %u of %s is in use by another program; choose another one with --port, or leave out --port", port,
+                         listen);
     if (error == EADDRNOTAVAIL)
-        return kiln_fail(err, KILN_E_USAGE, "--listen %s is no address of this machine; `ip address` lists those that it has",
+        return kiln_fail(err, KILN_E_USAGE, "--listen %s is not an address of this machine; `ip address` lists those that it has",
                          listen);
     if (error == EACCES)
-        return kiln_fail(err, KILN_E_USAGE, "port %u needs the rights of root; choose one from 1024 on with --port, or none", port);
+        return kiln_fail(err, KILN_E_USAGE, "port %u needs root; choose one from 1024 on with --port, or leave out --port", port);
     return kiln_fail(err, KILN_E_IO, "cannot listen on %s, port %u: %s", listen, port, strerror(error));
 }
 

@@ -20,7 +20,7 @@ static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_b
         *out = &(*views)->cameras[i];
         if (strncmp(kiln_camera_key((*out)->name, hex), key, sizeof hex - 1) == 0) return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_STALE, "the bake has no such camera now; cameras.json has those that it has");
+    return kiln_fail(err, KILN_E_STALE, "the bake has no such camera now; cameras.json lists its cameras");
 }
 
 static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *image, double out[3], kiln_error *err)

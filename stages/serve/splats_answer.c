@@ -32,7 +32,7 @@ static kiln_status read_f32_plane(kiln_manifest *m, const kiln_chunk *c, const c
     const kiln_plane *p = kiln_chunk_plane(c, name);
     if (components == 0) return KILN_OK;
     if (!p || p->components != components || p->type != KILN_TYPE_F32)
-        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s' of the shape that Gaussians have", c->name, name);
+        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s' of the shape of Gaussians", c->name, name);
     KILN_TRY(KILN_ALLOC_UNSET(out, c->count * components, "rows of a chunk", err));
     return kiln_plane_read(m, c, name, *out, c->count * components * sizeof **out, err);
 }
@@ -120,7 +120,7 @@ kiln_status kiln_answer_splats(kiln_bake_state *s, const kiln_request *q, kiln_r
     KILN_TRY(kiln_bake_state_layers(s, err));
     kiln_layer *layer = layer_of(s, q->path.digest);
     if (!layer || q->path.number >= layer->n_chunks)
-        return kiln_fail(err, KILN_E_STALE, "the bake has no such chunk now; chunks.json has those that it has");
+        return kiln_fail(err, KILN_E_STALE, "the bake has no such chunk now; chunks.json lists its chunks");
     const kiln_chunk *c = &layer->chunks[q->path.number];
     if (c->count > CHUNK_ROWS_MAX) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has more rows than any chunk may have", c->name);
     if (c->count == 0) return kiln_fail(err, KILN_E_STALE, "chunk '%s' has no rows", c->name);

@@ -234,10 +234,11 @@ static kiln_status check_partition(const kiln_spatial_args *a, kiln_error *err)
     KILN_TRY(kiln_sort_check("partition", a->layer->count, err));
     for (uint32_t i = 0; i < a->layer->n_chunks; i++) sum += a->layer->chunks[i].count;
     if (sum != a->layer->count)
-        return kiln_fail(err, KILN_E_IO, "layer '%s' says %llu rows and has %llu in its blocks", a->layer->kind,
+        return kiln_fail(err, KILN_E_IO, "layer '%s' claims %llu rows, but its blocks have %llu", a->layer->kind,
                          (unsigned long long)a->layer->count, (unsigned long long)sum);
     if (is_enough(a->layer, a->ram)) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "the order of layer '%s' takes %s of memory at least, and has %s; give more with --ram",
+    return kiln_fail(err, KILN_E_CAP,
+                     "the order of layer '%s' takes at least %s of memory, but only %s are allowed; give more with --ram",
                      a->layer->kind, kiln_size_text(kiln_spatial_least_ram(a->layer), least), kiln_size_text(a->ram, given));
 }
 

@@ -42,8 +42,8 @@ static kiln_status read_places(const kiln_spatial_file *f, const kiln_scratch_fi
                                size_t elem, void *out, kiln_error *err)
 {
     if (first > f->n || count > f->n - first)
-        return kiln_fail(err, KILN_E_BUG, "the order has %llu places, asked for %llu at %llu", (unsigned long long)f->n,
-                         (unsigned long long)count, (unsigned long long)first);
+        return kiln_fail(err, KILN_E_BUG, "the order has %llu places, but %llu were asked for from %llu on",
+                         (unsigned long long)f->n, (unsigned long long)count, (unsigned long long)first);
     return count ? kiln_scratch_read(file, first * elem, out, count * elem, err) : KILN_OK;
 }
 

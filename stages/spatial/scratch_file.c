@@ -29,7 +29,7 @@ static kiln_status fail_write(const kiln_scratch_file *f, uint64_t at, int why, 
         return kiln_fail(err, KILN_E_IO, "cannot write '%s' at byte %llu: %s", f->path, (unsigned long long)at, strerror(why));
     if (fstatvfs(f->fd, &fs) == 0) kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, free_text);
     return kiln_fail(err, KILN_E_IO,
-                     "cannot write scratch '%s' of %s at byte %llu: %s, %s are free there; make room, name another folder "
+                     "cannot write scratch '%s' of %s at byte %llu: %s; %s are free there; make room, name another folder "
                      "with --scratch-dir, or give more memory with --ram",
                      f->path, kiln_size_text(f->bytes, size), (unsigned long long)at, strerror(why), free_text);
 }
@@ -52,7 +52,7 @@ kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t b
     KILN_TRY(kiln_path_join(out->path, sizeof out->path, folder, name, err));
     if (bytes > INT64_MAX || !part_path(out, part)) {
         kiln_status st =
-            kiln_fail(err, KILN_E_INPUT, "no scratch file '%s' of %llu bytes can be made", out->path, (unsigned long long)bytes);
+            kiln_fail(err, KILN_E_INPUT, "cannot make a scratch file '%s' of %llu bytes", out->path, (unsigned long long)bytes);
         *out = (kiln_scratch_file){0};
         return st;
     }
@@ -151,7 +151,7 @@ kiln_status kiln_scratch_keep_sound(const char *folder, const char *name, uint64
     const kiln_status st = fd < 0 ? KILN_OK : kiln_seal_check(fd, path, bytes, kept, err);
     if (fd >= 0) (void)close(fd);
     if (st != KILN_OK || *kept) return st;
-    kiln_warn("scratch '%s' is not what was written there: it is removed and made again", path);
+    kiln_warn("scratch '%s' differs from what was written; it is removed and made again", path);
     if (unlink(path) == 0 || errno == ENOENT) return KILN_OK;
     return kiln_fail(err, KILN_E_IO,
                      "scratch '%s' is damaged and cannot be removed: %s; remove it, then run the same command again", path,
@@ -167,7 +167,7 @@ kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t byt
     if (out->fd < 0)
         st = kiln_fail(err, KILN_E_IO, "cannot open scratch '%s': %s; run the same command again", out->path, strerror(errno));
     else if (!kiln_seal_fits(out->fd, out->path, bytes))
-        st = kiln_fail(err, KILN_E_IO, "scratch '%s' is not whole, or was made for another run; run the same command again",
+        st = kiln_fail(err, KILN_E_IO, "scratch '%s' is incomplete, or was made for another run; run the same command again",
                        out->path);
     if (st != KILN_OK) kiln_scratch_drop(out);
     return st;
@@ -182,7 +182,7 @@ kiln_status kiln_scratch_open_shared(const char *path, uint64_t bytes, kiln_scra
     if (out->fd < 0)
         st = kiln_fail(err, KILN_E_IO, "cannot open the shared memory '%s': %s", path, strerror(errno));
     else if (fstat(out->fd, &s) != 0 || (uint64_t)s.st_size != bytes)
-        st = kiln_fail(err, KILN_E_IO, "'%s' is no shared memory of %llu bytes", path, (unsigned long long)bytes);
+        st = kiln_fail(err, KILN_E_IO, "'%s' is not shared memory of %llu bytes", path, (unsigned long long)bytes);
     if (st != KILN_OK && out->fd >= 0) (void)close(out->fd);
     if (st != KILN_OK) *out = (kiln_scratch_file){0};
     return st;

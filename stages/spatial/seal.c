@@ -114,7 +114,7 @@ kiln_status kiln_seal_write(kiln_seal *s, int fd, const char *path, uint64_t byt
     *why = 0;
     if (s->n > 1) qsort(s->pieces, s->n, sizeof *s->pieces, compare_places);
     if (!pieces_cover(s->pieces, s->n, &covered) || covered != bytes)
-        return kiln_fail(err, KILN_E_BUG, "scratch '%s' of %llu bytes is not written once everywhere: see byte %llu", path,
+        return kiln_fail(err, KILN_E_BUG, "scratch '%s' of %llu bytes is not written exactly once at byte %llu", path,
                          (unsigned long long)bytes, (unsigned long long)covered);
     seal_end end = end_for(path, bytes, s->n);
     kiln_hasher *h = kiln_hasher_new();

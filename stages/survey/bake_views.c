@@ -13,7 +13,7 @@ static kiln_status reserve_rows(void **rows, uint32_t n, size_t size, const char
 {
     if (n & (n - 1)) return KILN_OK; /* as many as the next power of two; what is not used yet takes no memory */
     void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %u %s", n + 1, what);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %u %s", n + 1, what);
     *rows = more;
     return KILN_OK;
 }

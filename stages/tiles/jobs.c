@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { TABLE_OUTPUTS = 3 }; /* of a plan, and of a band */
-/* What it costs to decode a row, in the measure of a count and in that of a table's units: measured (2026-11-30), 2 and 10 million.
+/* The measured cost of decoding a row, in the unit of a count and in that of a table's units.
  */
 enum { COUNT_DECODED_ROW = 3, TABLE_DECODED_ROW = 6 };
 

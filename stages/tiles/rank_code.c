@@ -52,7 +52,7 @@ static kiln_status decode_tile(uint32_t tile, uint32_t count, const unsigned cha
     uint64_t rank = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t step;
-        if (!leb128(&p, end, &step)) return kiln_fail(err, KILN_E_IO, "tile %u: its rank code is cut short", tile);
+        if (!leb128(&p, end, &step)) return kiln_fail(err, KILN_E_IO, "tile %u: its rank code is truncated", tile);
         rank += step;
         if (rank >= n_visible || (i > 0 && step == 0))
             return kiln_fail(err, KILN_E_IO, "tile %u: rank %llu is out of order or not below %llu", tile, (unsigned long long)rank,

@@ -74,7 +74,7 @@ static void print_total(const kiln_tiles_bake *b, const totals *t, const char *p
     if (t->without) kiln_print("%s no table, see above", KILN_COUNT(t->without, "of them has|of them have"));
     if (!all || !t->most_ram) return;
     kiln_print("most memory: %s for '%s'", kiln_size_text(t->most_ram->peak, size), t->most_ram->camera->name);
-    kiln_print("the renderer's own lists: %s at %d bytes a box pair for '%s'",
+    kiln_print("the renderer's own lists take %s at %d bytes a box pair for '%s'",
                kiln_size_text(BOX_PAIR_BYTES * t->most_boxes->box_pairs, size), BOX_PAIR_BYTES, t->most_boxes->camera->name);
 }
 

@@ -187,5 +187,5 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_TILES_BAND:
         return table_unit(w, s, &u, packing, err);
     }
-    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of no known kind", name);
+    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of an unknown kind", name);
 }

@@ -21,7 +21,7 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_TEXT("rect", &o.rect, "X,Y,W,H", "compare only this part of A; B is as large as the part or as A"),
+    KILN_OPTION_TEXT("rect", &o.rect, "X,Y,W,H", "compare only this part of A; B must be as large as the part or as A"),
     KILN_OPTION_END,
 };
 
@@ -44,10 +44,9 @@ static const kiln_opt_check checks[] = {{"rect", check_rect}, {NULL, NULL}};
 
 static const char *const notes[] = {
     "Colours are clamped to [0,1] for PSNR and SSIM; the means are of the values as they stand.",
-    "Of two folders, pictures of the same name are compared, those in folders within them too; where each folder has one picture "
-    "of a "
-    "name, suffixes may differ (cam.png and cam.jpg). The worst come first. Pictures that only one folder has are listed. What "
-    "differs or is missing does not change the exit code; a picture that cannot be read, or has another size, ends with 3.",
+    "Pictures of the same name in two folders and their subfolders are compared; suffixes may differ (cam.png and cam.jpg) if each "
+    "folder has one picture of a name. The worst come first. Pictures that only one folder has are listed. Differing or missing "
+    "pictures do not change the exit code; it is 3 if a picture cannot be read or has another size.",
     NULL};
 
 static const kiln_cli cli = {.program = "kiln-compare",
@@ -68,7 +67,7 @@ static kiln_status print_document(json_t *doc, kiln_error *err)
     char *text = kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) kiln_print_json(text); /* stdout is checked at the end of main */
     free(text);
-    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
+    return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
 }
 
 /* psnr is null for equal pictures, where it is infinite; ssim_valid below 11 pixels, where it is not defined. NULL: no memory. */
@@ -173,7 +172,7 @@ static kiln_status measure_all(const char *a, const char *b, const kiln_picture_
     KILN_TRY(KILN_ALLOC(&out->row, pairs->n, "what is compared", err));
     for (size_t i = 0; i < pairs->n; i++)
         if (pairs->pair[i].a && pairs->pair[i].b) out->row[out->n++].pair = &pairs->pair[i];
-    if (out->n == 0) return kiln_fail(err, KILN_E_INPUT, "no picture of '%s' has one of its name in '%s'", a, b);
+    if (out->n == 0) return kiln_fail(err, KILN_E_INPUT, "no picture in '%s' has the name of a picture in '%s'", a, b);
     kiln_progress_start(&progress, "comparing", "pictures", out->n);
     for (size_t i = 0; i < out->n && st == KILN_OK; i++) {
         st = measure_pair(a, b, rect, &out->row[i], err);
@@ -259,7 +258,7 @@ static kiln_status report_folders(const measured_list *list, const kiln_picture_
                             "only_in_a", only_a, "only_in_b", only_b);
     const bool filled = doc && fill_folders(list, pairs, pictures, failed, only_a, only_b) && json_object_update(report, doc) == 0;
     json_decref(doc);
-    return filled ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
+    return filled ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
 }
 
 static kiln_status tell_all(const measured_list *list, const kiln_picture_pairs *pairs, const char *a, const char *b, kiln_run *r,
@@ -300,7 +299,7 @@ static kiln_status run_compare(kiln_run *r, kiln_error *err)
     }
     if (kiln_is_dir(a) && kiln_is_dir(b)) return compare_folders(a, b, o.rect ? &rect : NULL, r, err);
     if (kiln_is_dir(a) || kiln_is_dir(b))
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is a folder and '%s' is not; give two pictures or two folders",
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is a folder, but '%s' is not; give two pictures or two folders",
                          kiln_is_dir(a) ? a : b, kiln_is_dir(a) ? b : a);
     return compare_two(a, b, o.rect ? &rect : NULL, kiln_run_json(r), err);
 }

@@ -13,17 +13,17 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("probe", &o.probe, "try CUDA's first device and say what came of it, for own use",
+    KILN_OPTION_BOOL("probe", &o.probe, "try CUDA's first device and print the result, for internal use",
                      .flags = KILN_HIDDEN | KILN_ALONE),
     KILN_OPTION_END,
 };
 
 static const char *const notes[] = {
-    "Prints versions, limits, room on the disk and the GPUs, then lets every visible GPU compute something in a process of its "
-    "own and compares with the CPU. What is wrong follows, with how to repair it.",
-    "With MANIFEST also: the disk under it, whether it opens, its lock, and scratch that a run has left.",
-    "Ends with 6 when a GPU that should work does not, with the code of what else is ill, and with 0 otherwise: notes and "
-    "warnings are no failure, nor is a machine without a GPU.",
+    "Prints versions, limits, free disk space and the GPUs. Then every visible GPU computes a test in a process of its own, which "
+    "is compared with the CPU. Problems follow, with how to repair them.",
+    "With MANIFEST also: the disk under it, whether it opens, its lock, and scratch left by a run.",
+    "The exit code is 6 if a GPU that should work does not, the code of another error, or 0. Notes, warnings and a machine without "
+    "a GPU are not failures.",
     NULL,
 };
 

@@ -29,11 +29,10 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would be dropped, change nothing", .letter = 'n', .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "print what would be dropped; change nothing", .letter = 'n', .flags = KILN_ONCE),
     KILN_OPTION_BOOL("keep-runs", &o.keep_runs,
-                     "keep the records of all runs; without it those that the report no longer shows are dropped"),
-    KILN_OPTION_BOOL("vacuum", &o.vacuum,
-                     "return free space to the disk; by default only if there is much of it, with --vacuum if there is any",
+                     "keep the records of all runs; default: drop those that the report no longer shows"),
+    KILN_OPTION_BOOL("vacuum", &o.vacuum, "return free space to the disk; by default only if it is much, with --vacuum in any case",
                      .def = "yes"),
     KILN_OPTION_PATH("scratch-dir", &o.scratch_dir, "DIR",
                      "folder for the temporary copy of --vacuum; default: beside the manifest"),
@@ -41,15 +40,15 @@ static const kiln_opt options[] = {
 };
 
 static const char *const notes[] = {
-    "What is kept: all that the stages' current outputs consist of, the units that they were made from, so that a changed option "
-    "redoes no more than it would have without this; units done since, of a stage that is not complete yet; cameras, images, "
-    "parameters; of each stage the record of the last run that made its output, with those of the tasks on other hosts that "
-    "computed for it, and the newest one. --keep-runs keeps the records of all runs.",
-    "Files of the bake's own folder that no longer follow from it are removed, too: pictures of cameras that are gone, exports of "
-    "earlier rows, a report of before. One that was changed since SplatKiln wrote it stays.",
-    "Vacuum needs room for what is kept twice: a copy in the scratch folder, and beside the manifest until the end. Where that "
-    "lacks, the program ends with 74 after dropping; later stages use the space inside the file, and kiln-gc --vacuum gives "
-    "it back when there is room.",
+    "It keeps the current outputs of all stages and the units that they were made from, so that a changed option redoes no more "
+    "than before. It keeps finished units of stages that are not complete yet, cameras, images and parameters. Of each stage it "
+    "keeps the record of the run that made its output, with those of tasks on other hosts, and the newest record. --keep-runs "
+    "keeps the records of all runs.",
+    "It also removes outdated files of the bake's own folder: pictures of removed cameras, exports of earlier rows, an earlier "
+    "report. A file that was changed since SplatKiln wrote it stays.",
+    "A vacuum needs space for two copies of what is kept: one in the scratch folder, one beside the manifest until the end. If "
+    "space is missing, the program ends with 74 after dropping. Later stages use the space inside the file; kiln-gc --vacuum "
+    "returns it to the disk when there is room.",
     NULL,
 };
 
@@ -124,7 +123,7 @@ static void print_files(const collection *c)
     kiln_print("%-8s  %10" PRIu32 "  %10" PRIu32 "   %s", "files", c->removed, kept,
                kept ? "kept: changed since they were written" : "");
     for (uint32_t i = 0; i < c->stale.n; i++)
-        kiln_print("%-8s  %s%s", "", c->stale.products[i].path, c->stale.products[i].unchanged ? "" : " (changed, so it stays)");
+        kiln_print("%-8s  %s%s", "", c->stale.products[i].path, c->stale.products[i].unchanged ? "" : " (changed, so kept)");
 }
 
 static json_t *files_json(const collection *c)
@@ -243,7 +242,7 @@ static kiln_status look_at_place(place *p, kiln_error *err)
     struct statvfs fs;
     struct stat s;
     if (stat(p->folder, &s) != 0 || statvfs(p->folder, &fs) != 0)
-        return kiln_fail(err, KILN_E_IO, "cannot look at folder '%s': %s", p->folder, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot access folder '%s': %s", p->folder, strerror(errno));
     p->device = s.st_dev;
     p->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     return KILN_OK;
@@ -263,9 +262,9 @@ static kiln_status refuse_vacuum(const place *p, uint64_t need, bool both, kiln_
 {
     char need_text[32], free_text[32];
     return kiln_fail(err, KILN_E_IO,
-                     "vacuum needs %s in '%s'%s, where %s are free; what is not needed is dropped, and later stages use its space; "
-                     "kiln-gc --vacuum gives it back when there is room%s",
-                     kiln_size_text(need, need_text), p->folder, both ? " (what is kept, twice)" : "",
+                     "vacuum needs %s in '%s'%s, but %s are free; unneeded data are dropped, and later stages use their space; "
+                     "kiln-gc --vacuum returns it to the disk when there is room%s",
+                     kiln_size_text(need, need_text), p->folder, both ? " (twice what is kept)" : "",
                      kiln_size_text(p->free_bytes, free_text), both ? ", half of it with --scratch-dir on another disk" : "");
 }
 
@@ -282,10 +281,10 @@ static void say_need(const place *beside, const place *scratch, uint64_t need)
 {
     char need_text[32], free_text[32], scratch_text[32];
     if (beside->device == scratch->device)
-        kiln_say("vacuum %s %s in '%s' for a while, where %s are free", o.dry_run ? "would need" : "needs",
+        kiln_say("vacuum temporarily %s %s in '%s', where %s are free", o.dry_run ? "would need" : "needs",
                  kiln_size_text(2 * need, need_text), beside->folder, kiln_size_text(beside->free_bytes, free_text));
     else
-        kiln_say("vacuum %s %s in '%s' for a while, where %s are free, and as much in '%s', where %s are",
+        kiln_say("vacuum temporarily %s %s in '%s', where %s are free, and as much in '%s', where %s are free",
                  o.dry_run ? "would need" : "needs", kiln_size_text(need, need_text), beside->folder,
                  kiln_size_text(beside->free_bytes, free_text), scratch->folder, kiln_size_text(scratch->free_bytes, scratch_text));
 }
@@ -306,7 +305,7 @@ static kiln_status interrupted(void *run, kiln_error *err)
 {
     const kiln_status st = kiln_run_interrupted(run, NULL);
     if (st == KILN_OK) return KILN_OK;
-    return kiln_fail(err, st, "%s; what was dropped is dropped, run the same command to go on", kiln_status_text(st));
+    return kiln_fail(err, st, "%s; what was dropped stays dropped; run the same command to continue", kiln_status_text(st));
 }
 
 static bool drops_any(const kiln_gc *g)
@@ -387,19 +386,20 @@ static kiln_status report_gc(kiln_run *r, collection *c, kiln_status st, kiln_er
     kiln_status reported = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
     if (reported == KILN_OK) reported = fill_report(r, c, st == KILN_OK ? err : NULL);
     const bool nothing = !drops_any(c->plan) && c->stale.n == 0 && c->end != SPACE_GIVEN_BACK;
-    if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
+    if (nothing && st == KILN_OK) kiln_say("nothing to do: all data are needed");
     if (!nothing && kiln_run_prints(r)) print_table(c);
     if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_TOO_LITTLE && c->free_bytes > 0)
-        kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
+        kiln_say("%s inside the file are free for later stages; --vacuum returns them to the disk",
+                 kiln_size_text(c->free_bytes, text));
     if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)
-        kiln_say("the file shrinks to %s when the programs that read it now are done", kiln_size_text(c->file_soon, text));
+        kiln_say("the file shrinks to %s when the programs that read it now have ended", kiln_size_text(c->file_soon, text));
     return st == KILN_OK ? reported : st;
 }
 
 static kiln_status collect_garbage(kiln_run *r, collection *c, kiln_error *err)
 {
     if (o.scratch_dir && (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= KILN_PATH_MAX))
-        return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
+        return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that exists, not '%s'", o.scratch_dir);
     KILN_TRY(file_size(r, &c->file_before, err));
     KILN_TRY(kiln_stale_products_get(kiln_run_manifest(r), &c->stale, err));
     KILN_TRY(remove_files(r, c, err)); /* before the units that describe them */

@@ -30,9 +30,9 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("seed", &o.seed, "N", "scene: another seed, another scene", .def = "1",
                        .brief = "another seed, another scene"),
     KILN_OPTION_NUMBER("explode", &o.explode, "PERMILLE", "scene: share of Gaussians whose scales explode", .def = "0",
-                       .range = "0..1000", .brief = "so many of 1,000 Gaussians are blown up"),
+                       .range = "0..1000", .brief = "how many of 1,000 Gaussians are blown up"),
     KILN_OPTION_NUMBER("explode-by", &o.explode_by, "LOG", "scene: by how much their log scales grow", .def = "4", .range = "0..50",
-                       .brief = "by this much, as a natural logarithm"),
+                       .brief = "growth of their scales, as a natural logarithm"),
     KILN_OVERWRITE_OPTION(&o.overwrite),
     KILN_OPTION_END,
 };
@@ -79,8 +79,8 @@ static kiln_status run_generate(kiln_run *r, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo', 'scene' or 'points', not '%s'", what);
     const char *suffix = kiln_path_base(dir)[0] && !kiln_is_dir(dir) ? kiln_scene_suffix(dir) : NULL;
     if (suffix)
-        return kiln_fail(err, KILN_E_USAGE, "'%s' is the name of a .%s file; kiln-generate writes a folder, with a PLY in it", dir,
-                         suffix);
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is the name of a .%s file, but kiln-generate writes a folder with a PLY in it",
+                         dir, suffix);
     if (o.size) KILN_TRY(parse_size(o.size, &g.width, &g.height, err));
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)

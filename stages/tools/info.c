@@ -21,7 +21,7 @@ static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("lod", &with_levels, "say how many Gaussians and bytes each level of detail has, and its measured error",
+    KILN_OPTION_BOOL("lod", &with_levels, "print Gaussians, bytes and measured error of each level of detail",
                      .brief = "Gaussians, bytes and error of each level of detail"),
     KILN_OPTION_BOOL("plots", &with_plots,
                      "draw histograms: sizes, opacities, needles and spacing before and after pruning, PSNR of the cameras, rows "
@@ -32,10 +32,10 @@ static const kiln_opt options[] = {
                      "LANG)",
                      .brief = "draw the plots with ASCII characters alone"),
     KILN_OPTION_BOOL("cameras", &cameras_alone,
-                     "write the cameras alone, as the JSON list that kiln-render --cameras takes, to be changed and drawn",
-                     .brief = "write the cameras alone, as JSON for kiln-render"),
+                     "write only the cameras, as a JSON list that can be edited and drawn with kiln-render --cameras",
+                     .brief = "write only the cameras, as JSON for kiln-render"),
     KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout", .letter = 'o', .def = "-",
-                     .brief = "where --cameras writes, else to stdout"),
+                     .brief = "file for --cameras; default: stdout"),
     KILN_OVERWRITE_OPTION(&overwrite),
     KILN_OPTION_END,
 };
@@ -50,13 +50,13 @@ static const kiln_cli cli = {.program = "kiln-info",
 static kiln_status check_options(kiln_error *err)
 {
     if (kiln_opt_given(&cli, "output") && !cameras_alone)
-        return kiln_fail(err, KILN_E_USAGE, "-o is for --cameras; leave it out, or give both");
+        return kiln_fail(err, KILN_E_USAGE, "-o needs --cameras; leave it out, or give both");
     if (with_levels && cameras_alone)
         return kiln_fail(err, KILN_E_USAGE, "--lod and --cameras do not go together; leave out one of them");
     if (with_plots && cameras_alone)
         return kiln_fail(err, KILN_E_USAGE, "--plots and --cameras do not go together; leave out one of them");
     if (kiln_opt_given(&cli, "ascii") && !with_plots)
-        return kiln_fail(err, KILN_E_USAGE, "--ascii is for --plots; leave it out, or give both");
+        return kiln_fail(err, KILN_E_USAGE, "--ascii needs --plots; leave it out, or give both");
     return KILN_OK;
 }
 

@@ -24,8 +24,8 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_PATH("output", &o.output, "FILE", "the HTML file; without it report.html beside the manifest", .letter = 'o'),
-    KILN_OPTION_PATH("against", &o.against, "OTHER.db", "also say what differs from this other bake"),
+    KILN_OPTION_PATH("output", &o.output, "FILE", "the HTML file; default: report.html beside the manifest", .letter = 'o'),
+    KILN_OPTION_PATH("against", &o.against, "OTHER.db", "also show the differences from this other bake"),
     KILN_OPTION_NUMBER("max-mb", &o.max_mb, "N", "most megabytes of the file; cameras whose pictures do not fit are left out",
                        .def = "15", .range = "1..1000"),
     KILN_OVERWRITE_OPTION(&o.overwrite),
@@ -33,10 +33,11 @@ static const kiln_opt options[] = {
 };
 
 static const char *const notes[] = {
-    "The file is opened from disk with any browser. It holds all that it shows: no network, no other file.",
-    "Photos are read only where import has read them and their content is still the same, pictures only in the bake's folder; "
-    "what the page shows of them is encoded anew. --threads says how many are decoded at a time.",
-    "Levels of detail are drawn on the CPU, of large scenes some or none; kiln-render --levels-against draws all of them.",
+    "The file is opened from disk with any browser. It contains everything that it shows and needs no network and no other file.",
+    "Photos are read only where import has read them, and only if they are unchanged; pictures are read only in the bake's folder. "
+    "The page shows newly encoded copies. --threads is the number of pictures decoded at a time.",
+    "Levels of detail are drawn on the CPU, so large scenes show only some or none; kiln-render --levels-against draws all of "
+    "them.",
     "Manifests may come from other people: texts from them are escaped, and the page's policy runs no script but its own.",
     NULL,
 };
@@ -82,7 +83,7 @@ static kiln_status find_output(const char *manifest, char out[KILN_PATH_MAX], ki
     if (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' is a folder; give a file, such as report.html", o.output);
     if (strcasecmp(kiln_path_suffix(o.output), "html") != 0 && strcasecmp(kiln_path_suffix(o.output), "htm") != 0)
-        return kiln_fail(err, KILN_E_USAGE, "-o '%s': a report is a page, whose name ends with .html", o.output);
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s': the name of a report must end with .html", o.output);
     return kiln_path_join(out, KILN_PATH_MAX, "", o.output, err);
 }
 
@@ -96,7 +97,7 @@ static kiln_status write_report(kiln_run *r, const char *path, const kiln_produc
     kiln_status st = KILN_OK;
     if (o.against) KILN_GO(kiln_manifest_open(o.against, KILN_OPEN_READ, "report", kiln_run_allow_network(r), &other, err));
     KILN_GO(kiln_report_make(kiln_run_manifest(r), other, &wish, &page, err));
-    if (page.size > wish.bytes) kiln_warn("without any picture the page is larger than --max-mb %u", o.max_mb);
+    if (page.size > wish.bytes) kiln_warn("even without pictures the page is larger than --max-mb %u", o.max_mb);
     KILN_GO(kiln_product_seal_html(&page, err));
     KILN_GO(kiln_product_write(path, page.data, page.size, seen, err));
     *bytes = page.size;

@@ -23,26 +23,25 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("port", &o.port, "N", "port to listen on; 0: one that is free", .letter = 'p', .def = "0",
-                       .range = "0..65535"),
-    KILN_OPTION_TEXT("listen", &o.listen, "ADDRESS",
-                     "numeric address to listen on. 127.0.0.1: this machine alone; 0.0.0.0: whoever reaches it, over HTTP without "
-                     "encryption",
-                     .letter = 'l', .def = "127.0.0.1", .brief = "numeric address to listen on"),
+    KILN_OPTION_NUMBER("port", &o.port, "N", "port to listen on; 0: any free port", .letter = 'p', .def = "0", .range = "0..65535"),
+    KILN_OPTION_TEXT(
+        "listen", &o.listen, "ADDRESS",
+        "numeric address to listen on. 127.0.0.1: only this machine; 0.0.0.0: every machine that can reach it, over HTTP without "
+        "encryption",
+        .letter = 'l', .def = "127.0.0.1", .brief = "numeric address to listen on"),
     KILN_OPTION_NUMBER("max-connections", &o.connections, "N", "most connections at a time; further ones wait", .def = "2048",
                        .range = "1..65536"),
     KILN_OPTION_END,
 };
 
 static const char *const notes[] = {
-    "The first line on stdout is the address to open. It holds a secret word, new each time, without which nothing is answered: on "
-    "a "
-    "machine with other users, they reach 127.0.0.1, too.",
+    "The first line on stdout is the address to open. It contains a secret word, new each time; requests without it are refused, "
+    "because other users of the machine can reach 127.0.0.1, too.",
     "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with the same port twice, and the printed address in the browser "
     "there.",
     "The interactive view needs the viewer, which `make viewer` makes and `make install` installs; without it the address leads to "
     "the report.",
-    "It only reads, and may run while the bake is made. SIGINT (Ctrl-C) and SIGTERM end it, with 130 and 143.",
+    "kiln-serve only reads, and may run during a bake. SIGINT (Ctrl-C) and SIGTERM end it with 130 and 143.",
     NULL,
 };
 
@@ -89,7 +88,7 @@ static void tell_address(const kiln_http_server *s, const kiln_serve_address *a)
 {
     char host[256] = "HOST";
     if (gethostname(host, sizeof host - 1) != 0) (void)strcpy(host, "HOST");
-    kiln_say("open the address in a browser; whoever has it can read this bake. Ctrl-C ends");
+    kiln_say("open the address in a browser; everybody who has it can read this bake. Ctrl-C ends");
     const bool v6 = strchr(a->listen, ':') != NULL;
     if (kiln_address_is_loopback(a->listen))
         kiln_say("from another machine: ssh -L %u:%s%s%s:%u %s, then open it there", a->port, v6 ? "[" : "", a->listen,
@@ -123,8 +122,8 @@ static kiln_status run_serve(kiln_run *r, kiln_error *err)
     char token[KILN_TOKEN_LENGTH + 1], url[256];
     (void)signal(SIGPIPE, SIG_IGN); /* a client that goes away; of stdout the write says it */
     if (ask.connections_max < o.connections)
-        kiln_warn("the limit of open files lets %u connections in at a time, not %u; `ulimit -Hn` shows it", ask.connections_max,
-                  o.connections);
+        kiln_warn("the limit of open files allows %u connections at a time instead of %u; `ulimit -Hn` shows it",
+                  ask.connections_max, o.connections);
     KILN_TRY(kiln_token_make(token, err));
     KILN_TRY(kiln_listener_open(o.listen, o.port, &ask.address, &ask.fd, err));
     ask.token = token;

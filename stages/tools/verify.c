@@ -33,7 +33,7 @@ static const kiln_opt options[] = {
 
 static const char *const notes[] = {
     "Every problem found is a line on stderr; the program then ends with 74.",
-    "With --quick no blob is read, so that it ends soon, and damage inside of blobs is not found.",
+    "With --quick no blob is read: it is fast, but does not find damage inside of blobs.",
     "With --digest: the current layers, tile tables and images, one a line. Blanks, control bytes and '%' in names are "
     "percent-encoded. Two bakes with equal lines hold the same.",
     NULL,
@@ -188,7 +188,7 @@ static void print_end(const uint32_t n[N_STAGES], uint32_t all)
         kiln_print_part("%s%" PRIu32 " of %s", comma, n[i], stage_names[i]);
         comma = ", ";
     }
-    kiln_print("; kiln-info names them, the same command of the stage tries them again");
+    kiln_print("; kiln-info names them; run the same command of the stage to try them again");
 }
 
 static kiln_status verify(kiln_run *r, kiln_error *err)
@@ -223,7 +223,7 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
 
 static kiln_status run_verify(kiln_run *r, kiln_error *err)
 {
-    if (o.digest && o.quick) return kiln_fail(err, KILN_E_USAGE, "--digest checks nothing, so --quick does not go with it");
+    if (o.digest && o.quick) return kiln_fail(err, KILN_E_USAGE, "--digest checks nothing; leave out --quick");
     return o.digest ? digests(r, err) : verify(r, err);
 }
 

@@ -45,7 +45,7 @@ test_case 'photos that are white where nothing is drawn: one warning, with the o
 
 bake_to_chunks s
 cp -r m chosen && cp -r m tasks && cp -r m alone
-chosen() { grep -q 'the background is white, as the photos are wherever nothing is drawn' err || fail "not chosen: $(cat err)"; }
+chosen() { grep -q 'the background is white, because the photos are white wherever nothing is drawn' err || fail "not chosen: $(cat err)"; }
 images() { kiln verify "$1" --digest | grep '^image'; }
 
 test_case 'a bake of such photos has its background chosen' && (

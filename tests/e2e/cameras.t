@@ -85,7 +85,7 @@ test_case '--split chooses the test views, and is kept' && (
 test_step '--split names:FILE' && (
     mkdir lists && printf 'cam1.png\nother\n' >lists/mine.txt
     (cd lists && must 0 "$KILN_BIN/kiln-import" ../s ../m/x.db --split names:mine.txt) || exit 1
-    grep -q "1 of 2 names fit no camera; the first: 'other'" err || fail "$(cat err)"
+    grep -q "1 of 2 names match no camera; the first is 'other'" err || fail "$(cat err)"
     [ "$(splits)" = tTt ] || fail "names:FILE gives $(splits)"
     must 0 "$KILN_BIN/kiln-import" s m/x.db # from another folder: the path is absolute
     grep -q 'nothing to do' err || fail "names:FILE is not kept: $(cat err)"

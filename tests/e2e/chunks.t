@@ -59,7 +59,7 @@ test_step 'levels of detail come, and planes of chunks stay' && (
 ); result
 
 test_step 'a part of the chunks, and tables of other chunks: no tables, and it is said' && (
-    [[ $(said --format chunks --chunks '#0,#1' -o "$KILN_TMP/part") == *"tile tables are left out, because they are of all chunks"* ]] ||
+    [[ $(said --format chunks --chunks '#0,#1' -o "$KILN_TMP/part") == *"tile tables are left out, because they describe all chunks"* ]] ||
         fail "a part: no note"
     check "$KILN_TMP/part" 0
     [[ $(said --format chunks --layer pruned -o "$KILN_TMP/pruned") != *"tile tables"* ]] ||

@@ -79,7 +79,7 @@ test_case 'no stage is run again where auto would choose otherwise' && (
 test_case 'a GPU that cannot be used: the sentence has the way out' && (
     needs_cuda
     must 6 kiln tiles "$db" --force --threads 7; one_sentence
-    grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
+    grep -q -- '; --devices cpu needs no GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
 ); result
 
 test_case 'what packs more than it computes is on the CPU, but a device that is named must be there' && (

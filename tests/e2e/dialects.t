@@ -63,7 +63,7 @@ test_case 'cameras that are not numbers' && (
     import model m.db
     says '2 of 20 images are left out: camera 2 has a parameter that is not a number \(.v03.png., .v07.png.\)' err
     says '18 cameras' err
-    must 0 kiln import model m.db --list && says '^drops +images +2 of 20: their camera is not a number' out
+    must 0 kiln import model m.db --list && says '^drops +images +2 of 20: their camera holds values that are not numbers' out
     says 'EQUIRECTANGULAR' out
     must 3 kiln import small x.db
     says "cameras.txt': camera 2 has a parameter that is not a number; so it is with 1 of 5 images \('v03.png'\), more than a tenth" err

@@ -14,7 +14,7 @@ foreign() {
     for file in "$@"; do
         rm -rf other && mkdir -p "other/$(dirname "$file")" && echo mine >"other/$file"
         must 2 kiln export b.db --format "$format" -o other
-        grep -q "holds '$file'\|/$file' is there" err && grep -q -- '--overwrite' err ||
+        grep -q "holds '$file'\|/$file' exists" err && grep -q -- '--overwrite' err ||
             fail "$format: the refusal does not name $file: $(cat err)"
         must 2 kiln export b.db --format "$format" -o other --force
         [ "$(find other -type f -exec cat {} +)" = mine ] || fail "$format: $file is not as it was"

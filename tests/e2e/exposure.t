@@ -64,7 +64,7 @@ test_case 'exposures that are gone or others: not measured, and measured again o
     touch s/cam1.png && rm -r m/renders
     must 0 render
     json 'all(v is None for v in psnr.values()) and d["photos_damaged"] == 4'
-    grep -q "not measured, as photos need the exposures: .*exposure.json" err || fail "gone: $(cat err)"
+    grep -q "not measured, because photos need the exposures: .*exposure.json" err || fail "gone: $(cat err)"
     must 3 render --exposure on
     must 0 render --exposure compare
     json 'd["status"] == "nothing to do"'
@@ -95,7 +95,7 @@ test_case 'damaged exposures are not used' && (
 test_case 'exposures of other images are not used' && (
     echo '{"other.png": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}' >s/exposure.json
     must 0 imp s m/m.db --list
-    grep -q 'leaves   exposure exposure.json: .*: no camera has the name of one of its images' out || fail "list: $(cat out)"
+    grep -q 'leaves   exposure exposure.json: .*: none of its images has the name of a camera' out || fail "list: $(cat out)"
 ); result
 
 test_case 'without train_test_exp' && (

@@ -77,7 +77,7 @@ done
 test_case 'large Gaussians do not make steps of a unit reach farther' && (
     rm -f x.spz
     must 3 kiln export m.db --format spz --scale 10000 -o x.spz
-    grep -q 'SPZ has coordinates of up to 8388607 units, and one is ' err || fail "spz says: $(cat err)"
+    grep -q 'SPZ holds coordinates of up to 8388607 units, but one is ' err || fail "spz says: $(cat err)"
 ); result
 
 rm -rf s m.db && mkdir s && python3 "$root/tests/e2e/floaters.py" s/scene.ply 5e8 60 || fail scene

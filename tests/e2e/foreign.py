@@ -27,7 +27,7 @@ sog = {'version': 3, 'count': 4, 'means': {'mins': [0, 0, 0], 'maxs': [1, 1, 1],
 polycam = {f't_{i}{j}': float(i == j) for i in range(3) for j in range(4)} | {'fx': 800, 'fy': 800, 'cx': 320, 'cy': 240}
 
 KINDS = [
-    ('rad', 'scene.rad', b'RAD0' + struct.pack('<I', 2) + b'{}', 'import the file or bake that it was made of'),
+    ('rad', 'scene.rad', b'RAD0' + struct.pack('<I', 2) + b'{}', 'import the file or bake that it was made from'),
     ('tiles', 'tileset.json', b'{"asset": {"version": "1.1"}, "geometricError": 1, "root": {}}', 'TILE.glb'),
     ('usda', 'scene.usda', b'#usda 1.0\n', 'USD-Fileformat-plugins'),
     ('usdc', 'scene.usdc', b'PXR-USDC' + bytes(80), 'USD-Fileformat-plugins'),

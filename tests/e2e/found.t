@@ -23,13 +23,13 @@ test_case '--list says what a data set has and lacks' && (
     says "^uses +settings +cfg_args: white background, image folder 'images'$" out
     says '^uses +split +1 test, 4 train \(every 8th by name\)$' out
     says '^uses +lens +OPENCV, 5 of 5 distorted: photos are undistorted for metrics$' out
-    says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
+    says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable photo$' out
     says '^misses +photos +2; the first: images/view_06.png$' out
     says '^uses +Gaussians +much.ply: ply, 500 Gaussians$' out
     says '^leaves +Gaussians +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
     [ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
     says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
-    says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
+    says "photos not found: 2; the first is 'images/view_06.png', looked for in '\.', 'images'" err
     says "cfg_args names '/far/away' as the folder of the training data$" err
     [ ! -e x.db ] || fail '--list imported'
 ); result
@@ -42,7 +42,7 @@ test_case 'import says what a data set has and lacks' && (
     done
     echo 'This folder holds a chair.' >d/test.txt
     must 0 "$KILN_BIN/kiln-import" d x.db --force
-    says "not used: test.txt \(list of names\): none of its names is a camera's$" err
+    says "not used: test.txt \(list of names\): none of its names belongs to a camera$" err
     rm d/test.txt
 ); result
 
@@ -54,7 +54,7 @@ test_case 'the report has what was found' && (
 test_case 'without any photo there is a sentence' && (
     rm d/images/view_0[0-5].png
     must 3 kiln import d y.db
-    says "none of the 8 frames .* has its photo .*, and the file has no size to draw them in \(w and h\).*'images/view_00.png', was sought in '\.', 'images'$" err
+    says "none of the 8 frames .* has its photo .*, and the file gives no picture size \(w and h\).*'images/view_00.png', looked for in '\.', 'images'$" err
 ); result
 
 # ---- formats of others ----

@@ -19,7 +19,7 @@ nothing_to_do() { # DB WHAT
 }
 
 test_case 'a first bake has nothing to drop' && (
-    [[ $(said "$db") == *"nothing to do, all that is there is needed"* ]] ||
+    [[ $(said "$db") == *"nothing to do: all data are needed"* ]] ||
         fail "a first bake has something to drop: $(said "$db")"
 ); result
 

@@ -40,7 +40,7 @@ def beside_reader(gc, path):
     size = os.path.getsize(path)
     p = subprocess.run([gc, path], capture_output=True, text=True)
     assert p.returncode == 0, p
-    assert "when the programs that read it now are done" in p.stderr, p
+    assert "when the programs that read it now have ended" in p.stderr, p
     assert count() == before
     reader.execute("COMMIT")
     assert count() < before

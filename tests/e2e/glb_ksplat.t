@@ -58,7 +58,7 @@ test_case 'rows far away cost their neighbours their places, which is said' && (
 
 test_case 'compressed PLY with rows far away' && (
     must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply
-    grep -q '[0-9] rows are placed in steps larger than they are; .*--filter-box' err ||
+    grep -q '[0-9] rows are rounded to position steps larger than themselves; .*--filter-box' err ||
         fail "compressed PLY with far rows: $(cat err)"
     must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply --filter-box=-,-,-,1,-,-
     ! grep -q 'steps larger' err || fail "compressed PLY without far rows: $(cat err)"

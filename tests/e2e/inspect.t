@@ -49,7 +49,7 @@ test_case 'times whose difference is in no 64-bit integer are refused' && (
     cp m.db times.db
     py times_apart times.db || fail 'times.db'
     must 3 "$KILN_BIN/kiln-info" times.db
-    grep -q 'was before 1970' err || fail "it does not say what is wrong: $(cat err)"
+    grep -q 'began before 1970' err || fail "it does not say what is wrong: $(cat err)"
 ); result
 
 test_case 'the largest times that a row may have' && (

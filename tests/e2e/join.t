@@ -159,7 +159,7 @@ tool column "$T/float.ply" "$T/b/scene.ply" float label 9
 
 test_case 'a column that one file lacks is 0 in its rows' && (
     must 0 "$KILN_BIN/kiln-import" "$T/uchar.ply" "$T/label.db" --add "$T/a/scene.ply"
-    says "'$T/a/scene.ply' lacks columns that other files have; they are 0 in its rows: label"
+    says "'$T/a/scene.ply' lacks columns that other files have; its rows have 0 there: label"
     source_ply "$T/label.db" "$T/label.ply"
     py labels "$T/label.ply" || fail "a missing column is not 0"
 ); result
@@ -225,7 +225,7 @@ test_case 'an added file that is gone' && (
     must 0 "$KILN_BIN/kiln-import" "$T/a" "$T/said.db" --add ''
     says 'moved: scale 2, rotate 0,90,0'
     must 0 "$KILN_BIN/kiln-import" "$T/b" "$T/said.db"
-    says "was made from '$T/a/scene.ply', which '$T/b/scene.ply' replaces"
+    says "was made from '$T/a/scene.ply' and is replaced by '$T/b/scene.ply'"
 ); result
 
 test_case 'of a bake that was neither moved nor joined nothing is said' && (

@@ -73,7 +73,7 @@ test_case 'a page of the user stays, and a report that cannot be written fails n
     grep -q '<h2>Cameras</h2>' "$KILN_TMP/told/report.html" || fail 'no report with -w'
     rm "$KILN_TMP/told/report.html"
     mkfifo "$KILN_TMP/told/report.html"
-    must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"; says 'there is no report of it'
+    must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/told"; says 'its report could not be written'
     rm -r "$KILN_TMP/told"
 ); result
 
@@ -202,7 +202,7 @@ test_case "--force of a stage is that stage's alone" && (
 test_case 'an option of render that export has not' && (
     must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/one" --stages render,export --render-shard 1/2 --background white \
         --export spz
-    says 'when none is, the same command without --shard finishes the stage'
+    says 'when all are stored, run the same command without --shard to finish the stage'
     [ -s "$KILN_TMP/one/export/scene.spz" ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
     [ "$(grep -c -- --shard "$KILN_TMP/err")" = 1 ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
 ); result

@@ -34,7 +34,7 @@ test_case 'every range is needed: no option leaves units to other runs' && (
     must 2 kiln knn none.db --units 0
     grep -q 'has no --units' err || fail "--units: $(cat err)"
     must 2 kiln knn none.db --shard 1/2
-    grep -q -e "--shard is for --part" err || fail "--shard: $(cat err)"
+    grep -q -e "--shard needs --part" err || fail "--shard: $(cat err)"
 ); result
 
 test_case 'Gaussians in ranges' && (

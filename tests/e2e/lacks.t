@@ -52,7 +52,7 @@ test_case 'slips end with 2 and do nothing' && (
     must 0 kiln prune whole.db --min-opacity 0.011 --units 0
     must 2 kiln prune whole.db --ram 0
     must 2 kiln prune whole.db --scratch-dir no/such
-    says "a folder that is there, not 'no/such'" err
+    says "a folder that exists, not 'no/such'" err
     [ ! -e no ] || fail "--scratch-dir made a folder"
 ); result
 

@@ -112,7 +112,7 @@ test_case 'leftovers of a killed process go' && (
 
 test_case 'a folder that is there' && (
     must 3 kiln import d none.db --write-undistorted u # it is there
-    says "'u' is there already and not empty" err
+    says "'u' exists already and is not empty" err
     mkdir empty && must 0 kiln import d none.db --write-undistorted empty
     diff -r u empty || fail "another folder, other files"
 ); result
@@ -132,10 +132,10 @@ test_case 'without a lens photos are written as they are' && (
 test_case 'lenses that leave nothing of a photo, and those that fold it' && (
     frames 1e300
     must 0 "$KILN_BIN/kiln-import" d none.db --write-undistorted blind
-    says 'warning: 4 of 4 lenses show nothing of their photos' err
+    says 'warning: the undistorted photos of 4 of 4 lenses are empty' err
     frames -5
     must 0 "$KILN_BIN/kiln-import" d none.db --write-undistorted folded
-    says 'warning: 4 of 4 lenses fold the picture back inside the photo' err
+    says 'warning: the lens models of 4 of 4 lenses fold back inside the photo' err
     frames -0.2
 ); result
 

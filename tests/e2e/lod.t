@@ -113,7 +113,7 @@ test_case 'a stored result that cannot be used is made again' && (
         cp killed.db bad.db
         py spoil bad.db "$change"
         must 74 kiln lod bad.db --levels 4 --coarsest 300
-        grep -q 'the same command computes it again' err || fail "it does not say what to do: $(cat err)"
+        grep -q 'run the same command to compute them again' err || fail "it does not say what to do: $(cat err)"
         must 0 kiln lod bad.db --levels 4 --coarsest 300
         must 0 kiln verify bad.db
     done
@@ -145,7 +145,7 @@ test_case 'levels of chunks that are no longer drawn' && (
     [ "$(number out '(d["levels"]["current"], d["levels"]["rows"][0]["level"])')" = "(False, 1)" ] ||
         fail "it says something of chunks that are gone"
     must 0 "$KILN_BIN/kiln-info" old.db --lod
-    grep -q '^levels of detail of other chunks' out || fail "it does not say that levels are of other chunks"
+    grep -q '^the levels of detail belong to earlier chunks' out || fail "it does not say that levels are of other chunks"
 ); result
 
 test_case 'a cap below one unit, and the cap that it names' && (

@@ -92,7 +92,7 @@ test_step 'a scene with an interior and without cameras is weighed by distance' 
 
 test_case 'without cameras it is said what counts' && (
     cp bare.db said.db
-    "$KILN_BIN/kiln-lod" said.db --levels 2 2>&1 | grep -q 'Gaussians count by their distance from the middle' ||
+    "$KILN_BIN/kiln-lod" said.db --levels 2 2>&1 | grep -q 'Gaussians are weighed by their distance from the middle' ||
         fail "it does not say what counts"
 ); result
 

@@ -95,7 +95,7 @@ for output in 'visibility of :visibility' 'visibility of :prominence' 'views 1 o
     test_case "other bytes in the place of $output are noticed" && (
         spoil spoiled.db "$unit" due "${output#*:}"
         must 74 kiln lod spoiled.db
-        grep -q "what is stored of unit '$unit[^']*' cannot be used: .*; the same command computes it again$" err ||
+        grep -q "the stored results of unit '$unit[^']*' cannot be used: .*; run the same command to compute them again$" err ||
             fail "kiln-lod says: $(cat err)"
         must 0 kiln lod spoiled.db
         must 0 kiln verify spoiled.db

@@ -83,7 +83,7 @@ for format in splat compressed-ply ksplat ksplat0 ksplat2 sog sog-folder glb csv
         must 0 "$KILN_BIN/kiln-export" far.db --format $format -o "said.$format/"
         case $format in
         glb | csv | spz*) ! grep -q 'float32' err || fail "$format holds more than float32: $(cat err)" ;;
-        *) grep -q 'float32 to readers, of which neighbours are up to 0.5 apart' err || fail "$format: $(cat err)" ;;
+        *) grep -q 'positions as float32, whose steps are up to 0.5 where' err || fail "$format: $(cat err)" ;;
         esac
         must 0 "$KILN_BIN/kiln-export" far.db --format $format --keep-origin -w -o "said.$format/"
         [ "$(grep -c "positions are relative to the scene's origin 4999999 " err)" = 1 ] || fail "$format --keep-origin: $(cat err)"

@@ -75,7 +75,7 @@ test_case 'config.yml of trainings beside an export' && (
     cp config.yml s/outputs/a/splatfacto/2026-01-01_120000/
     says 1 'outputs/a/splatfacto/2026-01-01_120000/config.yml'
     sed s/antialiased/classic/ config.yml >s/outputs/b/splatfacto/2026-01-02_120000/config.yml
-    says 0 'of 2 trainings in .outputs. 1 are antialiased; which of them'
+    says 0 '2 trainings are in .outputs., and 1 of them are antialiased'
     rm -r s/outputs && mv s/exports/splat/splat.ply s/scene.ply && rm -r s/exports
 ); result
 

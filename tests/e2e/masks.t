@@ -73,7 +73,7 @@ test_case 'a mask of another content' && (
 test_case 'a mask of another size and the same shape' && (
     cp small.png s/masks/cam1.png.png
     must 0 imp s m/m.db
-    grep -q "1 mask is not of its photo's size" err || fail "no note: $(cat err)"
+    grep -q "1 mask has another size than its photo" err || fail "no note: $(cat err)"
     must 0 kiln render m/m.db --background white --json
     [ "$(view cam1)" = "$whole" ] || fail "the resampled mask gives $(view cam1), not $whole"
 ); result
@@ -94,7 +94,7 @@ test_case 'a mask that leaves nothing, and one that is gone after import' && (
     rm s/masks/cam2.png
     must 0 "$KILN_BIN/kiln-render" m/m.db --background white --json
     json 'd["photos_damaged"] == 2'
-    grep -q "cam1.png.png' is black: it leaves nothing to compare" err || fail "black: $(cat err)"
+    grep -q "cam1.png.png' is black, so nothing is left to compare" err || fail "black: $(cat err)"
     grep -q "masks/cam2.png': No such file" err || fail "gone: $(cat err)"
     cp half.png s/masks/cam2.png
     must 0 kiln render m/m.db --background white --json
@@ -116,7 +116,7 @@ test_case 'a mask_path that leaves the folder, and one that is not there' && (
     grep -q "the mask_path of frame 0.* is refused" err || fail "mask_path may leave: $(cat err)"
     sed -i 's|\.\./half.png|masks/no.png|' n/transforms.json
     must 0 imp n n.db
-    grep -q "1 mask is named and not there; the first: 'masks/no.png'" err || fail "missing: $(cat err)"
+    grep -q "1 mask is named, but missing; the first is 'masks/no.png'" err || fail "missing: $(cat err)"
 ); result
 
 test_case 'a folder masks_2 for photos of images_2, before masks' && (

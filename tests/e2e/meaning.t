@@ -19,7 +19,7 @@ python3 "$root/tests/e2e/ball.py" s 4 || fail ball
 
 test_step 'cameras without photos, also when nothing was to be done' && (
     must 0 pipeline s --out s.bake
-    block import '4 of 4 cameras have no photo; what has none is drawn, not measured'
+    block import '4 of 4 cameras have no photo; a camera without a photo is drawn, but not measured'
     must 0 pipeline s --out s.bake # nothing to do: said again
     block import '4 of 4 cameras have no photo'
 ); result
@@ -29,7 +29,7 @@ test_step 'a background that does not fit, and exposures' && (
     echo '{"cam0.png": [[1,0,0,0.1],[0,1,0,0],[0,0,1,0]]}' >s/exposure.json
     must 0 pipeline s --out s.bake --background 9,200,9 --overwrite
     ! grep -q 'cameras have no photo' err || fail "photos are there: $(cat err)"
-    block render 'where nothing is drawn the photos are black and the background is 9,200,9'
+    block render 'where nothing is drawn, the photos are black but the background is 9,200,9'
     block render '1 of 4 pictures are compared as exposure.json says'
     must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
     ! grep -q 'what changes the meaning' err || fail "nothing changes it: $(cat err)"
@@ -41,7 +41,7 @@ test_case 'exposures and masks that are not used' && (
     mkdir s/masks && cp s/cam0.png s/masks/of_cam0.png
     must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
     block import 'exposures are not used: '
-    block import ".*/masks.* holds 1 picture, and none is the mask of a photo"
+    block import ".*/masks.* holds 1 picture, but none is the mask of a photo"
     rm -r s/masks s/exposure.json
 ); result
 

@@ -149,8 +149,8 @@ test_case 'options as variables of make' && (
 test_case 'options that do not go together' && (
     early 2 "--chunk-min 70 is above --chunk-max 60" s --chunk-min 70 --chunk-max 60
     early 2 "--min-psnr needs --report-loss" s --min-psnr 30
-    early 2 "--geo is for the format 3dtiles" s --geo 47,8,400
-    early 2 "--fps is of" s --fps 20
+    early 2 "--geo only applies to the format 3dtiles" s --geo 47,8,400
+    early 2 "--fps needs --video" s --fps 20
     early 2 "--size needs" s --size 32x32
     early 2 "--orbit needs" s --orbit 4
     early 2 "--orbit and --interpolate" s --orbit 4 --interpolate 5
@@ -159,7 +159,7 @@ test_case 'options that do not go together' && (
     early 2 "--constant-speed" s --constant-speed
     early 2 "--crop 40x40+0+0 is not within pictures of --size 32x32" s --crop 40x40+0+0 --size 32x32 --render-format none
     early 2 "--render-format y4m" s --render-format y4m
-    early 2 "--fast draws on a GPU" s --fast --render-devices cpu
+    early 2 "--fast draws only on a GPU" s --fast --render-devices cpu
     early 2 "needs levels of detail" s --level 2 --no-lod
     early 2 "needs levels of detail" s --export lod --no-lod
     early 2 "needs levels of detail" s --level auto --stages import,knn,prune,chunk,render

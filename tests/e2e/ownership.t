@@ -186,7 +186,7 @@ test_case 'what is new beside the scene is fine, where no photo lies' && (
     must 0 kiln report b.db -o s/page.html
     must 0 kiln report b.db -o s/page.html
     must 2 kiln report b.db -o other.ply
-    grep -q 'ends with .html' err || fail "$(cat err)"
+    grep -q 'must end with .html' err || fail "$(cat err)"
     echo 'my page' >mine.htm
     must 2 kiln report b.db -o mine.htm
 ); result

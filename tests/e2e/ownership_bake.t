@@ -155,7 +155,7 @@ test_step 'pictures of another format are superseded, and gc removes them' && (
 
 test_step 'a prune supersedes what was exported of other rows' && (
     must 0 front pipeline s --out b --min-opacity 0.3 --export spz --no-report
-    grep -q "files of the bake's folder do not follow from the bake any more: .*export/.*kiln gc b/manifest.db" err ||
+    grep -q "files of the bake's folder do not belong to the bake any more: .*export/.*kiln gc b/manifest.db" err ||
         fail "$(cat err)"
     for f in export/scene.ply export/scene.splat export/scene.csv export/sog/ export/chunks/index.json report.html; do
         [[ " $(superseded $db) " = *" $f "* ]] || fail "$f is not named: $(superseded $db)"
@@ -163,7 +163,7 @@ test_step 'a prune supersedes what was exported of other rows' && (
     [[ " $(superseded $db) " != *" export/scene.spz "* ]] && [[ " $(superseded $db) " != *view_0* ]] ||
         fail "too much: $(superseded $db)"
     must 0 front info $db
-    grep -q 'do not follow from the bake any more' out && grep -q 'export/' out || fail "$(cat out)"
+    grep -q 'do not belong to the bake any more' out && grep -q 'export/' out || fail "$(cat out)"
 ); result
 
 test_step 'cameras that are gone' && (
@@ -208,7 +208,7 @@ test_case 'three scenes that share one NAME.bake' && (
     must 0 front pipeline t/x.ply --quiet --export ply --no-report
     must 0 front pipeline t/x.splat --quiet --export splat --no-report
     must 0 front pipeline t/x.spz --export spz --no-report
-    grep -q 'do not follow from the bake any more: .*scene.ply.*scene.splat' err || fail "$(cat err)"
+    grep -q 'do not belong to the bake any more: .*scene.ply.*scene.splat' err || fail "$(cat err)"
 ); result
 
 test_case 'a file where the bake should be: it is named, with what writes files' && (

@@ -87,7 +87,7 @@ test_case 'a stream that a disk cannot hold' && (
     [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m none small 2>/dev/null || skip 'no tmpfs can be mounted'
     trap 'umount -l "$KILN_TMP/small"' EXIT
     must 74 kiln import large.ply.gz bad.db --scratch-dir small
-    grep -q 'cannot unpack .*large.ply.gz.*are free there, make room' err || fail "the bomb: $(cat err)"
+    grep -q 'cannot unpack .*large.ply.gz.*are free there; make room' err || fail "the bomb: $(cat err)"
     [ -z "$(ls small)" ] && [ ! -e bad.db ] || fail 'the bomb left something behind'
     [ "$(df --output=avail small | tail -1)" -gt 60000 ] || fail 'the bomb still takes room'
 ); result

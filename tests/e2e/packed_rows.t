@@ -114,7 +114,7 @@ test_case 'far from 0: CSV' && (
 test_case 'far from 0: floats are coarse, which is said; relative ones are not' && (
     for f in compressed.ply splat; do
         must 0 "$KILN_BIN/kiln-export" far.db --layer initial -o far.$f
-        tr -s ' \n' ' ' <err | grep -qF 'neighbours are up to 0.25 apart' || fail "$f far from 0: $(cat err)"
+        tr -s ' \n' ' ' <err | grep -qF 'whose steps are up to 0.25 where' || fail "$f far from 0: $(cat err)"
         must 0 "$KILN_BIN/kiln-export" far.db --layer initial --keep-origin -w -o far.$f
         ! grep -q apart err || fail "$f near its origin: $(cat err)"
     done

@@ -14,7 +14,7 @@ before=$(digest m/x.db)
 test_step 'an orbit' && (
     must 0 "$KILN_BIN/kiln-render" m/x.db --orbit 5 -o orbit/ --json
     json '[v["name"] for v in d["views"]] == ["orbit_000%d" % i for i in range(5)] and all(v["psnr"] is None for v in d["views"])'
-    grep -q 'the orbit: radius=' err || fail "nothing says where the orbit is: $(cat err)"
+    grep -q 'the orbit has radius=' err || fail "nothing says where the orbit is: $(cat err)"
     [ "$(ls orbit | wc -l)" = 5 ] && [ "$(size orbit/orbit_0004.png)" = 96x64 ] || fail "pictures: $(ls orbit)"
     [ "$(cat orbit/*.png | wc -c)" -gt 5000 ] || fail 'the pictures are empty'
     ! grep -q warning err || fail "an orbit around the scene is warned of: $(cat err)"
@@ -23,14 +23,14 @@ test_step 'an orbit' && (
 test_case 'an orbit that is absurdly far away is warned of' && (
     for far in radius=1e9 height=1e7 centre=1e7:1e7:0; do
         must 0 "$KILN_BIN/kiln-render" m/x.db --orbit "4,$far" -o absurd/
-        [ "$(grep -c 'warning: from [34] of 4 places on the orbit the scene is outside' err)" = 1 ] ||
+        [ "$(grep -c 'warning: from [34] of 4 places on the orbit the scene lies outside' err)" = 1 ] ||
             fail "nothing is said of --orbit 4,$far: $(cat err)"
     done
 ); result
 
 test_case 'what is said of the orbit, given, is that orbit' && (
     must 0 "$KILN_BIN/kiln-render" m/x.db --orbit 5 -o orbit/ --json
-    where=$(sed -n 's/.*the orbit: \(radius=.*\), up is.*/\1/p' err)
+    where=$(sed -n 's/.*the orbit has \(radius=.*\); up is.*/\1/p' err)
     render --orbit "5,$where" -o again/ # what it says, given: the same to six digits
     for i in 0 3; do
         must 0 kiln compare orbit/orbit_000$i.png again/orbit_000$i.png --json

@@ -49,14 +49,14 @@ test_case 'an orientation that does not fit the camera is said, and not followed
     must 0 kiln render m.db --background white --json
     python3 -c "assert float('$(view cam2)') > 45" || fail "cam2 as stored: $(view cam2)"
     must 3 imp s m.db --photos m.db
-    grep -q "m.db' is no folder; --photos takes" err || fail "$(cat err)"
+    grep -q "m.db' is not a folder; --photos takes" err || fail "$(cat err)"
 ); result
 
 test_step '--photos with none of the photos is an error' && (
     mkdir empty && cp -r s with && mkdir with/images && cp drawn/cam?.png with/images/
     must 3 imp with w.db --photos empty
     grep "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first, '[^']*cam0[^']*', " err |
-        grep -q " was sought in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" ||
+        grep -q " looked for in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" ||
         fail "an empty --photos: $(cat err)"
     [ ! -e w.db ] || fail "a manifest was left"
     must 3 imp with w.db --photos empty --list
@@ -80,7 +80,7 @@ test_case 'a stored --photos that is emptied is refused, until --reset' && (
 
 test_case 'where no camera names a photo there is nothing to look for' && (
     must 0 imp s/scene.ply p.db --photos drawn
-    grep -q "warning: --photos '$KILN_TMP/drawn' is not looked into: no camera names a photo$" err ||
+    grep -q "warning: --photos '$KILN_TMP/drawn' is not used, because no camera names a photo$" err ||
         fail "no word of a --photos that is not used: $(cat err)"
 ); result
 
@@ -106,7 +106,7 @@ test_case 'images_2 of odd sizes, and the names of all that are missing' && (
     [ "$(sql n.db 'SELECT name, width, height, fx, fy, cx, cy FROM camera ORDER BY name' | tr '\n' ' ')" = \
         "('a', 48, 32, 48.0, 32.0, 24.0, 16.0) ('b', 47, 33, 47.0, 33.0, 23.5, 16.5) $(for i in 0 1 2 3 4 5 6; do echo -n "('gone0$i', 95, 65, 95.0, 65.0, 47.5, 32.5) "; done)" ] ||
         fail "odd sizes: $(sql n.db 'SELECT name, width, height, fx, fy, cx, cy FROM camera')"
-    grep "not found: 7; the first, 'images/gone00.png', was sought in .*; so were 'images/gone01.png', " err |
+    grep "not found: 7; the first is 'images/gone00.png', looked for in .*; so were 'images/gone01.png', " err |
         grep -q ", .*'images/gone04.png' and 2 more (--list names them)" ||
         fail "$(cat err)"
     must 0 imp n --list n.db

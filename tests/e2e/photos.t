@@ -51,7 +51,7 @@ P
     touch s/cam5.png s/cam7.png
     must 0 render $db --background white --json
     json "$measured == ['cam5', 'cam7'] and $noted == ['cam%d' % i for i in (0, 1, 2, 3, 4, 6)] and d['photos_damaged'] == 6 and d['frames_drawn'] == 8"
-    [ "$(warnings)" = 5 ] && grep -q 'photos besides these that are damaged or gone: 1;' err || fail "warnings: $(cat err)"
+    [ "$(warnings)" = 5 ] && grep -q 'more photos are damaged or missing: 1;' err || fail "warnings: $(cat err)"
     for word in 'cam0.*Corrupt JPEG data' "cam1.png' as PNG.*complete" "cam2.png': No such file" "cam3.png' is a directory" \
         "cam4.png' is not a regular"; do
         grep -q "$word" err || fail "no '$word' in: $(cat err)"
@@ -64,7 +64,7 @@ test_case 'pixels and the other metrics stay' && (
 ); result
 
 test_case 'notes of damaged photos' && (
-    grep -q "cam6.png' is 8 x 8 pixels, the camera 96 x 64" out || fail "notes: $(cat out)"
+    grep -q "cam6.png' has 8 x 8 pixels, but the camera 96 x 64" out || fail "notes: $(cat out)"
     must 0 kiln info $db
     grep -qx '6 photos are damaged or gone, their cameras are not measured' out || fail "info: $(cat out)"
     must 0 kiln info $db --json

@@ -74,7 +74,7 @@ test_case 'points have nothing to plot' && (
     ascii_ply 'float x float y float z' '0 0 0' '1 1 1' >points.ply
     kiln import points.ply points.db >/dev/null || fail 'import of points'
     must 0 info points.db --plots
-    grep -qx 'nothing to plot yet: there are no Gaussians, no measured pictures and no chunks' out || fail "points: $(cat out)"
+    grep -qx 'nothing to plot yet: the bake has no Gaussians, no measured pictures and no chunks' out || fail "points: $(cat out)"
 ); result
 
 # ---- a stranger's manifest: names that move the cursor are refused, numbers are any ----

@@ -151,6 +151,6 @@ test_case 'filters keep what a plain count over the source keeps' && (
 
 test_case 'a filter of a column that is not there' && (
     must 2 "$KILN_BIN/kiln-prune" "$ok" --filter-value confidence,gt,1
-    grep -q "no column 'confidence' here; there are x, y, z, opacity, scale_0" "$KILN_TMP/err" ||
+    grep -q "the column 'confidence' does not exist; there are x, y, z, opacity, scale_0" "$KILN_TMP/err" ||
         fail "says: $(cat "$KILN_TMP/err")"
 ); result

@@ -36,8 +36,8 @@ test_case 'pruning by default costs no photo anything' && (
 ); result
 
 test_case 'what is told of the rule is true' && (
-    grep -q 'max-spacing is auto, and off: 32 would drop 12 Gaussians' default.said || fail "says: $(cat default.said)"
-    grep -q 'what that touches holds at most 1.* % of a view.s predicted pairs, not half' default.said ||
+    grep -q 'max-spacing is auto and stays off: 32 would drop 12 Gaussians' default.said || fail "says: $(cat default.said)"
+    grep -q 'the Gaussians that it would touch hold at most 1.* % of a view.s predicted pairs, less than half' default.said ||
         fail "says: $(cat default.said)"
 ); result
 
@@ -155,5 +155,5 @@ test_case 'no cameras: eight on an orbit judge' && (
     mkdir bare && cp g/scene.ply bare/
     start bare bare.db
     must 0 "$KILN_BIN/kiln-prune" bare.db
-    grep -q 'of some camera on an orbit, the scene having none' err || fail "warns: $(cat err)"
+    grep -q 'of some camera on an orbit, because the scene has none' err || fail "warns: $(cat err)"
 ); result

@@ -51,7 +51,7 @@ test_case "steps with other options than the plan's, and no folder of parts" && 
     must 4 kiln prune m.db --shard 1/3 --part parts --max-scale 7 # other options: other units
     said "not those of the plan"
     must 3 kiln prune m.db --gather prats
-    said "no folder 'prats'"
+    said "the folder 'prats' of the parts does not exist"
     must 4 kiln prune m.db --gather parts --max-scale 7
 ); result
 
@@ -192,7 +192,7 @@ f.seek(1000003); f.write(bytes([b[0] ^ 4]))' torn.db.scratch/knn-*/means || fail
     must 74 kiln knn torn.db --shard 2/2 --part torn --range 40000
     said "is damaged"
     must 0 "$KILN_BIN/kiln-knn" torn.db --gather torn --range 40000
-    grep -q "warning: scratch '[^']*/means' is not what was written" err || fail "the gather says $(cat err)"
+    grep -q "warning: scratch '[^']*/means' differs from what was written" err || fail "the gather says $(cat err)"
     for i in 1 2 3; do must 0 kiln knn torn.db --gather torn --range 40000; done
     same q.db torn.db
 ); result
@@ -256,7 +256,7 @@ test_step 'an import is planned, and tasks read their own blocks alone' && (
     touch -r i/scene.splat was
     touch -d '2001-01-01' i/scene.splat # another file, as far as a task can see
     must 4 kiln import i i.db --shard 1/2 --part blocks
-    said "files that it read as they were"
+    said "with unchanged input files"
     touch -r was i/scene.splat
     mv i/images i/away # a task looks at no photo
     for p in 1 2; do
@@ -312,7 +312,7 @@ test_case 'where nothing can be shared out, that is said before anything runs' &
     must 2 kiln export w.db --shard 1/2
     said "one run makes all of it"
     must 2 kiln export w.db --plan
-    said "not shared out among hosts"
+    said "cannot be shared among hosts"
     must 2 "$KILN_BIN/kiln" pipeline t --out new --shard 1/2
     must 2 "$KILN_BIN/kiln" pipeline t --out new --prune-plan
     ! [ -e new ] || fail "a refused pipeline left a folder"

@@ -39,7 +39,7 @@ groups=("$folder"/group-*)
 tell() {
     rm -f parts/*-1-of-3.part
     must 74 kiln chunk m.db $cut --shard 1/3 --part parts
-    said "$2" && said "what the plan has left"
+    said "$2" && said "the data that the plan left"
     [ -e "$1" ] || fail "a task has removed $1"
     ls parts | grep -- -1-of-3 && fail "a task that failed left a part"
     cp "kept/${1#*/}" "$1"

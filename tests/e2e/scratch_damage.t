@@ -17,7 +17,7 @@ each_file() {
                 cp "$left.db" m.db && cp -r "$left.db.scratch" m.db.scratch
                 damage "m.db.scratch/$(basename "$(dirname "$from")")/$file" "$how" "$other".db.scratch/*/"${file%-*}"*
                 must 0 "$KILN_BIN/kiln-$1" m.db "${@:2}"
-                grep -q "warning: scratch '[^']*/$file' is not what was written" err ||
+                grep -q "warning: scratch '[^']*/$file' differs from what was written" err ||
                     fail "$file, $how: the warning is $(cat err)"
                 [ "$(grep -c warning err)" = 1 ] || fail "$file, $how: more than one warning: $(cat err)"
                 same "$good" m.db

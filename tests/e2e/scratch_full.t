@@ -52,7 +52,7 @@ test_case 'the copy fits, what is to be written does not' && (
     mount -o remount,size=$(($(stat -c %s m.db) / 1024 + 200))k full && rm full/x || fail "remount"
     KILN_NETWORK_FS=$PWD/net must 74 kiln chunk net/m.db --plan --max 300 --scratch-dir full
     grep "cannot write 'net/m.db', of which '[^']*full/[^']*copy' is the copy to work on: " err |
-        grep -q ": .* are free there, make room and run again, or name another folder with --scratch-dir" ||
+        grep -q ": .* are free there; make room and run again, or name another folder with --scratch-dir" ||
         fail "a full copy: $(cat err)"
     cmp -s net/m.db m.db && [ -z "$(ls full)" ] || fail "the manifest changed, or the copy is left: $(ls full)"
 ); result

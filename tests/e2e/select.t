@@ -47,7 +47,7 @@ test_case 'wrong filters' && (
     must 2 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/no.ply" --filter-box 0,0,0,-1,1,1
     grep -q "lower corner" "$KILN_TMP/err" || fail "says: $(cat "$KILN_TMP/err")"
     must 2 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/no.ply" --filter-value confidence,gt,0
-    grep -q "no column 'confidence' here; there are x, y, z, opacity, scale_0.*f_rest_0 to f_rest_44, nx, ny, nz" "$KILN_TMP/err" ||
+    grep -q "the column 'confidence' does not exist; there are x, y, z, opacity, scale_0.*f_rest_0 to f_rest_44, nx, ny, nz" "$KILN_TMP/err" ||
         fail "says: $(cat "$KILN_TMP/err")"
     must 2 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/no.ply" --filter-value opacity,gt,2
     must 3 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/raw" --format chunks --filter-value opacity,gt,0.5

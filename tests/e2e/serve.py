@@ -301,7 +301,7 @@ def replaced(program, manifest, other):
         s.json("state.json")
         put(other)
         code, _, body = s.get("state.json")
-        assert code == 500 and b"malformed" in body and b"if another file was copied over it, end kiln-serve" in body, (code, body)
+        assert code == 500 and b"malformed" in body and b"if another file was copied over it, end all programs" in body, (code, body)
     with Server(program, at) as s:
         assert s.json("state.json")["layer"] == after["layer"]
 

@@ -101,7 +101,7 @@ test_case 'settings-and-commands' && (
     settings
     slurm 'any' --status
     slurm 'any' --cancel
-    slurm '0'; says 'job 1 submitted'
+    slurm '0'; says 'job 1 is submitted'
     grep -q evil "$KILN_TMP/job.1" && wrong "the job has words of the settings"
     grep -q -- --wrap "$KILN_TMP/job.1" && wrong "the job has options of the settings"
     job '0'

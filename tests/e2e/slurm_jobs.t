@@ -94,7 +94,7 @@ test_case 'another kiln slurm is submitting' && (
 
 test_case 'what is refused before anything is submitted' && (
     must 2 on_hosts --tasks 0
-    must 2 on_hosts --force; says 'not for a bake over hosts'
+    must 2 on_hosts --force; says 'cannot be used in a bake over hosts'
     out=$KILN_TMP/none must 3 on_hosts --status
     rmdir "a scene"
     out=$KILN_TMP/none must 3 on_hosts; says "cannot find the scene 'a scene'"

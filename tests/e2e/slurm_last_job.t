@@ -48,23 +48,23 @@ test_case 'the log of an earlier run, which was put back into the queue' && (
     begin_job again # of an earlier run, which was put back into the queue
     sed -i '1i slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO PREEMPTION ***' "$log"
     die
-    status '1 .* why is unknown, Slurm has forgotten it; the same kiln slurm goes on'
+    status '1 .* for a reason that Slurm has forgotten; run the same kiln slurm to continue'
 ); result
 
 test_case 'a stage does not speak for Slurm' && (
     begin_job pretended # a stage does not speak for Slurm
     die
     echo 'kiln-import: slurmstepd: error: DUE TO TIME LIMIT' >>"$log"
-    status '1 .* why is unknown, Slurm has forgotten it; .*'
+    status '1 .* for a reason that Slurm has forgotten; .*'
 ); result
 
 test_case 'Slurm says that its node was lost' && (
     begin_job node
     die
     echo "1|NODE_FAIL|None|kiln round import - $(chain) $out/slurm" >"$fake/queue"
-    status '1 .* was lost with its node; the same kiln slurm goes on'
+    status '1 .* was lost with its node; run the same kiln slurm to continue'
     echo "9|CANCELLED|None|kiln round tiles - $(chain) $out/slurm" >>"$fake/queue"
-    status '9 was cancelled; the same kiln slurm goes on' # it had not begun
+    status '9 was cancelled; run the same kiln slurm to continue' # it had not begun
 ); result
 
 test_case 'Slurm says that it failed' && (
@@ -111,7 +111,7 @@ test_case 'a job that is put back into the queue after it has submitted the next
         echo "$queue $out/slurm" >"$fake/queue"
         SLURM_JOB_ID=2 must 0 sh "${words[@]}"
         rm -f "$fake/queue"
-        case $queue in 4*) says 'job 4 goes on with this bake, so this one does nothing' ;; *) says 'import: 2 tasks, array' ;; esac
+        case $queue in 4*) says 'job 4 continues this bake, so this one does nothing' ;; *) says 'import: 2 tasks, array' ;; esac
     done
 ); result
 

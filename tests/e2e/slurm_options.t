@@ -87,15 +87,15 @@ test_case 'what is given replaces one' && (
 ); result
 
 test_case 'options that are refused' && (
-    on_these 2 --sbatch-task=--array=1-2; says "--sbatch-task: '--array=1-2' is not for"
-    on_these 2 --sbatch-round='--wait'; says "--sbatch-round: '--wait' is not for"
-    on_these 2 --mail 'a b'; says "is no address"
-    on_these 2 --mail=--wrap=x; says "is no address"
+    on_these 2 --sbatch-task=--array=1-2; says "--sbatch-task: '--array=1-2' cannot be used"
+    on_these 2 --sbatch-round='--wait'; says "--sbatch-round: '--wait' cannot be used"
+    on_these 2 --mail 'a b'; says "is not an address"
+    on_these 2 --mail=--wrap=x; says "is not an address"
     on_these 3 --setup nowhere; says "cannot find 'nowhere'"
     touch "$out/setup" "a scene/setup"
     on_these 2 --setup "$out/setup"; says 'lies in the scene or in the bake'
     on_these 2 --setup "a scene/setup"; says 'lies in the scene or in the bake'
-    on_these 2 --json; says -- '--json is for --status'
+    on_these 2 --json; says -- '--json needs --status'
 ); result
 
 test_case 'a wrapper that is not there ends the bake, and says so' && (

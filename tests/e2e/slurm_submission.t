@@ -85,7 +85,7 @@ test_case "the first call's job begins no second chain" && (
     echo first >ids
     slurm_fake_words
     must 0 sh "${words[@]}"
-    grep -q 'a later kiln slurm has begun anew' out && [ ! -e s/bake/manifest.db ] ||
+    grep -q 'a later kiln slurm has started again' out && [ ! -e s/bake/manifest.db ] ||
         fail "the first call's job begins a second chain: $(cat out)"
 ); result
 

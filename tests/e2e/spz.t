@@ -67,7 +67,7 @@ refused() { # code, words, arguments
 }
 
 test_case 'version 3 outside a gzip stream' && (
-    refused 3 'is SPZ version 3 outside a gzip stream' plain.spz
+    refused 3 'is SPZ version 3 without its gzip stream' plain.spz
 ); result
 
 test_case 'a gzip stream that is cut' && (
@@ -83,7 +83,7 @@ test_case 'a stream that unpacks to more than its header says' && (
 ); result
 
 test_case 'a bomb of blanks' && (
-    refused 3 'above 100 times the [0-9.]+ [KM]iB? that it has packed; if you trust it, raise --max-inflated' blank.ply.gz
+    refused 3 'more than 100 times its packed size of [0-9.]+ [KM]iB?; if you trust it, raise --max-inflated' blank.ply.gz
 ); result
 
 test_case '--max-inflated' && (

@@ -147,7 +147,7 @@ for format in spz spz4; do
     test_case "$format: a coordinate that is far makes steps larger" && (
         edited farther.ply 7 1 3000
         must 0 "$KILN_BIN/kiln-export" edited.db --layer source --format $format -w -o farther.spz
-        grep -q 'steps of 1/2048 instead of 1/4096, because they reach as far as 3000' err || fail "farther: $(cat err)"
+        grep -q 'steps of 1/2048 instead of 1/4096, because they reach up to 3000' err || fail "farther: $(cat err)"
     ); result
 
     test_case "$format: values that do not fit are clamped and counted" && (

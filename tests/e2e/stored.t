@@ -24,7 +24,7 @@ refused() {
     command=("$KILN_BIN/kiln-$stage" --quiet)
     if [ "$stage" = import ]; then command+=("$KILN_TMP/s" "$db"); else command+=("$db"); fi
     must 74 "${command[@]}" "$@"
-    grep -q "^kiln-$stage: .*what is stored of unit '$unit' cannot be used: .*$words.*; the same command computes it again$" \
+    grep -q "^kiln-$stage: .*the stored results of unit '$unit' cannot be used: .*$words.*; run the same command to compute them again$" \
         "$KILN_TMP/err" ||
         fail "kiln-$stage says: $(cat "$KILN_TMP/err")"
     [ ! -e "$db.lock" ] || fail "kiln-$stage left its lock"
@@ -105,7 +105,7 @@ test_case 'chunk: several units without bounds are dropped together' && (
 
 test_case 'tiles: more visible Gaussians than there are' && (
     spoil 'too_many_visible()'
-    refused tiles 'pairs of cam.' "visible Gaussians, the view may see"
+    refused tiles 'pairs of cam.' "visible Gaussians, but the view can see at most"
 ); result
 
 # a run that changes no state drops nothing, and says so: as often as it runs, until the stage itself has run, which says the same
@@ -115,8 +115,8 @@ for state in due fresh; do
         command=("$KILN_BIN/kiln-tiles" --quiet "$db")
         for _ in 1 2; do
             must 74 "${command[@]}" --predict
-            grep "what is stored of unit 'pairs of cam1' cannot be used: " "$KILN_TMP/err" | grep -q "; a run that changes no state does\
- not drop it, but kiln-tiles without such options does, with --force where it has nothing to do$" ||
+            grep "the stored results of unit 'pairs of cam1' cannot be used: " "$KILN_TMP/err" | grep -q "; run kiln-tiles without options\
+ that keep the state (and with --force if it has nothing to do) to drop them$" ||
                 fail "kiln-tiles --predict says: $(cat "$KILN_TMP/err")"
         done
         must 74 "${command[@]}"
@@ -153,7 +153,7 @@ test_case '--force: a plane is gone' && (
 
 test_case '--force: other bytes' && (
     spoil 'put("chunk", "chunk %", "sh0", "chunk", "chunk %", "means")' fresh
-    forced 70 chunk 'chunk [^ ]*' "computed again differs from what is stored: output 'sh0' was"
+    forced 70 chunk 'chunk [^ ]*' "again gave another result than the stored one: output 'sh0' was"
 ); result
 
 # a finished stage that names its layer no more, or wrong, has something to do without --force: it stores it again, of cached units

@@ -17,7 +17,7 @@ test_step 'a first bake has no stored options' && (
 test_step 'kiln-info names what is stored' && (
     must 0 front prune $db --min-opacity 0.3; silent "what was given on this line"
     must 0 front info $db
-    grep -qx 'stored options in force until kiln-STAGE MANIFEST --reset' out || fail "no heading: $(cat out)"
+    grep -qx 'stored options, in force until kiln-STAGE MANIFEST --reset' out || fail "no heading: $(cat out)"
     grep -qx 'prune     --min-opacity 0.3' out || fail "kiln-info does not name the option: $(cat out)"
 ); result
 

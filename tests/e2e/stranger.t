@@ -64,7 +64,7 @@ strange "scales of one component" "UPDATE plane SET components = 1, raw_bytes = 
 strange "degree 4 over shN of degree 3" "UPDATE layer SET sh_degree = 4 WHERE kind <> 'spacing'" "'shN' is f32 x 45" tiles render \
     export info verify
 strange "a path that leads out" "UPDATE image SET path = '/etc/passwd'" "absolute path" info verify
-strange "a band too long" "UPDATE tile_band SET row1 = 4000000000" "row 0 comes next" render info verify
+strange "a band too long" "UPDATE tile_band SET row1 = 4000000000" "but row 0 must follow" render info verify
 strange "a trigger" "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM camera; END" "its trigger 't' differs" $PROGRAMS
 strange "an endless view" "DROP TABLE quarantine;
     CREATE VIEW quarantine AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)
@@ -114,7 +114,7 @@ test_case 'a block that has no number' && (
     what="a block that has no number"
     mutate "UPDATE chunk SET name = '65536' WHERE layer IN (SELECT id FROM layer WHERE kind = 'source')"
     must 3 "$KILN_BIN/kiln-export" --quiet "$db" --allow-partial
-    grep -q "'65536', which is no number of a block" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
+    grep -q "'65536', which is not the number of a block" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
 ); result
 
 test_case 'a WAL of random bytes' && (
@@ -129,11 +129,11 @@ test_case 'a WAL of another schema' && (
 ); result
 
 test_case 'a link for a WAL' && (
-    what="a link for a WAL"; start_over; ln -s ../precious "$db-wal"; refused "is no regular file" $PROGRAMS
+    what="a link for a WAL"; start_over; ln -s ../precious "$db-wal"; refused "is not a regular file" $PROGRAMS
 ); result
 
 test_case 'a pipe for a journal' && (
-    what="a pipe for a journal"; start_over; mkfifo "$db-journal"; refused "is no regular file" $PROGRAMS
+    what="a pipe for a journal"; start_over; mkfifo "$db-journal"; refused "is not a regular file" $PROGRAMS
 ); result
 
 test_case 'a link for a lock' && (

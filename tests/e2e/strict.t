@@ -53,9 +53,9 @@ test_case '--no-keep-origin, by hand and --reset' && (
 
 test_case "INRIA's columns are floats: what that costs far out is said" && (
     must 0 "$KILN_BIN/kiln-export" far.db -o far.inria.ply --columns inria
-    says 'positions are float32 to readers, of which neighbours are up to 0.5 apart' err
+    says 'readers hold positions as float32, whose steps are up to 0.5 where' err
     must 0 "$KILN_BIN/kiln-export" far.db -o far.inria.ply -w --columns inria --keep-origin
-    ! grep -q 'are float32 to readers' err || fail 'kept'
+    ! grep -q 'readers hold positions as float32' err || fail 'kept'
 ); result
 
 test_case 'a scene without an origin' && (

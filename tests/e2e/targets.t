@@ -47,7 +47,7 @@ test_case 'a stored list of formats' && (
     must 2 kiln export x.db -o noext
     grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err || fail "$(cat err)"
     must 2 kiln export x.db -o x.foo
-    grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
+    grep -q "'.foo' is not a format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
     must 2 kiln export x.db -o -
 ); result
 

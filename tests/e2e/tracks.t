@@ -55,7 +55,7 @@ test_case 'a photo that is damaged, and was when it was imported' && (
     truncate -s "$(($(stat -c %s "$photo") - 20))" "$photo"
     kiln import "$KILN_TMP/hurt" "$KILN_TMP/hurt.db" >/dev/null || fail "import of a damaged photo"
     must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/hurt.db"
-    grep -q 'photos that are damaged and give no colours: 1, the first: .*' "$KILN_TMP/err" ||
+    grep -q 'damaged photos that give no colours: 1; the first is .*' "$KILN_TMP/err" ||
         fail "a damaged photo: $(cat "$KILN_TMP/err")"
     grep -q 'coloured from 1 photo,' "$KILN_TMP/out" || fail "a damaged photo: $(cat "$KILN_TMP/out")"
 ); result

@@ -50,7 +50,7 @@ test_case 'damaged blobs, which --quick does not read' && (
 
 test_case 'rows and a blob that do not fit' && (
     damaged 'flip(blob_of("means", 1)); db.execute("UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0"); db.execute("UPDATE tile_band SET pairs = pairs + 1")'
-    alike 'its box says' 'pairs, they have'
+    alike 'its box spans' 'pairs, but have'
 ); result
 
 test_case 'a blob that is gone' && (

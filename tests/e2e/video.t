@@ -84,16 +84,16 @@ test_case 'what does not go together' && (
     refused 'not go together' --orbit 3 --video x.mp4 --depth
     refused 'ends in .mp4' --orbit 3 --video x.gif
     refused 'ends in .mp4' --orbit 3 --video x
-    refused 'size asks for 101x77 pixels.*100x76 would do' --orbit 3 --size 101x77 --video x.mp4
-    refused 'crop asks for 11x20 pixels.*10x20 would do' --orbit 3 --size 96x64 --crop 11x20+1+1 --video x.mp4
+    refused 'size asks for 101x77 pixels.*100x76 is possible' --orbit 3 --size 101x77 --video x.mp4
+    refused 'crop asks for 11x20 pixels.*10x20 is possible' --orbit 3 --size 96x64 --crop 11x20+1+1 --video x.mp4
     refused 'at least 2x2 pixels' --orbit 3 --size 1x64 --video x.mp4
     refused 'one stream' --orbit 3 --format y4m
     refused 'one stream' --orbit 3 --format y4m -o folder/
     refused 'one stream' --format raw
-    refused 'for --format y4m' --orbit 3 -o -
+    refused 'needs --format y4m or raw' --orbit 3 -o -
     refused 'both write to stdout' --orbit 3 --format raw -o - --json
-    refused 'fps is of' --orbit 3 --fps 24 -o x/
-    refused 'fps is of' --orbit 3 --fps 24 --format raw -o x.raw
+    refused 'fps needs' --orbit 3 --fps 24 -o x/
+    refused 'fps needs' --orbit 3 --fps 24 --format raw -o x.raw
 ); result
 
 test_case 'pictures of several sizes' && (
@@ -119,7 +119,7 @@ test_case 'there is no ffmpeg' && (
 test_case 'a program that is not ffmpeg' && (
     stand_in 'something else' 'cat >/dev/null'
     video 74
-    grep -q "is another one.*'something else'" err || fail "$(cat err)"
+    grep -q "is not FFmpeg: its version is 'something else'" err || fail "$(cat err)"
 ); result
 
 test_case 'an ffmpeg that is killed' && (
@@ -131,7 +131,7 @@ test_case 'an ffmpeg that is killed' && (
 test_case 'an ffmpeg that fails: its words, quoted' && (
     stand_in 'ffmpeg version 9.9 (c)' "printf 'no room for\\033[2J this\\nNo space left on device' >&2; exit 28"
     video 74; none
-    grep -q 'ffmpeg ended with 28.*it says: No space left on device' err || fail "its words: $(cat err)"
+    grep -q 'ffmpeg ended with exit code 28.*it says: No space left on device' err || fail "its words: $(cat err)"
     PATH=$PWD/fake:$PATH must 74 "$KILN_BIN/kiln-render" m/x.db --orbit 300 --video x.mp4
     grep -qF 'ffmpeg: no room for\x1b[2J this' err || fail "its words are not passed on, quoted: $(cat err)"
 ); result
@@ -139,7 +139,7 @@ test_case 'an ffmpeg that fails: its words, quoted' && (
 test_case 'an ffmpeg that fails behind the last frame' && (
     stand_in 'ffmpeg version 9.9 (c)' 'cat >/dev/null; exit 3' # fails behind the last frame
     video 74; none
-    grep -q 'ffmpeg ended with 3' err || fail "$(cat err)"
+    grep -q 'ffmpeg ended with exit code 3' err || fail "$(cat err)"
 ); result
 
 takes='for f; do :; done; sleep 0.5; cat >"${f#file:}"; printf "%s\n" "$@" >arguments'
@@ -147,7 +147,7 @@ takes='for f; do :; done; sleep 0.5; cat >"${f#file:}"; printf "%s\n" "$@" >argu
 test_case 'a video of an odd size lacks the last column' && (
     stand_in 'ffmpeg version 9.9 (c)' "$takes"
     PATH=$PWD/fake:$PATH must 0 "$KILN_BIN/kiln-render" m/x.db --orbit 3 --video ./-odd.mp4
-    head -n 2 err | grep -q '97x64 pixels.* shows 96x64 of them, without the last column' || fail "$(cat err)"
+    head -n 2 err | grep -q '97x64 pixels.* shows 96x64 pixels, without the last column' || fail "$(cat err)"
     [ "$(stat -c %s ./-odd.mp4)" = $((3 * 96 * 64 * 3)) ] || fail 'an odd picture keeps its last column'
 ); result
 

@@ -14,7 +14,7 @@ for stage in $ALL_STAGES; do
             one "$stage" space $((total * part / 6)) any || fail "see above"
             [ "$hits" != 0 ] || fail "$stage: the disk never was full"
             err=$KILN_TMP/work.$stage.space.any.err
-            if [ -s "$err" ]; then grep -q 'are free there, make room' "$err" || fail "no numbers: $(cat "$err")"; fi
+            if [ -s "$err" ]; then grep -q 'are free there; make room' "$err" || fail "no numbers: $(cat "$err")"; fi
         done
     ); result
 done

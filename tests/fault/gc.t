@@ -47,7 +47,7 @@ test_case 'a disk that is full after N bytes' && (
         faulty space $((total * part / 12))
         [ "$hits" != 0 ] || fail "the disk never was full"
         [ $code = 74 ] && full=$((full + 1))
-        if [ -s "$dir.err" ]; then grep -q 'are free there, make room' "$dir.err" || fail "no numbers: $(cat "$dir.err")"; fi
+        if [ -s "$dir.err" ]; then grep -q 'are free there; make room' "$dir.err" || fail "no numbers: $(cat "$dir.err")"; fi
     done
     [ $full -ge 6 ] || fail "only $full of 11 full disks were told"
 ); result
@@ -74,7 +74,7 @@ test_case 'a file system in which the manifest grows full' && (
     cp "$before" "$db"
     must 0 kiln gc "$db" --dry-run
     must 74 "$KILN_BIN/kiln-gc" "$db"
-    grep -q "vacuum needs .* in '$KILN_TMP/small'.*, where .* are free; .*kiln-gc --vacuum gives it back" "$KILN_TMP/err" ||
+    grep -q "vacuum needs .* in '$KILN_TMP/small'.*, but .* are free; .*kiln-gc --vacuum returns it to the disk" "$KILN_TMP/err" ||
         fail "no room: $(cat "$KILN_TMP/err")"
     grep -q '^blobs  *[1-9]' "$KILN_TMP/out" || fail "it does not say what was dropped: $(cat "$KILN_TMP/out")"
     [ "$(stat -c %s "$db")" = "$(stat -c %s "$before")" ] || fail "the file has another size"

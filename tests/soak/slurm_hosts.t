@@ -33,7 +33,7 @@ key=$(sed -n 's/^plan //p' "$out/manifest.db.claim")
 part() { echo "$out/slurm/parts/tiles-$key-$1-of-6.part"; }
 wait_for '[ "$(ls "$out"/slurm/parts/tiles-"$key"-*-of-6.part 2>/dev/null | wc -l)" = 6 ]'
 must 0 on_hosts --status
-grep -qE '^tiles +a round is open: 6 of 6 parts are there$' "$KILN_TMP/out" || fail "status: $(cat "$KILN_TMP/out")"
+grep -qE '^tiles +a round is open: 6 of 6 parts exist$' "$KILN_TMP/out" || fail "status: $(cat "$KILN_TMP/out")"
 # Units that are lost: all of the torn part, and those of the other that have the blob with the byte.
 lost=$(python3 - "$(part 2)" "$(part 5)" <<'E1'
 import sqlite3, sys

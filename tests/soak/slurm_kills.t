@@ -45,9 +45,9 @@ while [ "$(kills)" -lt "$wanted" ]; do
         sleep 0.3
         ! squeue --noheader --states=PENDING --format=%r | grep -q '^BeginTime' || slurm_hurry
         if squeue --noheader --states=PENDING --format=%r | grep -qE '^launch.failed.requeued.held'; then
-            must 0 on_hosts --status; says '^Slurm holds jobs that it could not start: the same kiln slurm releases them'
+            must 0 on_hosts --status; says '^Slurm holds jobs that it could not start; run the same kiln slurm to release them'
             held=$((held + 1)) again=$((again + 1))
-            must 75 on_hosts; says 'could not start job .* and holds it; released'
+            must 75 on_hosts; says 'could not start job .* and held it; the job is released'
         fi
         [ -z "$(of_bake PENDING,RUNNING,COMPLETING,REQUEUED)" ] || continue
         must 0 on_hosts --status

@@ -249,7 +249,7 @@ static void a_rank_that_names_nothing_is_refused(void **unused)
     const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
     s->ranks[s->capacity - 1] = N;
     assert_int_equal(kiln_ops_cpu()->blend_weights(&x, &a, work, &bytes, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "is not there"));
+    assert_non_null(strstr(err.msg, "does not exist"));
     scene_free(s);
 }
 

@@ -90,7 +90,7 @@ static void a_failure_behind_is_told(void **state)
         injected.calls = 0, injected.nth = nth, injected.for_ever = true, injected.wrote = WRITES_NOTHING;
         assert_int_equal(store_batch(m, (batch){1, 4, 3 * MIB}, &err), KILN_E_IO);
         injected.nth = 0;
-        assert_non_null(strstr(err.msg, "are free there, make room"));
+        assert_non_null(strstr(err.msg, "are free there; make room"));
         assert_holds(path, 2);
         kiln_manifest_close(m); /* a connection whose batch failed is not opened again */
         m = open_manifest(path, KILN_OPEN_WRITE);

@@ -35,10 +35,10 @@ static void camera_paths_that_cannot_be_drawn_are_refused(void **state)
         {"{\"keyframes\": []}", "no camera in camera_path"},
         {"{\"camera_path\": {}}", "no camera in camera_path"},
         {"{\"camera_path\": [" PATH_CAMERA "], \"render_width\": 60}", "no render_height"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 0}", "render_height is no size"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": \"40\"}", "render_height is no size"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 0}", "render_height is not a size"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": \"40\"}", "render_height is not a size"},
         {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"fisheye\"}", "'fisheye' cannot be drawn"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"equirectangular\"}", "only perspective"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"equirectangular\"}", "choose perspective"},
         {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": 1}", "camera_type"},
         {"{\"camera_path\": [3], \"render_height\": 40}", "not 16 numbers"},
         {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,0,-1,0, 0,1,0,0, 4,5,6,1], \"fov\": 9}], \"render_height\": 40}",
@@ -245,7 +245,7 @@ static void what_nerfstudio_did_not_train_stays(void **state)
     put_ply("sparse_pc.ply", 5, false);
     put_transforms("transforms.json", APPLIED ", \"ply_file_path\": \"sparse_pc.ply\"", frames);
     find_as(&(kiln_dataset_wishes){0});
-    assert_non_null(strstr(why_not("dataparser_transforms.json", &used), "about Gaussians"));
+    assert_non_null(strstr(why_not("dataparser_transforms.json", &used), "concerns Gaussians"));
     assert_near(camera("a")->t[1], 2);
     /* a path of the viewer is of the world of training */
     put_ply("splat.ply", 3, true);
@@ -272,15 +272,15 @@ static void a_dataparser_that_cannot_be_used_is_refused(void **state)
 {
     static const char *const refused[][2] = {
         {"{", "JSON"},
-        {"[]", "no transform of 3 x 4"},
-        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]], \"scale\": 1}", "no transform of 3 x 4"},
-        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}", "with a scale"},
+        {"[]", "no transform as nerfstudio writes it"},
+        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]], \"scale\": 1}", "no transform as nerfstudio writes it"},
+        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}", "3 x 4 numbers and a scale"},
         {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 0}", "not positive"},
         {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": -1}", "not positive"},
-        {"{\"transform\": [[2,0,0,0],[0,2,0,0],[0,0,2,0]], \"scale\": 1}", "no rotation"},
-        {"{\"transform\": [[1,0.1,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 1}", "no rotation"},
+        {"{\"transform\": [[2,0,0,0],[0,2,0,0],[0,0,2,0]], \"scale\": 1}", "not a rotation"},
+        {"{\"transform\": [[1,0.1,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 1}", "not a rotation"},
         {"{\"transform\": [[-1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 1}", "reflection"},
-        {"{\"transform\": [[1,0,0,1e308],[0,1,0,1e308],[0,0,1,1e308]], \"scale\": 1e300}", "out of all bounds"},
+        {"{\"transform\": [[1,0,0,1e308],[0,1,0,1e308],[0,0,1,1e308]], \"scale\": 1e300}", "beyond all bounds"},
     };
     const char *const frames[] = {"a.png", NULL};
     (void)state;

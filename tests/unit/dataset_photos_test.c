@@ -85,7 +85,7 @@ static void a_photo_counts_once_wherever_it_was_sought(void **state)
     assert_int_equal(data.set.n_cameras, 2);
     assert_int_equal(data.set.frames_unreadable, 2);
     assert_non_null(strstr(data.set.notes, "2 photos cannot be read and are left out"));
-    assert_non_null(strstr(data.set.notes, "of 1 photo one file cannot be read and another is taken"));
+    assert_non_null(strstr(data.set.notes, "for 1 photo one file cannot be read, and another one is used"));
 }
 
 static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
@@ -98,7 +98,7 @@ static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
     find_refused("none of the photos of 2 frames in '");
     assert_int_equal(unlink(at("b.gif")), 0);
     find_refused("none of the 2 frames in '");
-    find_refused("The first missing, 'b.gif', was sought in '.'");
+    find_refused("The first missing photo is 'b.gif', looked for in '.'");
 }
 
 static void masks_are_found_beside_a_transforms_json(void **state)
@@ -132,7 +132,7 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
     find();
     assert_int_equal(data.set.n_cameras, 2);
     assert_true(data.set.cameras[0].width == 8 && data.set.cameras[0].height == 6 && !data.set.cameras[0].photo[0]);
-    assert_non_null(strstr(data.set.notes, "1 of 2 cameras have no photo; what has none is drawn, not measured"));
+    assert_non_null(strstr(data.set.notes, "1 of 2 cameras have no photo; a camera without a photo is drawn, but not measured"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7", frames); /* no size: only a photo has one */
     find();
@@ -140,7 +140,7 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
     assert_int_equal(data.set.frames_dropped, 1);
     kiln_dataset_release(&data);
     assert_int_equal(unlink(at("b.png")), 0);
-    find_refused("and the file has no size to draw them in (w and h)");
+    find_refused("and the file gives no picture size (w and h)");
 }
 
 static void absolute_paths_count_by_their_last_parts(void **state)
@@ -207,7 +207,7 @@ static void absolute_paths_are_never_opened(void **state)
     assert_string_equal(data.set.cameras[0].photo, "");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", none);
-    find_refused("'/etc/passwd', is refused: it is absolute and no photo");
+    find_refused("'/etc/passwd', is refused: it is absolute, but no photo");
 }
 
 static void names_that_differ_in_case_are_matched(void **state)
@@ -228,7 +228,7 @@ static void names_that_differ_in_case_are_matched(void **state)
     assert_string_equal(data.set.cameras[2].photo, ""); /* two could be meant */
     assert_non_null(
         strstr(data.set.notes,
-               "2 photos are found by names that differ in case or in Unicode normalisation; the first: 'V0.PNG' is 'v0.png'"));
+               "2 photos are found by names that differ in case or in Unicode normalisation; the first is 'V0.PNG' is 'v0.png'"));
 }
 
 static void photos_of_another_shape_are_named(void **state)
@@ -265,7 +265,7 @@ static void masks_of_realityscan_are_found(void **state)
     find();
     assert_int_equal(data.set.n_masks, 0);
     assert_non_null(
-        strstr(data.set.notes, "masks' holds 1 picture, and none is the mask of a photo; the first is 'mask_of_b.png'"));
+        strstr(data.set.notes, "masks' holds 1 picture, but none is the mask of a photo; the first is 'mask_of_b.png'"));
 }
 
 static void every_source_is_listed(void **state)

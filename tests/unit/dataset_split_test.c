@@ -58,7 +58,7 @@ static void lists_beside_the_scene_choose_test_views(void **state)
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tTTt");
     assert_string_equal(data.set.split_rule, "names in test.txt");
-    assert_non_null(strstr(data.set.notes, "1 of 3 names fit no camera; the first: 'nowhere.png'"));
+    assert_non_null(strstr(data.set.notes, "1 of 3 names match no camera; the first is 'nowhere.png'"));
     (void)why_not("test.txt", &used);
     assert_true(used);
     for (uint32_t i = 0; i < data.set.n_sources; i++) used &= strcmp(data.set.sources[i].path, at("sparse/0/test.txt")) != 0;
@@ -76,7 +76,7 @@ static void lists_about_something_else_are_passed_over(void **state)
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "Tttt");
     assert_string_equal(data.set.split_rule, "every 8th by name");
-    assert_string_equal(why_not("test.txt", &used), "none of its names is a camera's");
+    assert_string_equal(why_not("test.txt", &used), "none of its names belongs to a camera");
     assert_non_null(strstr(why_not("train.txt", &used), "not UTF-8"));
 }
 

@@ -47,7 +47,7 @@ static void the_last_step_counts(void **state)
     find();
     assert_string_equal(rows(), "splat_30000.ply");
     assert_string_equal(why_not("splat_7000.ply", &used), "splat_30000.ply is a later step");
-    assert_string_equal(why_not("splat_x.ply", &used), "splat_30000.ply has more, 3");
+    assert_string_equal(why_not("splat_x.ply", &used), "splat_30000.ply has more: 3");
     kiln_dataset_release(&data);
     put_ply("other.ply", 4, true); /* another pattern: the larger one, as ever */
     find();
@@ -82,8 +82,8 @@ static void the_choice_of_a_bake_stays(void **state)
     put_ply("splat_30000.ply", 3, true);
     find_staying(at("splat_7000.ply"));
     assert_string_equal(rows(), "splat_7000.ply");
-    assert_non_null(
-        strstr(data.set.notes, "'splat_7000.ply' stays, as the bake was made of it; 'splat_30000.ply' would be chosen now"));
+    assert_non_null(strstr(
+        data.set.notes, "'splat_7000.ply' stays, because the bake was made of it, although 'splat_30000.ply' would be chosen now"));
     assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
     kiln_dataset_release(&data);
     find_staying(at("splat_100.ply")); /* it is gone */
@@ -151,14 +151,14 @@ static void a_packed_file_is_not_taken_for_the_smaller(void **state)
     assert_string_equal(rows(), "big.splat.gz"); /* the only one */
     kiln_dataset_release(&data);
     put_splat("a.splat", 4, false);
-    find_refused("holds several splat files, 'a.splat', 'big.splat.gz', and which has most Gaussians is not known before "
-                 "'big.splat.gz' is unpacked; name one of them on the command line");
+    find_refused("holds several splat files, 'a.splat', 'big.splat.gz', but "
+                 "'big.splat.gz' must be unpacked to know which one has the most Gaussians; name one of them on the command line");
     put_splat("big.splat", 60, false);
     find();
     assert_string_equal(rows(), "big.splat");
-    assert_string_equal(why_not("big.splat.gz", &used), "big.splat is there, unpacked");
+    assert_string_equal(why_not("big.splat.gz", &used), "big.splat exists unpacked");
     assert_false(used);
-    assert_string_equal(why_not("a.splat", &used), "big.splat has more, 60");
+    assert_string_equal(why_not("a.splat", &used), "big.splat has more: 60");
 }
 
 static void known_point_names_come_before_larger_clouds(void **state)

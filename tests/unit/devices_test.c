@@ -94,10 +94,10 @@ static void without_a_list_all_gpus_are_visible(void **state)
         {&three, "2,0", NULL, C "," A, KILN_OK, NULL},
         {&three, "GPU-c", NULL, C, KILN_OK, NULL},
         {&three, "GPU-aaaab,2", NULL, B "," C, KILN_OK, NULL},
-        {&three, "GPU-aaaa", NULL, "beginning of several; 3 GPUs are visible, numbers 0 to 2", KILN_E_DEVICE, NULL},
-        {&three, "GPU-f", NULL, "none of them", KILN_E_DEVICE, NULL},
-        {&three, "3", NULL, "'3' is not there; 3 GPUs are visible", KILN_E_DEVICE, NULL},
-        {&three, "99999999999999999999", NULL, "not there", KILN_E_DEVICE, NULL},
+        {&three, "GPU-aaaa", NULL, "beginning of several names; 3 GPUs are visible, numbers 0 to 2", KILN_E_DEVICE, NULL},
+        {&three, "GPU-f", NULL, "not one of them", KILN_E_DEVICE, NULL},
+        {&three, "3", NULL, "'3' does not exist; 3 GPUs are visible", KILN_E_DEVICE, NULL},
+        {&three, "99999999999999999999", NULL, "does not exist", KILN_E_DEVICE, NULL},
         {&three, "1,1", NULL, "twice", KILN_E_USAGE, NULL},
         {&three, "1,GPU-aaaab", NULL, "twice", KILN_E_USAGE, NULL},
         {&three, OLD, NULL, OLD, KILN_OK, NULL},
@@ -118,13 +118,13 @@ static void a_list_hides_orders_and_is_passed_on_as_it_stands(void **state)
         {&three, "all", "GPU-c,GPU-aaaab", "GPU-c,GPU-aaaab", KILN_OK, NULL},
         {&three, C, "GPU-aaaab,GPU-c", "GPU-c", KILN_OK, NULL},
         {&three, "GPU-c", "2,1", "2", KILN_OK, NULL}, /* alike, so both sides count alike */
-        {&three, "GPU-aaaaa", "2,1", "none of them", KILN_E_DEVICE, NULL},
-        {&unlike, "GPU-aaaab", "1,0", "none of them", KILN_E_DEVICE, NULL}, /* CUDA may count the faster one first */
+        {&three, "GPU-aaaaa", "2,1", "not one of them", KILN_E_DEVICE, NULL},
+        {&unlike, "GPU-aaaab", "1,0", "not one of them", KILN_E_DEVICE, NULL}, /* CUDA may count the faster one first */
         {&unlike, "GPU-aaaab", "1,0", "1", KILN_OK, "PCI_BUS_ID"},
         {&three, "all", " 1 , 2 ", "1,2", KILN_OK, NULL},
         {&cut, "all", "MIG-dddd,MIG-ddde", "MIG-dddd,MIG-ddde", KILN_OK, NULL},
         {&cut, "all", OLD ",0", OLD ",0", KILN_OK, NULL},
-        {&three, OLD, "0", "none of them", KILN_E_DEVICE, NULL},
+        {&three, OLD, "0", "not one of them", KILN_E_DEVICE, NULL},
     };
     CHECK(rows);
 }
@@ -171,18 +171,18 @@ static void where_no_gpu_can_be_used_auto_takes_the_cpu(void **state)
     (void)state;
     static const example rows[] = {
         {&old, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&old, "cuda", NULL, "this build is of CUDA 13.0, the driver has CUDA 12.8; update the driver; --devices cpu does",
+        {&old, "cuda", NULL, "this build needs CUDA 13.0, but the driver has CUDA 12.8; update the driver; --devices cpu needs",
          KILN_E_DEVICE, NULL},
         {&none, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu does without a GPU", KILN_E_DEVICE, NULL},
-        {&lost, "all", NULL, "the GPU here may not be used", KILN_E_DEVICE, NULL},
+        {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu needs no GPU", KILN_E_DEVICE, NULL},
+        {&lost, "all", NULL, "the GPU of this machine is hidden", KILN_E_DEVICE, NULL},
         {&all_lost, "all", NULL, "GPU 0 does not work, the driver says: GPU is lost", KILN_E_DEVICE, NULL},
         {&first_lost, "auto", NULL, B, KILN_OK, NULL},
         {&first_lost, "all", "1", "1", KILN_OK, NULL},
-        {&first_lost, "cuda", "0", "'0' is a GPU that does not work", KILN_E_DEVICE, NULL},
-        {&several_lost, "all", NULL, "of 2 GPUs here none may be used", KILN_E_DEVICE, NULL},
+        {&first_lost, "cuda", "0", "'0' is a GPU here that does not work", KILN_E_DEVICE, NULL},
+        {&several_lost, "all", NULL, "all 2 GPUs of this machine are hidden", KILN_E_DEVICE, NULL},
         {&absent, "auto", "0", "cpu", KILN_OK, NULL},
-        {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu does without", KILN_E_DEVICE, NULL},
+        {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu needs no GPU", KILN_E_DEVICE, NULL},
         {&half, "auto", NULL, "cpu", KILN_OK, NULL},
         {&half, "cuda", NULL, "but not its CUDA library", KILN_E_DEVICE, NULL},
     };
@@ -213,12 +213,12 @@ static void auto_that_leaves_gpus_alone_is_worth_a_warning(void **state)
         bool warns;
         const char *note;
     } rows[] = {
-        {&ancient, NULL, true, "GPU '" A "' is passed over: its compute capability is 6.1, and this build is for 9.0 and newer"},
+        {&ancient, NULL, true, "GPU '" A "' is not used: its compute capability is 6.1, but this build needs at least 9.0"},
         {&old, NULL, true, "the driver has CUDA 12.8"},
         {&half, NULL, true, "not its CUDA library"},
-        {&lost, NULL, true, "the GPU here may not be used"},
+        {&lost, NULL, true, "the GPU of this machine is hidden"},
         {&hung, NULL, true, "did not answer"},
-        {&unlike, NULL, false, "GPU '" A "' is passed over"}, /* for another one */
+        {&unlike, NULL, false, "GPU '" A "' is not used"}, /* for another one */
         {&three, NULL, false, ""},
         {&three, "", false, "hides every GPU"},
         {&three, "-1", false, "'-1' is none of the GPUs"},
@@ -243,8 +243,7 @@ static void the_build_decides_before_anything_is_seen(void **state)
     kiln_devices_question q = {.asked = "auto", .gpus = &three};
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_OK);
     assert_int_equal(d.items[0].kind, KILN_DEVICE_CPU);
-    assert_string_equal(
-        d.note, "this build has no CUDA; install a package that was made with it, or build with nvcc (CUDA 13) in the PATH");
+    assert_string_equal(d.note, "this build has no CUDA; install a package with CUDA, or build with nvcc (CUDA 13) in the PATH");
     assert_false(d.passed_over); /* nobody asked NVML */
     q.asked = "all";
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_E_DEVICE);
@@ -309,7 +308,7 @@ static void what_to_do_is_said_once_and_about_devices_only(void **state)
     (void)kiln_fail(&err, KILN_E_DEVICE, "there is no CUDA driver");
     kiln_devices_advise(&err);
     kiln_devices_advise(&err);
-    assert_string_equal(err.msg, "there is no CUDA driver; --devices cpu does without a GPU");
+    assert_string_equal(err.msg, "there is no CUDA driver; --devices cpu needs no GPU");
     (void)kiln_fail(&err, KILN_E_INPUT, "row 7 is bad");
     kiln_devices_advise(&err);
     assert_string_equal(err.msg, "row 7 is bad");
@@ -317,7 +316,7 @@ static void what_to_do_is_said_once_and_about_devices_only(void **state)
     much[sizeof much - 1] = '\0';
     (void)kiln_fail(&err, KILN_E_DEVICE, "%s", much);
     kiln_devices_advise(&err);
-    assert_non_null(strstr(err.msg, "xx; --devices cpu does without a GPU"));
+    assert_non_null(strstr(err.msg, "xx; --devices cpu needs no GPU"));
     kiln_devices_advise(NULL);
 }
 

@@ -50,7 +50,7 @@ run_any
 ! [[ $out == *'this build has no CUDA'* ]] || cuda=
 
 test_case 'GPUs, as NVML tells of them' && (
-    [ -n "$cuda" ] || { [ $code = 0 ] && says 'warning: there are GPUs, and this build has no CUDA'; }
+    [ -n "$cuda" ] || { [ $code = 0 ] && says 'warning: GPUs are present, but this build has no CUDA'; }
     [[ $out == *'999.1'*'number  GPU'*'GPU-02000000'* ]] || fail "no driver, no table: $out"
 ); result
 
@@ -71,7 +71,7 @@ test_case '--json of an ill machine' && (
 test_case 'a GPU that works and is not as it should be' && (
     FAKE_REPAIR=1 run_any; says 'has bad memory that is replaced when it is reset'
     FAKE_MODE=2 run_any; says 'compute mode PROHIBITED'
-    FAKE_FREE=100 run_any; says 'warning: of GPU 0'
+    FAKE_FREE=100 run_any; says 'warning: GPU 0 has 1000 MiB of memory, but only'
 ); result
 
 test_case 'GPUs that are hidden' && (
@@ -108,9 +108,9 @@ test_case 'what a process that was killed has left, and a claim' && (
     echo 'pid 1' >"$db.lock"
     mkdir -p "$db.scratch/chunk-00"
     run 0 "$db"
-    says 'of a process that was killed'; says 'scratch of 1 stage that did not finish'
+    says 'belongs to a process that was killed'; says 'scratch of 1 stage that did not finish'
     [ -e "$db.lock" ] && [ -d "$db.scratch/chunk-00" ] && [ "$before" = "$(sha256sum "$db")" ] || fail 'something was changed'
-    echo 'splatkiln-claim 1' >"$db.claim"; run 0 "$db"; says 'has made for tasks on other hosts'; silent 'did not finish'
+    echo 'splatkiln-claim 1' >"$db.claim"; run 0 "$db"; says 'holds data of a plan for tasks on other hosts'; silent 'did not finish'
     rm "$db.claim"
 ); result
 

@@ -122,7 +122,7 @@ static void a_worker_that_cannot_go_on_is_replaced(void **state)
     assert_int_equal(run_twice("--pretend=1 --lost=1 --verbose", ""), 6);
     assert_int_equal(unsetenv("KILN_TEST_SPOILED"), 0);
     assert_int_equal(unsetenv("KILN_TEST_EARLY"), 0);
-    assert_true(said(" cannot go on with its device, a new process begins: "));
+    assert_true(said(" cannot continue with its device, so a new process starts: "));
     assert_true(said("kiln-test: the worker on GPU '-1': "));
 }
 

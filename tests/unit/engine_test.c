@@ -67,7 +67,7 @@ static void force_compares_with_what_is_stored(void **state)
     assert_int_equal(run("--force"), 0);
     assert_int_equal(number("units.done"), 4);
     assert_int_equal(run("--force --wrong"), 70);
-    assert_true(said("' computed again differs"));
+    assert_true(said("' again gave another result"));
     assert_int_equal(run("--force --wrong"), 0); /* both were dropped, what came a third time is stored */
     assert_int_equal(run("--force --wrong"), 0);
     assert_int_equal(run("--force"), 70);
@@ -290,10 +290,10 @@ static void a_worker_says_why_its_device_cannot_be_used(void **state)
     (void)state;
     assert_int_equal(run("--pretend=1 --lost=1"), 6);
     assert_true(said("the worker on GPU '-1': "));
-    assert_true(said("; --devices cpu does without a GPU\n"));
+    assert_true(said("; --devices cpu needs no GPU\n"));
     assert_true(status_is("failed"));
     assert_int_equal(run("--pretend=2 --lost=1 --slow=300"), 0); /* the other one is well, and busy until this one has said so */
-    assert_true(said("warning: GPU '-1' is used no more: the worker on GPU '-1': "));
+    assert_true(said("warning: GPU '-1' is not used any more: the worker on GPU '-1': "));
 }
 
 static void devices_that_are_not_there_are_refused(void **state)

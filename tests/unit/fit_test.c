@@ -289,8 +289,8 @@ static void a_fast_picture_that_finds_no_room_is_told_so(void **state)
     fake_reset();
     kiln_runner *r = fake_runner(FAKE_DEVICE, 1);
     assert_int_equal(kiln_fit_raster(r, &a, &err), KILN_E_CAP);
-    assert_non_null(strstr(err.msg, "row of tiles, 1 may be taken"));
-    assert_non_null(strstr(err.msg, "an exact one can do with less"));
+    assert_non_null(strstr(err.msg, "row of tiles, but only 1 may be taken"));
+    assert_non_null(strstr(err.msg, "an exact picture needs less"));
     kiln_runner_free(r);
     free(rgba);
 }

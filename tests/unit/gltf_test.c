@@ -383,7 +383,7 @@ static void nodes_that_no_gaussian_can_follow_are_refused(void **state)
         {"{\"mesh\": 0, \"matrix\": [1,0,0,0, 0.5,1,0,0, 0,0,1,0, 0,0,0,1]}", "shears its splats"},
         {"{\"mesh\": 0, \"scale\": [0, 0, 0]}", "flat"},
         {"{\"mesh\": 0, \"matrix\": [1,0,0,1, 0,1,0,0, 0,0,1,0, 0,0,0,1]}", "last row"},
-        {"{\"mesh\": 0, \"rotation\": [0, 0, 0, 0]}", "sound numbers"},
+        {"{\"mesh\": 0, \"rotation\": [0, 0, 0, 0]}", "valid numbers"},
         {"{\"mesh\": 0, \"children\": [0]}", "below itself"},
         {"{\"mesh\": 0, \"children\": [1, 1]}, {}", "two parents"},
         {"{\"mesh\": 0, \"children\": [9]}", "out of range"},
@@ -402,18 +402,18 @@ static void buffers_elsewhere_are_refused(void **state)
     static const struct {
         const char *uri, *why;
     } cases[] = {
-        {"../x.bin", "stay in the folder"},
-        {"a/%2e%2e/%2E./x.bin", "stay in the folder"},
-        {"/etc/passwd", "stay in the folder"},
-        {"a\\\\b.bin", "stay in the folder"},
+        {"../x.bin", "lies outside of the folder"},
+        {"a/%2e%2e/%2E./x.bin", "lies outside of the folder"},
+        {"/etc/passwd", "lies outside of the folder"},
+        {"a\\\\b.bin", "lies outside of the folder"},
         {"%00.bin", "bad % code"},
         {"a%2", "bad % code"},
         {"https://example.invalid/x.bin", "has an address"},
         {"file:x.bin", "has an address"},
         {"nothing-there.bin", "is missing"},
         {"data:application/octet-stream,abc", "not base64"},
-        {"data:application/octet-stream;base64,AAAA", "its data URI holds 3"},
-        {"DATA:application/octet-stream;base64,AAAA", "its data URI holds 3"},
+        {"data:application/octet-stream;base64,AAAA", "its data URI holds only 3"},
+        {"DATA:application/octet-stream;base64,AAAA", "its data URI holds only 3"},
         {"data:application/octet-stream;base64,@@@@", "not base64"},
     };
     (void)state;
@@ -433,8 +433,8 @@ static void buffers_behind_links_that_lead_out_are_refused(void **state)
         {"ldir/x.bin", "leads out of the folder through a link"},
         {"sibling/x.bin", "leads out of the folder through a link"},
         {"dangling.bin", "is missing"},
-        {"fifo.bin", "is no regular file"},
-        {"folder.bin", "is no regular file"},
+        {"fifo.bin", "is not a regular file"},
+        {"folder.bin", "is not a regular file"},
     };
     char folder[TEST_FOLDER_MAX], path[TEST_PATH_MAX], command[1024];
     kiln_error err = {0};

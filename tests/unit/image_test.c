@@ -599,7 +599,7 @@ static void other_files_are_refused_with_a_sentence(void **state)
     put("empty.png", "", 0);
     refused("empty.png", "empty");
     put("text.png", "hello, world", 12);
-    refused("text.png", "no picture of a known kind");
+    refused("text.png", "not a picture of a known kind");
     put("f8.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }      \n12345678", 84);
     refused("f8.npy", "float32");
     put("fortran.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }       \n1234", 80);

@@ -132,7 +132,7 @@ static void the_manifest_takes_every_kind(void **state)
     }
     kiln_layer other = {.kind = "bake"};
     assert_int_equal(kiln_layer_put(m, &other, &err), KILN_E_INPUT);
-    assert_says(&err, "there is no kind of layers 'bake'");
+    assert_says(&err, "'bake' is not a kind of layers");
     kiln_manifest_close(m);
 }
 

@@ -219,32 +219,32 @@ static const struct {
     change_fn *change;
     const char *says;
 } changes[] = {
-    {other_parent, "chunk '/0/4@2' has the parent '/2', it must be '/0'"},
-    {parent_that_is_not_there, "chunk '/0/0-3@1' has the parent '/0/0', it must be '/0'"},
-    {own_parent, "chunk '/0@3' has the parent '/0', it must be '/'"},
-    {cycle, "chunk '/@4' has the parent '/0', it must be ''"},
-    {second_root, "chunk '/0@3' has the parent '', it must be '/'"},
+    {other_parent, "chunk '/0/4@2' has the parent '/2', but it must be '/0'"},
+    {parent_that_is_not_there, "chunk '/0/0-3@1' has the parent '/0/0', but it must be '/0'"},
+    {own_parent, "chunk '/0@3' has the parent '/0', but it must be '/'"},
+    {cycle, "chunk '/@4' has the parent '/0', but it must be ''"},
+    {second_root, "chunk '/0@3' has the parent '', but it must be '/'"},
     {leaf_is_missing, "has no levels of '/0/4', which come before '/0/5-7@1'"},
     {inner_node_is_missing, "has no levels of '/0', which come before '/2/4/1@1'"},
     {root_is_missing, "has no levels of '/', which come before 'its end'"},
-    {leaf_twice, "chunk '/0/5-7@2': level 1 of '/0/5-7' comes next"},
-    {leaf_again_at_the_end, "chunk '/0/0-3@1' is of no node of 'baked', or there twice"},
+    {leaf_twice, "chunk '/0/5-7@2': level 1 of '/0/5-7' must follow"},
+    {leaf_again_at_the_end, "chunk '/0/0-3@1' belongs to no node of 'baked', or occurs twice"},
     {node_of_no_chunk, "has no levels of '/2/4/1', which come before '/2/4/2@1'"},
-    {first_level_is_missing, "chunk '/0/0-3@2': level 1 of '/0/0-3' comes next"},
-    {level_is_left_out, "chunk '/0/0-3@3': level 2 of '/0/0-3' comes next"},
-    {inner_level_too_fine, "chunk '/0@2': level 3 of '/0' comes next"},
-    {levels_in_another_order, "chunk '/0/0-3@2': level 1 of '/0/0-3' comes next"},
+    {first_level_is_missing, "chunk '/0/0-3@2': level 1 of '/0/0-3' must follow"},
+    {level_is_left_out, "chunk '/0/0-3@3': level 2 of '/0/0-3' must follow"},
+    {inner_level_too_fine, "chunk '/0@2': level 3 of '/0' must follow"},
+    {levels_in_another_order, "chunk '/0/0-3@2': level 1 of '/0/0-3' must follow"},
     {nodes_in_another_order, "has no levels of '/0/0-3', which come before '/0/4@1'"},
-    {count_grows, "chunk '/0/0-3@2' has 3 rows, what it is made of has 2"},
-    {more_than_the_chunk, "chunk '/0/0-3@1' has 6 rows, what it is made of has 5"},
-    {more_than_the_children, "chunk '/0@3' has 50 rows, what it is made of has 4"},
+    {count_grows, "chunk '/0/0-3@2' has 3 rows, but it is made of 2"},
+    {more_than_the_chunk, "chunk '/0/0-3@1' has 6 rows, but it is made of 5"},
+    {more_than_the_children, "chunk '/0@3' has 50 rows, but it is made of 4"},
     {no_rows, "chunk '/2/4/1@2' has 0 rows"},
     {error_is_no_number, "chunk '/0/0-3@2' has an error of nan"},
     {error_falls, "chunk '/0/0-3@2' has an error of 0, less than the finer '/0/0-3@1'"},
     {other_footprints, "has errors of other footprints than '/0/0-3@1'"},
     {fewer_footprints, "has errors of other footprints than '/0/0-3@1'"},
     {a_node_without_errors, "of the chunks '/0/0-3@1' and '/0/4@1' only one has errors"},
-    {of_another_bake, "layer 'levels' is of another layer 'baked'"},
+    {of_another_bake, "layer 'levels' belongs to another layer 'baked'"},
 };
 
 static void what_is_wrong_with_a_tree_is_named(void **state)
@@ -315,7 +315,7 @@ static void levels_of_another_bake_are_stale(void **state)
     OK(kiln_layer_get_drawn(m, &baked, &err));
     baked->digest.bytes[0] ^= 1;
     assert_int_equal(kiln_levels_get(m, baked, &levels, &err), KILN_E_STALE);
-    assert_says(&err, "are of another bake; run kiln-lod first");
+    assert_says(&err, "belong to another bake; run kiln-lod first");
     assert_null(levels);
     run_sql(m, "DELETE FROM stage_output WHERE role = 'levels'");
     assert_int_equal(kiln_levels_get(m, baked, &levels, &err), KILN_E_STALE);
@@ -414,10 +414,10 @@ static const struct {
     layer_fn *change;
     const char *says;
 } rows[] = {
-    {bad_level, "is of level 0, which its name must end with, 1 to 32"},
-    {level_above, "is of level 33, which its name must end with, 1 to 32"},
-    {name_of_another_level, "is of level 1, which its name must end with"},
-    {no_node, "is of level 1, which its name must end with"},
+    {bad_level, "is of level 0; levels are 1 to 32, and its name must end with its level"},
+    {level_above, "is of level 33; levels are 1 to 32, and its name must end with its level"},
+    {name_of_another_level, "is of level 1; levels are 1 to 32, and its name must end with its level"},
+    {no_node, "is of level 1; levels are 1 to 32, and its name must end with its level"},
     {without_origin, "does not say which layer its levels are of"},
     {without_profile, "was measured with a profile that has no name"},
     {bad_near, "was measured with a near plane at 0"},
@@ -449,11 +449,11 @@ static void a_row_that_says_what_it_cannot_is_not_put(void **state)
     kiln_error err = {0};
     baked->chunks[0].n_errors = 1;
     assert_int_equal(kiln_layer_put(m, baked, &err), KILN_E_INPUT);
-    assert_says(&err, "has errors, which only levels have");
+    assert_says(&err, "has errors, but only levels have errors");
     baked->chunks[0].n_errors = 0;
     baked->origin.bytes[0] = 1;
     assert_int_equal(kiln_layer_put(m, baked, &err), KILN_E_INPUT);
-    assert_says(&err, "stands for another one, which only levels do");
+    assert_says(&err, "stands for another layer, but only levels may");
     kiln_layer_free(baked);
     kiln_manifest_close(m);
 }
@@ -517,9 +517,9 @@ static const struct {
     bool by_verify_alone;
 } damages[] = {
     {"DELETE FROM level_origin", "layer 'levels' does not say which layer its levels are of", false},
-    {"UPDATE level_origin SET baked = zeroblob(15)", "a hash has not 16 bytes", false},
+    {"UPDATE level_origin SET baked = zeroblob(15)", "a hash does not have 16 bytes", false},
     {"UPDATE level_origin SET baked = zeroblob(16)", "does not say which layer its levels are of", false},
-    {"UPDATE level_origin SET baked = x'00112233445566778899aabbccddeeff'", "of the current layer 'baked'", true},
+    {"UPDATE level_origin SET baked = x'00112233445566778899aabbccddeeff'", "to the current layer 'baked'", true},
     {"UPDATE level_origin SET profile = '../x'", "a profile that has no name", false},
     {"UPDATE level_origin SET antialiased = 2", "it is neither 0 nor 1", false},
     {"UPDATE level_origin SET near_m = -1", "a near plane at -1", false},
@@ -536,11 +536,11 @@ static const struct {
     {"UPDATE level_error SET step = -4" ERRORS_OF(1), "errors of other footprints", false},
     {"DELETE FROM level_error" ERRORS_OF(1), "errors of other footprints", false},
     {"DELETE FROM level_error" ERRORS_OF(6), "only one has errors", false},
-    {"DELETE FROM level_error", "says digest", true},
-    {"UPDATE chunk SET parent = '/2'" CHUNK(0), "chunk '/0/0-3@1' has the parent '/2', it must be '/0'", false},
-    {"UPDATE chunk SET parent = '/0'" CHUNK(6), "chunk '/0@3' has the parent '/0', it must be '/'", false},
-    {"UPDATE chunk SET level = 7" CHUNK(6), "is of level 7, which its name must end with", false},
-    {"UPDATE chunk SET name = '/0@5', level = 5" CHUNK(6), "level 3 of '/0' comes next", false},
+    {"DELETE FROM level_error", "claims the digest", true},
+    {"UPDATE chunk SET parent = '/2'" CHUNK(0), "chunk '/0/0-3@1' has the parent '/2', but it must be '/0'", false},
+    {"UPDATE chunk SET parent = '/0'" CHUNK(6), "chunk '/0@3' has the parent '/0', but it must be '/'", false},
+    {"UPDATE chunk SET level = 7" CHUNK(6), "is of level 7; levels are 1 to 32, and its name must end with its level", false},
+    {"UPDATE chunk SET name = '/0@5', level = 5" CHUNK(6), "level 3 of '/0' must follow", false},
     {"UPDATE chunk SET name = '/0/0@1'" CHUNK(0), "has no levels of '/0/0-3', which come before '/0/0@1'", false},
     {"DELETE FROM chunk" CHUNK(6) "; UPDATE chunk SET ordinal = ordinal - 1 WHERE ordinal > 6 AND" OF_LEVELS
                                   "; UPDATE layer SET count = (SELECT sum(count) FROM chunk WHERE" OF_LEVELS
@@ -553,9 +553,9 @@ static const struct {
      "chunk.layer WHERE kind = 'visibility')",
      "layer 'visibility', chunk '/0/0-3' has no plane 'visibility'", false},
     {"UPDATE chunk SET name = '/9' WHERE ordinal = 5 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
-     "layer 'visibility', chunk '/9' of 7 rows is beside '/3-5' of 7", true},
+     "layer 'visibility': chunk '/9' has 7 rows, but its counterpart '/3-5' has 7", true},
     {"DELETE FROM chunk WHERE ordinal = 7 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
-     "layer 'visibility' has 7 chunks beside 8 of 'baked'", true},
+     "layer 'visibility' has 7 chunks instead of the 8 of 'baked'", true},
 };
 
 static void damage(const char *path, const char *sql)
@@ -603,7 +603,7 @@ static void levels_of_an_earlier_bake_are_no_damage(void **state)
     if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
     run_sql(m, "UPDATE stage SET state = 'fresh' WHERE name = 'lod'");
     assert_int_equal(verify_says(m, false, text, &err), KILN_E_IO);
-    assert_non_null(strstr(text, "layer 'levels' is not of the current layer 'baked', though its stage is fresh"));
+    assert_non_null(strstr(text, "layer 'levels' does not belong to the current layer 'baked', although its stage is fresh"));
     kiln_layer_free(other);
     kiln_manifest_close(m);
 }
@@ -618,7 +618,7 @@ static void values_that_levels_cannot_have_are_named(void **state)
     } values[] = {
         {"source_count", 0, "plane 'source_count' holds a Gaussian that stands for no row"},
         {"source_last", UINT32_MAX, "plane 'source_last' holds a source row above 2^32 - 2"},
-        {"source_last", 40, "row 0 comes from source row 40, the source has 40"},
+        {"source_last", 40, "row 0 comes from source row 40, but the source has 40"},
         {"source_row", 1, "row 0 stands for 1 source rows from 1 to 0"},
         {"source_count", 2, "row 0 stands for 2 source rows from 0 to 0"},
         {"weights", 0xbf800000, "plane 'weights' holds a weight below 0"},

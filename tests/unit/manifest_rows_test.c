@@ -30,7 +30,7 @@ static void blob_that_is_missing_or_of_another_size_is_told(void **state)
     kiln_manifest *m = new_manifest(state, "m.db");
     kiln_hash h = put_bytes(m, "content", 7, 1);
     assert_int_equal(kiln_manifest_get_blob(m, h, back, 8, &err), KILN_E_IO);
-    assert_says(&err, "7 bytes, 8 are expected");
+    assert_says(&err, "7 bytes, but 8 are expected");
     h.bytes[0] ^= 1;
     assert_int_equal(kiln_manifest_get_blob(m, h, back, 7, &err), KILN_E_IO);
     assert_says(&err, "is missing");

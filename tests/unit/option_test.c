@@ -566,7 +566,7 @@ static void a_text_with_a_range_is_a_list_of_its_words(void **state)
     assert_string_equal(o.kinds, "a");
     assert_int_equal(parse("m --kinds=c-d,a"), KILN_OK);
     assert_string_equal(o.kinds, "c-d,a");
-    assert_refused("m --kinds=a,x", "--kinds takes one or several, with commas between them, of a|b|c-d, not 'a,x'");
+    assert_refused("m --kinds=a,x", "--kinds takes one or several of a|b|c-d, separated by commas, not 'a,x'");
     assert_refused("m --kinds=a,,b", "--kinds takes one or several");
     assert_refused("m --kinds=,", "--kinds takes one or several");
     char *text = printed(kiln_cli_help_json);

@@ -144,7 +144,7 @@ static void a_splat_file_goes_by_its_suffix(void **state)
     free(rows);
     close_file(&o);
     refused(import_source_file("a.bin", b.data, b.size), "no splat or point file that we know");
-    refused(import_source_file("cut.splat", b.data, b.size - 1), "no multiple of the 32");
+    refused(import_source_file("cut.splat", b.data, b.size - 1), "not a multiple of the 32");
     kiln_buffer_release(&b);
 }
 
@@ -154,7 +154,7 @@ static void other_content_under_the_name_splat_is_not_read_as_rows(void **state)
                               "end_header\n1 2 3\n                                                                     ";
     (void)state;
     refused(import_source_file("ply.splat", ply, 160), "begins with \"ply\"");
-    refused(import_source_file("plain.splat", "plyx", 4), "no multiple of the 32");
+    refused(import_source_file("plain.splat", "plyx", 4), "not a multiple of the 32");
 }
 
 static void a_packed_splat_file_has_two_suffixes(void **state)
@@ -172,7 +172,7 @@ static void a_packed_splat_file_has_two_suffixes(void **state)
         const char *path = import_source_file(plain ? "p.splat" : "p.splat.gz", packed, z.total_out);
         assert_int_equal(deflateEnd(&z), Z_OK);
         if (plain) {
-            refused(path, "gzip data under the name");
+            refused(path, "gzip data with the name");
         } else if (import_source_read(path, &s, &err) != KILN_OK) {
             fail_msg("%s", err.msg);
         } else {
@@ -482,7 +482,7 @@ static void what_is_wrong_with_a_packed_header_is_said(void **state)
     static const struct {
         const char *text, *sentence;
     } files[] = {
-        {"ply\nformat ascii 1.0\n" VERTEX "end_header\n1 2 3 4\n", "is binary_little_endian"},
+        {"ply\nformat ascii 1.0\n" VERTEX "end_header\n1 2 3 4\n", "must be binary_little_endian"},
         {"ply\nformat binary_little_endian 1.0\nelement chunk 1\nproperty list uchar float min_x\n" VERTEX "end_header\n",
          "list property"},
         {"ply\nformat binary_little_endian 1.0\n" VERTEX "end_header\n................", "no element chunk"},

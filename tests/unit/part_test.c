@@ -663,17 +663,17 @@ static void other_tables_are_refused(void **state)
         {"PRAGMA user_version = 2", "has version 2"},
         {"PRAGMA journal_mode = WAL", "or a log"},
         {"PRAGMA page_size = 4096; VACUUM", "pages of another size"},
-        {"DELETE FROM part", "does not say what it is of"},
+        {"DELETE FROM part", "does not say which plan it belongs to"},
         {"INSERT INTO part SELECT 2, stage, plan, shard, shards, host, version, seal FROM part", "says twice"},
-        {"UPDATE part SET stage = '../../x'", "has no name"},
+        {"UPDATE part SET stage = '../../x'", "whose name is invalid"},
         {"UPDATE part SET plan = zeroblob(16)", "no plan"},
-        {"UPDATE part SET plan = zeroblob(15)", "a hash has not 16 bytes"},
-        {"UPDATE part SET shard = 0", "which there cannot be"},
-        {"UPDATE part SET shards = 5000000", "which there cannot be"},
+        {"UPDATE part SET plan = zeroblob(15)", "a hash does not have 16 bytes"},
+        {"UPDATE part SET shard = 0", "which is impossible"},
+        {"UPDATE part SET shards = 5000000", "which is impossible"},
         {"UPDATE part SET version = 3", "schema version 3"},
         {"UPDATE part SET version = 0", "schema version 0"},
         {"UPDATE part SET seal = NULL", "has no seal"},
-        {"UPDATE unit SET wall_ns = wall_ns + 1", "are not those that its task has sealed"},
+        {"UPDATE unit SET wall_ns = wall_ns + 1", "differ from those that its task sealed"},
         {"UPDATE unit_output SET hash = zeroblob(16)", "sealed"},
         {"UPDATE run SET counters = '{}'", "sealed"},
         {"UPDATE quarantine SET attempts = 4", "sealed"},
@@ -704,13 +704,13 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         const char *sql, *says;
         unsigned inserted;
     } changes[] = {
-        {"UPDATE unit SET stage = 'prune' WHERE id = 2", "is of stage 'prune', in a part of stage 'knn'", 2},
+        {"UPDATE unit SET stage = 'prune' WHERE id = 2", "belongs to stage 'prune', but is in a part of stage 'knn'", 2},
         {"UPDATE unit SET counters = 'x' WHERE id = 2", "no JSON object", 2},
         {"UPDATE unit SET counters = '[1]' WHERE id = 2", "no JSON object", 2},
         {"UPDATE unit SET wall_ns = -1 WHERE id = 2", "negative time", 2},
         {"UPDATE unit SET name = 'a' || char(0) || 'b' WHERE id = 2", "NUL", 2},
-        {"UPDATE unit SET name = printf('%.200c', 'a') WHERE id = 2", "longer than it can be", 2},
-        {"UPDATE unit_output SET raw_bytes = 6 WHERE unit = 2 AND name = 'word'", "says 6 bytes", 2},
+        {"UPDATE unit SET name = printf('%.200c', 'a') WHERE id = 2", "a text is too long", 2},
+        {"UPDATE unit_output SET raw_bytes = 6 WHERE unit = 2 AND name = 'word'", "claims 6 bytes", 2},
         {"UPDATE unit_output SET raw_bytes = 1 << 40 WHERE unit = 2 AND name = 'numbers'", "a blob has at most", 2},
         {"UPDATE unit_output SET elem = 3 WHERE unit = 2 AND name = 'word'", "elements of 3 bytes", 2},
         {"UPDATE unit_output SET hash = x'00112233445566778899aabbccddeeff' WHERE unit = 2 AND name = 'word'",
@@ -722,9 +722,9 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         {"UPDATE blob SET elem = 8 WHERE id = 1", "another hash", 2},
         {"DELETE FROM blob WHERE raw_bytes = 5", "neither in the part nor", 0},
         {"UPDATE quarantine SET stage = 'prune'", "in quarantine is of another stage", 3},
-        {"UPDATE quarantine SET reason = printf('%.2000c', 'a')", "longer than it can be", 3},
-        {"UPDATE run SET stage = 'prune'", "a run is of stage 'prune'", 3},
-        {"UPDATE run SET counters = 'x'", "no JSON", 3},
+        {"UPDATE quarantine SET reason = printf('%.2000c', 'a')", "a text is too long", 3},
+        {"UPDATE run SET stage = 'prune'", "a run belongs to stage 'prune'", 3},
+        {"UPDATE run SET counters = 'x'", "not JSON", 3},
         {"UPDATE run SET start_ns = -1", "before 1970", 3},
         {"WITH RECURSIVE r(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM r WHERE n < 2000) INSERT INTO run SELECT n, 'knn', '', "
          "'{}', '', "
@@ -793,13 +793,13 @@ static void other_files_are_refused(void **state)
     assert_int_equal(unlink(link), 0);
     assert_int_equal(mkfifo(link, 0600), 0);
     assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT); /* and does not wait */
-    assert_says(&err, "no regular file");
+    assert_says(&err, "not a regular file");
     assert_int_equal(unlink(link), 0);
     write_all(link,
               "an empty part, or what is left of one; 100 bytes and more so that there is a header to look at, in words alone",
               110);
     assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT);
-    assert_says(&err, "no SQLite file");
+    assert_says(&err, "not an SQLite file");
     assert_int_equal(kiln_manifest_open(path, KILN_OPEN_READ, "test", false, &m, &err),
                      KILN_E_INPUT); /* nor is a part a manifest */
     assert_says(&err, "not a manifest");

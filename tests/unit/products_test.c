@@ -534,8 +534,7 @@ static void what_is_superseded_is_named_and_removed_unless_changed(void **state)
     OK(kiln_stale_products_get(m, &stale, &err));
     assert_int_equal(stale.n, 2);
     kiln_stale_products_text(&stale, text);
-    assert_string_equal(text,
-                        "2 files of the bake's folder do not follow from the bake any more: renders/b.npy, renders/left/a.npy");
+    assert_string_equal(text, "2 files of the bake's folder do not belong to the bake any more: renders/b.npy, renders/left/a.npy");
     OK(kiln_stale_products_remove(m, &stale, &removed, &err));
     assert_int_equal(removed, 1);
     kiln_stale_list_release(&stale);
@@ -558,7 +557,7 @@ static void what_appears_meanwhile_stays(void **state)
     OK(kiln_product_guard_ask(NULL, false, at("x.splat"), &seen, &err));
     write_text("x.splat", "of somebody else");
     assert_int_equal(kiln_product_write(at("x.splat"), "new", 3, &seen, &err), KILN_E_USAGE);
-    assert_says(&err, "while this ran");
+    assert_says(&err, "during this run");
     OK(kiln_product_write(at("x.splat"), "of somebody else", 16, &seen, &err)); /* nothing is lost */
     assert_int_equal(kiln_product_guard_ask(NULL, false, at("x.splat"), &seen, &err), KILN_E_USAGE);
     OK(kiln_product_guard_ask(NULL, true, at("x.splat"), &seen, &err));

@@ -544,7 +544,7 @@ static void a_rank_beyond_the_splats_is_bad_input(void **unused)
     kiln_error err = {0};
     for (unsigned threads = 1; threads <= 3; threads++) {
         assert_int_equal(draw_rows(kiln_ops_cpu(), threads, &s, (band){.row1 = 2}, &err), KILN_E_INPUT);
-        assert_string_equal(err.msg, "raster: pair 7 names a Gaussian that is not there");
+        assert_string_equal(err.msg, "raster: pair 7 names a Gaussian that does not exist");
     }
     scene_free(&s);
 }
@@ -560,7 +560,7 @@ static void a_bad_rank_behind_an_opaque_tile_is_found(void **unused)
     s.ranks[599] = s.ranks[598] = 0xffffffff;
     kiln_error err = {0};
     assert_int_equal(draw_rows(kiln_ops_cpu(), 1, &s, (band){.row1 = 1}, &err), KILN_E_INPUT);
-    assert_string_equal(err.msg, "raster: pair 598 names a Gaussian that is not there");
+    assert_string_equal(err.msg, "raster: pair 598 names a Gaussian that does not exist");
     scene_free(&s);
 }
 

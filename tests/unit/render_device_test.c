@@ -81,7 +81,7 @@ static void what_the_device_refuses_is_drawn_in_slabs(void **state)
 static bool opened_early(void)
 {
     char line[TEST_PATH_MAX + 64];
-    (void)snprintf(line, sizeof line, "grep -q 'opening 1 GPU while the list is planned' %s/err", folder);
+    (void)snprintf(line, sizeof line, "grep -q 'opening 1 GPU while the units are planned' %s/err", folder);
     return system(line) == 0;
 }
 

@@ -91,7 +91,7 @@ static void a_label_that_is_wrong_is_a_bug(void **state)
     s.draw.store = d.store;
     s.draw.header = give_wrong_label;
     assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_E_BUG);
-    assert_non_null(strstr(err.msg, "chunk 2 has 400 rows with colour, its header said 401"));
+    assert_non_null(strstr(err.msg, "chunk 2 has 400 rows with colour, but its header claims 401"));
     device_close(&d);
     scene_free(&s);
 }

@@ -308,7 +308,7 @@ static void a_stage_in_parts_is_the_stage(void **state)
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
     assert_int_equal(run("--count=9 --planner"), 75);
     assert_int_equal(run_in("--count=9 --planner --gather=", ""), 3);
-    assert_true(said("there is no folder"));
+    assert_true(said("' of the parts does not exist"));
     assert_int_equal(run_in("--count=9 --planner --reads --shard=1/2 --part=", ""), 0);
     assert_true(status_is("part stored"));
     const json_int_t first = number("units.done");
@@ -393,7 +393,7 @@ static void a_part_of_a_manifest_that_was_changed_is_not_kept(void **state)
     assert_true(said("was changed by a gather"));
     (void)snprintf(line, sizeof line, "--count=6 --shard=1/1 --unlink=%s --part=", claim_file);
     assert_int_equal(run_in(line, ""), 4);
-    assert_true(said("stands no more"));
+    assert_true(said("is closed, so its part is not needed any more"));
     assert_int_equal(rmdir(parts), 0);
 }
 

@@ -133,7 +133,7 @@ static void a_violation_in_the_data_gives_its_sentence(void **state)
     kiln_runner *r = fake_runner(FAKE_DEVICE, 0);
     fake.violation = KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, 7);
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that is not there"));
+    assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that does not exist"));
     assert_int_equal(fake.in_flight, 0);
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK); /* the word does not stay */
     kiln_runner_free(r);

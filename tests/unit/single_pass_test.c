@@ -347,7 +347,7 @@ static void a_violation_in_the_data_gives_its_sentence(void **state)
     must_draw(&d, &s, &right);
     fake.violation = KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, 5);
     assert_int_equal(view_draw(&d, &s, &right, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "pair 5 names a Gaussian that is not there"));
+    assert_non_null(strstr(err.msg, "pair 5 names a Gaussian that does not exist"));
     must_draw(&d, &s, &right); /* it does not stay */
     device_close(&d);
     picture_free(&right);

@@ -72,7 +72,7 @@ static void nothing_is_expanded(void **state)
     assert_no_split("\"\\\\$HOME\"", "'$' is not expanded"); /* the backslash is one itself */
     assert_no_split("'open", "' is not closed");
     assert_no_split("x \"open", "\" is not closed");
-    assert_no_split("x\\", "behind the last");
+    assert_no_split("x\\", "follows the last");
 }
 
 static void quoted_words_are_split_to_themselves(void **state)

@@ -246,7 +246,7 @@ static void members_behind_links_that_lead_out_are_refused(void **state)
     for (size_t i = 0; i < sizeof irregular / sizeof *irregular; i++) {
         const char *path = edited(state, "\"count\":32", "\"count\":32");
         run("cd '%s' && rm set/quats.webp && %s", (char *)*state, irregular[i]);
-        must_refuse(path, i < 2 ? "is no regular file" : "leads out of the folder through a link");
+        must_refuse(path, i < 2 ? "is not a regular file" : "leads out of the folder through a link");
     }
     const char *path = edited(state, "\"count\":32", "\"count\":32");
     run("cd '%s/set' && mv quats.webp q && ln -s q quats.webp", (char *)*state);

@@ -540,7 +540,7 @@ static void windows_are_bounded(void **state)
         assert_int_equal(s.scan.info.spool_ram, 128 << 10); /* no more than the content needs */
         import_source_free(&s);
     }
-    refused(streams_of(&m, 28, false), "has a zstd window of 268435456 bytes; 128 MiB are the most");
+    refused(streams_of(&m, 28, false), "has a zstd window of 268435456 bytes; at most 128 MiB are allowed");
     assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_SPOOL_THREAD) > 9 << 20);
     assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_BLOCK) < 9 << 20);
     free_model(&m);
@@ -567,19 +567,19 @@ static void damaged_streams_are_refused(void **state)
     const uint32_t low = 8, high = 1 << 30, many = 1 << 28;
     model m = make_model(4, FEW, 1), other = make_model(4, FEW, 1);
     (void)state;
-    refused(grown(streams_of(&m, 0, true), 4), "has 4 bytes behind its last SPZ stream, from byte ");
+    refused(grown(streams_of(&m, 0, true), 4), "has 4 bytes after its last SPZ stream, from byte ");
     refused(grown(streams_of(&m, 0, true), -1), "the SH stream has ");
     refused(edited(&m, 16, &low, 4), "table of contents at byte 8, inside the header");
     refused(edited(&m, 16, &high, 4), "before the end of its SPZ table of contents at byte 1073741920");
     refused(edited(&m, 8, &many, 4), "claims 268435456 Gaussians, which ");
-    refused(edited(&m, 15, "\5", 1), "has 5 SPZ streams; 6 belong to harmonics of degree 1");
+    refused(edited(&m, 15, "\5", 1), "has 5 SPZ streams, but 6 belong to harmonics of degree 1");
     refused(edited(&m, 32 + 16, &huge, 8), "the alpha stream has 18446744073709551610 bytes from byte ");
-    refused(edited(&m, 32 + 24, &huge, 8), "the alpha stream has 18446744073709551610 bytes unpacked; 300 Gaussians take 300");
+    refused(edited(&m, 32 + 24, &huge, 8), "the alpha stream has 18446744073709551610 bytes unpacked, but 300 Gaussians take 300");
     refused(edited(&m, 32 + 96, "\0", 1), "at byte 128 is no zstd frame");
     other.bytes[KILN_SPZ_ALPHAS]--; /* the frame says 299 */
     kiln_buffer b = streams_of(&other, 0, true);
     b.data[32 + 24]++;
-    refused(b, "claims 299 bytes; the table of contents says 300");
+    refused(b, "claims 299 bytes, but the table of contents 300");
     b = streams_of(&other, 0, false); /* it does not say, and has 299 */
     b.data[32 + 24]++;
     refused(b, "it unpacks to less than its header says");
@@ -620,12 +620,12 @@ static void headers_are_checked(void **state)
 {
     model m = make_model(3, FEW, 1);
     (void)state;
-    refused(plain_of(&m), "is SPZ version 3 outside a gzip stream");
+    refused(plain_of(&m), "is SPZ version 3 without its gzip stream");
     refused(plain_edited(&m, 4, 0), "says that it is SPZ version 0");
     refused(plain_edited(&m, 4, 5), "says that it is SPZ version 5");
     refused(plain_edited(&m, 12, 5), "degree 5");
     refused(plain_edited(&m, 13, 31), "31 fractional bits");
-    refused(plain_edited(&m, 14, 0x80), "level-of-detail tree of Spark");
+    refused(plain_edited(&m, 14, 0x80), "Spark's level-of-detail tree");
     refused(plain_edited(&m, 14, 4), "flags 0x04");
     refused(plain_edited(&m, 10, 1), "unpacks to ");
     refused(gzip_of(grown(plain_of(&m), -1)), "unpacks to ");
@@ -659,10 +659,10 @@ static void extension_records_are_checked(void **state)
     m.n_extensions = 0;
     add_extension(&m, 0x12340001u, "12345", 5);
     m.extensions[4] = 6; /* longer than its zone */
-    refused(streams_of(&m, 0, true), "SPZ extension record of 6 bytes at byte 40, where there is room for 5");
+    refused(streams_of(&m, 0, true), "SPZ extension record of 6 bytes at byte 40, but only 5 bytes are left");
     refused(gzip_of(plain_of(&m)), "SPZ extension record of 6 bytes");
     m.n_extensions = 7;
-    refused(gzip_of(plain_of(&m)), "ends in the midst of an SPZ extension record");
+    refused(gzip_of(plain_of(&m)), "ends inside an SPZ extension record");
     m.n_extensions = 0; /* the flag alone */
     import_source s = read_whole(streams_of(&m, 0, true), KILN_FRAME_RUB);
     import_source_free(&s);

@@ -214,10 +214,10 @@ static void companions_that_are_no_files_are_refused(void **state)
     for (int i = 0; i < 3; i++) {
         snprintf(other, sizeof other, "%s%s", path, suffixes[i]);
         assert_int_equal(symlink("precious", other), 0);
-        open_is_refused(path, "is no regular file");
+        open_is_refused(path, "is not a regular file");
         assert_int_equal(unlink(other), 0);
         assert_int_equal(mkfifo(other, 0600), 0);
-        open_is_refused(path, "is no regular file");
+        open_is_refused(path, "is not a regular file");
         assert_int_equal(unlink(other), 0);
     }
     struct stat s;
@@ -242,7 +242,7 @@ static void a_lock_file_that_is_a_link_is_not_written_through(void **state)
     assert_int_equal(unlink(other), 0);
     assert_int_equal(mkfifo(other, 0600), 0);
     assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err), KILN_E_INPUT);
-    assert_says(&err, "no regular file");
+    assert_says(&err, "not a regular file");
 }
 
 static void put_be32(unsigned char *p, size_t v)
@@ -439,8 +439,8 @@ static const struct {
     {"UPDATE camera SET name = ''", "it is empty"},
     {"UPDATE camera SET width = 0, height = 0", "camera 'view 1' has no pixels: 0 x 0"},
     {"UPDATE camera SET width = 4294967295", "larger than allowed"},
-    {"UPDATE camera SET r00 = 2", "is no rotation"},
-    {"UPDATE camera SET r00 = -1", "is no rotation"},
+    {"UPDATE camera SET r00 = 2", "is not a rotation"},
+    {"UPDATE camera SET r00 = -1", "is not a rotation"},
     {"UPDATE camera SET r00 = 9e999", "pose of camera 'view 1' is not finite"},
     {"UPDATE camera SET t2 = -9e999", "pose of camera 'view 1' is not finite"},
     {"UPDATE camera SET fx = 0", "focal length"},
@@ -451,10 +451,10 @@ static const struct {
     {"UPDATE camera SET model = 'P' || char(10)", "lens model"},
     {"UPDATE camera SET split = 'both'", "split 'both'"},
     {"UPDATE camera SET distorted = 7", "neither 0 nor 1"},
-    {"UPDATE photo SET path = 'relative.png'", "no absolute path"},
-    {"UPDATE photo_mask SET path = 'relative.png'", "the mask of camera 'view 1' is no absolute path"},
-    {"DELETE FROM photo", "has a mask and no photo"},
-    {"UPDATE photo_mask SET camera = 'other'", "a mask of camera 'other', which is not there"},
+    {"UPDATE photo SET path = 'relative.png'", "not an absolute path"},
+    {"UPDATE photo_mask SET path = 'relative.png'", "the mask of camera 'view 1' is not an absolute path"},
+    {"DELETE FROM photo", "has a mask but no photo"},
+    {"UPDATE photo_mask SET camera = 'other'", "a mask names camera 'other', which does not exist"},
     {"UPDATE photo_mask SET width = -1", "column 'width'"},
     {"UPDATE scene SET kind = 'other'", "unknown kind: 'other'"},
     {"UPDATE scene SET id = 2", "another number than 1"},
@@ -462,13 +462,13 @@ static const struct {
     {"UPDATE scene SET rows_read = -1", "a count is negative"},
     {"UPDATE scene SET sh_degree = 9", "degree 9"},
     {"UPDATE scene SET origin_y = 9e999", "origin is not finite"},
-    {"UPDATE scene SET root_x = 0, root_y = 0, root_z = 0, root_half = 3", "no power of two"},
-    {"UPDATE scene SET root_x = 0, root_y = 0, root_z = 0, root_half = -2", "no power of two"},
-    {"UPDATE scene SET background_r = 0.5, background_g = 7, background_b = 0", "not within 0 and 1"},
-    {"UPDATE scene SET notes = '{'", "no JSON"},
-    {"UPDATE scene SET transforms = '{}'", "no JSON"},
-    {"UPDATE source_file SET path = 'x'", "no absolute path"},
-    {"UPDATE source_file SET hash = x'00'", "a hash has not 16 bytes"},
+    {"UPDATE scene SET root_x = 0, root_y = 0, root_z = 0, root_half = 3", "not a power of two"},
+    {"UPDATE scene SET root_x = 0, root_y = 0, root_z = 0, root_half = -2", "not a power of two"},
+    {"UPDATE scene SET background_r = 0.5, background_g = 7, background_b = 0", "not between 0 and 1"},
+    {"UPDATE scene SET notes = '{'", "not a JSON object"},
+    {"UPDATE scene SET transforms = '{}'", "not a JSON array"},
+    {"UPDATE source_file SET path = 'x'", "not an absolute path"},
+    {"UPDATE source_file SET hash = x'00'", "a hash does not have 16 bytes"},
     {"UPDATE image SET path = '../../evil.png'", "leaves its folder"},
     {"UPDATE image SET path = '/etc/evil.png'", "absolute path"},
     {"UPDATE image SET format = 'exe'", "unknown format: 'exe'"},
@@ -478,14 +478,14 @@ static const struct {
     {"UPDATE image SET background_g = 2", "background of 2"},
     {"UPDATE image SET ssim = 9e999", "metrics that are not finite"},
     {"UPDATE layer SET kind = 'Baked'", "'Baked'"},
-    {"UPDATE layer SET count = 5", "says 5 rows, its chunks have 4"},
+    {"UPDATE layer SET count = 5", "claims 5 rows, but its chunks have 4"},
     {"UPDATE layer SET sh_degree = 4", "has no plane 'shN'"},
     {"UPDATE layer SET sh_degree = 9", "degree 9"},
     {"UPDATE layer SET sh_degree = 3; UPDATE plane SET name = 'shN' WHERE name = 'extra/a b'",
-     "'shN' is f32 x 1, it must be f32 x 45"},
-    {"UPDATE plane SET name = 'shN' WHERE name = 'extra/a b'", "'shN' is f32 x 1, it must be f32 x 0"},
+     "'shN' is f32 x 1, but it must be f32 x 45"},
+    {"UPDATE plane SET name = 'shN' WHERE name = 'extra/a b'", "'shN' is f32 x 1, but it must be f32 x 0"},
     {"UPDATE plane SET components = 1, raw_bytes = raw_bytes / 3 WHERE name = 'log_scales'",
-     "plane 'log_scales' is f32 x 1, it must be f32 x 3"},
+     "plane 'log_scales' is f32 x 1, but it must be f32 x 3"},
     {"UPDATE plane SET type = 'f64', components = 1 WHERE name = 'log_scales'", "plane 'log_scales' is f64 x 1"},
     {"UPDATE plane SET components = 1000000000 WHERE name = 'extra/a b'", "f32 x 1000000000"},
     {"UPDATE plane SET name = 'extra/' WHERE name = 'extra/a b'", "neither known nor extra/NAME"},
@@ -495,12 +495,12 @@ static const struct {
     {"DELETE FROM plane WHERE name = 'quats'", "has no plane 'quats'"},
     {"DELETE FROM plane WHERE name = 'means'", "has no plane 'means'"},
     {"UPDATE plane SET raw_bytes = 1 << 40 WHERE name = 'sh0'", "bytes for 3 rows"},
-    {"UPDATE plane_segment SET segment = 1 WHERE plane = 1", "segment 1 is there twice or out of order"},
-    {"UPDATE chunk SET count = 70000, box_min_x = 0 WHERE ordinal = 0", "70000 rows, at most 65536"},
+    {"UPDATE plane_segment SET segment = 1 WHERE plane = 1", "segment 1 occurs twice or is out of order"},
+    {"UPDATE chunk SET count = 70000, box_min_x = 0 WHERE ordinal = 0", "70000 rows; at most 65536"},
     {"UPDATE chunk SET count = 2 WHERE ordinal = 0", "bytes for 2 rows"},
-    {"UPDATE chunk SET ordinal = 5 WHERE ordinal = 1", "chunk '/1' is number 5, number 1 comes next"},
-    {"UPDATE chunk SET name = 'a b' WHERE ordinal = 1", "a chunk whose name is none"},
-    {"UPDATE chunk SET parent = char(27) WHERE ordinal = 1", "a chunk whose name is none"},
+    {"UPDATE chunk SET ordinal = 5 WHERE ordinal = 1", "chunk '/1' is number 5, but number 1 must follow"},
+    {"UPDATE chunk SET name = 'a b' WHERE ordinal = 1", "a chunk whose name is invalid"},
+    {"UPDATE chunk SET parent = char(27) WHERE ordinal = 1", "a chunk whose name is invalid"},
     {"UPDATE chunk SET level = 3", "level 3"},
     {"UPDATE chunk SET hilbert_lo = 1000 WHERE ordinal = 0", "Hilbert codes"},
     {"UPDATE chunk SET box_min_z = 1000 WHERE ordinal = 0", "its box is 1000.."},
@@ -510,22 +510,22 @@ static const struct {
     {"UPDATE tile_table SET near_m = 0", "near plane is at 0"},
     {"UPDATE tile_table SET width = 0, tiles_x = 0", "do not cover 0 x 30 pixels"},
     {"UPDATE tile_table SET tiles_y = 3", "2 x 3 tiles do not cover"},
-    {"UPDATE tile_table SET visible = 1 << 40", "visible Gaussians, above 2^32 - 2"},
-    {"UPDATE tile_table SET visible = 5", "array 'visible_slot' has 16 bytes, 5 elements"},
-    {"UPDATE tile_table SET pairs = 7", "it says 7 pairs, its bands have 6"},
-    {"UPDATE tile_band SET pairs = 100 WHERE band = 0", "say 100 pairs"},
-    {"UPDATE tile_band SET row1 = 4000000000 WHERE band = 1", "row 1 comes next"},
-    {"UPDATE tile_band SET row0 = 0 WHERE band = 1", "row 1 comes next"},
+    {"UPDATE tile_table SET visible = 1 << 40", "visible Gaussians, more than 2^32 - 2"},
+    {"UPDATE tile_table SET visible = 5", "array 'visible_slot' has 16 bytes, but 5 elements"},
+    {"UPDATE tile_table SET pairs = 7", "it claims 7 pairs, but its bands have 6"},
+    {"UPDATE tile_band SET pairs = 100 WHERE band = 0", "claim 100 pairs"},
+    {"UPDATE tile_band SET row1 = 4000000000 WHERE band = 1", "but row 1 must follow"},
+    {"UPDATE tile_band SET row0 = 0 WHERE band = 1", "but row 1 must follow"},
     {"UPDATE tile_band SET band = 7 WHERE band = 1", "has band 7 where band 1 belongs"},
     {"DELETE FROM tile_band WHERE band = 1; DELETE FROM tile_segment WHERE band = 1", "bands end at tile row 1 of 2"},
-    {"UPDATE tile_segment SET raw_bytes = 4 WHERE name = 'tile_bytes'", "array 'tile_bytes' has 4 bytes, 2 elements"},
+    {"UPDATE tile_segment SET raw_bytes = 4 WHERE name = 'tile_bytes'", "array 'tile_bytes' has 4 bytes, but 2 elements"},
     {"UPDATE tile_segment SET raw_bytes = 1 WHERE name = 'rank_delta'", "'rank_delta' has 1 bytes for 3 pairs"},
     {"UPDATE tile_segment SET raw_bytes = 1 << 50 WHERE name = 'chunks'", "too large"},
     {"UPDATE tile_segment SET name = 'odd' WHERE name = 'chunks'", "has an array 'odd' in band -1"},
-    {"UPDATE tile_segment SET segment = 3 WHERE name = 'chunks'", "segment 3 is there twice, out of order or too large"},
+    {"UPDATE tile_segment SET segment = 3 WHERE name = 'chunks'", "segment 3 occurs twice, is out of order or is too large"},
     {"UPDATE stage SET state = 'odd' WHERE name = 'chunk'", "unknown state: 'odd'"},
     {"UPDATE stage SET version = -1 WHERE name = 'chunk'", "a count is negative"},
-    {"UPDATE run SET counters = '{'", "no JSON"},
+    {"UPDATE run SET counters = '{'", "not JSON"},
     {"UPDATE run SET start_ns = -9223372036854775807 - 1", "before 1970"},
     {"UPDATE unit_output SET elem = 3 WHERE name = 'a'", "elements of 3 bytes"},
     {"UPDATE unit_output SET raw_bytes = 1 << 40 WHERE name = 'a'", "a blob has at most"},
@@ -640,7 +640,7 @@ static void a_camera_that_is_there_twice_is_refused(void **state)
     assert_int_equal(fclose(f), 0);
     m = open_manifest(path, KILN_OPEN_READ);
     assert_int_equal(kiln_cameras_get(m, &got, &n, &err), KILN_E_INPUT);
-    assert_says(&err, "is there twice");
+    assert_says(&err, "occurs twice");
     kiln_manifest_close(m);
 }
 

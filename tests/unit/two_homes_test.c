@@ -109,7 +109,7 @@ static void named_devices_are_looked_for_before_anything_is_computed(void **stat
     (void)state;
     must_run("cd %s && rm -rf scene.db* && cp base.db scene.db", folder);
     assert_int_equal(run("--devices=7 --threads=2"), 6);
-    assert_true(said("'7' is not there; 3 GPUs are visible"));
+    assert_true(said("'7' does not exist; 3 GPUs are visible"));
     assert_int_equal(state_of("prune"), KILN_STAGE_MISSING);
     assert_int_equal(setenv("STAGE", "chunk", 1), 0);
     assert_int_equal(run("--layer=source --devices=7"), 6); /* though none of its units would be there */

@@ -244,7 +244,7 @@ static kiln_status check_left_out(const kiln_colmap *m, const char *folder, cons
     if ((uint64_t)v->n * 10 > m->images.n)
         return kiln_fail(
             err, KILN_E_INPUT,
-            "'%s/cameras.%s': %s; so it is with %u of %u images (%s), more than a tenth: align them again, or remove them "
+            "'%s/cameras.%s': %s; this affects %u of %u images (%s), more than a tenth: align them again, or remove them "
             "from the model",
             folder, suffix, v->why, v->n, m->images.n, v->names);
     kiln_camera_set_note(m->f->set, "%u of %u images are left out: %s (%s)", v->n, m->images.n, v->why, v->names);
@@ -273,7 +273,7 @@ kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_er
     const uint64_t before = f->set->frames_read;
     kiln_colmap m = {.f = f};
     kiln_status st = KILN_OK;
-    if (!e) return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s'", folder);
+    if (!e) return kiln_fail(err, KILN_E_INPUT, "'%s' holds no COLMAP model", folder);
     KILN_GO(read_part(&m, folder, "cameras", e->suffix, e->cameras, err));
     KILN_GO(read_part(&m, folder, "images", e->suffix, e->images, err));
     if (f->set->frames_read == before) KILN_GO(kiln_fail(err, KILN_E_INPUT, "'%s/images.%s' holds no image", folder, e->suffix));

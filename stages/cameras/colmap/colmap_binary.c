@@ -75,8 +75,8 @@ static kiln_status take_count(stream *s, uint64_t *n, uint64_t least, const char
     if (s->size == 0) return kiln_fail(s->err, KILN_E_INPUT, "'%s' is empty", s->path);
     KILN_TRY(take_stream_bytes(s, n, sizeof *n, what));
     if (*n > (s->size - s->at) / least)
-        return kiln_fail(s->err, KILN_E_INPUT, "'%s' is shorter than its count says: %llu %s do not fit into %llu bytes", s->path,
-                         (unsigned long long)*n, what, (unsigned long long)(s->size - s->at));
+        return kiln_fail(s->err, KILN_E_INPUT, "'%s' is shorter than its count requires: %llu %s do not fit into %llu bytes",
+                         s->path, (unsigned long long)*n, what, (unsigned long long)(s->size - s->at));
     return KILN_OK;
 }
 

@@ -132,7 +132,7 @@ static void say_invalid(const kiln_devices_question *q, const char *entry, kiln_
 {
     const bool broken = is_index(entry) && strlen(entry) < 10 && is_lost(q->gpus, strtoul(entry, NULL, 10));
     (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' is %s (%u)", q->visible, entry,
-                   broken ? "a GPU that does not work, of the GPUs here" : "none of the GPUs here", q->gpus->n_gpus);
+                   broken ? "a GPU here that does not work" : "none of the GPUs here", q->gpus->n_gpus);
 }
 
 void kiln_devices_visible(const kiln_devices_question *q, kiln_device_list *v)
@@ -151,8 +151,8 @@ void kiln_devices_visible(const kiln_devices_question *q, kiln_device_list *v)
             return;
         }
         if (has_device(v->items, v->n, &d)) {
-            (void)snprintf(v->note, sizeof v->note,
-                           "CUDA_VISIBLE_DEVICES is '%.80s', which names a GPU twice; CUDA then shows none", q->visible);
+            (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s' and names a GPU twice; CUDA then shows none",
+                           q->visible);
             v->n = 0;
             return;
         }
@@ -169,9 +169,9 @@ static void say_none_usable(const kiln_gpu_list *gpus, char *why, size_t size)
     else if (n_gpus == 0)
         (void)snprintf(why, size, "there is no GPU");
     else if (n_gpus == 1)
-        (void)snprintf(why, size, "the GPU here may not be used");
+        (void)snprintf(why, size, "the GPU of this machine is hidden");
     else
-        (void)snprintf(why, size, "of %u GPUs here none may be used", n_gpus);
+        (void)snprintf(why, size, "all %u GPUs of this machine are hidden", n_gpus);
 }
 
 /* Writes why no GPU can be used at all; "" if one can. */
@@ -180,14 +180,13 @@ static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v
     const uint32_t built = q->built_version, has = q->gpus->driver_version;
     why[0] = '\0';
     if (built == 0)
-        (void)snprintf(why, size,
-                       "this build has no CUDA; install a package that was made with it, or build with nvcc (CUDA 13) in the PATH");
+        (void)snprintf(why, size, "this build has no CUDA; install a package with CUDA, or build with nvcc (CUDA 13) in the PATH");
     else if (q->gpus->why_none[0])
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
         say_none_usable(q->gpus, why, size);
     else if (has && has / 1000 < built / 1000) /* within a major version an older driver works */
-        (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
+        (void)snprintf(why, size, "this build needs CUDA %u.%u, but the driver has CUDA %u.%u; update the driver", built / 1000,
                        built % 1000 / 10, has / 1000, has % 1000 / 10);
     else if (v->n == 0)
         (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides every GPU");
@@ -206,7 +205,7 @@ static void choose_by_ourselves(const kiln_devices_question *q, const kiln_devic
         }
         if (i == 0)
             (void)snprintf(out->note, sizeof out->note,
-                           "GPU '%.80s' is passed over: its compute capability is %u.%u, and this build is for %u.%u and newer",
+                           "GPU '%.80s' is not used: its compute capability is %u.%u, but this build needs at least %u.%u",
                            d->visible, d->arch / 10, d->arch % 10, q->built_arch / 10, q->built_arch % 10);
     }
     out->passed_over = q->built_version && !hidden && (q->gpus->n_gpus > 0 || q->gpus->broken);
@@ -237,16 +236,16 @@ static kiln_status take_entry(const kiln_devices_question *q, const kiln_device_
     const kiln_device *found = NULL;
     if (is_index(entry)) {
         const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
-        if (index >= v->n) return fail_entry(q, v, entry, "is not there", err);
+        if (index >= v->n) return fail_entry(q, v, entry, "does not exist", err);
         return take(q, &v->items[index], out, err);
     }
     for (unsigned i = 0; i < v->n; i++) {
         if (!starts(v->items[i].uuid, entry) && strcmp(v->items[i].visible, entry) != 0) continue;
-        if (found) return fail_entry(q, v, entry, "is the beginning of several", err);
+        if (found) return fail_entry(q, v, entry, "is the beginning of several names", err);
         found = &v->items[i];
     }
     if (found) return take(q, found, out, err);
-    if (q->visible || !starts(entry, "MIG-GPU-")) return fail_entry(q, v, entry, "is none of them", err);
+    if (q->visible || !starts(entry, "MIG-GPU-")) return fail_entry(q, v, entry, "is not one of them", err);
     kiln_device old = {.kind = KILN_DEVICE_CUDA, .chosen = true};
     (void)snprintf(old.visible, sizeof old.visible, "%s", entry);
     return take(q, &old, out, err);
@@ -324,7 +323,7 @@ const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, 
 
 void kiln_devices_advise(kiln_error *err)
 {
-    static const char advice[] = "; --devices cpu does without a GPU";
+    static const char advice[] = "; --devices cpu needs no GPU";
     const int capacity = (int)(sizeof err->msg - sizeof advice);
     if (!err || err->status != KILN_E_DEVICE || strstr(err->msg, "--devices cpu")) return;
     (void)kiln_fail(err, KILN_E_DEVICE, "%.*s%s", capacity, err->msg, advice);

@@ -110,7 +110,7 @@ static const char *state_text(const json_t *row)
     if (strcmp(state, "visible") == 0) return json_is_true(json_object_get(row, "chosen")) ? "chosen" : "";
     if (strcmp(state, "hidden") == 0) return "hidden by CUDA_VISIBLE_DEVICES";
     if (strcmp(state, "lost") == 0) return "does not work";
-    return json_is_true(json_object_get(row, "chosen")) ? "chosen, CUDA knows which" : "CUDA knows which";
+    return json_is_true(json_object_get(row, "chosen")) ? "chosen by CUDA" : "CUDA knows which";
 }
 
 void kiln_gpu_table_print(const json_t *table)

@@ -1,4 +1,4 @@
-/* The figures of work.h: measured on one core, 2026-11-23, and rounded up (DESIGN.md). */
+/* The costs of work.h: measured on one core and rounded up (DESIGN.md). */
 #include "stages/engine/devices/work.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ enum {
     KNN_ROW = 1000,
     PRUNE_ROW = 3000,
     PRUNE_ROW_VIEW = 250,
-    COUNT_ROW_VIEW = 60, /* 27 to 34 were measured (2026-11-30) */
+    COUNT_ROW_VIEW = 60, /* about twice the measured cost */
     CHUNK_ROW = 6000,
     TILES_ROW_CAMERA = 1500,
     PICTURE_ROW = 400,

@@ -42,8 +42,8 @@ kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln
     kiln_round *round = r->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return KILN_OK;
     if (!planned_value(round, name, value) && round->has_claim && !round->met)
-        return kiln_fail(err, KILN_E_STALE,
-                         "the plan that stands has not decided '%s': it is of another version, or of other options", name);
+        return kiln_fail(err, KILN_E_STALE, "the plan was made by another version or with other options: it has not decided '%s'",
+                         name);
     return remember(round, name, *value, err);
 }
 
@@ -62,12 +62,10 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
         gpu = strcmp(*kind, kinds[1]) == 0;
     }
     KILN_TRY(kiln_run_decide(r, name, &gpu, err));
-    if (gpu > 1)
-        return kiln_fail(err, KILN_E_INPUT, "the plan that stands has no kind of devices of the number %llu",
-                         (unsigned long long)gpu);
+    if (gpu > 1) return kiln_fail(err, KILN_E_INPUT, "the plan names the unknown kind of devices %llu", (unsigned long long)gpu);
     *kind = kinds[gpu];
     if (named && strcmp(named, *kind) != 0)
-        return kiln_fail(err, KILN_E_STALE, "the plan that stands is for --devices %s, and --devices names another kind", *kind);
+        return kiln_fail(err, KILN_E_STALE, "the plan was made for --devices %s, but --devices names another kind", *kind);
     if (!named && round->mode != KILN_ROUND_NONE) kiln_common_values.devices = *kind;
     return KILN_OK;
 }
@@ -78,8 +76,8 @@ kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err)
     if (r->hosts.round->mode == KILN_ROUND_NONE || !r->hosts.round->has_claim || r->hosts.round->agrees) return KILN_OK;
     return kiln_fail(
         err, KILN_E_STALE,
-        "options or input are not those of the plan that stands for '%s' (%s, host %s, %s): give the same options as --plan "
-        "was given, with the files that it read as they were, or plan anew with --plan --break-claim",
+        "the options or the input differ from those of the plan of '%s' (%s, host %s, %s): give the same options as --plan "
+        "was given, with unchanged input files, or plan anew with --plan --break-claim",
         kiln_manifest_path(r->manifest), c->what, c->host, c->start);
 }
 

@@ -32,22 +32,22 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
 {
     const kiln_engine_options *o = r->options;
     if (o->plan + (o->part != NULL) + (o->gather != NULL) > 1)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "give one of --plan, --part and --gather: they are steps of a round, one after the other");
+        return kiln_fail(err, KILN_E_USAGE, "give only one of --plan, --part and --gather: each is a step of a round");
     if ((o->no_compute || o->remove_parts) && mode != KILN_ROUND_GATHER)
-        return kiln_fail(err, KILN_E_USAGE, "--%s is for --gather", o->no_compute ? "no-compute" : "remove-parts");
+        return kiln_fail(err, KILN_E_USAGE, "--%s needs --gather", o->no_compute ? "no-compute" : "remove-parts");
     if (o->tasks && mode != KILN_ROUND_PLAN && mode != KILN_ROUND_GATHER)
-        return kiln_fail(err, KILN_E_USAGE, "--tasks is for --plan, and for --gather, which plans the next round");
+        return kiln_fail(err, KILN_E_USAGE, "--tasks needs --plan, or --gather, which plans the next round");
     if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
-        return kiln_fail(err, KILN_E_USAGE, "--break-claim gives up the plan that --part and --gather need");
+        return kiln_fail(err, KILN_E_USAGE, "--break-claim removes the plan that --part and --gather need");
     if (mode == KILN_ROUND_NONE && o->shard && (r->program->flags & KILN_PROGRAM_UNDIVIDED))
-        return kiln_fail(err, KILN_E_USAGE, "kiln-%s leaves no unit to other runs: --shard is for --part, after --plan",
+        return kiln_fail(err, KILN_E_USAGE, "kiln-%s cannot leave units to other runs: --shard needs --part, after --plan",
                          r->program->name);
     if (mode == KILN_ROUND_NONE) return KILN_OK;
-    if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state plans, stores and gathers nothing");
-    if (o->force || o->units) return kiln_fail(err, KILN_E_USAGE, "--%s is for a run on one host", o->force ? "force" : "units");
+    if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state cannot plan, store or gather");
+    if (o->force || o->units)
+        return kiln_fail(err, KILN_E_USAGE, "--%s works only in a run on one host", o->force ? "force" : "units");
     if (mode == KILN_ROUND_PART && !o->shard) return kiln_fail(err, KILN_E_USAGE, "--part needs --shard I/N");
-    if (mode != KILN_ROUND_PART && o->shard) return kiln_fail(err, KILN_E_USAGE, "--shard is for --part here");
+    if (mode != KILN_ROUND_PART && o->shard) return kiln_fail(err, KILN_E_USAGE, "--shard needs --part here");
     return KILN_OK;
 }
 
@@ -78,7 +78,7 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
     round->n_shards = r->selection.n_shards;
     r->selection = (kiln_selection){0}; /* which chooses by another rule */
     if (round->n_shards <= KILN_TASKS_MAX) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--shard: there are at most %d shards", KILN_TASKS_MAX);
+    return kiln_fail(err, KILN_E_USAGE, "--shard takes at most %d shards", KILN_TASKS_MAX);
 }
 
 /* ---- the manifest ----------------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static kiln_status break_claim(kiln_run *r, const char *path, kiln_error *err)
         KILN_TRY(kiln_claim_remove(path, err)); /* somebody has removed the manifest alone */
     else
         KILN_TRY(kiln_claim_break(path, r->program->name, drop_shared, err));
-    kiln_say(stands ? "the plan of '%s' is given up" : "no plan of '%s' stands, so none is given up", path);
+    kiln_say(stands ? "the plan of '%s' is given up" : "'%s' has no plan, so nothing is given up", path);
     if (r->hosts.round->mode == KILN_ROUND_PLAN) return KILN_OK;
     r->hosts.cut = "given up";
     return kiln_fail(err, KILN_E_PARTIAL, "the plan is given up"); /* the stage does not begin; its program ends well */
@@ -122,9 +122,8 @@ static bool is_own_claim(const kiln_run *r) { return !strcmp(r->hosts.round->cla
 static kiln_status refuse_no_plan(const kiln_run *r, const char *path, kiln_error *err)
 {
     const char *name = r->program->name;
-    return kiln_fail(err, KILN_E_STALE,
-                     "no plan of kiln-%s stands for '%s', so there is nothing to take a part of; run kiln-%s --plan", name, path,
-                     name);
+    return kiln_fail(err, KILN_E_STALE, "kiln-%s has no plan for '%s', so no part can be computed; run kiln-%s --plan first", name,
+                     path, name);
 }
 
 static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
@@ -165,8 +164,9 @@ static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_run_decide(r, "shared-dir", &planned, err));
     if (planned == (r->options->shared_dir != NULL)) return KILN_OK;
     return kiln_fail(err, KILN_E_STALE,
-                     planned ? "the plan that stands has its data in another folder: give --shared-dir as --plan was given it"
-                             : "the plan that stands has its data beside the manifest: --plan was given no --shared-dir");
+                     planned
+                         ? "the data of the plan are in another folder: give the same --shared-dir as --plan was given"
+                         : "the data of the plan are beside the manifest, because --plan was given no --shared-dir: leave it out");
 }
 
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
@@ -328,7 +328,7 @@ static kiln_status note_decisions(const kiln_round *round, kiln_claim *c, kiln_e
 
 static void say_planned(const kiln_claim *c, uint64_t n_due)
 {
-    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
+    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, --gather DIR stores them", c->what,
              (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
 }
 
@@ -399,11 +399,11 @@ static kiln_status refuse_list(const kiln_job *j, kiln_error *err)
 {
     const kiln_run *r = j->run;
     if (!r->hosts.round->has_claim)
-        return kiln_fail(err, KILN_E_STALE, "no plan of kiln-%s stands for '%s'; run kiln-%s --plan first", r->program->name,
+        return kiln_fail(err, KILN_E_STALE, "kiln-%s has no plan for '%s'; run kiln-%s --plan first", r->program->name,
                          kiln_manifest_path(r->manifest), r->program->name);
     return kiln_fail(err, KILN_E_STALE,
-                     "the units of '%s' are not those of the plan that stands (%s, host %s, %s): give the options that --plan was "
-                     "given, with the files that it read as they were, or plan anew with --break-claim",
+                     "the units of '%s' differ from those of its plan (%s, host %s, %s): give the options that --plan was "
+                     "given, with unchanged input files, or plan anew with --break-claim",
                      j->what, r->hosts.round->claim.what, r->hosts.round->claim.host, r->hosts.round->claim.start);
 }
 

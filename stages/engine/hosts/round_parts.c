@@ -68,7 +68,7 @@ static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *fol
     name_head(r, plan, head);
     DIR *d = opendir(folder);
     if (!d && errno == ENOENT) return KILN_OK;
-    if (!d) return kiln_fail(err, KILN_E_IO, "cannot look for parts in '%s': %s", folder, strerror(errno));
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list the parts in '%s': %s", folder, strerror(errno));
     for (const struct dirent *e = readdir(d); e && st == KILN_OK; e = readdir(d)) {
         if (strncmp(e->d_name, head, strlen(head)) != 0 || !has_ending(e->d_name, ".part")) continue;
         if (strlen(e->d_name) >= KILN_PART_NAME_MAX || (without && has_ending(e->d_name, without))) continue;
@@ -92,7 +92,7 @@ static kiln_status open_part(const kiln_run *r, const char *folder, const char *
     if (st == KILN_OK && !strcmp(own, name) && !strcmp(info->stage, r->program->name) &&
         kiln_hash_equal(info->plan, r->hosts.round->claim.plan))
         return KILN_OK;
-    if (st == KILN_OK) st = kiln_fail(err, KILN_E_INPUT, "'%s' is another part, '%s', under this name", path, own);
+    if (st == KILN_OK) st = kiln_fail(err, KILN_E_INPUT, "the file '%s' holds the part '%s', whose name is another one", path, own);
     kiln_part_close(*out);
     *out = NULL;
     return st;
@@ -240,7 +240,7 @@ static kiln_status open_own(const kiln_run *r, const char *folder, const char *n
     const kiln_status st = open_part(r, folder, name, out, NULL, &why);
     if (st == KILN_OK) return st;
     if (!blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
-    kiln_warn("a part is made again: %s", why.msg);
+    kiln_warn("a part is computed again: %s", why.msg);
     return KILN_OK;
 }
 
@@ -279,7 +279,7 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_TRY(open_own(r, folder, name, &own, err));
     if (!own || !has_all_due(j, own)) KILN_GO(drop_units_of_others(j, folder, err));
     if (own && has_all_due(j, own)) {
-        kiln_say("the part is there: '%s'", round->path);
+        kiln_say("the part is complete already: '%s'", round->path);
         j->n_due = j->n_open = 0;
         r->hosts.cut = "part stored";
         goto done;
@@ -305,11 +305,12 @@ static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
     const bool stands = there && kiln_hash_equal(now.plan, round->claim.plan);
     kiln_claim_release(&now);
     if (!stands)
-        return kiln_fail(err, KILN_E_STALE, "the plan of '%s' that this task is of stands no more, so its part is of no use", path);
+        return kiln_fail(err, KILN_E_STALE,
+                         "the plan of '%s' that this task belongs to is closed, so its part is not needed any more", path);
     KILN_TRY(kiln_manifest_changes(r->manifest, &changes, err));
     if (changes == round->changes) return KILN_OK;
     return kiln_fail(err, KILN_E_BUSY,
-                     "'%s' was changed by a gather while this task read it, so its part may be wrong and is not kept; run it again",
+                     "'%s' was changed by a gather while this task read it, so its part may be wrong and is dropped; run it again",
                      path);
 }
 
@@ -477,7 +478,7 @@ static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln
     KILN_TRY(each_due(j, n, round->claim.tasks, note_shard, &s, err));
     put_range(&s);
     KILN_TRY(s.status);
-    return kiln_fail(err, KILN_E_PARTIAL, "%s in no part, the first is '%s'%s%.300s; of %s, these compute them: %.400s",
+    return kiln_fail(err, KILN_E_PARTIAL, "%s in no part; the first is '%s'%s%.300s; of %s, these compute them: %.400s",
                      KILN_COUNT(j->n_due, "unit is|units are"), kiln_job_unit(j, 0)->name,
                      *why ? "; this host cannot compute them: " : "", why, KILN_COUNT(round->claim.tasks, "task"),
                      (const char *)round->missing.data);
@@ -505,8 +506,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_status st;
     if (access(folder, F_OK) != 0 && errno == ENOENT)
         return kiln_fail(err, KILN_E_INPUT,
-                         "there is no folder '%s' with parts of the plan that stands; give --gather the one that --part was given",
-                         folder);
+                         "the folder '%s' of the parts does not exist; give --gather the folder that --part was given", folder);
     KILN_GO(list_parts(j->run, j->run->hosts.round->claim.plan, folder, NULL, &names, err));
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {

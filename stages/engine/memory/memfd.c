@@ -17,8 +17,8 @@ kiln_status kiln_no_descriptor(const char *what, kiln_error *err)
     struct rlimit most = {0};
     (void)getrlimit(RLIMIT_NOFILE, &most); /* 0 then, which is a number for people only */
     return kiln_fail(err, KILN_E_IO,
-                     "cannot %s: too many files are open; ulimit -n, which is %llu, has to be higher, or the system's fs.file-max",
-                     what, (unsigned long long)most.rlim_cur);
+                     "cannot %s: too many files are open; raise ulimit -n, which is %llu, or the system's fs.file-max", what,
+                     (unsigned long long)most.rlim_cur);
 }
 
 kiln_status kiln_memfd_new(int *fd, kiln_error *err)
@@ -56,9 +56,9 @@ uint64_t kiln_memfd_holds(int fd)
 static kiln_status check_size(int fd, uint64_t bytes, kiln_error *err)
 {
     struct stat s;
-    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at shared memory: %s", strerror(errno));
+    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot access shared memory: %s", strerror(errno));
     if (bytes == 0 || (uint64_t)s.st_size != bytes)
-        return kiln_fail(err, KILN_E_BUG, "shared memory of %lld bytes came where %llu were announced", (long long)s.st_size,
+        return kiln_fail(err, KILN_E_BUG, "shared memory of %lld bytes came, but %llu were announced", (long long)s.st_size,
                          (unsigned long long)bytes);
     return KILN_OK;
 }

@@ -4,9 +4,10 @@
  * asked for are never dropped, because the caller may hold all planes of a chunk. A hash table with chains finds a plane; a list in
  * the order of use says which one is dropped first.
  *
- * Planes have pages of their own instead of a place in malloc's heap, however much malloc is told to keep (kiln_memory_keep). What
- * a dropped plane leaves in the heap stays taken while anything lies behind it, and large arrays move into such holes: under --ram
- * 218M a worker whose first list had room for 100 MB of planes held them in all later lists (2026-11-29). */
+ * Planes have pages of their own instead of a place in malloc's heap, however much malloc is told
+ * to keep (kiln_memory_keep). In the heap, the hole of a dropped plane stays taken while anything
+ * lies behind it, and large arrays move into such holes. A worker would then hold the planes of its
+ * first list in all later lists. */
 #include "stages/engine/memory/plane_cache.h"
 
 #include "base/checked.h"
@@ -76,7 +77,7 @@ static kiln_status take_plane(uint64_t bytes, unsigned char **out, kiln_error *e
     if (bytes < PAGES_FROM) return kiln_alloc_unset((void **)out, bytes, 1, "a decoded plane", err);
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
-        return kiln_fail(err, KILN_E_NOMEM, "no room for a decoded plane: %llu bytes", (unsigned long long)bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a decoded plane: %llu bytes", (unsigned long long)bytes);
     kiln_memory_use_large_pages(pages, (size_t)bytes);
     *out = pages;
     return KILN_OK;

@@ -59,7 +59,8 @@ uint64_t kiln_ram_cap(kiln_ram_use *u)
         char wanted[32], got[32];
         const uint64_t wanted_bytes = cap;
         cap = (uint64_t)(FREE_SHARE * (double)free_bytes);
-        kiln_chat("--ram is %s instead of %s, that much is free", kiln_size_text(cap, got), kiln_size_text(wanted_bytes, wanted));
+        kiln_chat("--ram is %s instead of %s, because no more is free", kiln_size_text(cap, got),
+                  kiln_size_text(wanted_bytes, wanted));
     }
     kiln_memory_tidy(cap);
     return u->cap = kiln_max_u64(cap, 1);
@@ -163,7 +164,7 @@ static const char *advise(const kiln_ram_use *u, uint64_t all, char out[ADVICE])
     if (u->free == 0 || u->free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)u->free)
         (void)snprintf(out, ADVICE, "the least that works is --ram %lluM", (unsigned long long)mib);
     else
-        (void)snprintf(out, ADVICE, "no --ram helps, for %s leaves %s where %s are needed: %s", u->bound.what,
+        (void)snprintf(out, ADVICE, "no --ram helps, because %s leaves %s and %s are needed: %s", u->bound.what,
                        kiln_size_text(u->free, leaves), kiln_size_text((uint64_t)((double)(mib * MIB) / FREE_SHARE) + MIB, needed),
                        u->bound.advice);
     return out;
@@ -387,8 +388,8 @@ kiln_status kiln_ram_plan_make(kiln_ram_use *u, const kiln_ram_list *of, kiln_ra
     if (!find_plan(out, &l)) return refuse_list(u, &l, err);
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
     u->predicted = kiln_max_u64(u->predicted, out->predicted);
-    if (out->n_workers < of->n_wanted) kiln_chat("--ram has room for %u of %s", out->n_workers, KILN_COUNT(of->n_wanted, "worker"));
+    if (out->n_workers < of->n_wanted) kiln_chat("--ram suffices for %u of %s", out->n_workers, KILN_COUNT(of->n_wanted, "worker"));
     if (out->n_threads < all_threads())
-        kiln_chat("--ram has room for %u of %s", out->n_threads, KILN_COUNT(all_threads(), "thread"));
+        kiln_chat("--ram suffices for %u of %s", out->n_threads, KILN_COUNT(all_threads(), "thread"));
     return KILN_OK;
 }

@@ -132,7 +132,7 @@ uint64_t kiln_ram_free_by(const char *root, kiln_ram_bound *by)
         uint64_t bytes;
         kiln_ram_bound by;
     } bounds[] = {
-        {available_bytes(root), {"the machine's free memory", "end other programs, or take a larger machine"}},
+        {available_bytes(root), {"the machine's free memory", "end other programs, or use a larger machine"}},
         {cgroups_leave(root), {"the cgroup's memory limit", "raise the limit of the container or job"}},
         {limit_of(RLIMIT_AS), {"the limit of 'ulimit -v'", "raise it"}},
         {limit_of(RLIMIT_DATA), {"the limit of 'ulimit -d'", "raise it"}},

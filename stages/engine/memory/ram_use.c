@@ -125,6 +125,7 @@ void kiln_ram_judge(const kiln_ram_use *u)
     char peak[32], cap[32], predicted[32];
     if (u->predicted == 0) return; /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
     if (u->cap == 0 || u->peak <= u->cap) return;
-    kiln_warn("%s of host memory were taken where --ram allows %s and %s were predicted; the result is right, but report this",
-              kiln_size_text(u->peak, peak), kiln_size_text(u->cap, cap), kiln_size_text(u->predicted, predicted));
+    kiln_warn(
+        "the run took %s of host memory, but --ram allows %s and %s were predicted; the result is right, but please report this",
+        kiln_size_text(u->peak, peak), kiln_size_text(u->cap, cap), kiln_size_text(u->predicted, predicted));
 }

@@ -49,7 +49,7 @@ static kiln_status check_dir(const char *option, const char *dir, kiln_error *er
 {
     struct stat s;
     if (!dir || (stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--%s takes a folder that is there, not '%s'; make it first, or correct the name", option,
+    return kiln_fail(err, KILN_E_USAGE, "--%s takes a folder that exists, not '%s'; make it first, or correct the name", option,
                      dir);
 }
 
@@ -115,7 +115,7 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
     struct stat s;
     *out = 0;
     DIR *d = opendir(path);
-    if (!d) return kiln_fail(err, KILN_E_IO, "cannot look into '%s': %s", path, strerror(errno));
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", path, strerror(errno));
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
         if (fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
         const uint64_t size = (uint64_t)s.st_size, taken = (uint64_t)s.st_blocks * BLOCK;
@@ -144,11 +144,11 @@ kiln_status kiln_scratch_folder_check(const kiln_scratch_folder *s, uint64_t nee
     uint64_t held;
     char needed[32], held_text[32], free_text[32];
     KILN_TRY(held_bytes(s->path, &held, err));
-    if (statvfs(s->path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", s->path, strerror(errno));
+    if (statvfs(s->path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need_bytes <= held || need_bytes - held <= free_bytes) return KILN_OK;
     return kiln_fail(
-        err, KILN_E_IO, "scratch needs %s below '%s', which holds %s, and %s are free; make room, name another folder with %s",
+        err, KILN_E_IO, "scratch needs %s below '%s', which holds %s, but only %s are free; make room, name another folder with %s",
         kiln_size_text(need_bytes, needed), s->path, kiln_size_text(held, held_text), kiln_size_text(free_bytes, free_text),
         is_round(s->options) ? "--shared-dir" : "--scratch-dir, or give more memory with --ram");
 }

@@ -260,22 +260,22 @@ static kiln_status compare(kiln_run *r, const kiln_unit *u, const kiln_unit_resu
     uint32_t i, n = u->result.n < again->n ? u->result.n : again->n;
     for (i = 0; i < n && same_shape(&u->result.outputs[i], &again->outputs[i]); i++) continue;
     if (i < n)
-        return kiln_unit_refuse(
-            r, u,
-            kiln_fail(err, KILN_E_IO,
-                      "its output '%s' has %llu bytes in elements of %u, where '%s' with %llu in elements of %u "
-                      "was computed again",
-                      u->result.outputs[i].name, (unsigned long long)u->result.outputs[i].raw_bytes, u->result.outputs[i].elem,
-                      again->outputs[i].name, (unsigned long long)again->outputs[i].raw_bytes, again->outputs[i].elem),
-            err);
+        return kiln_unit_refuse(r, u,
+                                kiln_fail(err, KILN_E_IO,
+                                          "its output '%s' has %llu bytes in elements of %u, but the second computation gave '%s' "
+                                          "with %llu in elements of %u",
+                                          u->result.outputs[i].name, (unsigned long long)u->result.outputs[i].raw_bytes,
+                                          u->result.outputs[i].elem, again->outputs[i].name,
+                                          (unsigned long long)again->outputs[i].raw_bytes, again->outputs[i].elem),
+                                err);
     if (u->result.n != again->n)
         return kiln_unit_refuse(
-            r, u, kiln_fail(err, KILN_E_IO, "it has %u outputs, where %u were computed again", u->result.n, again->n), err);
+            r, u, kiln_fail(err, KILN_E_IO, "it has %u outputs, but the second computation gave %u", u->result.n, again->n), err);
     for (i = 0; i < n && kiln_hash_equal(u->result.outputs[i].hash, again->outputs[i].hash); i++) continue;
     if (i == n) return KILN_OK;
-    (void)kiln_fail(err, KILN_E_BUG, "'%s' computed again differs from what is stored: output '%s' was %s and is %s now", u->name,
-                    u->result.outputs[i].name, kiln_hash_hex(u->result.outputs[i].hash, was),
-                    kiln_hash_hex(again->outputs[i].hash, is));
+    (void)kiln_fail(
+        err, KILN_E_BUG, "computing '%s' again gave another result than the stored one: output '%s' was %s and is %s now", u->name,
+        u->result.outputs[i].name, kiln_hash_hex(u->result.outputs[i].hash, was), kiln_hash_hex(again->outputs[i].hash, is));
     return kiln_unit_doubt(r, u, err);
 }
 

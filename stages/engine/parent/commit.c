@@ -267,7 +267,7 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
 kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
 {
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
-        return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
+        return kiln_fail(err, KILN_E_BUG, "this run of %s must not change any state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
     KILN_TRY(r->hosts.hooks->check_agreed(r, err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */

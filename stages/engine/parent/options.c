@@ -10,17 +10,17 @@
 kiln_engine_options kiln_engine_values;
 
 static const kiln_opt network_row =
-    KILN_OPTION_BOOL("allow-network-fs", &kiln_engine_values.allow_network, "work on a manifest on a network file system too");
+    KILN_OPTION_BOOL("allow-network-fs", &kiln_engine_values.allow_network, "also work on a manifest on a network file system");
 
 static const kiln_opt stage_rows[] = {
     KILN_OPTION_BOOL("force", &kiln_engine_values.force,
-                     "compute again and compare with what is stored; if it differs, delete what is stored and end with 70 (74: it "
+                     "compute again and compare with what is stored; if a unit differs, delete it and end with 70 (74: it "
                      "was damaged); the next --force stores the new result"),
     KILN_OPTION_BOOL("reset", &kiln_engine_values.reset, "forget the stored parameters of this stage first"),
     KILN_OPTION_BOOL("allow-partial", &kiln_engine_values.allow_partial, "continue after stages that finished partially"),
     KILN_OPTION_PATH("scratch-dir", &kiln_engine_values.scratch_dir, "DIR",
-                     "folder for data that do not fit into memory, default: beside the manifest; and for the copy on which --plan "
-                     "and --gather work if the manifest is on a network file system"),
+                     "folder for data that do not fit into memory (default: beside the manifest), and for the copy that --plan and "
+                     "--gather use if the manifest is on a network file system"),
 };
 
 static const kiln_opt share_rows[] = {
@@ -34,14 +34,14 @@ static const kiln_opt share_rows[] = {
 /* Of a stage that leaves no unit to other runs. */
 static const kiln_opt shard_row =
     KILN_OPTION_TEXT("shard", &kiln_engine_values.shard, "I/N",
-                     "with --part: the I-th of N equal parts of what is planned, I from 1 to N", .flags = KILN_STEP);
+                     "with --part: the I-th of N equal parts of the planned units, I from 1 to N", .flags = KILN_STEP);
 
 static const kiln_opt round_rows[] = {
     KILN_OPTION_BOOL("plan", &kiln_engine_values.plan,
-                     "for several hosts: compute what all tasks need, and keep other writers out until --gather",
+                     "for several hosts: compute what all tasks need, and lock other writers out until --gather",
                      .flags = KILN_STEP),
     KILN_OPTION_NUMBER("tasks", &kiln_engine_values.tasks, "N",
-                       "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before",
+                       "number of tasks to plan for, now (--plan) or in the next round (--gather); 0: one, or as many as before",
                        .def = "0", .range = "0..1000000", .flags = KILN_STEP),
     KILN_OPTION_PATH("part", &kiln_engine_values.part, "DIR",
                      "compute part --shard I/N of the plan into a file in DIR; the manifest is only read", .flags = KILN_STEP),
@@ -49,14 +49,15 @@ static const kiln_opt round_rows[] = {
                      "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan",
                      .flags = KILN_STEP),
     KILN_OPTION_BOOL("no-compute", &kiln_engine_values.no_compute,
-                     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", .flags = KILN_STEP),
+                     "with --gather: if parts are missing, do not compute them; name their tasks and end with 7",
+                     .flags = KILN_STEP),
     KILN_OPTION_BOOL("remove-parts", &kiln_engine_values.remove_parts,
-                     "with --gather: remove the parts when all of their plan is stored", .flags = KILN_STEP),
+                     "with --gather: remove the parts once all units of their plan are stored", .flags = KILN_STEP),
     KILN_OPTION_PATH("shared-dir", &kiln_engine_values.shared_dir, "DIR",
-                     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the "
-                     "tasks; all hosts then know the manifest by one path; default: beside the manifest"),
+                     "folder, visible to all hosts, for data that --plan makes for the tasks (default: beside the manifest); give "
+                     "the same to --plan, --part and --gather, and the same path of the manifest on all hosts"),
     KILN_OPTION_BOOL("break-claim", &kiln_engine_values.break_claim,
-                     "give up the plan that stands on this manifest, of whichever stage, and end; with --plan: make a new one"),
+                     "give up the open plan of this manifest, of any stage, and end; with --plan: make a new one"),
 };
 
 static const kiln_opt unit_rows[] = {
@@ -64,7 +65,7 @@ static const kiln_opt unit_rows[] = {
                      "list the GPUs here, their numbers for --devices and their memory, and end",
                      .flags = KILN_DEVICE | KILN_ALONE),
     KILN_OPTION_NUMBER("workers", &kiln_engine_values.workers, "N",
-                       "number of worker processes, which share the threads on the CPU, or use one GPU each; 0: automatic",
+                       "number of worker processes; they share the threads on the CPU, or use one GPU each; 0: automatic",
                        .def = "0", .range = "0..256", .flags = KILN_DEVICE),
     KILN_OPTION_NUMBER("deadline", &kiln_engine_values.deadline_s, "SECONDS",
                        "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units",
@@ -124,12 +125,12 @@ kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, ch
         const kiln_opt *round = (p->flags & KILN_PROGRAM_ROUNDS) ? NULL : row_of(round_rows, N_ROWS(round_rows), argv[i]);
         const bool is_for_part = share && (p->flags & KILN_PROGRAM_ROUNDS) && !strcmp(share->name, shard_row.name);
         if (share && !is_for_part && !has_row(p->cli->options, share->name))
-            return kiln_fail(err, KILN_E_USAGE,
-                             "%s has no --%s: its output lacks nothing when it is made, so one run makes all of it", program,
+            return kiln_fail(err, KILN_E_USAGE, "%s has no --%s: its output cannot be partial, so one run makes all of it", program,
                              share->name);
         if (round && !has_row(p->cli->options, round->name) && strcmp(round->name, "break-claim") != 0)
-            return kiln_fail(err, KILN_E_USAGE, "%s has no --%s: its work is not shared out among hosts; run it once, without that",
-                             program, round->name);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "%s has no --%s: its work cannot be shared among hosts; run it once, without this option", program,
+                             round->name);
     }
     return KILN_OK;
 }

@@ -184,7 +184,7 @@ static kiln_status hear_greeting(kiln_job *j, unsigned slot, const kiln_message 
         return KILN_OK;
     }
     if (kiln_failure_is_contained(st) && w->handed_over) {
-        kiln_chat("worker %d cannot go on with its device, a new process begins: %s", (int)w->pid, why.msg);
+        kiln_chat("worker %d cannot continue with its device, so a new process starts: %s", (int)w->pid, why.msg);
         kiln_job_dismiss(j, slot);
         return KILN_OK;
     }

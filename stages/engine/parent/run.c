@@ -78,8 +78,9 @@ static kiln_status warn_of_unknown(const kiln_run *r, const kiln_parameter *stor
         if (!kiln_stored_option_row(&r->cli, stored[i].name))
             KILN_GO(kiln_buffer_printf(&names, err, "%s'%s'", names.size ? ", " : "", stored[i].name));
     if (names.size)
-        kiln_warn("stored parameters of another version of this program are not used (--reset forgets them): %s",
-                  (const char *)names.data);
+        kiln_warn(
+            "stored parameters are ignored, because they come from another version of this program (--reset forgets them): %s",
+            (const char *)names.data);
 done:
     kiln_buffer_release(&names);
     return st;

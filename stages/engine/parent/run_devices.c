@@ -50,12 +50,12 @@ static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d
 {
     const unsigned threads = kiln_devices_threads(r->common->threads);
     const bool open = kiln_rest_has_gpu(), gpu = d->items[0].kind == KILN_DEVICE_CUDA;
-    if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
+    if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s mostly packs, which is done on the CPU", r->program->name);
     if (r->devices.work_s <= 0 || (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(r->common->devices))))
         return;
     (void)snprintf(d->note, sizeof d->note, "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
                    r->program->name, r->devices.work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
-                   open ? "going on with" : "opening", kiln_work_gpu_s(open));
+                   open ? "continuing with" : "opening", kiln_work_gpu_s(open));
 }
 
 /* GPUs that are named must be there, although this list is on the CPU: a run whose later lists could not be computed ends before it
@@ -188,7 +188,7 @@ void kiln_run_open_early(kiln_run *r)
     }
     const unsigned n = asked && asked < h->devices.n ? asked : h->devices.n;
     const uint64_t unit_ram = kiln_run_unit_ram(r) / n;
-    kiln_chat("opening %s while the list is planned", KILN_COUNT(n, "GPU"));
+    kiln_chat("opening %s while the units are planned", KILN_COUNT(n, "GPU"));
     for (unsigned i = 0; i < n; i++) {
         if (h->workers[i].retired || h->workers[i].pid > 0) continue;
         if (kiln_worker_start(r, &h->devices.items[i], unit_ram, &h->workers[i], NULL) == KILN_OK && h->n_workers <= i)

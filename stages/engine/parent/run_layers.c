@@ -66,7 +66,7 @@ static kiln_status add_plane(kiln_chunk *c, kiln_plane *p, kiln_error *err)
     kiln_plane *planes = realloc(c->planes, (c->n_planes + (size_t)1) * sizeof *planes);
     if (!planes) {
         free(p->data.segments);
-        return kiln_fail(err, KILN_E_NOMEM, "no memory for plane '%s' of '%s'", p->name, c->name);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for plane '%s' of '%s'", p->name, c->name);
     }
     c->planes = planes;
     c->planes[c->n_planes++] = *p;
@@ -90,8 +90,9 @@ kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, cons
     KILN_TRY(kiln_unit_result_array(r, output, &p.data, err));
     const uint64_t want = c->count * components * kiln_type_size(type);
     if (p.data.raw_bytes == want) return add_plane(c, &p, err);
-    const kiln_status st = kiln_fail(err, KILN_E_IO, "plane '%s' of '%s' has %llu bytes for %llu rows, not %llu", name, c->name,
-                                     (unsigned long long)p.data.raw_bytes, (unsigned long long)c->count, (unsigned long long)want);
+    const kiln_status st =
+        kiln_fail(err, KILN_E_IO, "plane '%s' of '%s' has %llu bytes for %llu rows instead of %llu", name, c->name,
+                  (unsigned long long)p.data.raw_bytes, (unsigned long long)c->count, (unsigned long long)want);
     free(p.data.segments);
     return st;
 }
@@ -127,7 +128,7 @@ kiln_status kiln_chunk_read_bounds_of(kiln_run *r, const kiln_unit *u, const cha
 {
     kiln_bounds b;
     KILN_TRY(kiln_unit_struct(r, u, output, &b, sizeof b, err));
-    if (has_nan(&b)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its bounds are no numbers"), err);
+    if (has_nan(&b)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its bounds are not numbers"), err);
     set_bounds(c, &b);
     return KILN_OK;
 }
@@ -151,7 +152,7 @@ kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out,
         uint64_t n = l->chunks[i].count;
         if (n == 0) continue;
         if (n > l->count - first)
-            KILN_GO(kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it says", l->kind));
+            KILN_GO(kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it claims", l->kind));
         KILN_GO(kiln_plane_read(m, &l->chunks[i], "means", block, n * 3 * sizeof *block, err));
         for (int c = 0; c < 3; c++) memcpy(means + c * l->count + first, block + c * n, n * sizeof *block);
         first += n;

@@ -128,7 +128,7 @@ void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->lists.taker = t;
 static kiln_status check_taker(const kiln_job *j, uint64_t n, kiln_error *err)
 {
     if (!j->run->lists.taker || j->n_due == n) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, and all are to be taken in order", (unsigned long long)j->n_due,
+    return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, but all are needed in order", (unsigned long long)j->n_due,
                      (unsigned long long)n);
 }
 
@@ -168,7 +168,7 @@ static kiln_status work_off(kiln_job *j, kiln_error *err)
     const kiln_status stored = kiln_job_store(j, st == KILN_OK ? err : NULL); /* what arrived is kept; the first failure is told */
     drop_arrays_of_blobs(j);
     if (st == KILN_OK) return stored;
-    if (stored != KILN_OK) kiln_warn("results that had arrived could not be stored (%s)", kiln_status_text(stored));
+    if (stored != KILN_OK) kiln_warn("finished results could not be stored (%s)", kiln_status_text(stored));
     kiln_workers_stop(j->home->workers, j->home->n_workers);
     return st;
 }
@@ -193,7 +193,7 @@ static kiln_status record_list(const kiln_job *j, kiln_error *err)
                             (json_int_t)(now.stored_bytes - before->stored_bytes));
     if (!r->report.lists) r->report.lists = json_array();
     if (json_array_append_new(r->report.lists, one) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_NOMEM, "cannot write down what came of a list of units");
+    return kiln_fail(err, KILN_E_NOMEM, "cannot record the outcome of a list of units");
 }
 
 /* ---- a list ---------------------------------------------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_TRY(kiln_run_refused(r, err)); /* --force: what differs */
     KILN_TRY(r->hosts.hooks->end_list(j, err));
     if (r->hosts.cut)
-        return kiln_fail(err, KILN_E_PARTIAL, "the list is shared out"); /* the stage cannot go on; its program ends well */
+        return kiln_fail(err, KILN_E_PARTIAL, "the units are distributed"); /* the stage cannot go on; its program ends well */
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s left", (unsigned long long)r->selection.left,
@@ -273,9 +273,10 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     kiln_status st = KILN_OK;
     kiln_job *j = NULL;
     KILN_TRY(kiln_run_units_join(r, err));
-    if (!all_volatile(units, n)) return kiln_fail(err, KILN_E_BUG, "%s: results to be stored cannot come beside other lists", what);
+    if (!all_volatile(units, n))
+        return kiln_fail(err, KILN_E_BUG, "%s: units whose results are stored cannot run beside other lists", what);
     if (r->lists.taker)
-        return kiln_fail(err, KILN_E_BUG, "%s: results that are taken in order cannot come beside other lists", what);
+        return kiln_fail(err, KILN_E_BUG, "%s: units whose results are needed in order cannot run beside other lists", what);
     KILN_GO(job_new(r, what, units, &j, err));
     KILN_GO(kiln_ram_need_list(kiln_run_ram(r), what, units, n, err));
     KILN_GO(find_due(j, n, err));

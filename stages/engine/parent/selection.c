@@ -77,7 +77,8 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
     if (!shard && !units) return KILN_OK;
     if (shard && units) return kiln_fail(err, KILN_E_USAGE, "give either --shard or --units: each says which units to compute");
     if (kiln_run_is_once(r))
-        return kiln_fail(err, KILN_E_USAGE, "--%s stores units for a later run to finish; a run that stores nothing cannot",
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--%s stores units that a later run finishes, so it cannot be used in a run that stores nothing",
                          shard ? "shard" : "units");
     if (shard && !read_shard(shard, &r->selection)) return kiln_shard_check(shard, err);
     if (units) KILN_TRY(kiln_units_check(units, err));

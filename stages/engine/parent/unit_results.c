@@ -50,12 +50,13 @@ kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, ki
     KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r)) /* the run changes no state, so it drops nothing */
         st = kiln_fail(err, KILN_E_IO,
-                       "what is stored of unit '%s' cannot be used: %s; a run that changes no state does not drop it, but"
-                       " kiln-%s without such options does, with --force where it has nothing to do",
+                       "the stored results of unit '%s' cannot be used: %s; run"
+                       " kiln-%s without options that keep the state (and with --force if it has nothing to do) to drop them",
                        u->name, why.msg, r->program->name);
     else
-        st = kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again",
-                       u->name, why.msg);
+        st = kiln_fail(err, KILN_E_IO,
+                       "the stored results of unit '%s' cannot be used: %s; run the same command to compute them again", u->name,
+                       why.msg);
     remember_refusal(&r->refusals, err);
     return st;
 }
@@ -68,10 +69,10 @@ kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err)
     KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r))
         st = kiln_fail(err, KILN_E_BUG,
-                       "%s; %s; a run that changes no state keeps what is stored, kiln-%s --force without such options drops it",
+                       "%s; %s; this run keeps the stored results; kiln-%s --force without options that keep the state drops them",
                        why.msg, report, r->program->name);
     else
-        st = kiln_fail(err, KILN_E_BUG, "%s; %s; what was stored is dropped, and the same command once more stores it anew",
+        st = kiln_fail(err, KILN_E_BUG, "%s; %s; the stored results are dropped; run the same command again to store new ones",
                        why.msg, report);
     remember_refusal(&r->refusals, err);
     return st;
@@ -135,10 +136,10 @@ kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, 
     if (there == bytes) memcpy(out, data, bytes);
     free(data);
     if (there == bytes) return KILN_OK;
-    return kiln_unit_refuse(
-        r, u,
-        kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", name, (unsigned long long)there, (unsigned long long)bytes),
-        err);
+    return kiln_unit_refuse(r, u,
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", name, (unsigned long long)there,
+                                      (unsigned long long)bytes),
+                            err);
 }
 
 static kiln_status parse_counters(kiln_run *r, const kiln_unit *u, const char *text, json_t **out, kiln_error *err)

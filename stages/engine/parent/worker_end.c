@@ -65,8 +65,7 @@ bool kiln_worker_ended(kiln_worker_process *w, int *status) { return ended_withi
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err)
 {
     const kiln_status of_device = w->device->kind == KILN_DEVICE_CUDA ? KILN_E_DEVICE : KILN_E_BUG;
-    if (status == KILN_WORKER_UNKILLABLE)
-        return kiln_fail(err, KILN_E_DEVICE, "the worker does not end even when it is killed, so its driver hangs");
+    if (status == KILN_WORKER_UNKILLABLE) return kiln_fail(err, KILN_E_DEVICE, "the worker cannot be killed, so its driver hangs");
     if (w->hung && !w->greeted)
         return kiln_fail(err, of_device, "the worker was killed because it was not ready %g s after its start",
                          (double)kiln_start_deadline_ns(w) * 1e-9);
@@ -77,7 +76,7 @@ kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_err
     if (WIFSIGNALED(status))
         return kiln_fail(err, of_device, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) == KILN_EXEC_FAILED)
-        return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted and the program still in its place?");
+        return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted, and does the program still exist?");
     return kiln_fail(err, of_device, "the worker ended with exit code %d", WEXITSTATUS(status));
 }
 

@@ -55,9 +55,9 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
     KILN_TRY(kiln_run_quarantine(j->run, u, t, f->device, f->reason, err));
     if ((!u->optional && !j->run->hosts.part) || u->was_cached)
         return kiln_fail(
-            err, KILN_E_PARTIAL, "'%s' failed %u times, the last on %s: %.600s; nothing goes on without it%s", u->name, t->attempts,
-            f->device, f->reason,
-            j->run->program->flags & KILN_PROGRAM_PASSING ? "" : "; finished units are kept, run the same command to try it again");
+            err, KILN_E_PARTIAL, "'%s' failed %u times, the last on %s: %.600s; the stage cannot continue without it%s", u->name,
+            t->attempts, f->device, f->reason,
+            j->run->program->flags & KILN_PROGRAM_PASSING ? "" : "; finished units are kept; run the same command to try it again");
     u->quarantined = true;
     j->n_open--;
     kiln_progress_add(&j->progress, 1);
@@ -89,11 +89,11 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
     kiln_job_dismiss(j, slot);
     w->retired = j->slots.closed[slot] = true;
     if (kiln_slots_open(&j->slots) > 0) {
-        kiln_warn("%s is used no more: %s", kiln_worker_name(&r->devices, w, name, sizeof name), why->msg);
+        kiln_warn("%s is not used any more: %s", kiln_worker_name(&r->devices, w, name, sizeof name), why->msg);
         return give_up_stranded(j, err);
     }
     if (!j->home->greeted) return kiln_fail(err, why->status, "%s", why->msg);
-    (void)kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on, %s was the last: %.700s",
+    (void)kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on; %s was the last: %.700s",
                     kiln_worker_name(&r->devices, w, name, sizeof name), why->msg);
     if (w->device->kind == KILN_DEVICE_CUDA) kiln_devices_advise(err);
     return KILN_E_DEVICE;
@@ -149,7 +149,7 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
 static void suspect_all(kiln_job *j, kiln_worker_process *w)
 {
     char name[192];
-    kiln_warn("%s ended between '%s' and '%s': each is computed again by itself",
+    kiln_warn("%s ended between '%s' and '%s'; each unit is computed again by itself",
               kiln_worker_name(&j->run->devices, w, name, sizeof name), kiln_job_unit(j, w->flight[0])->name,
               kiln_job_unit(j, w->flight[w->n_beside])->name);
     for (unsigned i = 0; i < w->n_flight; i++)
@@ -180,7 +180,7 @@ static kiln_status reap_worker(kiln_job *j, unsigned slot, kiln_error *err)
     if (!kiln_worker_ended(w, &status) || (!w->died && status != KILN_WORKER_UNKILLABLE)) return KILN_OK;
     const kiln_status st = kiln_worker_death(w, status, &why);
     if (st == KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
-    if (w->had_several) kiln_warn("%s with several units in work", why.msg);
+    if (w->had_several) kiln_warn("%s while it computed several units", why.msg);
     w->had_several = false;
     if (had_unit) {
         kiln_error of_unit = why;

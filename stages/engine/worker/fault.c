@@ -93,8 +93,8 @@ static kiln_status read_fault(const char **at, fault *f, kiln_error *err)
     if (colon) *colon = '\0';
     if (!colon || strncmp(text, "unit=", 5) != 0 || !text[5] || strlen(text + 5) >= sizeof f->unit || !read_action(colon + 1, f))
         return kiln_fail(err, KILN_E_USAGE,
-                         "KILN_FAULT is '%.*s' where it takes unit=NUMBER:ACTION or unit=NAME:ACTION with one of exit, kill, hang, "
-                         "illegal, abort, enospc, nomem, device, lost, then perhaps ,times=N or ,device=N",
+                         "KILN_FAULT takes unit=NUMBER:ACTION or unit=NAME:ACTION, not '%.*s'; ACTION is exit, kill, hang, "
+                         "illegal, abort, enospc, nomem, device or lost; ,times=N and ,device=N may follow",
                          (int)length, first);
     memcpy(f->unit, text + 5, strlen(text + 5) + 1);
     return KILN_OK;
@@ -150,7 +150,7 @@ static kiln_status do_it(action what, const kiln_runner *runner, kiln_error *err
     case FAULT_LOST:
         return kiln_fail(err, KILN_E_DEVICE, "the device is lost (KILN_FAULT)");
     }
-    return kiln_fail(err, KILN_E_BUG, "a fault on purpose did nothing");
+    return kiln_fail(err, KILN_E_BUG, "an injected fault had no effect");
 }
 
 kiln_status kiln_fault_fire(const kiln_message *unit, const kiln_runner *runner, bool *lost, kiln_error *err)

@@ -88,7 +88,8 @@ typedef struct {
 static kiln_status write_region(void *context, const void *data, size_t bytes, kiln_error *err)
 {
     region *r = context;
-    if (bytes > r->end - r->at) return kiln_fail(err, KILN_E_BUG, "an output outgrew its %zu bytes of shared memory", bytes);
+    if (bytes > r->end - r->at)
+        return kiln_fail(err, KILN_E_BUG, "an output needs more than its %zu bytes of shared memory", bytes);
     KILN_TRY(kiln_memfd_write(r->fd, r->at, data, bytes, err));
     r->at += bytes;
     return KILN_OK;
@@ -217,7 +218,8 @@ static kiln_status check(const char *name, uint64_t bytes, uint32_t elem, kiln_e
     if (!*name || strlen(name) >= sizeof(((kiln_unit_output *)0)->name))
         return kiln_fail(err, KILN_E_BUG, "a unit's output cannot be called '%s'", name);
     if ((elem != 1 && elem != 2 && elem != 4 && elem != 8) || bytes % elem)
-        return kiln_fail(err, KILN_E_BUG, "output '%s' has %llu bytes, no multiple of %u", name, (unsigned long long)bytes, elem);
+        return kiln_fail(err, KILN_E_BUG, "output '%s' has %llu bytes, which is not a multiple of %u", name,
+                         (unsigned long long)bytes, elem);
     return KILN_OK;
 }
 
@@ -315,7 +317,7 @@ kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_
     out->outputs = m->n_outputs ? malloc(m->n_outputs * sizeof *out->outputs) : NULL;
     out->counters = calloc(m->counters_bytes, 1);
     if ((m->n_outputs && !out->outputs) || !out->counters)
-        return kiln_fail(err, KILN_E_NOMEM, "no memory for what a unit with %u outputs gave", m->n_outputs);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for what a unit with %u outputs gave", m->n_outputs);
     out->n = m->n_outputs;
     memcpy(out->counters, (const char *)wire + table_bytes, m->counters_bytes - 1);
     for (uint32_t i = 0; i < m->n_outputs; i++) {

@@ -30,7 +30,8 @@ kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_err
     do {
         sent = sendmsg(fd, &head, MSG_NOSIGNAL); /* a dead peer is an error here, not a signal */
     } while (sent < 0 && errno == EINTR);
-    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return kiln_fail(err, KILN_E_TERMINATED, "the other process is gone");
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return kiln_fail(err, KILN_E_TERMINATED, "the other process has ended");
     if (sent != (ssize_t)sizeof *m)
         return kiln_fail(err, KILN_E_IO, "cannot send a message between parent and worker: %s", strerror(errno));
     return KILN_OK;

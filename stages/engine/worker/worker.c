@@ -47,8 +47,8 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
     const uint64_t share = kiln_worker_ram(w) + kiln_ram_of_threads(kiln_worker_threads(w) - 1);
     const uint64_t all = kiln_max_u64(bytes, after);
     if (all <= share) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
-                     kiln_size_text(all, needs), kiln_size_text(share, has),
+    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, but --ram leaves it %s; the least that works is --ram %lluM",
+                     what, kiln_size_text(all, needs), kiln_size_text(share, has),
                      (unsigned long long)((w->common->ram.bytes + all - share) / MIB + 2));
 }
 

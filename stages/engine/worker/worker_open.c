@@ -12,10 +12,10 @@ kiln_status kiln_manifest_copy_find(const kiln_engine_options *o, const char *pa
     KILN_TRY(kiln_manifest_is_remote(path, copied, err));
     if (!*copied) return KILN_OK;
     if (o->scratch_dir) return kiln_manifest_copy_path(path, o->scratch_dir, copy, err);
-    return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' is on a network file system, so --%s works on a copy of it: give --scratch-dir a folder on a local disk "
-                     "with room for it",
-                     path, o->plan ? "plan" : "gather");
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' is on a network file system, so --%s works on a copy: give --scratch-dir a folder on a local disk with enough space",
+        path, o->plan ? "plan" : "gather");
 }
 
 static kiln_open_mode worker_mode(const kiln_engine_options *o, const char *path)

@@ -120,7 +120,7 @@ static kiln_status plan_tables(kiln_export_parent *p, kiln_error *err)
         return kiln_export_note(p, err, "tile tables are left out, because the stage tiles is %s; run kiln-tiles first",
                                 kiln_stage_state_name(v->tiles));
     if (kiln_chunks_rows(e) != layer->count)
-        return kiln_export_note(p, err, "tile tables are left out, because they are of all chunks");
+        return kiln_export_note(p, err, "tile tables are left out, because they describe all chunks");
     return list_tables(p, err);
 }
 
@@ -165,7 +165,7 @@ static kiln_status plan_chunks(kiln_export_parent *p, kiln_error *err)
     const kiln_export *e = p->e;
     if (!kiln_export_is_as_stored(e))
         return kiln_fail(err, KILN_E_INPUT,
-                         "the format chunks gives the chunks of one bake as they are stored; leave out what changes them: filters, "
+                         "the format chunks copies the stored chunks of one bake; leave out options that change them: filters, "
                          "--sh-degree, moves, --add");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
@@ -266,7 +266,7 @@ static kiln_status write_one_table(kiln_export_worker *x, kiln_manifest *m, cons
     array_place at = {.e = x->e, .m = m};
     kiln_tile_table *t = NULL;
     KILN_TRY(kiln_tile_table_get(m, camera, ref->profile, ref->antialiased != 0, ref->near_m, &t, err));
-    if (!t) return kiln_fail(err, KILN_E_IO, "the tile table of '%s' is gone", camera);
+    if (!t) return kiln_fail(err, KILN_E_IO, "the tile table of '%s' is missing", camera);
     const kiln_status st = kiln_chunks_each_array(t, write_one, &at, err);
     if (st != KILN_OK) kiln_note(err, "the tile table of '%s'", camera);
     kiln_tile_tables_free(t, 1);

@@ -98,7 +98,7 @@ static kiln_status bin_next(points_source *s, point *p, kiln_error *err)
 static kiln_status bin_count(points_source *s, kiln_error *err)
 {
     if (s->file_bytes < 8)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it has %llu bytes, no room for its count", s->path,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it has %llu bytes, out of memory for its count", s->path,
                          (unsigned long long)s->file_bytes);
     KILN_TRY(kiln_file_read_at(s->fd, s->path, 0, &s->n_points, 8, err));
     if (s->n_points > (s->file_bytes - 8) / RECORD)

@@ -85,12 +85,9 @@ static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
     const kiln_ply_element *e = &s->header.chunk;
     const typed_element typed = {"chunk", e->columns, e->n_columns, KILN_TYPE_F32};
     const uint64_t need = kiln_div_up(s->header.n_rows, CHUNK_ROWS);
-    if (!e->there)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has packed vertices but no element chunk, which their bounds would stand in",
-                         s->path);
+    if (!e->there) return kiln_fail(err, KILN_E_INPUT, "'%s' has packed vertices, but no element chunk with their bounds", s->path);
     if (e->unusable)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': its element chunk is declared twice, or with properties that are not of it",
-                         s->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': its element chunk is declared twice, or with unknown properties", s->path);
     if (e->n_rows != need)
         return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu chunks for %llu vertices; it should be %llu, one for every %d",
                          s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows, (unsigned long long)need,
@@ -129,9 +126,10 @@ static kiln_status plan_packed_rows(packed_source *s, kiln_source_info *info, ki
     const kiln_ply_header *h = &s->header;
     const typed_element typed = {"vertex", h->columns, h->n_columns, KILN_TYPE_U32};
     if (h->format != KILN_PLY_LITTLE)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': a compressed PLY is binary_little_endian, and this one says otherwise", s->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': a compressed PLY must be binary_little_endian, but this one is not", s->path);
     if (h->has_lists)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': a list property makes the place of its packed rows unknown", s->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the place of its packed rows is unknown, because it has a list property",
+                         s->path);
     if (h->n_rows > UINT32_MAX - 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
                          (unsigned long long)h->n_rows);

@@ -29,8 +29,8 @@ enum { LOG_SCALES, SH, STEPS }; /* of the counts */
 static const kiln_export_count counts[] = {
     {"log scale was clamped to -20 .. 20", "log scales were clamped to -20 .. 20"},
     {"SH coefficient was clamped to -4 .. 4", "SH coefficients were clamped to -4 .. 4"},
-    {"row is placed in steps larger than it is; leave out what lies far away (--filter-box)",
-     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)"},
+    {"row is rounded to position steps larger than itself; leave out what lies far away (--filter-box)",
+     "rows are rounded to position steps larger than themselves; leave out what lies far away (--filter-box)"},
     {NULL, NULL}};
 
 /* ---- layout ----------------------------------------------------------------------------------------------------------------- */

@@ -121,7 +121,7 @@ static kiln_status check_glb_size(const kiln_glb_scene *s, kiln_error *err)
     if (s->sh_degree) (void)snprintf(lower, sizeof lower, ", or %llu with --sh-degree 0", (unsigned long long)plain);
     return kiln_fail(
         err, KILN_E_INPUT,
-        "a GLB has at most 4 GiB, which hold %llu Gaussians of SH degree %u%s; these are %llu, so write a part of them, or "
+        "a GLB has at most 4 GiB, enough for %llu Gaussians of SH degree %u%s; the scene has %llu, so write a part of them, or "
         "another format",
         (unsigned long long)most, s->sh_degree, lower, (unsigned long long)s->n_rows);
 }

@@ -47,7 +47,7 @@ static kiln_status plan_glb(kiln_export_parent *p, kiln_error *err)
         KILN_TRY(kiln_export_note(p, err, "a GLB holds spherical harmonics up to degree 3; those of degree 4 are left out"));
     if (s.antialiased)
         KILN_TRY(kiln_export_note(p, err,
-                                  "a GLB has no word for an antialiased scene; the flag is among the extras of its primitive, "
+                                  "a GLB cannot say that a scene is antialiased; the flag is in the extras of its primitive, "
                                   "where kiln-import finds it"));
     KILN_TRY(kiln_origin_note(p, err));
     return kiln_buffer_put(p->plan, &at, sizeof at, err);

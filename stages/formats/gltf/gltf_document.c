@@ -116,18 +116,18 @@ static kiln_status member_path(const kiln_gltf_document *d, const char *uri, cha
         return kiln_fail(err, KILN_E_INPUT, "'%s': the name of a buffer is too long", d->name);
     if (has_scheme(uri))
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s': the buffer '%.200s' has an address; only files beside this one are read, so download it there",
+                         "'%s': the buffer '%.200s' has an address; download it, because only files beside this one are read",
                          d->name, uri);
     strcpy(name, uri);
     if (!decode_percents(name))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the buffer '%.200s' has a bad %% code in its name", d->name, uri);
     if (!kiln_name_is_safe(name, &why))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the buffer '%.200s' does not stay in the folder: %s", d->name, name, why);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the buffer '%.200s' lies outside of the folder: %s", d->name, name, why);
     memcpy(folder, before ? d->name : ".", before ? before : 1);
     folder[before ? before : 1] = '\0';
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, folder, name, err));
     if (d->packing)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is %s data and has a buffer beside it, '%.200s'; unpack it first", d->name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is %s data, but has a buffer beside it, '%.200s'; unpack it first", d->name,
                          d->packing, uri);
     if (kiln_member_find(folder, path, real, &why)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s': its buffer '%s' %s; put it beside the file", d->name, path, why);
@@ -190,7 +190,7 @@ static kiln_status find_buffer(kiln_gltf_document *d, uint32_t index, kiln_gltf_
         return kiln_fail(err, KILN_E_INPUT, "'%s': buffer %u has no byteLength", d->name, index);
     KILN_TRY(find_origin(d, index, json_string_value(json_object_get(o, "uri")), &b, err));
     if (bytes > b.range.bytes)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': buffer %u has %llu bytes, of which %s holds %llu", d->name, index,
+        return kiln_fail(err, KILN_E_INPUT, "'%s': buffer %u has %llu bytes, but %s holds only %llu", d->name, index,
                          (unsigned long long)bytes, holders[b.origin], (unsigned long long)b.range.bytes);
     b.range.bytes = bytes;
     if (b.origin != KILN_GLTF_CHUNK) {
@@ -214,7 +214,7 @@ kiln_status kiln_gltf_view_find(kiln_gltf_document *d, const json_t *index, kiln
     if (!kiln_gltf_whole(json_object_get(o, "byteOffset"), 0, &offset) || !json_object_get(o, "byteLength") ||
         !kiln_gltf_whole(json_object_get(o, "byteLength"), 0, &bytes) ||
         !kiln_gltf_whole(json_object_get(o, "byteStride"), 0, &step) || step > 252)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': buffer view %llu has no sound byteOffset, byteLength and byteStride", d->name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s': buffer view %llu has no valid byteOffset, byteLength and byteStride", d->name,
                          i);
     if (!d->found[buffer].origin) KILN_TRY(find_buffer(d, (uint32_t)buffer, &d->found[buffer], err));
     const kiln_gltf_range *whole = &d->found[buffer].range;
@@ -266,7 +266,7 @@ kiln_status kiln_gltf_accessor_find(kiln_gltf_document *d, const json_t *index, 
         return kiln_fail(err, KILN_E_INPUT, "'%s': the accessor of %s has a type that no attribute has", d->name, what);
     if (!kiln_gltf_whole(json_object_get(o, "count"), 0, &out->count) || out->count == 0 ||
         !kiln_gltf_whole(json_object_get(o, "byteOffset"), 0, &out->offset))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the accessor of %s has no sound count and byteOffset", d->name, what);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the accessor of %s has no valid count and byteOffset", d->name, what);
     out->is_empty = !json_object_get(o, "bufferView");
     if (out->is_empty) return KILN_OK;
     KILN_TRY(kiln_gltf_view_find(d, json_object_get(o, "bufferView"), &out->view, &out->stride, err));
@@ -331,7 +331,7 @@ kiln_status kiln_gltf_document_spool(const kiln_gltf_document *d, int to, kiln_e
 static kiln_status peek_uri(const kiln_gltf_document *d, const kiln_gltf_buffer *b, uint64_t bytes, int *fd, kiln_error *err)
 {
     sink s = {.fd = memfd_create("peek", MFD_CLOEXEC)};
-    if (s.fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", d->name, strerror(errno));
+    if (s.fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", d->name, strerror(errno));
     const kiln_status st = kiln_gltf_uri_decode(d->fd, d->name, &b->payload, bytes, write_decoded, &s, err);
     if (st == KILN_OK)
         *fd = s.fd;
@@ -361,5 +361,5 @@ kiln_status kiln_gltf_document_peek(const kiln_gltf_document *d, const kiln_gltf
     if (b->origin == KILN_GLTF_DATA_URI) return peek_uri(d, b, *from + *have, fd, err);
     if (b->origin == KILN_GLTF_MEMBER) return kiln_file_open(d->real_paths[b->member], fd, err);
     *fd = fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
-    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot look into '%s': %s", d->name, strerror(errno));
+    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", d->name, strerror(errno));
 }

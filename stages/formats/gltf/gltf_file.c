@@ -127,7 +127,7 @@ static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t en
     *bytes = kiln_get_u32(head);
     *type = kiln_get_u32(head + 4);
     if (*bytes <= end - at - KILN_GLB_CHUNK) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s': the chunk at byte %llu has %llu bytes, the file only %llu behind its header", name,
+    return kiln_fail(err, KILN_E_INPUT, "'%s': the chunk at byte %llu has %llu bytes, but only %llu are left in the file", name,
                      (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - KILN_GLB_CHUNK));
 }
 
@@ -152,7 +152,7 @@ static kiln_status read_binary(int fd, const char *name, uint64_t size, const un
         return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name,
                          kiln_get_u32(head + 4));
     if (end > size)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, its header says %llu; is the download complete?", name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, but its header says %llu; is the download complete?", name,
                          (unsigned long long)size, (unsigned long long)end);
     if (end < KILN_GLB_HEADER + KILN_GLB_CHUNK) return kiln_fail(err, KILN_E_INPUT, "'%s' is a GLB without a JSON chunk", name);
     out->file_bytes = end;
@@ -175,7 +175,7 @@ kiln_status kiln_gltf_file_read(int fd, const char *name, kiln_gltf_file *out, k
     unsigned char head[KILN_GLB_HEADER];
     struct stat s;
     memset(out, 0, sizeof *out);
-    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s'", name);
+    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s'", name);
     const uint64_t size = (uint64_t)s.st_size;
     if (size >= KILN_GLB_HEADER) KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
     out->is_binary = size >= KILN_GLB_HEADER && kiln_get_u32(head) == KILN_GLB_MAGIC;
@@ -282,7 +282,7 @@ kiln_status kiln_gltf_uri_decode(int fd, const char *name, const kiln_gltf_uri *
     }
     if (d->n) KILN_GO(give_decoded(d, err));
     if (d->left)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s': a data URI is %llu bytes shorter than its buffer says", name,
+        st = kiln_fail(err, KILN_E_INPUT, "'%s': a data URI is %llu bytes shorter than its buffer claims", name,
                        (unsigned long long)d->left);
 done:
     free(d);

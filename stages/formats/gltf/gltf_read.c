@@ -118,9 +118,9 @@ static void describe_gltf(gltf_source *s)
     info->spool_bytes = scene->spool_bytes;
     for (uint32_t i = 0; i < scene->n_parts; i++) info->wide |= scene->parts[i].moves;
     if (scene->n_drafts) add_gltf_note(info, "an early draft of KHR_gaussian_splatting: colour and opacity come from COLOR_0");
-    if (scene->n_linear) add_gltf_note(info, "its colours are linear (lin_rec709_display) and stay as they are");
-    if (scene->least_degree < scene->sh_degree) add_gltf_note(info, "primitives of a lower SH degree are filled up with zeros");
-    if (s->document.file.trailing_bytes) add_gltf_note(info, "bytes behind the end of the GLB are ignored");
+    if (scene->n_linear) add_gltf_note(info, "its colours are linear (lin_rec709_display) and are not converted");
+    if (scene->least_degree < scene->sh_degree) add_gltf_note(info, "primitives of a lower SH degree are filled with zeros");
+    if (s->document.file.trailing_bytes) add_gltf_note(info, "bytes after the end of the GLB are ignored");
 }
 
 static kiln_status open_gltf(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)

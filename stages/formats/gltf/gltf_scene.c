@@ -79,7 +79,7 @@ static kiln_status read_transform(const walker *w, const json_t *node, size_t in
     if (json_object_get(node, "matrix")) return read_matrix(w, node, index, out, err);
     if (!read_node_numbers(node, "translation", 3, t) || !read_node_numbers(node, "rotation", 4, q) ||
         !read_node_numbers(node, "scale", 3, s) || !kiln_similarity_of_quat(t, (const double[4]){q[3], q[0], q[1], q[2]}, 1, &turn))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': translation, rotation and scale of node %zu are not 3, 4 and 3 sound numbers",
+        return kiln_fail(err, KILN_E_INPUT, "'%s': translation, rotation and scale of node %zu are not 3, 4 and 3 valid numbers",
                          w->d->name, index);
     for (int i = 0; i < 9; i++) out->m[i] = turn.r[i] * s[i % 3];
     memcpy(out->t, t, sizeof t);
@@ -134,10 +134,10 @@ static kiln_status find_similarity(const walker *w, const affine *a, size_t node
     const double tolerance = 1e-4; /* of a matrix of floats that was multiplied a few times */
     if (kiln_similarity_of_matrix(a->m, a->t, tolerance, out)) return KILN_OK;
     const double volume = transform_determinant(a->m);
-    return kiln_fail(err, KILN_E_INPUT, "'%s': node %zu %s; apply its transform in the program that made the file", w->d->name,
+    return kiln_fail(err, KILN_E_INPUT, "'%s': node %zu %s; apply its transform in the program that wrote the file", w->d->name,
                      node,
                      volume < 0          ? "mirrors its splats, which is not read"
-                     : !isfinite(volume) ? "moves its splats out of all numbers"
+                     : !isfinite(volume) ? "moves its splats beyond all numbers"
                      : volume == 0       ? "makes its splats flat"
                                          : "shears its splats or scales them differently by axis, which is not read");
 }
@@ -155,7 +155,7 @@ static kiln_status add_parts(walker *w, size_t index, const affine *a, size_t no
         KILN_TRY(find_similarity(w, a, node, &p->at_scene, err));
         p->moves = !kiln_similarity_is_identity(&p->at_scene);
         if (!kiln_add(s->n_rows, s->splats[p->splats].n, &s->n_rows) || s->n_rows > UINT32_MAX - 1)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has more rows than ids of 32 bits, 4294967294", w->d->name);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has more than 4294967294 rows, which 32-bit ids allow", w->d->name);
         s->n_parts++;
     }
     return KILN_OK;

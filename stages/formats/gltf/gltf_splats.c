@@ -58,7 +58,7 @@ static kiln_status check_extension(const kiln_gltf_document *d, const json_t *pr
     const char *space = json_string_value(json_object_get(e, KILN_GLTF_KEY_COLOURS));
     const json_t *mode = json_object_get(primitive, "mode");
     if (!json_is_number(mode) || json_number_value(mode) != KILN_GLTF_POINTS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': a splat primitive has not the mode POINTS (0)", d->name);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': a splat primitive does not have the mode POINTS (0)", d->name);
     if (kernel && strcmp(kernel, KILN_GLTF_ELLIPSE) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the kernel \"%.60s\" is unknown; \"ellipse\" is read", d->name, kernel);
     *is_linear = space && strcmp(space, KILN_GLTF_LINEAR) == 0;
@@ -139,7 +139,7 @@ static kiln_status find_degrees(finder *f, const char *prefix, uint32_t first, k
     }
     for (; degree <= 4; degree++)
         if (count_degree(f, prefix, degree))
-            return kiln_fail(err, KILN_E_INPUT, "'%s': SH degree %u is there and degree %u is not", f->d->name, degree,
+            return kiln_fail(err, KILN_E_INPUT, "'%s': it has SH degree %u, but not degree %u", f->d->name, degree,
                              f->out->sh_degree + 1);
     return KILN_OK;
 }
@@ -192,7 +192,7 @@ static kiln_status find_spz(finder *f, const json_t *spz, kiln_error *err)
     out->n = out->spz.n;
     out->sh_degree = out->spz.sh_degree;
     if (position.count == out->n) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s': POSITION has %llu elements, the SPZ that holds them %llu", f->d->name,
+    return kiln_fail(err, KILN_E_INPUT, "'%s': POSITION has %llu elements, but its SPZ has %llu", f->d->name,
                      (unsigned long long)position.count, (unsigned long long)out->n);
 }
 

@@ -127,7 +127,7 @@ static kiln_status put_json(const scene_text *t, json_t *value, size_t cut, kiln
 {
     char *text = kiln_json_text(value, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(value);
-    if (!text) return kiln_fail(err, KILN_E_NOMEM, "no memory for the cameras of '%s'", t->e->target);
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the cameras of '%s'", t->e->target);
     const kiln_status st = put_escaped(t, text, strlen(text) - cut, err);
     free(text);
     return st;

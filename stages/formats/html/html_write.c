@@ -56,7 +56,7 @@ static kiln_status plan_html(kiln_export_parent *p, kiln_error *err)
     const uint64_t bytes = kiln_sog_archive_bytes(p->e);
     if (bytes > ARCHIVE_MAX)
         return kiln_fail(err, KILN_E_INPUT,
-                         "%llu Gaussians make a page of about %llu MiB, and browsers open up to %llu MiB; write fewer (--chunks, "
+                         "%llu Gaussians make a page of about %llu MiB, but browsers open at most %llu MiB; write fewer (--chunks, "
                          "--filter-box, --sh-degree 0), or --format sog, lod or rad for a viewer that loads it",
                          (unsigned long long)p->e->n_rows, (unsigned long long)(bytes / 3 * 4 >> 20),
                          (unsigned long long)(ARCHIVE_MAX / 3 * 4 >> 20));
@@ -76,7 +76,8 @@ static kiln_status check_inline(const char *text, size_t size, const char *name,
     bool fits = strlen(text) == size && !strcasestr(text, "<!--") && !strcasestr(text, "</script") && !strcasestr(text, "</style");
     for (size_t i = 0; fits && i < size; i++) fits = text[i] == '\n' || text[i] == '\t' || (text[i] >= 0x20 && text[i] < 0x7f);
     if (fits) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the viewer's %s is not what `make viewer` makes: it cannot stand in a page", name);
+    return kiln_fail(err, KILN_E_INPUT, "the viewer's %s cannot be put into a page; build the viewer again with `make viewer`",
+                     name);
 }
 
 static kiln_status read_viewer(viewer *v, kiln_error *err)

@@ -42,7 +42,7 @@ kiln_status kiln_ksplat_buckets_open(int fd, const char *path, kiln_ksplat_heade
         s->partial_rows = rows;
         KILN_TRY(index_section(out, s, &rows, err));
         if (rows - s->partial_rows != s->n_rows - full_rows(s))
-            return kiln_fail(err, KILN_E_INPUT, "'%s': the buckets of a section have %llu rows, the section has %llu", path,
+            return kiln_fail(err, KILN_E_INPUT, "'%s': the buckets of a section have %llu rows, but the section has %llu", path,
                              (unsigned long long)(full_rows(s) + rows - s->partial_rows), (unsigned long long)s->n_rows);
     }
     return KILN_OK;

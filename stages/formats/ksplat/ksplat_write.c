@@ -39,8 +39,8 @@ static const kiln_export_count counts[] = {
     {"coefficient of spherical harmonics was clamped to -65504 .. 65504",
      "coefficients of spherical harmonics were clamped to -65504 .. 65504"},
     {"coordinate was clamped to the reach of its bucket", "coordinates were clamped to the reach of their bucket"},
-    {"row is placed in steps larger than it is; leave out what lies far away (--filter-box)",
-     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)"},
+    {"row is rounded to position steps larger than itself; leave out what lies far away (--filter-box)",
+     "rows are rounded to position steps larger than themselves; leave out what lies far away (--filter-box)"},
     {NULL, NULL}};
 
 /* ---- the plan --------------------------------------------------------------------------------------------------------------- */

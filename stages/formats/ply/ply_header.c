@@ -354,7 +354,7 @@ kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out,
     struct stat info;
     parser p = {.path = path, .h = out};
     memset(out, 0, sizeof *out);
-    if (fstat(fd, &info) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    if (fstat(fd, &info) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
     out->file_bytes = (uint64_t)info.st_size;
     size_t size = info.st_size < KILN_PLY_HEADER_MAX ? (size_t)info.st_size : KILN_PLY_HEADER_MAX;
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);

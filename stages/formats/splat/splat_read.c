@@ -63,8 +63,9 @@ static kiln_status check_splat_size(const char *name, uint64_t size, kiln_error 
 {
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", name);
     if (size % ROW_BYTES)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, no multiple of the %d of a .splat row; is the download complete?",
-                         name, (unsigned long long)size, ROW_BYTES);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has %llu bytes, which is not a multiple of the %d of a .splat row; is the download complete?", name,
+                         (unsigned long long)size, ROW_BYTES);
     if (size / ROW_BYTES > UINT32_MAX - 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", name,
                          (unsigned long long)(size / ROW_BYTES));
@@ -77,12 +78,12 @@ static kiln_status check_splat_content(const splat_source *s, const char *packin
     unsigned char head[4];
     if (packing && kiln_packing_stem(s->path) == strlen(s->path))
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is %s data under the name of a .splat file; a packed one has the packing's suffix behind that",
-                         s->path, packing);
+                         "'%s' is %s data with the name of a .splat file; add the suffix of the packing to its name", s->path,
+                         packing);
     KILN_TRY(kiln_file_read_at(s->fd, s->path, 0, head, size < sizeof head ? (size_t)size : sizeof head, err));
     if (size >= sizeof head && kiln_ply_begins(head, sizeof head))
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' begins with \"ply\", so it is no .splat file; call it .ply to have it read as PLY", s->path);
+                         "'%s' begins with \"ply\", so it is not a .splat file; rename it to .ply to read it as PLY", s->path);
     return KILN_OK;
 }
 

@@ -137,7 +137,7 @@ static kiln_status pack_plane(kiln_export_worker *x, uint64_t unit, kiln_error *
     KILN_GO(kiln_alloc_unset((void **)&p.out, BUFFER_BYTES, 1, "packed codes", err));
     p.zstd = ZSTD_createCCtx();
     if (!p.zstd || !set_compression(p.zstd, plane, p.left, kiln_worker_threads(x->w)))
-        st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
+        st = kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress '%s'", x->e->target);
     if (st == KILN_OK) KILN_GO(pack_all(&p, err));
     if (st == KILN_OK) st = kiln_export_result(x, &p.given, sizeof p.given, err);
 done:

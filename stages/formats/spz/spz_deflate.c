@@ -64,7 +64,7 @@ static kiln_status pack_plane(int plane, const unsigned char *plain, size_t byte
 {
     for (size_t at = 0, packed; at < bytes; at += KILN_SPZ_PIECE) {
         if (!kiln_spz_deflate(plane, plain + at, kiln_min_u64(bytes - at, KILN_SPZ_PIECE), piece, capacity, &packed))
-            return kiln_fail(err, KILN_E_NOMEM, "no memory to compress a plane of SPZ");
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress a plane of SPZ");
         KILN_TRY(kiln_buffer_put(out, piece, packed, err));
     }
     return KILN_OK;

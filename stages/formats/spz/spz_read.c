@@ -80,13 +80,12 @@ static kiln_status open_planes(spz_source *s, const kiln_source_at *at, uint64_t
 {
     const uint64_t end = KILN_SPZ_HEADER + s->header.at[KILN_SPZ_PLANES];
     if (!at->packing || strcmp(at->packing, "gzip") != 0)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is SPZ version %u outside a gzip stream, which it has to be in; pack it with gzip", s->name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is SPZ version %u without its gzip stream; pack it with gzip", s->name,
                          s->header.version);
     info->file_bytes = end;
     if (at->head_only) return KILN_OK;
     if (size < end)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' unpacks to %llu bytes; %u Gaussians of its SPZ header take %llu", s->name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' unpacks to %llu bytes, but the %u Gaussians of its SPZ header take %llu", s->name,
                          (unsigned long long)size, s->header.n, (unsigned long long)end);
     if (s->header.extended) return kiln_spz_extensions_read(s->fd, s->name, end, size, named, err);
     if (size > end) add_note(info, "bytes after the last Gaussian are ignored");
@@ -108,7 +107,7 @@ static kiln_status read_spz_header(spz_source *s, uint64_t size, kiln_error *err
 {
     unsigned char head[KILN_SPZ_HEADER];
     if (size < sizeof head)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes of SPZ, less than a header; is it complete?", s->name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has only %llu bytes of SPZ, less than a header; is it complete?", s->name,
                          (unsigned long long)size);
     KILN_TRY(kiln_file_read_at(s->fd, s->name, 0, head, sizeof head, err));
     return kiln_spz_header_parse(head, s->name, &s->header, err);

@@ -38,8 +38,8 @@ static kiln_status check_numbers(const kiln_spz_header *h, unsigned flags, const
                          h->fraction, FRACTION_MAX);
     if (flags & KILN_SPZ_LEVELS)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is an SPZ file with the level-of-detail tree of Spark (flag 0x80), in which codes mean something "
-                         "else; write it again without levels",
+                         "'%s' is an SPZ file with Spark's level-of-detail tree (flag 0x80), which uses other codes; write it "
+                         "again without levels",
                          name);
     if (flags & ~(unsigned)(KILN_SPZ_ANTIALIASED | KILN_SPZ_EXTENDED))
         return kiln_fail(err, KILN_E_INPUT, "'%s' has the flags 0x%02x in its SPZ header; 0x01 and 0x02 are known", name, flags);
@@ -51,7 +51,7 @@ kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], co
 {
     memset(out, 0, sizeof *out);
     if (memcmp(bytes, KILN_SPZ_MAGIC, 4) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no SPZ: that begins with " KILN_SPZ_MAGIC, name);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' does not hold SPZ, which begins with " KILN_SPZ_MAGIC, name);
     out->version = kiln_get_u32(bytes + KILN_SPZ_VERSION_AT);
     out->n = kiln_get_u32(bytes + KILN_SPZ_COUNT_AT);
     out->sh_degree = bytes[KILN_SPZ_DEGREE_AT];
@@ -93,14 +93,14 @@ kiln_status kiln_spz_extensions_read(int fd, const char *name, uint64_t from, ui
         if (records == RECORDS_MAX)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d SPZ extension records", name, RECORDS_MAX);
         if (to - at < sizeof head)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' ends in the midst of an SPZ extension record at byte %llu", name,
+            return kiln_fail(err, KILN_E_INPUT, "'%s' ends inside an SPZ extension record at byte %llu", name,
                              (unsigned long long)at);
         KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
         const uint32_t bytes = kiln_get_u32(head + 4);
         at += sizeof head;
         if (bytes > to - at)
             return kiln_fail(err, KILN_E_INPUT,
-                             "'%s' has an SPZ extension record of %u bytes at byte %llu, where there is room for %llu", name, bytes,
+                             "'%s' has an SPZ extension record of %u bytes at byte %llu, but only %llu bytes are left", name, bytes,
                              (unsigned long long)at, (unsigned long long)(to - at));
         if (kiln_get_u32(head) == KILN_SPZ_RECORD_AXES) KILN_TRY(take_axes(fd, name, at, bytes, system, err));
         at += bytes;
@@ -300,7 +300,7 @@ kiln_status kiln_spz_range_header(const kiln_spz_range *in, kiln_spz_header *out
     unsigned char head[KILN_SPZ_HEADER];
     uint64_t n = 0;
     const int scratch = memfd_create("SPZ header", MFD_CLOEXEC);
-    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", in->name, strerror(errno));
+    if (scratch < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot read '%s': %s", in->name, strerror(errno));
     const kiln_unpacking q = {.name = in->name,
                               .from = in->fd,
                               .begin = in->from,
@@ -333,6 +333,6 @@ kiln_status kiln_spz_range_unpack(const kiln_spz_range *in, const kiln_spz_heade
                               .why = "the SPZ in it is damaged"};
     KILN_TRY(kiln_unpack_range(kiln_packing_named("gzip"), &q, &n, err));
     if (n >= whole) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the SPZ in '%s' unpacks to %llu bytes; %u Gaussians of its header take %llu", in->name,
-                     (unsigned long long)n, h->n, (unsigned long long)whole);
+    return kiln_fail(err, KILN_E_INPUT, "the SPZ in '%s' unpacks to %llu bytes, but the %u Gaussians of its header take %llu",
+                     in->name, (unsigned long long)n, h->n, (unsigned long long)whole);
 }

@@ -41,7 +41,7 @@ static double half_edge_of(const kiln_export *e)
 static kiln_status take_fraction(kiln_export_parent *p, kiln_spz_coding *c, kiln_error *err)
 {
     if (c->fraction >= KILN_SPZ_FRACTION) return KILN_OK;
-    return kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
+    return kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach up to %.6g",
                             1u << c->fraction, farthest_of(p->e));
 }
 
@@ -62,12 +62,12 @@ static kiln_status check_steps(const kiln_export *e, const kiln_spz_plan *plan, 
     if (step <= scale / 10 && fits) return KILN_OK;
     if (step <= scale / 10)
         return kiln_fail(err, KILN_E_INPUT,
-                         "SPZ has coordinates of up to 8388607 units, and one is %.6g; leave out what lies that far away "
+                         "SPZ holds coordinates of up to 8388607 units, but one is %.6g; leave out what lies that far away "
                          "(--filter-box, --filter-sphere), or make the scene smaller (--scale)",
                          farthest_of(e));
     if (plan->coding.fraction == KILN_SPZ_FRACTION_MAX)
         return kiln_fail(err, KILN_E_INPUT,
-                         "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units and "
+                         "the finest position steps of SPZ, 2^-%d, are too coarse for a scene of %.3g units and "
                          "Gaussians of about %.3g; make it larger (--scale)",
                          KILN_SPZ_FRACTION_MAX, 2 * half_edge_of(e), scale);
     return kiln_fail(err, KILN_E_INPUT,
@@ -93,10 +93,11 @@ static kiln_status note_spz_frame(kiln_export_parent *p, bool to_rub, kiln_error
                                   origin[0], origin[1], origin[2]));
     KILN_TRY(kiln_origin_note(p, err));
     if (e->n_rows > OLD_READERS_MAX)
-        KILN_TRY(kiln_export_note(p, err, "readers of SPZ from before 2026 refuse more than %d Gaussians", OLD_READERS_MAX));
+        KILN_TRY(kiln_export_note(p, err, "older readers of SPZ refuse more than %d Gaussians", OLD_READERS_MAX));
     if (to_rub)
-        return kiln_export_remark(p, err, "the axes are RUB (right, up, back), as SPZ has them; --frame as-is leaves those of PLY");
-    return kiln_export_remark(p, err, "the axes are those of PLY, as they stand (--frame as-is)");
+        return kiln_export_remark(p, err,
+                                  "the axes are RUB (right, up, back), as SPZ defines them; --frame as-is keeps those of PLY");
+    return kiln_export_remark(p, err, "the axes are those of PLY, unchanged (--frame as-is)");
 }
 
 static kiln_status plan_spz(kiln_export_parent *p, bool oldest, kiln_error *err)
@@ -105,13 +106,12 @@ static kiln_status plan_spz(kiln_export_parent *p, bool oldest, kiln_error *err)
     kiln_spz_plan plan;
     memset(&plan, 0, sizeof plan); /* workers compare none of it, but it travels as bytes */
     if (e->n_rows > READERS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "SPZ counts up to %d Gaussians, and %llu are to be written", READERS_MAX,
+        return kiln_fail(err, KILN_E_INPUT, "SPZ holds up to %d Gaussians, but the scene has %llu", READERS_MAX,
                          (unsigned long long)e->n_rows);
     plan.coding.first_three = oldest;
     plan.coding.sh_degree = kiln_export_degree(e, oldest ? OLDEST_DEGREE : UINT32_MAX);
     if (plan.coding.sh_degree < e->sh_degree)
-        KILN_TRY(kiln_export_note(p, err,
-                                  "readers of version %d know spherical harmonics up to degree %d; those above are left out",
+        KILN_TRY(kiln_export_note(p, err, "version %d holds spherical harmonics up to degree %d; higher degrees are left out",
                                   KILN_SPZ_OLDEST, OLDEST_DEGREE));
     plan.coding.first_bits = KILN_SPZ_FIRST_BITS;
     plan.coding.other_bits = KILN_SPZ_OTHER_BITS;

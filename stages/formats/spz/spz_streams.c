@@ -23,7 +23,7 @@ static kiln_status check_header(const kiln_spz_header *h, uint64_t toc, uint64_t
                                 kiln_error *err)
 {
     if (h->n_streams != kiln_spz_n_streams(h->sh_degree))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %u SPZ streams; %d belong to harmonics of degree %u", name, h->n_streams,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %u SPZ streams, but %d belong to harmonics of degree %u", name, h->n_streams,
                          kiln_spz_n_streams(h->sh_degree), h->sh_degree);
     if (toc < KILN_SPZ_STREAMS_HEADER)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has its SPZ table of contents at byte %llu, inside the header", name,
@@ -45,11 +45,11 @@ static kiln_status take_row(const unsigned char *row, const kiln_spz_header *h, 
 {
     const uint64_t packed = kiln_get_u64(row), plain = kiln_get_u64(row + 8), expected = (uint64_t)h->n * h->stride[p];
     if (packed > size - out->at[p])
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes from byte %llu on, where the file has %llu left",
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes from byte %llu on, but the file has only %llu left",
                          name, kiln_spz_plane_names[p], (unsigned long long)packed, (unsigned long long)out->at[p],
                          (unsigned long long)(size - out->at[p]));
     if (plain != expected)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes unpacked; %u Gaussians take %llu", name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes unpacked, but %u Gaussians take %llu", name,
                          kiln_spz_plane_names[p], (unsigned long long)plain, h->n, (unsigned long long)expected);
     out->bytes[p] = packed;
     out->at[p + 1] = out->at[p] + packed;
@@ -85,7 +85,7 @@ static kiln_status look_at_frame(int fd, const char *name, int p, uint64_t plain
     KILN_TRY(kiln_file_read_at(fd, name, s->at[p], head, n, err));
     const bool is_frame = n > 5 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
     if (is_frame && window_of(head, plain) > KILN_SPZ_WINDOW_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' has a zstd window of %llu bytes; 128 MiB are the most",
+        return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' has a zstd window of %llu bytes; at most 128 MiB are allowed",
                          kiln_spz_plane_names[p], name, (unsigned long long)window_of(head, plain));
     const unsigned long long content = ZSTD_getFrameContentSize(head, n);
     if (!is_frame || content == ZSTD_CONTENTSIZE_ERROR)
@@ -93,7 +93,7 @@ static kiln_status look_at_frame(int fd, const char *name, int p, uint64_t plain
                          (unsigned long long)s->at[p]);
     if (content != ZSTD_CONTENTSIZE_UNKNOWN && content != plain)
         return kiln_fail(err, KILN_E_INPUT,
-                         "the zstd frame of the %s stream of '%s' claims %llu bytes; the table of contents says %llu",
+                         "the zstd frame of the %s stream of '%s' claims %llu bytes, but the table of contents %llu",
                          kiln_spz_plane_names[p], name, content, (unsigned long long)plain);
     const uint64_t window = window_of(head, plain);
     s->window = kiln_max_u64(s->window, kiln_min_u64(window, UINT64_C(1) << window_log_of(plain)));
@@ -118,7 +118,7 @@ kiln_status kiln_spz_streams_read(int fd, const char *name, uint64_t size, bool 
     out->at[0] = toc + (uint64_t)n * KILN_SPZ_TOC_ROW;
     for (int p = 0; p < n; p++) KILN_TRY(take_row(table[p], h, p, size, name, out, err));
     if (out->at[n] != size)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes behind its last SPZ stream, from byte %llu on", name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes after its last SPZ stream, from byte %llu on", name,
                          (unsigned long long)(size - out->at[n]), (unsigned long long)out->at[n]);
     for (int p = 0; p < n; p++) KILN_TRY(look_at_frame(fd, name, p, (uint64_t)h->n * h->stride[p], out, err));
     return KILN_OK;
@@ -149,7 +149,7 @@ static kiln_status take_input(unpacking *u, size_t n, bool *at_end, kiln_error *
     ZSTD_outBuffer to = {u->out, u->out_capacity, u->out_capacity};
     *at_end = false;
     while (from.pos < n || to.pos == to.size) { /* a full buffer: more may be held back */
-        if (*at_end) return from.pos < n ? fail_frame(u, "bytes behind its frame", err) : KILN_OK;
+        if (*at_end) return from.pos < n ? fail_frame(u, "bytes after its frame", err) : KILN_OK;
         to.pos = 0;
         const size_t rc = ZSTD_decompressStream(u->zstd, &to, &from);
         if (ZSTD_isError(rc)) return fail_frame(u, ZSTD_getErrorName(rc), err);
@@ -167,7 +167,7 @@ static kiln_status unpack_stream(unpacking *u, kiln_error *err)
     bool at_end = false;
     for (bool first = true; u->left; first = false) {
         const size_t n = (size_t)kiln_min_u64(u->left, u->in_capacity);
-        if (at_end) return fail_frame(u, "bytes behind its frame", err);
+        if (at_end) return fail_frame(u, "bytes after its frame", err);
         KILN_TRY(kiln_file_read_at(u->fd, u->name, u->at, u->in, n, err));
         u->at += n;
         u->left -= n;

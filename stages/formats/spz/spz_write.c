@@ -103,7 +103,7 @@ static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *
         pieces[i].done = kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
                                           kiln_spz_deflate_bound(pieces[i].bytes), &pieces[i].packed);
     for (uint64_t i = 0; i < n && st == KILN_OK; i++)
-        if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
+        if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress '%s'", x->e->target);
     if (st == KILN_OK) {
         const uint64_t bytes = join_pieces(c, pieces, n, out, &result);
         KILN_GO(kiln_export_scratch_write(x, out, bytes, scratch_place(x->e, unit), err));

@@ -49,8 +49,8 @@ static const kiln_export_count counts[] = {
     KILN_SPZ_COUNTS,
     {"row lies too far away for the codes of any tile, and was left out",
      "rows lie too far away for the codes of any tile, and were left out"},
-    {"row is placed in steps larger than it is; leave out what lies far away (--filter-box)",
-     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)"},
+    {"row is rounded to position steps larger than itself; leave out what lies far away (--filter-box)",
+     "rows are rounded to position steps larger than themselves; leave out what lies far away (--filter-box)"},
     {"row of a coarser level lies too far from the others for its tile's codes, and was left out of that level",
      "rows of coarser levels lie too far from the others for their tiles' codes, and were left out of these levels"},
     {NULL, NULL}};
@@ -64,7 +64,7 @@ static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
 {
     for (uint32_t i = 0; i < t->n_nodes; i++)
         if (!kiln_tile_can_name(t->nodes[i].name))
-            return kiln_fail(err, KILN_E_INPUT, "3dtiles names its files after chunks, and '%s' is no path of digits",
+            return kiln_fail(err, KILN_E_INPUT, "3dtiles names its files after chunks, but '%s' is not a path of digits",
                              t->nodes[i].name);
     return KILN_OK;
 }
@@ -118,10 +118,10 @@ static kiln_status note_far_rows(kiln_export_parent *p, kiln_error *err)
     if (n_parts)
         KILN_TRY(kiln_export_note(
             p, err,
-            "%llu row%s too far away for the codes of the tiles around; %u tile%s of their own, drawn at every level, hold%s them",
+            "%llu row%s too far away for the codes of nearby tiles; %u tile%s of their own, drawn at every level, hold%s them",
             (unsigned long long)far, far == 1 ? " lies" : "s lie", n_parts, n_parts == 1 ? "" : "s", n_parts == 1 ? "s" : ""));
     if (coarse == 0) return KILN_OK;
-    return kiln_export_note(p, err, "of %u tile%s the positions have steps of up to 1/%u instead of 1/4096, because they reach far",
+    return kiln_export_note(p, err, "the positions of %u tile%s have steps of up to 1/%u instead of 1/4096, because they reach far",
                             coarse, coarse == 1 ? "" : "s", 1u << least);
 }
 
@@ -582,7 +582,7 @@ static kiln_status list_tile_leaves(const char *last_file, kiln_buffer *names, k
     KILN_TRY(kiln_file_read(last_file, TILESET_MAX, &text, &size, err));
     kiln_status st = kiln_json_parse((const char *)text, size, 0, last_file, &tileset, NULL, err);
     free(text);
-    if (st == KILN_OK && !tileset) st = kiln_fail(err, KILN_E_BUG, "'%s' is no JSON", last_file);
+    if (st == KILN_OK && !tileset) st = kiln_fail(err, KILN_E_BUG, "'%s' is not JSON", last_file);
     if (st == KILN_OK) st = add_leaves(json_object_get(tileset, "root"), names, err);
     json_decref(tileset);
     return st;

@@ -94,7 +94,7 @@ static kiln_status report_cfg_args(kiln_dataset *d, const char *path, kiln_error
              d->antialiased ? (named ? ", antialiasing" : "antialiasing") : "",
              d->trained_left && (named || d->antialiased) ? ", " : "", d->trained_left ? "train_test_exp" : "");
     return kiln_camera_set_add_finding(&d->set, path, "settings", used, what,
-                                       used ? "" : "it says neither background nor image folder", err);
+                                       used ? "" : "it names neither a background nor an image folder", err);
 }
 
 kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)

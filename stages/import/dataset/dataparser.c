@@ -48,9 +48,9 @@ static kiln_status find_file(const kiln_dataset *d, char path[KILN_PATH_MAX], ki
 static const char *why_not(const kiln_dataset *d, bool forgone)
 {
     if (forgone) return "--no-dataparser";
-    if (d->rows_kind != KILN_SCENE_SPLATS) return "it is about Gaussians, and there are none";
-    if (d->set.n_cameras == 0) return "there are no cameras that it could move";
-    if (d->set.world == KILN_WORLD_OF_ROWS) return "the cameras are of neither a transforms.json nor a COLMAP model";
+    if (d->rows_kind != KILN_SCENE_SPLATS) return "it concerns Gaussians, but the scene has none";
+    if (d->set.n_cameras == 0) return "the scene has no cameras that it could move";
+    if (d->set.world == KILN_WORLD_OF_ROWS) return "the cameras come neither from a transforms.json nor from a COLMAP model";
     return NULL;
 }
 
@@ -63,7 +63,7 @@ static kiln_status parse_dataparser(const char *path, motion *m, kiln_error *err
     m->scale = json_number_value(scale);
     json_decref(json);
     if (!sound)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no transform of 3 x 4 numbers with a scale, as nerfstudio writes it" FORGO,
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no transform as nerfstudio writes it: 3 x 4 numbers and a scale" FORGO,
                          path);
     if (!(m->scale > 0 && isfinite(m->scale)))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the scale %g is not positive" FORGO, path, m->scale);
@@ -105,7 +105,7 @@ static kiln_status compose_move(const kiln_dataset *d, const char *path, motion 
     snprintf(f.path, sizeof f.path, "%s", path);
     KILN_TRY(kiln_camera_pose(&f, &checked, s->r, s->t, "the transform", err));
     if (f.n_normalised)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the transform is no rotation: it has a scale of its own" FORGO, path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the transform is not a rotation, because it has a scale of its own" FORGO, path);
     if (!(s->scale > 0 && isfinite(s->scale)))
         return kiln_fail(err, KILN_E_INPUT, "'%s' cannot be used: applied_scale of the cameras is %g" FORGO, path,
                          d->set.applied_scale);
@@ -134,7 +134,7 @@ static kiln_status note_transform(kiln_dataset *d, const motion *m, kiln_error *
     json_decref(one);
     json_decref(rows);
     json_decref(all);
-    if (n == 0) return kiln_fail(err, KILN_E_NOMEM, "no memory for the transforms of the cameras");
+    if (n == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the transforms of the cameras");
     if (n > sizeof d->set.transforms - 1) return kiln_fail(err, KILN_E_BUG, "the transforms of the cameras need %zu bytes", n);
     d->set.transforms[n] = '\0';
     return KILN_OK;
@@ -155,7 +155,7 @@ kiln_status kiln_dataparser_apply(kiln_dataset *d, bool forgone, kiln_error *err
         kiln_similarity_pose(&m.move, d->set.cameras[i].r, d->set.cameras[i].t);
         for (int k = 0; k < 3; k++)
             if (!isfinite(d->set.cameras[i].t[k]))
-                return kiln_fail(err, KILN_E_INPUT, "'%s' moves camera '%.200s' out of all bounds" FORGO, path,
+                return kiln_fail(err, KILN_E_INPUT, "'%s' moves camera '%.200s' beyond all bounds" FORGO, path,
                                  d->set.cameras[i].name);
     }
     KILN_TRY(note_transform(d, &m, err));

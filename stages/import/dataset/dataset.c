@@ -77,7 +77,7 @@ static kiln_status refuse_to_guess(const kiln_search *s, kiln_error *err)
     }
     if (used >= sizeof names) memcpy(names + sizeof names - 4, "...", 4);
     return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' holds several splat files, %s, and which has most Gaussians is not known before '%.100s' is unpacked; "
+                     "'%s' holds several splat files, %s, but '%.100s' must be unpacked to know which one has the most Gaussians; "
                      "name one of them on the command line",
                      s->d->set.root, names, packed);
 }
@@ -136,7 +136,7 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
             use_rows(s->d, s->files[i].path, s->files[i].reader);
     }
     if (s->d->reader) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "--parts: there is no splat or point file in '%s'", s->d->set.root);
+    return kiln_fail(err, KILN_E_INPUT, "--parts: '%s' holds no splat or point file", s->d->set.root);
 }
 
 /* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not change a bake in silence. */
@@ -149,7 +149,8 @@ static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *b
     for (uint32_t i = 0; i < s->n_files && is_ours; i++)
         if (kiln_search_competes(s, &s->files[i]) && strcmp(s->files[i].path, s->stays) == 0) stays = &s->files[i];
     if (!stays && !(is_ours && best->below)) return best; /* gone, or points before there were Gaussians */
-    kiln_camera_set_note(&s->d->set, "'%s' stays, as the bake was made of it; '%s' would be chosen now (--reset chooses anew)",
+    kiln_camera_set_note(&s->d->set,
+                         "'%s' stays, because the bake was made of it, although '%s' would be chosen now (--reset chooses anew)",
                          s->stays + root + 1, best->path + root + 1);
     return stays;
 }
@@ -165,7 +166,7 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
         return KILN_OK;
     }
     if (s->has_point_cloud && !s->trained)
-        return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no point_cloud/iteration_N/point_cloud.ply; was the training saved?",
                          s->d->set.root);
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
         if (!s->files[i].reader && !s->files[i].has_none) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
@@ -211,9 +212,9 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
     else if (s->trained && used == &s->files[0])
         snprintf(out, capacity, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
     else if (c->is_unknown && unpacked_twin(s, c))
-        snprintf(out, capacity, "%.80s is there, unpacked", kiln_path_base(unpacked_twin(s, c)->path));
+        snprintf(out, capacity, "%.80s exists unpacked", kiln_path_base(unpacked_twin(s, c)->path));
     else if (used->n_rows > c->n_rows)
-        snprintf(out, capacity, "%.80s has more, %llu", name, (unsigned long long)used->n_rows);
+        snprintf(out, capacity, "%.80s has more: %llu", name, (unsigned long long)used->n_rows);
     else
         snprintf(out, capacity, "%.80s takes precedence by its name", name);
 }
@@ -362,7 +363,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     if (wishes->photos) snprintf(out->set.photos, sizeof out->set.photos, "%s", wishes->photos);
     const bool is_file = !kiln_is_dir(path);
     if (is_file && wishes->parts)
-        return kiln_fail(err, KILN_E_USAGE, "--parts joins the files of a folder, and '%s' is a file; --add joins single files",
+        return kiln_fail(err, KILN_E_USAGE, "--parts joins the files of a folder, but '%s' is a file; --add joins single files",
                          scene);
     set_root(out, path, is_file);
     out->set.is_folder = !is_file;
@@ -370,7 +371,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     if (st == KILN_OK && out->reader && out->reader->members)
         st = kiln_source_members(out->rows_path, &out->read, add_dataset_member, out, err);
     if (st == KILN_OK && out->set.photos[0] && out->set.photos_sought == 0 && !wishes->rows_alone)
-        kiln_camera_set_note(&out->set, "--photos '%s' is not looked into: no camera names a photo", out->set.photos);
+        kiln_camera_set_note(&out->set, "--photos '%s' is not used, because no camera names a photo", out->set.photos);
     free(s.files);
     if (st == KILN_OK) st = kiln_exposures_find(out, wishes->cameras, err);
     if (st == KILN_OK) st = kiln_training_marks_read(out, err);

@@ -96,7 +96,7 @@ static kiln_status try_file(kiln_search *s, const char *path, bool ours, const c
     json_t *json = NULL;
     if (ours) KILN_TRY(kiln_json_file_read(path, &json, err));
     const kiln_status st = ours && !kiln_cameras_kind(json)
-                               ? pass_over(s, path, "camera file", "it holds no cameras that we know", err)
+                               ? pass_over(s, path, "camera file", "it holds no cameras of a known format", err)
                                : read_source(s, path, json, split, prefix, err);
     json_decref(json);
     return st;
@@ -168,7 +168,7 @@ static void note_missing(kiln_dataset *d)
     char others[600];
     if (!d->set.photos_missing) return;
     name_others(d, others, sizeof others);
-    kiln_camera_set_note_meaning(&d->set, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
+    kiln_camera_set_note_meaning(&d->set, "photos not found: %llu; the first is '%s', looked for in %s%s",
                                  (unsigned long long)d->set.photos_missing, kiln_missing_next(&d->set, NULL), d->set.sought,
                                  others);
     if (d->set.source_path[0])
@@ -184,7 +184,7 @@ static kiln_status add_masks(kiln_search *s, kiln_error *err)
                  s->d->set.cameras[i].mask);
     folder[strlen(folder) > 1 ? strlen(folder) - 1 : 0] = '\0'; /* its slash */
     const unsigned long long n = s->d->set.n_masks;
-    snprintf(what, sizeof what, "%llu mask%s; what is black in one is left out of metrics and colours", n, n == 1 ? "" : "s");
+    snprintf(what, sizeof what, "%llu mask%s; their black pixels are left out of metrics and colours", n, n == 1 ? "" : "s");
     return kiln_camera_set_add_finding(&s->d->set, folder, "masks", true, what, "", err);
 }
 
@@ -195,7 +195,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->d->set.n_cameras; i++)
         if (s->d->set.cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->set.cameras[i], folder);
     if (n < s->d->set.n_cameras)
-        kiln_camera_set_note_meaning(&s->d->set, "%u of %u camera%s no photo; what has none is drawn, not measured",
+        kiln_camera_set_note_meaning(&s->d->set, "%u of %u camera%s no photo; a camera without a photo is drawn, but not measured",
                                      s->d->set.n_cameras - n, s->d->set.n_cameras, s->d->set.n_cameras == 1 ? " has" : "s have");
     note_missing(s->d);
     if (n == 0) return KILN_OK;
@@ -206,7 +206,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
 
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err)
 {
-    const char *taken = file ? "other cameras were named" : NULL;
+    const char *taken = file ? "other cameras were chosen" : NULL;
     if (file) KILN_TRY(read_source(s, file, NULL, "", "", err));
     KILN_TRY(try_files(s, inria_files, taken, err));
     KILN_TRY(try_files(s, split_files, taken, err));
@@ -218,13 +218,12 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
         return kiln_fail(err, KILN_E_INPUT, "none of the photos of %llu frame%s in '%s' can be read; convert them to PNG or JPEG",
                          (unsigned long long)s->d->set.frames_read, s->d->set.frames_read == 1 ? "" : "s", s->d->set.root);
     if (s->d->set.frames_read && s->d->set.frames_read == s->d->set.frames_dropped)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file has no size to draw them "
-            "in (w and h); are the images beside the camera file, or where --photos says? "
-            "The first missing, '%s', was sought in %s",
-            (unsigned long long)s->d->set.frames_read, s->d->set.root, (unsigned long long)s->d->set.frames_unreadable,
-            kiln_missing_next(&s->d->set, NULL), s->d->set.sought);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "none of the %llu frames in '%s' has its photo (%llu cannot be read), and the file gives no picture size "
+                         "(w and h); are the images beside the camera file, or where --photos says? The first missing "
+                         "photo is '%s', looked for in %s",
+                         (unsigned long long)s->d->set.frames_read, s->d->set.root, (unsigned long long)s->d->set.frames_unreadable,
+                         kiln_missing_next(&s->d->set, NULL), s->d->set.sought);
     KILN_TRY(kiln_camera_set_finish(&s->d->set, err));
     return add_photos(s, err);
 }

@@ -156,8 +156,7 @@ static void drop_earlier_steps(kiln_search *s, uint32_t first)
         }
         if (!later && n++ != i) s->files[n - 1] = s->files[i];
     }
-    kiln_camera_set_note(&s->d->set,
-                         "'%s' holds %u splat and point files; %u of them are earlier steps of others and are not looked at",
+    kiln_camera_set_note(&s->d->set, "'%s' holds %u splat and point files; %u of them are earlier training steps and are left out",
                          s->d->set.root, s->n_files - first, s->n_files - n);
     s->n_files = n;
 }
@@ -186,9 +185,10 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
                          s->n_files, PARTS_MAX);
     if (s->n_files - first > FILES_MAX && !s->parts) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX && !s->parts) {
-        kiln_camera_set_note(&s->d->set,
-                             "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
-                             s->d->set.root, s->n_files - first, FILES_MAX);
+        kiln_camera_set_note(
+            &s->d->set,
+            "'%s' holds %u splat and point files; only the first %d by name are considered; name a file to use another one",
+            s->d->set.root, s->n_files - first, FILES_MAX);
         s->n_files = first + FILES_MAX;
     }
     return KILN_OK;

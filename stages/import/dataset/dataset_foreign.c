@@ -63,7 +63,7 @@ static kiln_status report_foreign(kiln_dataset *d, const char *path, const kiln_
 {
     const bool cameras = kiln_foreign_role_of(f) == KILN_FOREIGN_CAMERAS;
     if (cameras && d->set.n_cameras == 0)
-        kiln_camera_set_note(&d->set, "the cameras in '%s' are left out: it is %s, which is not read; %s", path,
+        kiln_camera_set_note(&d->set, "the cameras in '%s' are left out: the file is %s, which is not read; %s", path,
                              kiln_foreign_what(f), kiln_foreign_help(f));
     return kiln_camera_set_add_finding(&d->set, path, cameras ? "cameras" : "other", false, kiln_foreign_what(f),
                                        kiln_foreign_help(f), err);
@@ -117,7 +117,7 @@ kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
     if (s->rows_alone && s->d->reader) return KILN_OK; /* cameras were not looked for, so nothing can be said of them */
     if (s->d->reader || s->d->set.n_cameras) return tell_own(&w, s->d, err);
     const kiln_status st = refuse_first(&w, s->d->set.root, 0, err);
-    if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' is read", s->d->set.root);
+    if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' can be imported", s->d->set.root);
     return st;
 }
 

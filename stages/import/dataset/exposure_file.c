@@ -25,7 +25,7 @@ static kiln_status report_exposures(kiln_dataset *d, const char *path, const kil
     snprintf(what, sizeof what, "of %u of %s; %u change the picture before it is compared with its photo", n,
              KILN_COUNT(d->set.n_cameras, "camera"), n_changing);
     return kiln_camera_set_add_finding(&d->set, path, "exposure", n > 0, what,
-                                       n ? "" : "no camera has the name of one of its images", err);
+                                       n ? "" : "none of its images has the name of a camera", err);
 }
 
 static bool exposure_file_beside(const char *cameras, char path[KILN_PATH_MAX])

@@ -58,11 +58,11 @@ static bool lens_line(const kiln_dataset *d, char out[LINE])
 void kiln_lenses_warn(const kiln_dataset *d)
 {
     if (d->set.n_blind)
-        kiln_warn("%u of %s show nothing of their photos: undistorted they are empty; are the parameters right?", d->set.n_blind,
+        kiln_warn("the undistorted photos of %u of %s are empty; are the lens parameters right?", d->set.n_blind,
                   KILN_COUNT(d->set.n_distorted, "lens|lenses"));
     if (d->set.n_folded)
-        kiln_warn("%u of %s fold the picture back inside the photo: undistorted it lacks what is farther out", d->set.n_folded,
-                  KILN_COUNT(d->set.n_distorted, "lens|lenses"));
+        kiln_warn("the lens models of %u of %s fold back inside the photo; undistorted photos lack what lies farther out",
+                  d->set.n_folded, KILN_COUNT(d->set.n_distorted, "lens|lenses"));
 }
 
 static json_t *missing_json(const kiln_dataset *d)
@@ -198,7 +198,7 @@ kiln_status kiln_folder_to_avoid(const char *scene, const char *manifest, char o
     while (!realpath(head[0] ? head : "/", full)) {
         slash = strrchr(head, '/');
         if (!slash || errno != ENOENT)
-            return kiln_fail(err, KILN_E_IO, "cannot look at the folder of '%s': %s", manifest, strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot access the folder of '%s': %s", manifest, strerror(errno));
         if (snprintf(next, sizeof next, "%s%s", slash, rest) >= (int)sizeof next)
             return kiln_fail(err, KILN_E_INPUT, "the path '%s' is too long", manifest);
         memcpy(rest, next, sizeof rest);

@@ -207,7 +207,7 @@ kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, k
     kiln_hash *hashes = NULL;
     const char **path = NULL;
     uint64_t n = 0;
-    if (bytes == 0 || paths[bytes - 1] != '\0') return kiln_fail(err, KILN_E_BUG, "a list of paths without its end");
+    if (bytes == 0 || paths[bytes - 1] != '\0') return kiln_fail(err, KILN_E_BUG, "a list of paths lacks its end");
     for (size_t i = 0; i < bytes; i++) n += paths[i] == '\0';
     KILN_GO(KILN_ALLOC(&hashes, n, "hashes", err));
     KILN_GO(KILN_ALLOC(&path, n, "paths", err));

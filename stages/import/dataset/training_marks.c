@@ -149,11 +149,10 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
     KILN_TRY(ask_runs(d, outputs, 0, &r, err));
     if (r.n == 0) return KILN_OK;
     if (r.n_on == 0 || r.n_on == r.n) return use_training_mark(d, r.first, r.mark, r.n_on > 0, err);
-    kiln_camera_set_note_meaning(
-        &d->set,
-        "of %u trainings in 'outputs' %u are antialiased; which of them the Gaussians are of is not known: "
-        "--antialiased on or off says so to kiln-render",
-        r.n, r.n_on);
+    kiln_camera_set_note_meaning(&d->set,
+                                 "%u trainings are in 'outputs', and %u of them are antialiased; it is unknown which one made the "
+                                 "Gaussians: tell kiln-render with --antialiased on or off",
+                                 r.n, r.n_on);
     return KILN_OK;
 }
 

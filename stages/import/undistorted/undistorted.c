@@ -36,7 +36,7 @@ static kiln_status name_folders(const char *given, char dir[KILN_PATH_MAX], char
     if (n < 1 || snprintf(dir, KILN_PATH_MAX, "%.*s", n, given) >= KILN_PATH_MAX)
         return kiln_fail(err, KILN_E_USAGE, "--write-undistorted needs the name of a folder, not '%.200s'", given);
     if (!is_free(dir))
-        return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: '%s' is there already and not empty; name another folder", dir);
+        return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: '%s' exists already and is not empty; name another folder", dir);
     return kiln_temporary_path(dir, temporary, err);
 }
 

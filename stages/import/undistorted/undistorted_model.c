@@ -35,7 +35,7 @@ static kiln_status begin_model_file(file *f, const char *folder, const char *nam
     f->f = fdopen(fd, "wb");
     if (f->f) return KILN_OK;
     close(fd);
-    return kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", f->path);
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot write '%s'", f->path);
 }
 
 static void put_model_bytes(file *f, const void *data, size_t bytes)
