@@ -6,7 +6,11 @@
 
 KILN_C_BEGIN
 
-enum { KILN_DRAW_SHARE_BYTES = 8 + 4 + 4 }; /* a share of a Gaussian, and the chunk and row that it belongs to */
+enum {
+    KILN_DRAW_SHARE_BYTES = 8 + 4 + 4, /* a share of a Gaussian, and the chunk and row that it belongs to */
+    KILN_DRAW_PEAK_BYTES = 4,          /* where peaks are wanted, too */
+    KILN_DRAW_ALPHA_BYTES = 8,         /* where alphas are */
+};
 
 /* Sets band_pairs and band_tiles from the pairs of each tile row, as tile_pairs_count gives them. */
 void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs);
