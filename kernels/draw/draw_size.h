@@ -25,6 +25,16 @@ uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view)
  * and band_tiles are those of a slab. */
 uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, uint32_t n_chunks);
 
+/* A view whose shares are wanted: rows that it may see, of chunks with at most largest_chunk rows; room: the most Gaussians of a
+ * slab, 0: it is drawn whole; share_bytes: a Gaussian's, with its chunk and row. */
+typedef struct {
+    const kiln_view *view;
+    uint64_t rows, capacity, largest_chunk, share_bytes;
+    uint32_t n_chunks;
+} kiln_draw_shares_size;
+/* Upper bound of what drawing them allocates, before pairs are counted, without the sums of rows and the callback's arrays. */
+uint64_t kiln_draw_shares_bytes(const kiln_draw_shares_size *s);
+
 KILN_C_END
 
 #endif
