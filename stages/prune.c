@@ -344,6 +344,9 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
                                     .largest = {p->largest[0], p->largest[1], p->largest[2]},
                                     .views = p->views,
                                     .n_views = p->n_views,
+                                    .looks = p->n_looks,
+                                    .masks = p->n_masks,
+                                    .curve = p->n_looks > 0 && o.dry_run ? &p->curve : NULL,
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));

@@ -152,7 +152,7 @@ static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uin
 {
     const kiln_prune_look *l = &p->looks[i];
     const uint64_t pixels = (uint64_t)l->request.view.width * l->request.view.height;
-    const uint64_t share = u->colour ? 0 : KILN_DRAW_SHARE_BYTES + KILN_DRAW_PEAK_BYTES + (u->sums ? KILN_DRAW_ALPHA_BYTES : 0);
+    const uint64_t share = u->colour ? 0 : KILN_DRAW_SHARE_BYTES + KILN_DRAW_PEAK_BYTES + (u->alphas ? KILN_DRAW_ALPHA_BYTES : 0);
     const kiln_draw_shares_size size = {.view = &l->request.view,
                                         .rows = rows,
                                         .room = room,
@@ -171,10 +171,9 @@ typedef struct {
 
 static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t room)
 {
-    enum { SUMS = 8 + 4, ALPHAS = 8 };
-    const uint64_t held = u->colour ? 0 : (uint64_t)(SUMS + (u->sums ? ALPHAS : 0)) * rows->all;
-    const uint64_t out = u->colour ? sizeof(kiln_prune_curve) : kiln_prune_seen_bytes(rows->all, u->sums);
-    const uint64_t putting = kiln_outputs_ram(out) + kiln_prune_seen_bytes(p->size.blocks.rows, u->sums);
+    const uint64_t held = u->colour ? 0 : kiln_prune_seen_bytes(rows->all, u->alphas);
+    const uint64_t out = u->colour ? sizeof(kiln_prune_curve) : kiln_prune_seen_bytes(rows->all, u->alphas);
+    const uint64_t putting = kiln_outputs_ram(out) + kiln_prune_seen_bytes(p->size.blocks.rows, u->alphas);
     uint64_t looking = 0;
     for (uint32_t i = 0; i < u->n; i++) looking = kiln_max_u64(looking, look_ram(p, u, u->first + i, rows->of[i], room));
     return kiln_pruned_scene_ram(&p->size, u->colour) + held + kiln_max_u64(looking, putting) + kiln_pruning_filters_ram(p) +
@@ -227,7 +226,7 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
     (void)err;
     if (p->n_looks == 0) return KILN_OK;
     for (uint32_t i = 0; i < p->n_looks; i++) {
-        const kiln_looks_of_unit u = {.first = i, .n = 1, .sums = true};
+        const kiln_looks_of_unit u = {.first = i, .n = 1, .alphas = true};
         const looks_rows rows = count_looks_rows(p, &u);
         least = kiln_max_u64(least, looks_ram(p, &u, &rows, room_of(p, &u, &rows, 0)));
     }
@@ -252,7 +251,7 @@ kiln_status kiln_pruning_plan_looks(kiln_run *r, const kiln_pruning *p, const ki
         looks[i].mask = head->n_masks++;
     }
     head->n_looks = of->n;
-    head->sums = of->sums;
+    head->alphas = of->alphas;
     kiln_pruning_size_looks(r, p, of, head);
     u->ram = head->ram += kiln_shared_payload_ram(shared->size);
     u->ram_cache = p->cache + kiln_prune_ahead_ram(p->input);

@@ -19,7 +19,7 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
 /* A unit of some looks: what it takes, what it costs. */
 typedef struct {
     uint32_t first, n;
-    bool sums;   /* of a unit of SCORES */
+    bool alphas; /* of a unit of SCORES: it gives these, too */
     bool colour; /* of CURVE, which draws pictures instead */
 } kiln_looks_of_unit;
 /* Sets head->ram and head->room: whole pictures if a unit may take so much, else the largest slabs for which there is room. */

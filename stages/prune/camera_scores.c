@@ -28,11 +28,11 @@ enum {
 typedef struct {
     kiln_run *run;
     kiln_pruning *p;
-    bool sums;
+    bool alphas;
     uint32_t n_groups;
     kiln_looks_of_unit *groups;
     uint64_t *starts; /* [n_chunks + 1] rows before each block */
-    int fd, reads; /* of the scratch file, to write and to read */
+    int fd, reads;    /* of the scratch file, to write and to read */
     char path[64];
     char *seen;      /* of a block, as kiln_prune_seen_bytes */
     float *scores;   /* of a block; negative: another rule drops the row */
@@ -54,7 +54,7 @@ static void scoring_release(scoring *s)
 }
 
 static uint64_t rows_of(const scoring *s, uint32_t block) { return s->starts[block + 1] - s->starts[block]; }
-static uint64_t seen_at(const scoring *s, uint32_t block) { return kiln_prune_seen_bytes(s->starts[block], s->sums); }
+static uint64_t seen_at(const scoring *s, uint32_t block) { return kiln_prune_seen_bytes(s->starts[block], s->alphas); }
 
 static uint64_t scores_at(const scoring *s, uint32_t block)
 {
@@ -115,7 +115,7 @@ static kiln_status plan_group(const scoring *s, const kiln_looks_of_unit *g, con
     head.n_rows = p->n_rows;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_hasher *h = kiln_run_key_bare(s->run, "scores");
-    kiln_key_u64(h, "sums", s->sums);
+    kiln_key_u64(h, "alphas", s->alphas);
     for (uint32_t i = g->first; i < g->first + g->n; i++) kiln_pruning_key_look(p, i, h);
     kiln_prune_rules_key(h, &p->rules);
     kiln_pruning_key_filters(h, p);
@@ -136,36 +136,29 @@ static kiln_status make_groups(scoring *s, double *cpu_s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&s->groups, s->n_groups, "groups of cameras", err));
     for (uint32_t g = 0; g < s->n_groups; g++) {
         const uint32_t first = (uint32_t)((uint64_t)g * n / s->n_groups), end = (uint32_t)(((uint64_t)g + 1) * n / s->n_groups);
-        s->groups[g] = (kiln_looks_of_unit){.first = first, .n = end - first, .sums = s->sums};
+        s->groups[g] = (kiln_looks_of_unit){.first = first, .n = end - first, .alphas = s->alphas};
         *cpu_s += kiln_pruning_looks_s(s->p, &s->groups[g]);
     }
     return KILN_OK;
 }
 
-/* What a group has seen, in the order of kiln_prune_seen_bytes, into what others have. False: no picture gives that. */
-static bool add_seen(const scoring *s, uint64_t n, const char *from)
+/* What a group has seen is added to what others have. False: no picture gives that. */
+static bool add_seen(const scoring *s, uint64_t n, void *of_group)
 {
-    uint64_t *const sums = (uint64_t *)(void *)s->seen;
-    uint32_t *const peaks = (uint32_t *)(void *)(s->seen + (s->sums ? 2 * n * sizeof *sums : 0));
-    const char *of_peaks = from + (s->sums ? 2 * n * sizeof *sums : 0);
+    const kiln_prune_seen to = kiln_prune_seen_at(s->seen, n, s->alphas), from = kiln_prune_seen_at(of_group, n, s->alphas);
     bool sound = true;
-    for (uint64_t i = 0; i < 2 * n && s->sums; i++) {
-        uint64_t sum;
-        memcpy(&sum, from + i * sizeof sum, sizeof sum);
-        sums[i] += sum;
-    }
     for (uint64_t i = 0; i < n; i++) {
-        uint32_t peak;
-        memcpy(&peak, of_peaks + i * sizeof peak, sizeof peak);
-        sound = sound && peak < KILN_BLEND_UNIT;
-        if (peak > peaks[i]) peaks[i] = peak;
+        to.weights[i] += from.weights[i];
+        if (s->alphas) to.alphas[i] += from.alphas[i];
+        if (from.peaks[i] > to.peaks[i]) to.peaks[i] = from.peaks[i];
+        sound = sound && from.peaks[i] < KILN_BLEND_UNIT && from.peaks[i] <= from.weights[i];
     }
     return sound;
 }
 
 static kiln_status fold_block(const scoring *s, const kiln_unit *u, uint32_t block, kiln_error *err)
 {
-    const uint64_t n = rows_of(s, block), bytes = kiln_prune_seen_bytes(n, s->sums);
+    const uint64_t n = rows_of(s, block), bytes = kiln_prune_seen_bytes(n, s->alphas);
     void *data;
     uint64_t size;
     KILN_TRY(kiln_unit_data(s->run, u, s->p->input->chunks[block].name, &data, &size, err));
@@ -230,16 +223,22 @@ done:
 }
 
 /* ---- scores ---------------------------------------------------------------------------------------------------------------- */
-/* What a row's scores say of it: 0, or which rule drops it, as kiln_prune_unit says. */
-static unsigned mark_of(const scoring *s, uint64_t n, uint64_t row)
+/* 0, or which rule drops the row, as kiln_prune_unit says. */
+static unsigned mark_of(const scoring *s, const kiln_prune_seen *seen, uint64_t row)
 {
-    const uint64_t *weights = (const uint64_t *)(const void *)s->seen, *alphas = weights + n;
-    const uint32_t *peaks = (const uint32_t *)(const void *)(s->seen + (s->sums ? 2 * n * sizeof *weights : 0));
     const kiln_prune_options *o = &s->p->o->rules;
-    if ((double)peaks[row] < o->min_contribution * KILN_BLEND_UNIT) return 1; /* never where it is NAN */
-    if (!s->sums) return 0;
-    if (alphas[row] == 0) return o->min_visibility > 0 ? 2 : 0;
-    return (double)weights[row] < o->min_visibility * (double)alphas[row] ? 2 : 0;
+    if ((double)seen->peaks[row] < o->min_contribution * KILN_BLEND_UNIT) return 1; /* never where it is NAN */
+    if (!s->alphas) return 0;
+    if (seen->alphas[row] == 0) return o->min_visibility > 0 ? 2 : 0;
+    return (double)seen->weights[row] < o->min_visibility * (double)seen->alphas[row] ? 2 : 0;
+}
+
+/* What a row matters to the cameras: where it is the most of some pixel, and how much it is of all of them (DESIGN.md). At most
+ * 2^103; the square is exact. */
+static float score_of(const kiln_prune_seen *seen, uint64_t row)
+{
+    const double peak = (double)seen->peaks[row];
+    return (float)(peak * peak * (double)seen->weights[row]);
 }
 
 static kiln_status score_block(const scoring *s, uint32_t block, kiln_error *err)
@@ -250,13 +249,13 @@ static kiln_status score_block(const scoring *s, uint32_t block, kiln_error *err
     kiln_status st;
     KILN_TRY(KILN_ALLOC(&left, bytes, "rows that are left", err));
     KILN_GO(kiln_unit_struct(s->run, u, "left", left, bytes, err));
-    KILN_GO(kiln_file_read_at(s->reads, s->path, seen_at(s, block), s->seen, kiln_prune_seen_bytes(n, s->sums), err));
-    const uint32_t *peaks = (const uint32_t *)(const void *)(s->seen + (s->sums ? 2 * n * sizeof(uint64_t) : 0));
+    KILN_GO(kiln_file_read_at(s->reads, s->path, seen_at(s, block), s->seen, kiln_prune_seen_bytes(n, s->alphas), err));
+    const kiln_prune_seen seen = kiln_prune_seen_at(s->seen, n, s->alphas);
     for (uint64_t i = 0; i < n; i++) {
         const bool is_left = left[i >> 3] >> (i & 7) & 1;
-        s->scores[i] = is_left ? (float)peaks[i] : -1.0f;
+        s->scores[i] = is_left ? score_of(&seen, i) : -1.0f;
         s->p->n_left += is_left;
-        if (is_left) kiln_prune_set_two_bits(marks, i, mark_of(s, n, i));
+        if (is_left) kiln_prune_set_two_bits(marks, i, mark_of(s, &seen, i));
     }
     KILN_GO(kiln_file_write_at(s->fd, s->path, scores_at(s, block), s->scores, n * sizeof *s->scores, err));
 done:
@@ -381,7 +380,7 @@ done:
 
 kiln_status kiln_pruning_score(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
-    scoring s = {.run = r, .p = p, .sums = !isnan(p->o->rules.min_visibility), .fd = -1, .reads = -1};
+    scoring s = {.run = r, .p = p, .alphas = !isnan(p->o->rules.min_visibility), .fd = -1, .reads = -1};
     kiln_status st;
     if (p->n_looks == 0) return KILN_OK;
     KILN_GO(open_scoring(&s, err));

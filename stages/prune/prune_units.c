@@ -84,6 +84,13 @@ bool kiln_prune_keeps(const char *plane)
     return false;
 }
 
+kiln_prune_seen kiln_prune_seen_at(void *bytes, uint64_t rows, bool alphas)
+{
+    kiln_prune_seen s = {.weights = bytes, .alphas = alphas ? (uint64_t *)bytes + rows : NULL};
+    s.peaks = (uint32_t *)(s.weights + (alphas ? 2 : 1) * rows);
+    return s;
+}
+
 bool kiln_prune_may_see(const kiln_prune_unit *head, const kiln_view_request *request, const kiln_chunk *c)
 {
     const bool raised = head->rules.min_scale_policy == KILN_PRUNE_CLAMP && (double)head->rules.min_scale > c->max_log_scale;

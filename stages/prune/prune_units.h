@@ -73,9 +73,13 @@ typedef struct {
     char path[KILN_PATH_MAX];
 } kiln_prune_mask;
 
-/* What a unit of SCORES gives of a row: the sums of alpha T and of alpha, and the largest alpha T of a pixel, as in blend_weights.
- * Array after array, in this order, the sums only where they are asked for. */
-static inline uint64_t kiln_prune_seen_bytes(uint64_t rows, bool sums) { return rows * (sums ? 8 + 8 + 4 : 4); }
+/* What a unit of SCORES gives of rows, in the units of blend_weights: array after array, alphas only where they are asked for. */
+typedef struct {
+    uint64_t *weights, *alphas; /* sums over pixels of alpha T; of alpha */
+    uint32_t *peaks;            /* the largest alpha T of a pixel */
+} kiln_prune_seen;
+static inline uint64_t kiln_prune_seen_bytes(uint64_t rows, bool alphas) { return rows * (alphas ? 8 + 8 + 4 : 8 + 4); }
+kiln_prune_seen kiln_prune_seen_at(void *bytes, uint64_t rows, bool alphas); /* bytes: aligned as u64 */
 
 /* Marks of a block's rows: two bits a row, from the lowest of the first byte. Bytes of those of any block; largest: rows of the
  * layer's largest block. */
@@ -118,7 +122,7 @@ typedef struct {
     float merge_distance;      /* MERGES: scene units */
     uint32_t auto_rules;       /* MARKS: bit r: the limit of rule r is auto; `rules` has what that stands for */
     kiln_view_request request; /* PAIRS, WEIGHT, CURVE */
-    bool sums;                 /* SCORES: the sums are asked for */
+    bool alphas;               /* SCORES: they are asked for */
     uint64_t room;             /* SCORES, CURVE: 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
     uint64_t n_looks, n_masks, n_merges, n_rows, n_kept, mark_bytes, text_bytes;
 } kiln_prune_unit;

@@ -38,7 +38,7 @@ static kiln_status seen_sums_make(const kiln_prune_input *in, const kiln_prune_r
     static const char what[] = "what cameras see of rows";
     KILN_TRY(KILN_ALLOC(&s->weights, in->layer->n_chunks, what, err));
     KILN_TRY(KILN_ALLOC(&s->peaks, in->layer->n_chunks, what, err));
-    if (q->head->sums) KILN_TRY(KILN_ALLOC(&s->alphas, in->layer->n_chunks, what, err));
+    if (q->head->alphas) KILN_TRY(KILN_ALLOC(&s->alphas, in->layer->n_chunks, what, err));
     s->n = in->layer->n_chunks;
     for (uint32_t i = 0; i < s->n; i++) {
         const kiln_chunk *c = &in->layer->chunks[i];
@@ -79,15 +79,12 @@ static kiln_status put_seen(kiln_worker *w, const kiln_prune_input *in, const se
     KILN_TRY(KILN_ALLOC_UNSET(&all, most, "what cameras see of a block", err));
     for (uint32_t i = 0; i < s->n && st == KILN_OK; i++) {
         const uint64_t n = in->layer->chunks[i].count;
-        size_t at = 0;
         if (!s->peaks[i]) continue;
-        if (s->alphas) {
-            memcpy(all, s->weights[i], n * sizeof **s->weights);
-            memcpy(all + n * sizeof **s->weights, s->alphas[i], n * sizeof **s->alphas);
-            at = 2 * n * sizeof **s->weights;
-        }
-        memcpy(all + at, s->peaks[i], n * sizeof **s->peaks);
-        st = kiln_worker_put(w, in->layer->chunks[i].name, all, at + n * sizeof **s->peaks, sizeof **s->peaks, err);
+        const kiln_prune_seen to = kiln_prune_seen_at(all, n, s->alphas != NULL);
+        memcpy(to.weights, s->weights[i], n * sizeof *to.weights);
+        if (s->alphas) memcpy(to.alphas, s->alphas[i], n * sizeof *to.alphas);
+        memcpy(to.peaks, s->peaks[i], n * sizeof *to.peaks);
+        st = kiln_worker_put(w, in->layer->chunks[i].name, all, kiln_prune_seen_bytes(n, s->alphas != NULL), sizeof *to.peaks, err);
     }
     free(all);
     return st;
