@@ -315,7 +315,7 @@ static void count_lower(selection *x, uint32_t bits, uint8_t *marks, uint8_t *cl
     }
 }
 
-static bool take_row(target *t, uint32_t bits)
+static bool take_scored(target *t, uint32_t bits)
 {
     if (bits != t->bits || t->rows == UINT64_MAX) return bits >= t->bits;
     if (t->rows == 0) return false;
@@ -328,7 +328,7 @@ static void mark_unchosen(selection *x, uint32_t bits, uint8_t *marks, uint8_t *
     for (uint32_t t = 0; t < x->n; t++) {
         target *a = &x->targets[t];
         if (a->unmarked && kiln_prune_two_bits(marks, row) != 0) continue;
-        const bool taken = take_row(a, bits);
+        const bool taken = take_scored(a, bits);
         if (a->value == 0 && !taken) kiln_prune_set_two_bits(marks, row, 3);
         if (a->value > 0 && taken) kiln_prune_set_two_bits(classes, row, a->value);
     }

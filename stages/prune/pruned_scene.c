@@ -49,7 +49,7 @@ static bool is_hidden(const kiln_pruned_scene *s, uint32_t block)
 }
 
 /* ---- for kernels/draw ------------------------------------------------------------------------------------------------------ */
-static bool is_in_view(const void *context, uint32_t block) { return !is_hidden(context, block); }
+static bool is_left_in_view(const void *context, uint32_t block) { return !is_hidden(context, block); }
 
 static kiln_status give_left_rows(void *context, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
@@ -59,7 +59,7 @@ static kiln_status give_left_rows(void *context, uint32_t block, kiln_draw_chunk
     drop_chunk(s);
     if (is_hidden(s, block)) return KILN_OK;
     const kiln_ahead_view ahead = {
-        .cache = s->in->planes, .layer = s->in->layer, .colour = s->colour, .in_view = is_in_view, .context = s};
+        .cache = s->in->planes, .layer = s->in->layer, .colour = s->colour, .in_view = is_left_in_view, .context = s};
     KILN_TRY(kiln_ahead_read(&s->in->ahead, &ahead, block, err));
     KILN_TRY(kiln_pruned_rows_make(s->w, s->in, s->q, block, &s->rows, err));
     hide_rows(s, block);
