@@ -148,14 +148,14 @@ bool kiln_pruning_looks_may_see(const kiln_pruning *p, const kiln_looks_of_unit 
 }
 
 /* A look's picture and, beside it, its mask; of CURVE two pictures of floats. */
-static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uint32_t i, uint64_t rows, uint64_t room)
+static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uint32_t i, uint64_t rows, uint64_t capacity)
 {
     const kiln_prune_look *l = &p->looks[i];
     const uint64_t pixels = (uint64_t)l->request.view.width * l->request.view.height;
     const uint64_t share = u->colour ? 0 : KILN_DRAW_SHARE_BYTES + KILN_DRAW_PEAK_BYTES + (u->alphas ? KILN_DRAW_ALPHA_BYTES : 0);
     const kiln_draw_shares_size size = {.view = &l->request.view,
                                         .rows = rows,
-                                        .room = room,
+                                        .capacity = capacity,
                                         .largest_chunk = p->size.blocks.rows,
                                         .share_bytes = share,
                                         .n_chunks = p->input->n_chunks};
@@ -169,13 +169,13 @@ typedef struct {
     uint64_t of[8]; /* of each look */
 } looks_rows;
 
-static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t room)
+static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t capacity)
 {
     const uint64_t held = u->colour ? 0 : kiln_prune_seen_bytes(rows->all, u->alphas);
     const uint64_t out = u->colour ? sizeof(kiln_prune_curve) : kiln_prune_seen_bytes(rows->all, u->alphas);
     const uint64_t putting = kiln_outputs_ram(out) + kiln_prune_seen_bytes(p->size.blocks.rows, u->alphas);
     uint64_t looking = 0;
-    for (uint32_t i = 0; i < u->n; i++) looking = kiln_max_u64(looking, look_ram(p, u, u->first + i, rows->of[i], room));
+    for (uint32_t i = 0; i < u->n; i++) looking = kiln_max_u64(looking, look_ram(p, u, u->first + i, rows->of[i], capacity));
     return kiln_pruned_scene_ram(&p->size, u->colour) + held + kiln_max_u64(looking, putting) + kiln_pruning_filters_ram(p) +
            KILN_CONNECTION_RAM;
 }
@@ -189,7 +189,7 @@ static looks_rows count_looks_rows(const kiln_pruning *p, const kiln_looks_of_un
 }
 
 /* Rows of a slab for which `may` bytes have room; 0: a whole picture. */
-static uint64_t room_of(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t may)
+static uint64_t capacity_of(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t may)
 {
     const uint64_t whole = looks_ram(p, u, rows, 0);
     if (whole <= may) return 0;
@@ -204,8 +204,8 @@ static uint64_t room_of(const kiln_pruning *p, const kiln_looks_of_unit *u, cons
 void kiln_pruning_size_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *u, kiln_prune_unit *head)
 {
     const looks_rows rows = count_looks_rows(p, u);
-    head->room = room_of(p, u, &rows, kiln_run_unit_ram(r));
-    head->ram = looks_ram(p, u, &rows, head->room);
+    head->capacity = capacity_of(p, u, &rows, kiln_run_unit_ram(r));
+    head->ram = looks_ram(p, u, &rows, head->capacity);
 }
 
 double kiln_pruning_looks_s(const kiln_pruning *p, const kiln_looks_of_unit *u)
@@ -228,7 +228,7 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
     for (uint32_t i = 0; i < p->n_looks; i++) {
         const kiln_looks_of_unit u = {.first = i, .n = 1, .alphas = true};
         const looks_rows rows = count_looks_rows(p, &u);
-        least = kiln_max_u64(least, looks_ram(p, &u, &rows, room_of(p, &u, &rows, 0)));
+        least = kiln_max_u64(least, looks_ram(p, &u, &rows, capacity_of(p, &u, &rows, 0)));
     }
     kiln_run_foresee_parent(r, p->n_looks * sizeof *p->looks + p->n_masks * sizeof *p->masks + 2 * kiln_pruning_mark_bytes(p) +
                                    kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) + SELECTING + REPORTED);

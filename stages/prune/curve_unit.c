@@ -5,12 +5,13 @@
 
 #include <stdlib.h>
 
-static kiln_status draw_colours(kiln_worker *w, kiln_pruned_scene *s, uint64_t room, float *rgba, kiln_error *err)
+static kiln_status draw_colours(kiln_worker *w, kiln_pruned_scene *s, uint64_t capacity, float *rgba, kiln_error *err)
 {
     kiln_draw_scene scene;
     kiln_pruned_scene_of(s, &scene);
-    const kiln_draw_want want = {
-        .ways = room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST, .capacity = room, .rgba = rgba};
+    const kiln_draw_want want = {.ways = capacity > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+                                 .capacity = capacity,
+                                 .rgba = rgba};
     const kiln_status st = kiln_draw(kiln_worker_runner(w), &scene, &want, NULL, err);
     kiln_pruned_scene_release(s);
     return st;
@@ -32,7 +33,7 @@ static kiln_status compare_points(kiln_worker *w, kiln_prune_input *in, const ki
                                   kiln_prune_curve *out, kiln_error *err)
 {
     const kiln_view *view = &q->looks[0].request.view;
-    const uint64_t pixels = (uint64_t)view->width * view->height, room = q->head->room;
+    const uint64_t pixels = (uint64_t)view->width * view->height, capacity = q->head->capacity;
     const uint64_t marks = q->head->mark_bytes / 2;
     kiln_prune_unit unmarked = *q->head, marked = *q->head;
     kiln_prune_request without = *q, with = *q;
@@ -44,13 +45,13 @@ static kiln_status compare_points(kiln_worker *w, kiln_prune_input *in, const ki
     with.head = &marked;
     kiln_pruned_scene s = {.w = w, .in = in, .q = &without, .view = &q->looks[0].request, .colour = true, .number = 1};
     KILN_GO(kiln_prune_mask_read(w, q, &q->looks[0], &mask, err));
-    KILN_GO(draw_colours(w, &s, room, all, err));
+    KILN_GO(draw_colours(w, &s, capacity, all, err));
     for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++) {
         s.q = k == 0 ? &with : &without;
         s.classes = k == 0 ? NULL : q->marks + marks;
         s.least = k;
         s.number = 2 + k;
-        KILN_GO(draw_colours(w, &s, room, some, err));
+        KILN_GO(draw_colours(w, &s, capacity, some, err));
         out->squares[k] = difference(all, some, mask, pixels);
     }
     for (uint64_t i = 0; i < pixels; i++) out->values += !mask || mask[i] ? 3 : 0;

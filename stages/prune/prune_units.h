@@ -123,7 +123,7 @@ typedef struct {
     uint32_t auto_rules;       /* MARKS: bit r: the limit of rule r is auto; `rules` has what that stands for */
     kiln_view_request request; /* PAIRS, WEIGHT, CURVE */
     bool alphas;               /* SCORES: they are asked for */
-    uint64_t room;             /* SCORES, CURVE: 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
+    uint64_t capacity;         /* SCORES, CURVE: 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
     uint64_t n_looks, n_masks, n_merges, n_rows, n_kept, mark_bytes, text_bytes;
 } kiln_prune_unit;
 

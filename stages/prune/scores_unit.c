@@ -58,9 +58,9 @@ static kiln_status look(kiln_worker *w, kiln_prune_input *in, const kiln_prune_r
     uint8_t *mask;
     KILN_TRY(kiln_prune_mask_read(w, q, l, &mask, err));
     kiln_pruned_scene_of(&left, &scene);
-    const uint64_t room = q->head->room;
-    const kiln_draw_want want = {.ways = room > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
-                                 .capacity = room,
+    const uint64_t capacity = q->head->capacity;
+    const kiln_draw_want want = {.ways = capacity > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+                                 .capacity = capacity,
                                  .sums = s->weights,
                                  .peaks = s->peaks,
                                  .alphas = s->alphas,
