@@ -152,7 +152,7 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows); /* what a camera is weighed with */
     const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
     const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
-                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks));
+                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) + kiln_pruning_asked_bytes(p));
     KILN_TRY(foresee_views(r, p, view, err));
     KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
@@ -300,7 +300,9 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
     if (o.rules.merge || o.against) return KILN_OK;
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     const double views = kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras);
-    kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes));
+    double asked = 0;
+    for (uint32_t i = 0; i < p->n_looks; i++) asked += kiln_pruning_looks_s(p, &(kiln_looks_of_unit){.first = i, .n = 1});
+    kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes) + asked);
     return KILN_OK;
 }
 

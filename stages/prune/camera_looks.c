@@ -166,7 +166,7 @@ static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uin
 
 typedef struct {
     uint64_t all;
-    uint64_t of[8]; /* of each look */
+    uint64_t of[KILN_LOOKS_OF_UNIT_MOST]; /* of each look */
 } looks_rows;
 
 static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t capacity)
@@ -240,7 +240,7 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
 kiln_status kiln_pruning_plan_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *of, kiln_prune_unit *head,
                                     const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
-    kiln_prune_look looks[8];
+    kiln_prune_look looks[KILN_LOOKS_OF_UNIT_MOST];
     kiln_prune_mask *masks = NULL;
     kiln_status st;
     KILN_GO(KILN_ALLOC(&masks, of->n, "masks of photos", err));

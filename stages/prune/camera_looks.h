@@ -17,10 +17,11 @@ void kiln_pruning_key_look(const kiln_pruning *p, uint32_t look, kiln_hasher *h)
 kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_error *err) KILN_MUST_CHECK;
 
 /* A unit of some looks: what it takes, what it costs. */
+enum { KILN_LOOKS_OF_UNIT_MOST = 4 };
 typedef struct {
-    uint32_t first, n;
-    bool alphas; /* of a unit of SCORES: it gives these, too */
-    bool colour; /* of CURVE, which draws pictures instead */
+    uint32_t first, n; /* n: at most KILN_LOOKS_OF_UNIT_MOST */
+    bool alphas;       /* of a unit of SCORES: it gives these, too */
+    bool colour;       /* of CURVE, which draws pictures instead */
 } kiln_looks_of_unit;
 /* Sets head->ram and head->room: whole pictures if a unit may take so much, else the largest slabs for which there is room. */
 void kiln_pruning_size_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *u, kiln_prune_unit *head);

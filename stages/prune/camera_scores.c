@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 enum {
-    LOOKS = 4,        /* of a unit: few enough to be spread over devices; what a block shows is stored for each unit */
-    LISTS = 8,        /* units whose results are in memory at a time where none is stored */
-    HALVES = 1 << 16, /* values of half a score's bits */
+    LOOKS = KILN_LOOKS_OF_UNIT_MOST, /* few enough to be spread over devices; what a block shows is stored for each unit */
+    LISTS = 8,                       /* units whose results are in memory at a time where none is stored */
+    HALVES = 1 << 16,                /* values of half a score's bits */
     TARGETS = 4,
 };
 

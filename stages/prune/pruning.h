@@ -78,6 +78,8 @@ static inline uint64_t kiln_pruning_mark_bytes(const kiln_pruning *p)
 {
     return p->input->n_chunks * kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
 }
+/* Of these, where rules ask cameras. */
+static inline uint64_t kiln_pruning_asked_bytes(const kiln_pruning *p) { return p->n_looks > 0 ? kiln_pruning_mark_bytes(p) : 0; }
 /* The larger of a length and exp(log_scale), which is 0 of a block without rows, whose log_scale is -infinity. */
 static inline double kiln_pruning_larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
 

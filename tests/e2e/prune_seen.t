@@ -182,3 +182,22 @@ test_case 'killed again and again: the same bits' && (
     prune "$T/killed.db" $rules
     diff "$T/one" <(pruned "$T/killed.db") || fail "a killed run gives another layer"
 ); result
+
+test_case 'over hosts: the same layer' && (
+    export KILN_ROUND_S=0 # each list of cameras is worth a round
+    cp "$T/start.db" "$T/hosts.db"
+    rules='--max-spacing off --max-extent off --keep 25% --min-visibility 0.001 --min-contribution 0.001'
+    for round in 1 2 3 4 5 6 7 8 9; do
+        how='--plan --tasks 2'
+        [ $round = 1 ] || how="--gather $T/hosts.parts --remove-parts"
+        # shellcheck disable=SC2086
+        prune "$T/hosts.db" $rules $how
+        [ -e "$T/hosts.db.claim" ] || break
+        for shard in 1 2; do
+            # shellcheck disable=SC2086
+            prune "$T/hosts.db" $rules --shard $shard/2 --part "$T/hosts.parts"
+        done
+    done
+    [ $round -gt 2 ] || fail "nothing is shared out"
+    diff "$T/one" <(pruned "$T/hosts.db") || fail "hosts come to another layer"
+); result
