@@ -12,7 +12,10 @@
 #include "stages/engine/hosts/decisions.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
+#include "stages/prune/camera_looks.h"
+#include "stages/prune/camera_scores.h"
 #include "stages/prune/judgement.h"
+#include "stages/prune/keep_curve.h"
 #include "stages/prune/pairs_forecast.h"
 #include "stages/prune/prune_report.h"
 #include "stages/prune/pruned_blocks.h"
@@ -54,6 +57,7 @@ static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
                                         {"crop-box", kiln_crop_box_check},
                                         {"crop-sphere", kiln_crop_sphere_check},
                                         {"drop-row", kiln_drop_row_check},
+                                        {"keep", kiln_keep_check},
                                         {"sizes", kiln_pruning_sizes_check},
                                         {NULL, NULL}};
 
@@ -148,8 +152,9 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows); /* what a camera is weighed with */
     const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
     const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
-                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks));
+                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) + kiln_pruning_asked_bytes(p));
     KILN_TRY(foresee_views(r, p, view, err));
+    KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
@@ -162,6 +167,7 @@ static kiln_status key_prune_input(kiln_run *r, kiln_pruning *p, kiln_hash *out,
     kiln_key_hash(h, "input", p->input->digest);
     if (p->spacing) kiln_key_hash(h, "spacing", p->spacing->digest);
     kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin); /* crops are in the source's coordinates */
+    kiln_pruning_key_looks(p, h);
     const kiln_status st = kiln_pruning_key_judges(r, p, h, err);
     *out = kiln_key_end(h);
     return st;
@@ -209,7 +215,7 @@ static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err
     u.ram = head.ram = kiln_prune_stats_ram(&p->size);
     u.ram_thread = head.ram_thread = kiln_prune_stats_ram_thread(&p->size);
     u.ram_cache = p->cache + kiln_prune_ahead_ram(p->input);
-    KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, NULL, NULL, err));
+    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head}, true, err));
     KILN_GO(run_one(r, "measuring scales", &u, &out, err));
     memcpy(&p->stats, out.data, sizeof p->stats);
     KILN_GO(kiln_unit_refuse(r, &u, check_statistics(&p->stats, p->input->count, err), err));
@@ -253,7 +259,7 @@ static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
     u.ram_cache = p->cache;
-    KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, p->rows, NULL, err));
+    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .rows = p->rows}, true, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, &out, err));
     p->merges = out.data;
     p->n_merges = out.bytes / sizeof *p->merges;
@@ -274,7 +280,7 @@ static kiln_status look_at_other(kiln_run *r, kiln_pruning *p, kiln_error *err)
     if (!o.against) return KILN_OK;
     head.text_bytes = strlen(o.against) + 1;
     u.ram = head.ram = kiln_prune_scales_ram(&p->size);
-    KILN_GO(kiln_pruning_set_payload(&u, &head, NULL, NULL, o.against, err));
+    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .text = o.against}, true, err));
     KILN_GO(run_one(r, "reading the other bake", &u, &out, err));
     memcpy(&p->other, out.data, sizeof p->other);
     KILN_GO(kiln_unit_struct(r, &u, "largest", &largest, sizeof largest, err));
@@ -294,7 +300,9 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
     if (o.rules.merge || o.against) return KILN_OK;
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     const double views = kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras);
-    kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes));
+    double asked = 0;
+    for (uint32_t i = 0; i < p->n_looks; i++) asked += kiln_pruning_looks_s(p, &(kiln_looks_of_unit){.first = i, .n = 1});
+    kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes) + asked);
     return KILN_OK;
 }
 
@@ -338,6 +346,9 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
                                     .largest = {p->largest[0], p->largest[1], p->largest[2]},
                                     .views = p->views,
                                     .n_views = p->n_views,
+                                    .looks = p->n_looks,
+                                    .masks = p->n_masks,
+                                    .curve = p->n_looks > 0 && o.dry_run ? &p->curve : NULL,
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
@@ -357,6 +368,7 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(open_prune_input(r, p, err));
     KILN_TRY(bind_filters(p, err));
     take_prune_size(p);
+    KILN_TRY(kiln_pruning_take_looks(r, p, err));
     KILN_TRY(key_prune_input(r, p, &key, err));
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     KILN_TRY(kiln_run_agree(r, "numbers", hash_of_numbers(), err));
@@ -366,8 +378,10 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(kiln_pruning_judge(r, p, err));
+    KILN_TRY(kiln_pruning_score(r, p, err));
     KILN_TRY(kiln_pruning_blocks(r, p, err));
     KILN_TRY(kiln_pruning_predict(r, p, err));
+    KILN_TRY(kiln_pruning_draw_curve(r, p, err));
     KILN_TRY(look_at_other(r, p, err));
     KILN_TRY(report_pruning(r, p, err));
     return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);

@@ -2,7 +2,8 @@
  *
  * As raster_cpu.c, without colours, with the same groups of pixels and the same powers (raster_group_cpu.h). A tile adds up a
  * Gaussian's share in 32 bits, as 256 pixels of less than 2^24 each stay below 2^32, and then adds it to the Gaussian's 64 bits,
- * which other tiles add to at the same time.
+ * which other tiles add to at the same time. The loops are compiled once for each of three forms, so that a call which wants
+ * shares alone pays for nothing else.
  */
 #include "kernels/blend_weights/blend_weights.h"
 
@@ -12,10 +13,27 @@
 #include "kernels/raster/raster_math.h"
 #include "kernels/violation.h"
 
+#include <string.h>
+
 enum {
     TILES_AT_A_TIME = 4,
     AHEAD = 16, /* pairs whose Gaussians are fetched before they are asked for */
 };
+
+/* What a call asks for besides shares: nothing; peaks; alphas, and peaks if there are any. */
+typedef enum { SHARES, PEAKS, REACHES } form;
+
+/* A tile with what only some forms need. */
+typedef struct {
+    kiln_group_tile t;
+    _Alignas(kiln_group) uint32_t counts[KILN_GROUPS][KILN_LANES]; /* REACHES: all bits, where the pixel counts */
+} weighed_tile;
+
+/* Of a Gaussian in a tile, by lanes: a lane has at most 32 pixels, so sums are less than 2^29. */
+typedef struct {
+    int32_t units[KILN_LANES], peaks[KILN_LANES], alphas[KILN_LANES];
+    uint32_t stopped[KILN_LANES];
+} lane_sums;
 
 typedef struct {
     const kiln_blend_weights_args *a;
@@ -25,31 +43,54 @@ typedef struct {
 } job;
 
 /* Blends eight pixels and adds their shares; pixels that stop leave a sign in `stopped`. As in raster_cpu.c. */
-static inline void blend_shares(kiln_blend_rule rule, const float *restrict alphas, float *restrict left_of,
-                                int32_t *restrict units, uint32_t *restrict stopped)
+static inline __attribute__((always_inline)) void blend_shares(form f, kiln_blend_rule rule, const float *restrict alphas,
+                                                               float *restrict left_of, lane_sums *restrict s)
 {
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
         const float alpha = alphas[i], t = left_of[i], left = t * (1.0f - alpha);
         const uint32_t ends = kiln_mask_of(left < rule.stop_below);
-        units[i] += kiln_blend_units(kiln_float_of(kiln_bits_of(alpha * t) & ~ends));
+        const int32_t units = kiln_blend_units(kiln_float_of(kiln_bits_of(alpha * t) & ~ends));
+        s->units[i] += units;
+        if (f != SHARES) s->peaks[i] = units > s->peaks[i] ? units : s->peaks[i];
         left_of[i] = ends ? -fabsf(t) : left;
-        stopped[i] |= ends & ~kiln_bits_of(t);
+        s->stopped[i] |= ends & ~kiln_bits_of(t);
     }
 }
 
-/* Blends a Gaussian into its tile. Returns its share: a lane has at most 32 pixels, less than 2^29. */
-static uint32_t draw_form(const kiln_group_form *f, kiln_blend_rule rule, kiln_group_tile *t)
+static inline void add_alphas(const float *restrict alphas, const uint32_t *restrict counts, lane_sums *restrict s)
+{
+#pragma omp simd
+    for (int i = 0; i < KILN_LANES; i++) s->alphas[i] += kiln_blend_units(kiln_float_of(kiln_bits_of(alphas[i]) & counts[i]));
+}
+
+/* What a tile adds to a Gaussian. */
+typedef struct {
+    uint32_t units, peak, alphas;
+} tile_sums;
+
+/* Blends a Gaussian into its tile. Groups whose pixels have all stopped are looked at no more, but where alphas are wanted. */
+static inline __attribute__((always_inline)) tile_sums draw_form(form f, const kiln_group_form *g, kiln_blend_rule rule,
+                                                                 weighed_tile *w)
 {
     kiln_group_hits hits;
-    int32_t units[KILN_LANES] = {0};
-    uint32_t stopped[KILN_LANES] = {0}, any = 0, sum = 0;
+    lane_sums s = {{0}, {0}, {0}, {0}};
+    tile_sums sum = {0, 0, 0};
+    uint32_t any = 0;
     hits.n = 0;
-    kiln_group_find(f, t, 0, &hits);
+    kiln_group_find(g, &w->t, 0, &hits);
     kiln_group_alphas(rule.max_alpha, &hits);
-    for (uint32_t h = 0; h < hits.n; h++) blend_shares(rule, hits.power[h], t->groups[hits.group[h]].t, units, stopped);
-    for (int i = 0; i < KILN_LANES; i++) any |= stopped[i], sum += (uint32_t)units[i];
-    if (any & 0x80000000u) kiln_group_end(t);
+    for (uint32_t h = 0; h < hits.n; h++) {
+        if (f == REACHES) add_alphas(hits.power[h], w->counts[hits.group[h]], &s);
+        blend_shares(f, rule, hits.power[h], w->t.groups[hits.group[h]].t, &s);
+    }
+    for (int i = 0; i < KILN_LANES; i++) {
+        any |= s.stopped[i];
+        sum.units += (uint32_t)s.units[i];
+        sum.alphas += (uint32_t)s.alphas[i];
+        if ((uint32_t)s.peaks[i] > sum.peak) sum.peak = (uint32_t)s.peaks[i];
+    }
+    if (f != REACHES && any & 0x80000000u) kiln_group_end(&w->t);
     return sum;
 }
 
@@ -72,7 +113,36 @@ static void resume_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
             const float left = state_row(a, py)[px].left;
             *left_of(t, px, py) = kiln_state_stopped(left) ? left : kiln_state_left(left);
         }
-    kiln_group_end(t);
+}
+
+/* Pixels that the mask leaves out have stopped. */
+static void mask_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
+{
+    for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = t->px0; px < t->px0 + KILN_TILE && px < a->view->width; px++) {
+            float *const left = left_of(t, px, py);
+            if (a->mask[(size_t)(py - a->row0 * KILN_TILE) * a->view->width + px] == 0) *left = -fabsf(*left);
+        }
+}
+
+static void find_counting(const kiln_blend_weights_args *a, weighed_tile *w)
+{
+    memset(w->counts, 0, sizeof w->counts);
+    for (uint32_t py = w->t.py0; py < w->t.py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = w->t.px0; px < w->t.px0 + KILN_TILE && px < a->view->width; px++) {
+            const bool counts = !a->mask || a->mask[(size_t)(py - a->row0 * KILN_TILE) * a->view->width + px] != 0;
+            w->counts[kiln_group_at(px - w->t.px0, py - w->t.py0)][(px - w->t.px0) % KILN_LANES] = kiln_mask_of(counts);
+        }
+}
+
+static inline __attribute__((always_inline)) void start_tile(form f, const kiln_blend_weights_args *a, weighed_tile *w)
+{
+    if (a->state) resume_tile(a, &w->t);
+    if (a->mask) mask_tile(a, &w->t);
+    if (f == REACHES)
+        find_counting(a, w);
+    else if (a->state || a->mask)
+        kiln_group_end(&w->t);
 }
 
 static void leave_tile(const kiln_blend_weights_args *a, kiln_group_tile *t)
@@ -94,28 +164,41 @@ static void add_weight_units(uint64_t *to, uint32_t units)
     *to += units;
 }
 
-static void draw_tile(job *j, uint64_t index)
+static void raise_peak(uint32_t *to, uint32_t peak)
+{
+    uint32_t was = __atomic_load_n(to, __ATOMIC_RELAXED);
+    while (was < peak && !__atomic_compare_exchange_n(to, &was, peak, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+static inline __attribute__((always_inline)) void draw_tile(form f, job *j, uint64_t index)
 {
     const kiln_blend_weights_args *a = j->a;
     const uint32_t tiles_x = kiln_view_tiles_x(a->view);
     const uint32_t px0 = (uint32_t)(index % tiles_x) * KILN_TILE, py0 = (a->row0 + (uint32_t)(index / tiles_x)) * KILN_TILE;
     const uint64_t end = j->starts[index] + a->tile_counts[index];
     uint64_t i = j->starts[index];
-    kiln_group_tile t;
-    kiln_group_start(&t, a->view, px0, py0);
-    if (a->state) resume_tile(a, &t);
-    for (; i < end && a->ranks[i] < a->n && kiln_group_live(&t); i++) {
-        kiln_group_form f;
-        const kiln_splat2d *s = &a->splats[a->ranks[i]];
+    weighed_tile w;
+    kiln_group_start(&w.t, a->view, px0, py0);
+    start_tile(f, a, &w);
+    for (; i < end && a->ranks[i] < a->n && kiln_group_live(&w.t); i++) {
+        kiln_group_form g;
+        const uint32_t rank = a->ranks[i];
         if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
-        if (!kiln_group_form_of(s, (int32_t)px0, (int32_t)py0, &f)) continue;
-        const uint32_t units = draw_form(&f, j->rule, &t);
-        if (units) add_weight_units(&a->weights[a->ranks[i]], units);
+        if (!kiln_group_form_of(&a->splats[rank], (int32_t)px0, (int32_t)py0, &g)) continue;
+        const tile_sums sums = draw_form(f, &g, j->rule, &w);
+        if (sums.units) add_weight_units(&a->weights[rank], sums.units);
+        if (f != SHARES && a->peaks) raise_peak(&a->peaks[rank], sums.peak);
+        if (f == REACHES && sums.alphas) add_weight_units(&a->alphas[rank], sums.alphas);
     }
-    if (a->state) leave_tile(a, &t);
+    if (a->state) leave_tile(a, &w.t);
     while (i < end && a->ranks[i] < a->n) i++; /* what no pixel asked for */
     if (i < end) note_bad_rank(j, i);
 }
+
+static void draw_tile_shares(job *j, uint64_t index) { draw_tile(SHARES, j, index); }
+static void draw_tile_peaks(job *j, uint64_t index) { draw_tile(PEAKS, j, index); }
+static void draw_tile_reaches(job *j, uint64_t index) { draw_tile(REACHES, j, index); }
 
 /* kiln_blend_weights_cpu, kiln_blend_weights_cpu_avx2 */
 kiln_status KILN_CPU(blend_weights)(const kiln_exec *x, const kiln_blend_weights_args *a, void *work, size_t *work_bytes,
@@ -141,7 +224,8 @@ kiln_status KILN_CPU(blend_weights)(const kiln_exec *x, const kiln_blend_weights
     if (pairs > a->n_pairs) return kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile);
+    void (*const draw)(job *, uint64_t) = a->alphas ? draw_tile_reaches : a->peaks ? draw_tile_peaks : draw_tile_shares;
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
-    for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
+    for (int64_t i = 0; i < (int64_t)tiles; i++) draw(&j, (uint64_t)i);
     return j.bad == UINT64_MAX ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, j.bad), err);
 }

@@ -52,10 +52,10 @@ static kiln_status weigh_drawing(const job *j, kiln_drawing *d, kiln_error *err)
     kiln_bands_listed listed = {0};
     bool done;
     const kiln_raster_args a = whole_picture(j, NULL, NULL);
-    KILN_GO(kiln_shares_begin(j->runner, d, &shares, err));
+    KILN_GO(kiln_shares_begin(j->runner, d, j->want, &shares, err));
     const kiln_band_way way = kiln_shares_bands(&shares);
     KILN_GO(kiln_bands_draw(&way, &a, &listed, &done, err));
-    KILN_GO(kiln_shares_add(&shares, j->want->sums, err));
+    KILN_GO(kiln_shares_add(&shares, err));
     tell_listed(j, d, &listed);
 done:
     kiln_shares_release(&shares);
@@ -160,7 +160,7 @@ static kiln_status draw_in_slabs(const job *j, bool *done, kiln_error *err)
 {
     kiln_raster_args a;
     *done = true;
-    if (j->want->sums) return kiln_slabs_weigh(j->runner, j->scene, slab_capacity(j), j->want->sums, j->out, err);
+    if (j->want->sums) return kiln_slabs_weigh(j->runner, j->scene, slab_capacity(j), j->want, j->out, err);
     KILN_TRY(place_picture(j, &a, err));
     return kiln_slabs_draw(j->runner, j->scene, slab_capacity(j), &a, j->out, err);
 }

@@ -59,3 +59,15 @@ uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, u
     const uint64_t slab = kiln_max_u64(kiln_draw_collect_bytes(s), kiln_draw_kept_bytes(s) + kiln_draw_picture_bytes(s, view));
     return always + kiln_max_u64(looking, slab);
 }
+
+uint64_t kiln_draw_shares_bytes(const kiln_draw_shares_size *s)
+{
+    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(s->view) * kiln_view_tiles_y(s->view);
+    const uint64_t visible = s->capacity > 0 ? s->capacity : s->rows, shares = s->share_bytes * visible;
+    kiln_draw_size size = {.visible = visible, .largest_chunk = s->largest_chunk, .in_parts = true, .band_tiles = tiles};
+    size.band_pairs = tiles > 0 && s->rows < KILN_BAND_PAIRS / tiles ? s->rows * tiles : KILN_BAND_PAIRS;
+    if (s->capacity > 0) return kiln_draw_slabs_bytes(&size, s->view, s->n_chunks) + shares;
+    const uint64_t collecting = kiln_draw_collect_bytes(&size);
+    const uint64_t drawing = kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, s->view) + shares;
+    return collecting > drawing ? collecting : drawing;
+}

@@ -150,6 +150,11 @@ typedef struct {
      * view. The caller's, host memory. Needs no colour; beside a drawing KILN_DRAW_SHARE_BYTES a Gaussian. After a failure the sums
      * are undefined. NULL: a picture. */
     uint64_t *const *sums;
+    /* With sums, likewise: each Gaussian's largest alpha T of a pixel, and the sum of its alpha (peaks and alphas of
+     * blend_weights): raised, and added, where the view shows the row. NULL: not wanted. */
+    uint32_t *const *peaks;
+    uint64_t *const *alphas;
+    const uint8_t *mask; /* with sums: [height][width], a pixel of 0 counts nowhere; NULL: all do */
 } kiln_draw_want;
 
 /* What has been drawn, and how. */

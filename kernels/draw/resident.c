@@ -11,7 +11,8 @@ typedef struct {
     uint32_t *counts, *ranks;
     float *rgba, *depth;
     kiln_raster_state *state;
-    uint64_t *weights;
+    kiln_blend_totals totals;
+    uint8_t *mask;
     void *work;
     size_t work_bytes, bytes;
     uint64_t left; /* the violation word, copied to the host */
@@ -218,19 +219,23 @@ static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_rast
                                      .tile_counts = b->counts,
                                      .ranks = b->ranks,
                                      .n_pairs = a->n_pairs,
-                                     .weights = b->weights,
+                                     .weights = b->totals.weights,
+                                     .peaks = b->totals.peaks,
+                                     .alphas = b->totals.alphas,
+                                     .mask = b->mask,
                                      .state = b->state};
 }
 
-static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, uint64_t *there, band *b,
-                                   kiln_error *err)
+static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, const kiln_resident_blend *to,
+                                   band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
     b->violation = kiln_take(&c, 1, sizeof *b->violation);
     b->counts = kiln_take(&c, tiles_of(a->view, a->row0, a->row1), sizeof *b->counts);
     b->ranks = kiln_take(&c, a->n_pairs, sizeof *b->ranks);
-    b->weights = there ? there : kiln_take(&c, d->n, sizeof *b->weights);
+    b->totals = to->there ? *to->totals : kiln_blend_totals_take(&c, d->n, to->totals);
+    if (to->mask) b->mask = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->mask);
     if (a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     const kiln_tile_pairs_emit_args emit = emit_of(d, a->view, a->row0, a->row1, a->n_pairs, b);
     const kiln_blend_weights_args blend = weights_of(d, a, b);
@@ -240,33 +245,34 @@ static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_r
     return KILN_OK;
 }
 
-static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, uint64_t *weights, band *b,
-                         kiln_error *err)
+static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, const kiln_resident_blend *to,
+                         band *b, kiln_error *err)
 {
     const uint64_t pixels = kiln_raster_pixels(a);
     const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     const kiln_blend_weights_args blend = weights_of(d, a, b);
     KILN_TRY(kiln_violation_clear(x, b->violation, err));
-    if (weights) KILN_TRY(kiln_device_copy_in(x, b->weights, weights, d->n * sizeof *weights, err));
+    if (!to->there) KILN_TRY(kiln_blend_totals_in(x, &b->totals, to->totals, d->n, err));
+    if (to->mask) KILN_TRY(kiln_device_copy_in(x, b->mask, to->mask, pixels, err));
     if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
     KILN_TRY(emit(d, &e, b, err));
     KILN_TRY(
         kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
     if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
-    if (weights) KILN_TRY(kiln_device_copy_out(x, weights, b->weights, d->n * sizeof *weights, err));
+    if (!to->there) KILN_TRY(kiln_blend_totals_out(x, to->totals, &b->totals, d->n, err));
     return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
-kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, const kiln_resident_blend *to, bool *done,
                                   kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
     band b;
-    KILN_TRY(lay_out_weights(d, NULL, a, there, &b, err));
+    KILN_TRY(lay_out_weights(d, NULL, a, to, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_weights(d, kiln_store_scratch(d->store)->at, a, there, &b, err));
-    return kiln_settle(&x, weigh(d, &x, a, there ? NULL : weights, &b, err));
+    KILN_TRY(lay_out_weights(d, kiln_store_scratch(d->store)->at, a, to, &b, err));
+    return kiln_settle(&x, weigh(d, &x, a, to, &b, err));
 }
 
 /* ---- to host memory ------------------------------------------------------------------------------------------------------ */

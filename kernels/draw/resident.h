@@ -9,6 +9,7 @@
 #ifndef KILN_KERNELS_RESIDENT_H
 #define KILN_KERNELS_RESIDENT_H
 
+#include "kernels/draw/blend_totals.h"
 #include "kernels/draw/draw_types.h"
 
 KILN_C_BEGIN
@@ -22,9 +23,14 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
 /* If a->ranks is NULL, the lists are made first, of a->n_pairs pairs. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
 /* Makes the lists of a->n_pairs pairs and adds each Gaussian's share of the picture (blend_weights)
- * to an array of d->n. That is `there` in device memory or, if `there` is NULL, `weights` in host
- * memory. Of `a` only view, profile, tile rows, n_pairs and state are used. */
-kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
+ * to totals. These are device memory if `there` is set, else host memory. Of `a` only view, profile,
+ * tile rows, n_pairs and state are used. mask: of the tile rows of `a`, host memory; or NULL. */
+typedef struct {
+    const kiln_blend_totals *totals;
+    bool there;
+    const uint8_t *mask;
+} kiln_resident_blend;
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, const kiln_resident_blend *to, bool *done,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* Copies parts of a drawing to host memory, [d->n] each. Any of them may be NULL, but chunks needs splats or rows. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,

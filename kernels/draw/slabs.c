@@ -25,8 +25,8 @@ typedef struct {
     kiln_cuts cuts;
     uint32_t *live; /* kiln_visible_window.live */
     kiln_draw_window window;
-    kiln_raster_state *state; /* [height][width] */
-    uint64_t *const *sums;    /* of shares, instead of a picture; NULL: a picture */
+    kiln_raster_state *state;   /* [height][width] */
+    const kiln_draw_want *want; /* of shares, instead of a picture; NULL: a picture */
     uint32_t tiles_x, tiles_y;
     int threads;
 } drawing;
@@ -98,7 +98,7 @@ static bool is_live(const drawing *v, uint32_t tile_x, uint32_t tile_y)
     for (uint32_t y = y0; y < y0 + KILN_TILE && y < view->height; y++)
         for (uint32_t x = x0; x < x0 + KILN_TILE && x < view->width; x++)
             if (!kiln_state_stopped(v->state[(uint64_t)y * view->width + x].left)) return true;
-    return false;
+    return v->want && v->want->alphas; /* which count behind finished pixels, too */
 }
 
 /* Makes v->live, a summed-area table of the tiles that are not finished: sums along rows, then down the columns. */
@@ -164,10 +164,10 @@ static kiln_status weigh_collected(drawing *v, kiln_drawing *d, kiln_draw_stats 
 {
     kiln_shares shares;
     kiln_status st;
-    KILN_GO(kiln_shares_begin(v->runner, d, &shares, err));
+    KILN_GO(kiln_shares_begin(v->runner, d, v->want, &shares, err));
     const kiln_band_way way = kiln_shares_bands(&shares);
     KILN_GO(draw_live_rows(v, &way, stats, err));
-    KILN_GO(kiln_shares_add(&shares, v->sums, err));
+    KILN_GO(kiln_shares_add(&shares, err));
 done:
     kiln_shares_release(&shares);
     return st;
@@ -185,7 +185,7 @@ static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats 
     scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
-    const kiln_status st = v->sums ? weigh_collected(v, &d, stats, err) : draw_collected(v, &d, stats, err);
+    const kiln_status st = v->want ? weigh_collected(v, &d, stats, err) : draw_collected(v, &d, stats, err);
     kiln_drawing_release(&d);
     sum_live(v);
     return st;
@@ -202,7 +202,7 @@ static kiln_status draw_slabs(drawing *v, kiln_draw_stats *stats, kiln_error *er
     return KILN_OK;
 }
 
-/* What is drawn is in v->state, or in v->sums. */
+/* What is drawn is in v->state, or in the sums of v->want. */
 static kiln_status draw_view(drawing *v, uint64_t capacity, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_status st;
@@ -237,10 +237,10 @@ kiln_status kiln_slabs_draw(kiln_runner *r, const kiln_draw_scene *s, uint64_t c
     return st;
 }
 
-kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
+kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_draw_want *want,
                              kiln_draw_stats *stats, kiln_error *err)
 {
-    drawing v = {.runner = r, .scene = s, .sums = sums};
+    drawing v = {.runner = r, .scene = s, .want = want};
     const kiln_status st = draw_view(&v, capacity, stats, err);
     free(v.state);
     return st;

@@ -15,7 +15,7 @@ KILN_C_BEGIN
 kiln_status kiln_slabs_draw(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_raster_args *a,
                             kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 /* Adds each Gaussian's share (shares.h) to the sums of its row instead. */
-kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
+kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_draw_want *want,
                              kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END

@@ -39,7 +39,10 @@ KILN_C_BEGIN
     RULE(max_spacing, 6)          \
     RULE(max_scale, 7)            \
     RULE(max_extent, 8)           \
-    RULE(max_needle, 9)
+    RULE(max_needle, 9)           \
+    RULE(min_contribution, 11)    \
+    RULE(min_visibility, 12)      \
+    RULE(keep, 13)
 
 #define KILN_PRUNE_ID(id, number) KILN_PRUNE_##id = number,
 #define KILN_PRUNE_ONE(id, number) +1
@@ -53,8 +56,15 @@ static_assert(KILN_PRUNE_RULES <= 32, "sets of rules are 32 bits");
 #undef KILN_PRUNE_ONE
 #undef KILN_PRUNE_BIT
 
-/* What a pass over the scene says of a row. */
-typedef enum { KILN_PRUNE_STAY = 0, KILN_PRUNE_NAMED = 1, KILN_PRUNE_MERGED = 2 } kiln_prune_mark;
+/* What a pass over the scene says of a row; the last three are of passes over the rows that all other rules leave. */
+typedef enum {
+    KILN_PRUNE_STAY = 0,
+    KILN_PRUNE_NAMED = 1,
+    KILN_PRUNE_MERGED = 2,
+    KILN_PRUNE_FAINT = 3,    /* it contributes too little to any picture */
+    KILN_PRUNE_HIDDEN = 4,   /* too little of it is visible */
+    KILN_PRUNE_UNCHOSEN = 5, /* others have higher scores */
+} kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 
 /* Thresholds as the kernel compares them, and what the rules on scales do.
@@ -78,7 +88,7 @@ typedef struct {
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *opacity_logits, *spacing2;
-    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: named by the user (rule drop-row), merged away (rule merge) */
+    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: what passes over the scene say of the row */
     const kiln_prune_rules *rules;
     uint8_t *keep;
     float *log_scales_out;

@@ -131,6 +131,24 @@ static inline KILN_HD int kiln_prune_step_max_needle(const kiln_prune_rules *r, 
     return kiln_prune_if(kiln_prune_needle(one->log_scale, r->max_needle), r->max_needle_policy);
 }
 
+static inline KILN_HD int kiln_prune_step_min_contribution(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_FAINT, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_min_visibility(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_HIDDEN, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_keep(const kiln_prune_rules *r, const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_UNCHOSEN, KILN_PRUNE_DROP);
+}
+
 /* The rule that drops the row, or -1: it stays, with one->log_scale. */
 static inline KILN_HD int kiln_prune_row(const kiln_prune_rules *r, kiln_prune_one *one)
 {

@@ -1,7 +1,7 @@
 /* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), their
- * views alone (read by prune, which asks what cameras see of large Gaussians), the scene row (read by all), its words (read by
- * those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points). Each has a digest
- * of its own, so that a new photo does not make stages stale that never look at one.
+ * views alone, with splits and masks (read by prune, which asks what cameras see of Gaussians), the scene row (read by all), its
+ * words (read by those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points).
+ * Each has a digest of its own, so that a new photo does not make stages stale that never look at one.
  */
 #include "stages/import/import_outputs.h"
 
@@ -51,13 +51,14 @@ static kiln_status digest_words(kiln_manifest *m, kiln_hash *out, kiln_error *er
     return st;
 }
 
-static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
+/* The masks of photos, and with `photos` these. */
+static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, bool photos, kiln_error *err)
 {
     kiln_source_file *files = NULL;
     uint32_t n = 0;
     KILN_TRY(kiln_sources_get(m, &files, &n, err));
     for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(files[i].role, "photo") != 0 && strcmp(files[i].role, "mask") != 0) continue;
+        if (!(photos && strcmp(files[i].role, "photo") == 0) && strcmp(files[i].role, "mask") != 0) continue;
         kiln_key_text(h, "path", files[i].path);
         kiln_key_hash(h, "content", files[i].hash);
     }
@@ -89,7 +90,7 @@ static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *
     kiln_key_u64(h, "has_background", s->has_background);
     kiln_key_bytes(h, "background", s->background, sizeof s->background);
     st = kiln_cameras_each(m, key_camera, h, err);
-    if (st == KILN_OK) st = key_photos(m, h, err);
+    if (st == KILN_OK) st = key_photos(m, h, true, err);
     *out = kiln_hasher_end(h);
 done:
     free(s);
@@ -108,10 +109,13 @@ static kiln_status digest_views(kiln_manifest *m, kiln_hash *out, kiln_error *er
         kiln_key_bytes(h, "rotation", c->r, sizeof c->r);
         kiln_key_bytes(h, "translation", c->t, sizeof c->t);
         kiln_key_bytes(h, "pinhole", numbers, sizeof numbers);
+        if (strcmp(c->split, "train") != 0) kiln_key_text(h, "split", c->split);
+        if (c->mask[0]) kiln_key_text(h, "mask", c->mask);
     }
+    const kiln_status st = key_photos(m, h, false, err);
     *out = kiln_hasher_end(h);
     free(cameras);
-    return KILN_OK;
+    return st;
 }
 
 /* Camera files and photos, where the points are of a COLMAP model; else nothing, zero. */

@@ -66,14 +66,13 @@ static uint64_t rows_seen(const making *k, const kiln_view_request *views, uint3
 /* What a picture takes, of at most `capacity` Gaussians at a time; 0: of all that it may have. */
 static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_t rows, uint64_t capacity)
 {
-    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&v->view) * kiln_view_tiles_y(&v->view);
-    const uint64_t visible = capacity > 0 ? capacity : rows;
-    kiln_draw_size size = {.visible = visible, .largest_chunk = k->largest, .in_parts = true, .band_tiles = tiles};
-    size.band_pairs = tiles > 0 && rows < KILN_BAND_PAIRS / tiles ? rows * tiles : KILN_BAND_PAIRS;
-    const uint64_t shares = KILN_DRAW_SHARE_BYTES * visible;
-    if (capacity > 0) return kiln_draw_slabs_bytes(&size, &v->view, k->baked->n_chunks) + shares;
-    return kiln_max_u64(kiln_draw_collect_bytes(&size),
-                        kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &v->view) + shares);
+    const kiln_draw_shares_size size = {.view = &v->view,
+                                        .rows = rows,
+                                        .capacity = capacity,
+                                        .largest_chunk = k->largest,
+                                        .share_bytes = KILN_DRAW_SHARE_BYTES,
+                                        .n_chunks = k->baked->n_chunks};
+    return kiln_draw_shares_bytes(&size);
 }
 
 /* Rows that each of a unit's views may see, and that any of them may. */

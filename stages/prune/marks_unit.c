@@ -1,4 +1,5 @@
-/* marks_unit -- the rows of a block that rules whose limit is `auto` would touch, and those that other rules drop.
+/* marks_unit -- the rows of a block that rules whose limit is `auto` would touch, and those that other rules drop; and the rows
+ * that all rules but those that ask cameras leave.
  *
  * Whether such rules act is decided by what their rows hold of each camera's pairs (weight_unit.c), so the rows are looked for
  * before any block is pruned, once. The rules run as they would if they acted: a row that another rule drops first is not
@@ -52,6 +53,26 @@ kiln_status kiln_prune_marks_unit(kiln_worker *w, const kiln_prune_request *q, k
     memcpy(marked.counts, r.counts, sizeof marked.counts);
     KILN_GO(kiln_worker_put(w, "marked", &marked, sizeof marked, 8, err));
     KILN_GO(kiln_worker_put(w, "marks", bits, marked.rows ? bytes : 0, 1, err));
+done:
+    kiln_pruned_rows_release(&r);
+    free(bits);
+    return st;
+}
+
+kiln_status kiln_prune_left_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
+{
+    kiln_prune_input *in;
+    kiln_pruned_rows r = {0};
+    uint8_t *bits = NULL;
+    kiln_status st;
+    KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
+    if (q->head->block >= in->layer->n_chunks)
+        return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
+    const uint64_t bytes = (in->layer->chunks[q->head->block].count + 7) / 8;
+    KILN_GO(KILN_ALLOC(&bits, bytes, "marks of rows", err));
+    KILN_GO(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
+    for (uint64_t i = 0; i < r.n; i++) bits[i >> 3] |= (uint8_t)(r.keep[i] << (i & 7));
+    KILN_GO(kiln_worker_put(w, "left", bits, bytes, 1, err));
 done:
     kiln_pruned_rows_release(&r);
     free(bits);

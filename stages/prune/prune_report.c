@@ -108,6 +108,31 @@ static json_t *views_json(const kiln_prune_report *r)
     return out;
 }
 
+/* What of the scene a point of the curve draws; of the first the rules say it. */
+static const char *const curve_words[KILN_PRUNE_CURVE_POINTS] = {"kept", "1/2", "1/4", "1/8"};
+
+static uint64_t curve_rows(const kiln_prune_report *r, unsigned point)
+{
+    const uint64_t some = r->stats->n >> point;
+    return point == 0 ? r->tally->kept : some > 0 ? some : 1;
+}
+
+/* 99 where nothing differs that can be told. */
+static double curve_db(const kiln_prune_curve *c, unsigned point)
+{
+    const double mean = c->values > 0 ? c->squares[point] / (double)c->values : 0;
+    return mean > 1e-10 ? -10 * log10(mean) : 99;
+}
+
+static json_t *curve_json(const kiln_prune_report *r)
+{
+    json_t *points = json_array();
+    for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++)
+        (void)json_array_append_new(points, json_pack("{s:s, s:I, s:o}", "rows_of", curve_words[k], "rows",
+                                                      (json_int_t)curve_rows(r, k), "psnr", kiln_json_real(curve_db(r->curve, k))));
+    return points;
+}
+
 /* A share of the predicted pairs of all views, and of the view that has most. */
 typedef struct {
     uint64_t visible, pairs; /* of one view at most; of all views */
@@ -166,6 +191,9 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
     if (!failed) failed = json_object_set_new(out, "touched", touched_json(r));
+    if (r->looks > 0 && !failed)
+        failed = json_object_set_new(out, "asked", json_pack("{s:i, s:i}", "cameras", (int)r->looks, "masks", (int)r->masks));
+    if (r->curve && !failed) failed = json_object_set_new(out, "curve", curve_json(r));
     if (r->other && !failed)
         failed = json_object_set_new(
             out, "against",
@@ -176,9 +204,9 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
 /* ---- terminal ------------------------------------------------------------------------------------------------------- */
 static void print_rule(bool *headed, const char *name, const char *limit, const uint64_t count[2], const char *text)
 {
-    if (!*headed) kiln_print("%-11s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
+    if (!*headed) kiln_print("%-16s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
     *headed = true;
-    kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
+    kiln_print("%-16s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
 }
 
 /* Rules that did something; all: those that are on, too, and those that are auto and rest. */
@@ -344,6 +372,24 @@ static void print_against(const kiln_prune_report *r)
                    scale_at(r->other->scales[0], r->largest[2], shares[i]));
 }
 
+static void print_curve(const kiln_prune_report *r)
+{
+    if (!r->curve) return;
+    kiln_print_gap();
+    kiln_print("fewer Gaussians, those with the highest scores: PSNR of the training cameras' pictures");
+    kiln_print("against the pictures of all that the other rules leave (no photos are read)");
+    for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++)
+        kiln_print("%-4s %12" PRIu64 " %8.2f dB", curve_words[k], curve_rows(r, k), curve_db(r->curve, k));
+}
+
+static void print_asked(const kiln_prune_report *r)
+{
+    if (r->looks == 0) return;
+    kiln_print_part("%s asked", KILN_COUNT(r->looks, "camera was|cameras were"));
+    if (r->masks > 0) kiln_print_part("; masked pixels of %s do not count", KILN_COUNT(r->masks, "photo"));
+    kiln_print_gap();
+}
+
 static void print_counts(const kiln_prune_report *r)
 {
     const kiln_tally *t = r->tally;
@@ -374,6 +420,8 @@ void kiln_prune_report_print(const kiln_prune_report *r)
 {
     print_counts(r);
     print_rules(r);
+    print_asked(r);
+    print_curve(r);
     print_would(r);
     if (r->all) print_tables(r);
     print_touched(r);

@@ -39,6 +39,8 @@ typedef struct {
     double largest[3]; /* the longest axis of any row: before, after, of the other bake; 0 without rows */
     const kiln_prune_view *views;
     uint32_t n_views;
+    uint32_t looks, masks;         /* cameras that rules have asked what they see, and how many of their photos have masks */
+    const kiln_prune_curve *curve; /* of a dry run with such rules; NULL: none */
     bool dry_run;
     bool all; /* print all tables, not the summary alone */
 } kiln_prune_report;

@@ -14,12 +14,18 @@ static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_re
     *q = (kiln_prune_request){.head = payload};
     if (bytes < sizeof *q->head) return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes is shorter than its head", bytes);
     at += sizeof *q->head;
+    q->looks = (const void *)at;
+    at += q->head->n_looks * sizeof *q->looks;
+    q->masks = (const void *)at;
+    at += q->head->n_masks * sizeof *q->masks;
     q->merges = (const void *)at;
     at += q->head->n_merges * sizeof *q->merges;
     q->rows = (const void *)at;
     at += q->head->n_rows * sizeof *q->rows;
     q->kept = (const void *)at;
     at += q->head->n_kept * sizeof *q->kept;
+    q->marks = (const void *)at;
+    at += q->head->mark_bytes;
     q->text = at;
     at += q->head->text_bytes;
     if (at != (const char *)payload + bytes)
@@ -76,6 +82,19 @@ bool kiln_prune_keeps(const char *plane)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], plane) == 0) return true;
     return false;
+}
+
+kiln_prune_seen kiln_prune_seen_at(void *bytes, uint64_t rows, bool alphas)
+{
+    kiln_prune_seen s = {.weights = bytes, .alphas = alphas ? (uint64_t *)bytes + rows : NULL};
+    s.peaks = (uint32_t *)(s.weights + (alphas ? 2 : 1) * rows);
+    return s;
+}
+
+bool kiln_prune_may_see(const kiln_prune_unit *head, const kiln_view_request *request, const kiln_chunk *c)
+{
+    const bool raised = head->rules.min_scale_policy == KILN_PRUNE_CLAMP && (double)head->rules.min_scale > c->max_log_scale;
+    return c->count > 0 && (head->n_merges > 0 || raised || kiln_view_request_may_see(request, c));
 }
 
 bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block)
@@ -209,6 +228,12 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
         return kiln_prune_marks_unit(w, &q, err);
     case KILN_PRUNE_WEIGHT:
         return kiln_prune_weight_unit(w, &q, err);
+    case KILN_PRUNE_LEFT:
+        return kiln_prune_left_unit(w, &q, err);
+    case KILN_PRUNE_SCORES:
+        return kiln_prune_scores_unit(w, &q, err);
+    case KILN_PRUNE_CURVE:
+        return kiln_prune_curve_unit(w, &q, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of an unknown kind", name);
 }

@@ -4,6 +4,8 @@
 #ifndef KILN_STAGES_PRUNE_UNITS_H
 #define KILN_STAGES_PRUNE_UNITS_H
 
+#include "base/file.h"
+#include "kernels/undistort/undistort.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/frame/ahead.h"
 #include "stages/frame/frame.h"
@@ -22,6 +24,11 @@ typedef enum {
                           lowest of the first byte, 1: rules whose limit is auto would touch the row; then likewise: another rule
                           drops it */
     KILN_PRUNE_WEIGHT, /* of a camera; out: "weight" (kiln_prune_weight) */
+    KILN_PRUNE_LEFT,   /* of a block; out: "left": a bit a row, from the lowest of the first byte, 1: all rules but those that ask
+                          cameras leave it */
+    KILN_PRUNE_SCORES, /* of some cameras; out: of each block that one of them may see, by the block's name: what the cameras see of
+                          its rows (kiln_prune_seen_bytes), of those that the other rules leave */
+    KILN_PRUNE_CURVE,  /* of a camera; out: "curve" (kiln_prune_curve) */
 } kiln_prune_unit_kind;
 
 /* A row that goes into another; (block, row in the block). Rows of one group follow each other, groups are ordered by
@@ -49,16 +56,60 @@ typedef struct {
     uint64_t holds_most;     /* 1: these are more pairs than all others have that no other rule drops */
 } kiln_prune_weight;
 
+/* A camera that rules ask what it sees. */
+typedef struct {
+    kiln_view_request request;
+    uint64_t mask; /* of its photo: in the masks of the payload, or KILN_PRUNE_NO_MASK */
+} kiln_prune_look;
+#define KILN_PRUNE_NO_MASK UINT64_MAX
+
+/* The mask of a camera's photo. All bytes are defined. */
+typedef struct {
+    kiln_lens lens; /* of the photo; width 0: none */
+    kiln_pinhole target;
+    uint32_t width, height; /* of the photo */
+    kiln_file_info file;    /* as it was imported */
+    kiln_hash hash;
+    char path[KILN_PATH_MAX];
+} kiln_prune_mask;
+
+/* What a unit of SCORES gives of rows, in the units of blend_weights: array after array, alphas only where they are asked for. */
+typedef struct {
+    uint64_t *weights, *alphas; /* sums over pixels of alpha T; of alpha */
+    uint32_t *peaks;            /* the largest alpha T of a pixel */
+} kiln_prune_seen;
+static inline uint64_t kiln_prune_seen_bytes(uint64_t rows, bool alphas) { return rows * (alphas ? 8 + 8 + 4 : 8 + 4); }
+kiln_prune_seen kiln_prune_seen_at(void *bytes, uint64_t rows, bool alphas); /* bytes: aligned as u64 */
+
+/* Marks of a block's rows: two bits a row, from the lowest of the first byte. Bytes of those of any block; largest: rows of the
+ * layer's largest block. */
+static inline uint64_t kiln_prune_pairs_of_bits_bytes(uint64_t largest) { return (largest + 3) / 4; }
+static inline unsigned kiln_prune_two_bits(const uint8_t *bits, uint64_t row) { return bits[row >> 2] >> 2 * (row & 3) & 3u; }
+static inline void kiln_prune_set_two_bits(uint8_t *bits, uint64_t row, unsigned value)
+{
+    bits[row >> 2] = (uint8_t)((bits[row >> 2] & ~(3u << 2 * (row & 3))) | value << 2 * (row & 3));
+}
+
+/* How much a picture of fewer rows differs: from the picture of all that the other rules leave. Of the rows that are kept, then of
+ * the half, the quarter and the eighth with the highest scores. */
+enum { KILN_PRUNE_CURVE_POINTS = 4 };
+typedef struct {
+    double squares[KILN_PRUNE_CURVE_POINTS]; /* sums over pixels and channels */
+    uint64_t values;                         /* of pixels that the mask lets count, and their channels */
+} kiln_prune_curve;
+
 typedef struct {
     kiln_filters filters; /* bound */
     double origin[3];
 } kiln_prune_filters;
 
-/* The payload begins with this; then, in the shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
- * ascending), n_kept u32 (PAIRS: what became of each block, then how many of its rows are touched; WEIGHT: which of the marks in
- * the text are those of each block, or KILN_PRUNE_NO_BLOCK), text_bytes of text: of SCALES the other manifest's path with its NUL,
- * of WEIGHT marks, of blocks and other cameras a kiln_prune_filters where there are filters. A block gets the rows and merges that
- * concern it, a camera of PAIRS all. */
+/* The payload begins with this and n_looks kiln_prune_look, n_masks kiln_prune_mask; then, in the shared payload of a camera,
+ * n_merges kiln_merged_row, n_rows u32 (source rows to drop, ascending), n_kept u32 (PAIRS: what became of each block, then how
+ * many of its rows are touched; WEIGHT: which of the marks in the text are those of each block, or KILN_PRUNE_NO_BLOCK), mark_bytes
+ * of marks, text_bytes of text: of SCALES the other manifest's path with its NUL, of WEIGHT marks, of blocks and other cameras a
+ * kiln_prune_filters where there are filters. A block gets the rows, merges and marks that concern it, a camera all.
+ * Marks are two bits a row: 0, or which of the rules that ask cameras drops it (1: min-contribution, 2: min-visibility, 3: keep).
+ * Of CURVE those of all blocks follow, in which half, quarter, eighth (1, 2, 3) of the scores a row is. */
 typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
@@ -70,8 +121,10 @@ typedef struct {
     kiln_prune_stats stats;    /* MERGES */
     float merge_distance;      /* MERGES: scene units */
     uint32_t auto_rules;       /* MARKS: bit r: the limit of rule r is auto; `rules` has what that stands for */
-    kiln_view_request request; /* PAIRS */
-    uint64_t n_merges, n_rows, n_kept, text_bytes;
+    kiln_view_request request; /* PAIRS, WEIGHT, CURVE */
+    bool alphas;               /* SCORES: they are asked for */
+    uint64_t capacity;         /* SCORES, CURVE: 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
+    uint64_t n_looks, n_masks, n_merges, n_rows, n_kept, mark_bytes, text_bytes;
 } kiln_prune_unit;
 
 /* What a camera knows of a block besides how many of its rows stay. No result depends on it, only the time that it takes. */
@@ -83,12 +136,19 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
 /* ---- between the files of the worker's side ------------------------------------------------------------------------- */
 typedef struct {
     const kiln_prune_unit *head;
+    const kiln_prune_look *looks;
+    const kiln_prune_mask *masks;
     const kiln_merged_row *merges;
     const uint32_t *rows;
     const uint32_t *kept; /* [n_kept] of a camera of PAIRS: rows that stay of each of the layer's blocks, or one of the values
                              above; then of each the rows that rules touch and that can show */
+    const uint8_t *marks; /* NULL or empty: no row is marked */
     const char *text;
 } kiln_prune_request;
+
+/* Could a row that the rules leave of this block be visible? Survivors of merges and raised axes may be larger than any row of the
+ * input. */
+bool kiln_prune_may_see(const kiln_prune_unit *head, const kiln_view_request *request, const kiln_chunk *c);
 
 #define KILN_PRUNE_NO_BLOCK UINT32_MAX
 /* Block of the layer that holds these names: index by the name; KILN_PRUNE_NO_BLOCK: none. Blocks ascend by name. */
@@ -170,6 +230,9 @@ kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, k
 kiln_status kiln_prune_marks_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_weight_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_left_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_scores_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_curve_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- host memory of the units, the decoded planes of one block included ------------------------------------------ */
 typedef struct {

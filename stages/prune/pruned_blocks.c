@@ -29,27 +29,31 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
                                     kiln_merged_row *merges, kiln_unit *u, kiln_error *err)
 {
     kiln_prune_unit head = kiln_pruning_head(p, kind);
-    const bool marks = kind == KILN_PRUNE_MARKS;
+    const bool marks = kind == KILN_PRUNE_MARKS, left = kind == KILN_PRUNE_LEFT;
+    const uint64_t mark_bytes = kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
+    const uint8_t *asked = kind == KILN_PRUNE_BLOCK && p->marks ? p->marks + block * mark_bytes : NULL;
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
     const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10); /* not block, where some are missing */
     head.block = block;
-    head.planes = !marks && !kiln_run_is_once(r);
+    head.planes = kind == KILN_PRUNE_BLOCK && !kiln_run_is_once(r);
+    head.mark_bytes = asked ? mark_bytes : 0;
     if (marks) head.auto_rules = p->judgement.rules;
     while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < number) end++;
     rows += end;
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
-    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 256,
+    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 296,
                    "kiln_prune_unit has another size: add to the keys what results depend on, that of pairs too "
                    "(pairs_forecast.c), then write the new size");
-    kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : "block");
+    kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : left ? "left" : "block");
     if (marks) kiln_key_u64(h, "auto", head.auto_rules);
     kiln_prune_rules_key(h, &p->rules);
     kiln_pruning_key_filters(h, p);
     key_block(h, p, block);
     kiln_key_bytes(h, "rows", rows, head.n_rows * sizeof *rows);
+    if (asked) kiln_key_bytes(h, "asked", asked, mark_bytes);
     for (uint64_t i = 0; i < p->n_merges; i++) {
         const kiln_merged_row *m = &p->merges[i];
         if (!concerns(m, block)) continue;
@@ -57,15 +61,17 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
         kiln_key_bytes(h, "merge", m, sizeof *m);
         if (m->into_block == block && m->block != block) key_block(h, p, m->block);
     }
-    (void)snprintf(u->name, sizeof u->name, marks ? "large axes of block %s" : "block %s", p->input->chunks[block].name);
+    static const char *const names[] = {"block %s", "large axes of block %s", "rows left of block %s"};
+    (void)snprintf(u->name, sizeof u->name, names[marks ? 1 : left ? 2 : 0], p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
     u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0) + kiln_pruning_filters_ram(p);
     u->ram_cache = p->cache;
     u->optional = true;
-    u->planning = marks;
+    u->planning = marks || left;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    return kiln_pruning_set_payload(u, &head, merges, rows, &p->filters, err);
+    const kiln_prune_request q = {.head = &head, .merges = merges, .rows = rows, .marks = asked, .text = (const char *)&p->filters};
+    return kiln_pruning_set_payload(u, &q, true, err);
 }
 
 /* ---- what they give ------------------------------------------------------------------------------------------------------ */

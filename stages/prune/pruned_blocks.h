@@ -4,7 +4,8 @@
 
 #include "stages/prune/pruning.h"
 
-/* Makes the unit of a block that prunes it or marks its rows (KILN_PRUNE_BLOCK, KILN_PRUNE_MARKS). merges: room for all. */
+/* Makes the unit of a block that prunes it, marks its rows or says which are left (KILN_PRUNE_BLOCK, _MARKS, _LEFT). merges: room
+ * for all. */
 kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_prune_unit_kind kind, uint32_t block,
                                     kiln_merged_row *merges, kiln_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* When rules and merges are known: prunes all blocks that have spacing, and adds up their tallies. Fails as kiln_run_units. */

@@ -70,6 +70,41 @@ static kiln_status mark_merge(kiln_worker *w, kiln_prune_input *in, const kiln_p
     return KILN_OK;
 }
 
+/* The two bits of the rows that a rule drops which asks cameras; all rows are left by the rules before. */
+static void mark_asked(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, unsigned bits, kiln_prune_mark mark,
+                       kiln_pruned_rows *r)
+{
+    const uint64_t bytes = kiln_prune_pairs_of_bits_bytes(in->largest);
+    if (q->head->mark_bytes < bytes) return;
+    const uint8_t *marks = q->marks + (q->head->mark_bytes > bytes ? block * bytes : 0);
+    for (uint64_t i = 0; i < r->n; i++)
+        if (kiln_prune_two_bits(marks, i) == bits) r->mark[i] = (uint8_t)mark;
+}
+
+static kiln_status mark_min_contribution(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                         kiln_pruned_rows *r, kiln_error *err)
+{
+    (void)w, (void)err;
+    mark_asked(in, q, block, 1, KILN_PRUNE_FAINT, r);
+    return KILN_OK;
+}
+
+static kiln_status mark_min_visibility(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                       kiln_pruned_rows *r, kiln_error *err)
+{
+    (void)w, (void)err;
+    mark_asked(in, q, block, 2, KILN_PRUNE_HIDDEN, r);
+    return KILN_OK;
+}
+
+static kiln_status mark_keep(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r,
+                             kiln_error *err)
+{
+    (void)w, (void)err;
+    mark_asked(in, q, block, 3, KILN_PRUNE_UNCHOSEN, r);
+    return KILN_OK;
+}
+
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                   kiln_pruned_rows *out, kiln_error *err)
 {

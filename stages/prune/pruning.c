@@ -26,6 +26,9 @@ void kiln_pruning_release(kiln_pruning *p)
     free(p->judgement.weighed);
     free(p->cameras);
     kiln_texts_release(&p->camera_names);
+    free(p->looks);
+    free(p->masks);
+    free(p->marks);
     free(p->merges);
     free(p->rows);
     free(p->spacing_of);
@@ -125,15 +128,33 @@ kiln_prune_unit kiln_pruning_head(const kiln_pruning *p, kiln_prune_unit_kind ki
     return u;
 }
 
-kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_unit *head, const kiln_merged_row *merges,
-                                     const uint32_t *rows, const void *text, kiln_error *err)
+static kiln_status put_list(kiln_buffer *b, const void *list, uint64_t n, size_t elem, kiln_error *err)
+{
+    return n > 0 ? kiln_buffer_put(b, list, n * elem, err) : KILN_OK;
+}
+
+kiln_status kiln_pruning_put_own(const kiln_prune_request *q, kiln_buffer *b, kiln_error *err)
+{
+    KILN_TRY(kiln_buffer_put(b, q->head, sizeof *q->head, err));
+    KILN_TRY(put_list(b, q->looks, q->head->n_looks, sizeof *q->looks, err));
+    return put_list(b, q->masks, q->head->n_masks, sizeof *q->masks, err);
+}
+
+kiln_status kiln_pruning_put_lists(const kiln_prune_request *q, kiln_buffer *b, kiln_error *err)
+{
+    KILN_TRY(put_list(b, q->merges, q->head->n_merges, sizeof *q->merges, err));
+    KILN_TRY(put_list(b, q->rows, q->head->n_rows, sizeof *q->rows, err));
+    KILN_TRY(put_list(b, q->kept, q->head->n_kept, sizeof *q->kept, err));
+    KILN_TRY(put_list(b, q->marks, q->head->mark_bytes, 1, err));
+    return put_list(b, q->text, q->head->text_bytes, 1, err);
+}
+
+kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_request *q, bool lists, kiln_error *err)
 {
     kiln_buffer b = {0};
     kiln_status st;
-    KILN_GO(kiln_buffer_put(&b, head, sizeof *head, err));
-    if (head->n_merges) KILN_GO(kiln_buffer_put(&b, merges, head->n_merges * sizeof *merges, err));
-    if (head->n_rows) KILN_GO(kiln_buffer_put(&b, rows, head->n_rows * sizeof *rows, err));
-    if (head->text_bytes) KILN_GO(kiln_buffer_put(&b, text, head->text_bytes, err));
+    KILN_GO(kiln_pruning_put_own(q, &b, err));
+    if (lists) KILN_GO(kiln_pruning_put_lists(q, &b, err));
     unit->payload = b.data;
     unit->payload_bytes = b.size;
     return KILN_OK;

@@ -37,8 +37,14 @@ typedef struct {
     kiln_prune_rules rules;
     kiln_merged_row *merges;
     uint64_t n_merges;
-    kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
-    uint32_t *block_of; /* [n_blocks] which of the input's it is */
+    kiln_prune_look *looks; /* [n_looks] training cameras, where rules ask what they see */
+    kiln_prune_mask *masks; /* [n_masks] of their photos */
+    uint32_t n_looks, n_masks;
+    uint8_t *marks;         /* NULL: none; of all blocks, as kiln_prune_unit says; those of a curve behind them */
+    uint64_t n_left;        /* rows that the other rules leave */
+    kiln_prune_curve curve; /* sum over cameras; of a dry run */
+    kiln_unit *blocks;      /* [n_blocks], of the input's those that have spacing */
+    uint32_t *block_of;     /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
     uint32_t *kept; /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     kiln_tally tally, other;
@@ -67,6 +73,13 @@ bool kiln_pruning_has_block(const kiln_pruning *p, uint32_t block);
 const kiln_chunk *kiln_pruning_spacing_block(const kiln_pruning *p, uint32_t block);
 /* What filters read beside the copies that a block has of its geometry, in bytes. */
 uint64_t kiln_pruning_filters_ram(const kiln_pruning *p);
+/* Of the marks of all blocks; those of a curve take as much again. */
+static inline uint64_t kiln_pruning_mark_bytes(const kiln_pruning *p)
+{
+    return p->input->n_chunks * kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
+}
+/* Of these, where rules ask cameras. */
+static inline uint64_t kiln_pruning_asked_bytes(const kiln_pruning *p) { return p->n_looks > 0 ? kiln_pruning_mark_bytes(p) : 0; }
 /* The larger of a length and exp(log_scale), which is 0 of a block without rows, whose log_scale is -infinity. */
 static inline double kiln_pruning_larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
 
@@ -75,8 +88,11 @@ void kiln_pruning_key_planes(kiln_hasher *h, const kiln_pruning *p, uint32_t blo
 void kiln_pruning_key_filters(kiln_hasher *h, const kiln_pruning *p);
 /* What all payloads of a kind begin with. */
 kiln_prune_unit kiln_pruning_head(const kiln_pruning *p, kiln_prune_unit_kind kind);
-/* Makes the payload of a unit: the head and as much of the lists behind it as it says. KILN_E_NOMEM. */
-kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_unit *head, const kiln_merged_row *merges,
-                                     const uint32_t *rows, const void *text, kiln_error *err) KILN_MUST_CHECK;
+/* Make parts of a payload: the head with looks and masks, which are a unit's own, and the lists behind them, which cameras share;
+ * as much of each as the head says. KILN_E_NOMEM. */
+kiln_status kiln_pruning_put_own(const kiln_prune_request *q, kiln_buffer *b, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_pruning_put_lists(const kiln_prune_request *q, kiln_buffer *b, kiln_error *err) KILN_MUST_CHECK;
+/* Makes the payload of a unit: its own part, and with `lists` the other, too. KILN_E_NOMEM. */
+kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_request *q, bool lists, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -114,10 +114,42 @@ kiln_status kiln_drop_row_check(const char *text, kiln_error *err)
     return st;
 }
 
+kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_error *err)
+{
+    char *end;
+    *out = UINT64_MAX;
+    if (strcmp(text, "off") == 0) return KILN_OK;
+    errno = 0;
+    const size_t digits = strspn(text, "0123456789"), number = strspn(text, "0123456789.");
+    if (digits > 0 && text[digits] == '\0') {
+        const unsigned long long rows = strtoull(text, &end, 10);
+        *out = rows < n ? rows : n;
+        if (rows > 0 && errno == 0) return KILN_OK;
+    } else if (digits > 0 && text[number] == '%' && text[number + 1] == '\0') {
+        const double share = strtod(text, &end);
+        *out = (uint64_t)((double)n * share / 100 + 0.5);
+        if (*out > n) *out = n;
+        if (end == text + number && share > 0 && share <= 100) return KILN_OK;
+    }
+    return kiln_fail(err, KILN_E_USAGE, "--keep takes a number of Gaussians, a share such as 50%%, or off, not '%.100s'", text);
+}
+
+kiln_status kiln_keep_check(const char *text, kiln_error *err)
+{
+    uint64_t rows;
+    return kiln_keep_rows(text, 0, &rows, err);
+}
+
+bool kiln_prune_asks_cameras(const kiln_prune_options *o)
+{
+    return !isnan(o->min_contribution) || !isnan(o->min_visibility) || strcmp(o->keep, "off") != 0;
+}
+
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_crop_box_check(o->crop_box, err));
     KILN_TRY(kiln_crop_sphere_check(o->crop_sphere, err));
+    KILN_TRY(kiln_keep_check(o->keep, err));
     return kiln_drop_row_check(o->drop_row, err);
 }
 
@@ -219,7 +251,7 @@ enum {
 #include "pipelines/stages.def"
 #undef STAGE
 };
-_Static_assert(KILN_PRUNE_RULES == 11 && VERSION_OF_prune == 2,
+_Static_assert(KILN_PRUNE_RULES == 14 && VERSION_OF_prune == 3,
                "a new rule changes the tally: raise prune's version in pipelines/stages.def, then write both numbers here");
 _Static_assert(0
 #define DROP(id, ...) +sizeof FIELD(id)

@@ -62,7 +62,13 @@ kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_
 kiln_status kiln_crop_box_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_crop_sphere_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_drop_row_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
-/* All three of a set of options. */
+/* Checks the text of --keep. KILN_E_USAGE. */
+kiln_status kiln_keep_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* The number of rows that --keep keeps of a scene of n rows, at most n, UINT64_MAX for off. KILN_E_USAGE. */
+kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_error *err) KILN_MUST_CHECK;
+/* Is a rule on that asks what training cameras see? */
+bool kiln_prune_asks_cameras(const kiln_prune_options *o);
+/* All texts of a set of options. */
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
 /* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its policy. */

@@ -58,7 +58,7 @@ bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
     return true;
 }
 
-/* Variants as those of raster; sums go on from what is there. */
+/* Variants as those of raster, each with other things that can be asked for; sums go on from what is there. */
 bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_args *a, made_call *c)
 {
     kiln_raster_args lists;
@@ -75,6 +75,14 @@ bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_args *a, 
                                    .weights = made_own(c, lists.n, sizeof *a->weights),
                                    .state = lists.state};
     for (uint64_t i = 0; i < lists.n; i++) a->weights[i] = i % 3 * UINT32_MAX;
+    if (variant == 1 || variant == 2) a->peaks = made_own(c, lists.n, sizeof *a->peaks);
+    for (uint64_t i = 0; i < lists.n && a->peaks; i++) a->peaks[i] = i % 5 == 0 ? KILN_BLEND_UNIT / 2 : 0;
+    if (variant == 2 || variant == 3) a->alphas = made_own(c, lists.n, sizeof *a->alphas);
+    for (uint64_t i = 0; i < lists.n && a->alphas; i++) a->alphas[i] = i % 2 * UINT32_MAX;
+    if (variant == 0 || variant == 3) return true;
+    uint8_t *mask = made_own(c, kiln_raster_pixels(&lists), 1);
+    for (uint64_t i = 0; i < kiln_raster_pixels(&lists); i++) mask[i] = i / 23 % 3 != 0;
+    a->mask = mask;
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* blend_weights_test -- each Gaussian's share of a picture against a plain blend in double, against the picture that raster draws,
- * and against itself on other threads, instruction sets, bands and in slabs. */
+/* blend_weights_test -- each Gaussian's share of a picture, its peak and the sum of its alpha against a plain blend in double,
+ * against the picture that raster draws, and against itself on other threads, instruction sets, bands and in slabs. */
 #include "kernels/math/power_math.h"
 #include "kernels/arrays.h"
 
@@ -102,7 +102,14 @@ static void scene_free(scene *s)
     free(s);
 }
 
-static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t row1, uint64_t *weights)
+/* All that a call gives. */
+typedef struct {
+    uint64_t weights[N], alphas[N];
+    uint32_t peaks[N];
+} totals;
+
+/* Of Gaussians from `first_one` on. */
+static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t row1, totals *to, uint64_t first_one)
 {
     const uint32_t tiles_x = kiln_view_tiles_x(&s->view);
     uint64_t first = 0, pairs = 0;
@@ -117,51 +124,107 @@ static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t r
                                      .tile_counts = s->tile_counts + (size_t)row0 * tiles_x,
                                      .ranks = s->ranks + first,
                                      .n_pairs = pairs,
-                                     .weights = weights};
+                                     .weights = to->weights + first_one,
+                                     .peaks = to->peaks + first_one,
+                                     .alphas = to->alphas + first_one};
 }
 
-static void sum_shares(const kiln_ops *ops, unsigned threads, const scene *s, uint64_t *weights)
+static void weigh_all(const kiln_ops *ops, unsigned threads, const scene *s, const uint8_t *mask, totals *to)
 {
-    const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
-    memset(weights, 0, N * sizeof *weights);
+    kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), to, 0);
+    memset(to, 0, sizeof *to);
+    a.mask = mask;
     call(ops, KILN_OP_blend_weights, threads, &a);
 }
 
+/* Some pixels in runs that end anywhere, whole tiles among them. */
+static uint8_t *make_mask(const scene *s)
+{
+    uint8_t *mask = calloc((size_t)s->view.width * s->view.height, 1);
+    assert_non_null(mask);
+    for (uint32_t y = 0; y < s->view.height; y++)
+        for (uint32_t x = 0; x < s->view.width; x++)
+            mask[(size_t)y * s->view.width + x] = (uint8_t)(x >= 18 && (7 * y + x) / 19 % 3 != 0);
+    return mask;
+}
+
+typedef struct {
+    double shares[N], peaks[N], alphas[N];
+} plain_totals;
+
 /* The definition, in double. */
-static void plain(const scene *s, double *shares)
+static void plain(const scene *s, const uint8_t *mask, plain_totals *to)
 {
     const double max_alpha = s->profile == KILN_PROFILE_GSPLAT_15 ? 0.999 : 0.99;
-    memset(shares, 0, N * sizeof *shares);
+    memset(to, 0, sizeof *to);
     for (uint32_t at = 0; at < s->view.width * s->view.height; at++) {
         double t = 1;
-        for (uint64_t i = 0; i < s->n; i++) {
+        for (uint64_t i = 0; i < s->n && (!mask || mask[at]); i++) {
             const kiln_splat2d *p = &s->splats[i];
             const double dx = p->x - (at % s->view.width + 0.5), dy = p->y - (at / s->view.width + 0.5);
             const double power =
                 -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) - (double)p->conic[1] * dx * dy;
             const double alpha = fmin(max_alpha, p->opacity * exp(power));
             if (alpha * 255 < 1) continue;
-            if (t * (1 - alpha) < 1e-4) break;
-            shares[i] += alpha * t;
+            to->alphas[i] += alpha;
+            if (t == 0 || t * (1 - alpha) < 1e-4) {
+                t = 0;
+                continue;
+            }
+            to->shares[i] += alpha * t;
+            to->peaks[i] = fmax(to->peaks[i], alpha * t);
             t *= 1 - alpha;
         }
     }
 }
 
-static void shares_are_those_of_the_plain_blend(void **unused)
+/* A pixel may be decided the other way: 1/255 of it. */
+static void must_be_near(const char *what, uint64_t i, double units, double want)
+{
+    const double got = units / KILN_BLEND_UNIT;
+    if (fabs(got - want) > 5e-3 + 1e-5 * want) fail_msg("the %s of Gaussian %d is %.9g, not %.9g", what, (int)i, got, want);
+}
+
+static void all_are_those_of_the_plain_blend(void **unused)
 {
     (void)unused;
-    for (uint32_t k = 0; k < 6; k++) {
-        scene *s = scene_make(70 + k, 50, (kiln_profile_id)(k % 3), k < 3 ? 8 : 40, k % 2 ? 0.05 : 0.5);
-        uint64_t weights[N];
-        double shares[N];
-        sum_shares(kiln_ops_cpu(), 2, s, weights);
-        plain(s, shares);
-        for (uint64_t i = 0; i < N; i++) /* a pixel may be decided the other way: 1/255 of it */
-            if (fabs((double)weights[i] / KILN_BLEND_UNIT - shares[i]) > 5e-3 + 1e-5 * shares[i])
-                fail_msg("Gaussian %d has %.9g, not %.9g", (int)i, (double)weights[i] / KILN_BLEND_UNIT, shares[i]);
+    for (uint32_t k = 0; k < 12; k++) {
+        scene *s = scene_make(70 + k, 50, (kiln_profile_id)(k % 3), k % 6 < 3 ? 8 : 40, k % 2 ? 0.05 : 0.5);
+        uint8_t *mask = k < 6 ? NULL : make_mask(s);
+        totals got;
+        plain_totals want;
+        weigh_all(kiln_ops_cpu(), 2, s, mask, &got);
+        plain(s, mask, &want);
+        for (uint64_t i = 0; i < N; i++) {
+            must_be_near("share", i, (double)got.weights[i], want.shares[i]);
+            must_be_near("peak", i, (double)got.peaks[i], want.peaks[i]);
+            must_be_near("alpha", i, (double)got.alphas[i], want.alphas[i]);
+        }
+        free(mask);
         scene_free(s);
     }
+}
+
+/* Nothing that is asked for besides changes what is asked for. */
+static void each_form_gives_the_same(void **unused)
+{
+    (void)unused;
+    scene *s = scene_make(90, 61, KILN_PROFILE_INRIA, 30, 0.5);
+    uint8_t *mask = make_mask(s);
+    for (unsigned k = 0; k < 8; k++) {
+        totals all, some = {{0}, {0}, {0}};
+        weigh_all(kiln_ops_cpu(), 2, s, k & 4 ? mask : NULL, &all);
+        kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), &some, 0);
+        a.mask = k & 4 ? mask : NULL;
+        if (!(k & 1)) a.peaks = NULL;
+        if (!(k & 2)) a.alphas = NULL;
+        call(k % 3 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), KILN_OP_blend_weights, 2, &a);
+        assert_memory_equal(all.weights, some.weights, sizeof all.weights);
+        if (a.peaks) assert_memory_equal(all.peaks, some.peaks, sizeof all.peaks);
+        if (a.alphas) assert_memory_equal(all.alphas, some.alphas, sizeof all.alphas);
+    }
+    free(mask);
+    scene_free(s);
 }
 
 /* What all Gaussians have of the picture together is what raster says that they cover: 2^-24 a pixel and Gaussian is cut off. */
@@ -169,11 +232,12 @@ static void shares_sum_up_to_what_raster_covers(void **unused)
 {
     (void)unused;
     scene *s = scene_make(90, 61, KILN_PROFILE_GSPLAT_16, 25, 0.2);
-    uint64_t weights[N], all = 0;
+    totals got;
+    uint64_t all = 0;
     float *rgba = malloc((size_t)90 * 61 * 4 * sizeof *rgba);
     double covered = 0;
-    sum_shares(kiln_ops_cpu(), 1, s, weights);
-    for (uint64_t i = 0; i < N; i++) all += weights[i];
+    weigh_all(kiln_ops_cpu(), 1, s, NULL, &got);
+    for (uint64_t i = 0; i < N; i++) all += got.weights[i];
     const kiln_raster_args a = {.n = s->n,
                                 .splats = s->splats,
                                 .view = &s->view,
@@ -196,18 +260,21 @@ static void shares_do_not_depend_on_threads_instructions_or_bands(void **unused)
     (void)unused;
     scene *s = scene_make(203, 150, KILN_PROFILE_INRIA, 60, 0.1);
     const uint32_t rows = kiln_view_tiles_y(&s->view);
-    uint64_t first[N], weights[N] = {0};
-    sum_shares(kiln_ops_cpu_baseline(), 1, s, first);
+    uint8_t *mask = make_mask(s);
+    totals first, got;
+    weigh_all(kiln_ops_cpu_baseline(), 1, s, mask, &first);
     for (unsigned threads = 1; threads <= 4; threads++) {
-        sum_shares(threads % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), threads, s, weights);
-        assert_memory_equal(first, weights, sizeof first);
+        weigh_all(threads % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), threads, s, mask, &got);
+        assert_memory_equal(&first, &got, sizeof first);
     }
-    memset(weights, 0, sizeof weights);
+    memset(&got, 0, sizeof got);
     for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
-        const kiln_blend_weights_args a = args_of(s, row, row + step < rows ? row + step : rows, weights);
+        kiln_blend_weights_args a = args_of(s, row, row + step < rows ? row + step : rows, &got, 0);
+        a.mask = mask + (size_t)row * KILN_TILE * s->view.width;
         call(kiln_ops_cpu(), KILN_OP_blend_weights, 2, &a);
     }
-    assert_memory_equal(first, weights, sizeof first);
+    assert_memory_equal(&first, &got, sizeof first);
+    free(mask);
     scene_free(s);
 }
 
@@ -217,23 +284,27 @@ static void slabs_give_the_same_shares(void **unused)
     for (uint32_t k = 0; k < 4; k++) {
         scene *s = scene_make(73, 50 + k, (kiln_profile_id)(k % 3), 30, k < 2 ? 0.5 : 0.02);
         const size_t pixels = (size_t)s->view.width * s->view.height;
-        uint64_t whole[N], weights[N] = {0}, stopped = 0;
-        sum_shares(kiln_ops_cpu(), 2, s, whole);
+        uint8_t *mask = k % 2 ? make_mask(s) : NULL;
+        totals whole, got = {{0}, {0}, {0}};
+        uint64_t stopped = 0;
+        weigh_all(kiln_ops_cpu(), 2, s, mask, &whole);
         kiln_raster_state *between = calloc(pixels, sizeof *between);
         assert_non_null(between);
         for (uint64_t first = 0, step = 1; first < N; first += step, step = step % 97 * 3 + 1) {
             const uint64_t end = first + step < N ? first + step : N;
             make_lists(s, first, end);
-            kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights + first);
+            kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), &got, first);
             a.splats += first;
             a.n = end - first;
             a.state = between;
+            a.mask = mask;
             call(step % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), KILN_OP_blend_weights, 2, &a);
         }
         for (size_t i = 0; i < pixels; i++) stopped += between[i].left < 0;
         assert_true(k < 2 ? stopped > 0 : stopped < pixels);
-        assert_memory_equal(whole, weights, sizeof whole);
+        assert_memory_equal(&whole, &got, sizeof whole);
         free(between);
+        free(mask);
         scene_free(s);
     }
 }
@@ -242,11 +313,12 @@ static void a_rank_that_names_nothing_is_refused(void **unused)
 {
     (void)unused;
     scene *s = scene_make(40, 40, KILN_PROFILE_INRIA, 20, 0.5);
-    uint64_t weights[N] = {0}, work[64];
+    totals got = {{0}, {0}, {0}};
+    uint64_t work[64];
     size_t bytes = sizeof work;
     const kiln_exec x = {.device = -1, .threads = 2};
     kiln_error err = {0};
-    const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
+    const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), &got, 0);
     s->ranks[s->capacity - 1] = N;
     assert_int_equal(kiln_ops_cpu()->blend_weights(&x, &a, work, &bytes, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "does not exist"));
@@ -256,7 +328,8 @@ static void a_rank_that_names_nothing_is_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_are_those_of_the_plain_blend),
+        cmocka_unit_test(all_are_those_of_the_plain_blend),
+        cmocka_unit_test(each_form_gives_the_same),
         cmocka_unit_test(shares_sum_up_to_what_raster_covers),
         cmocka_unit_test(shares_do_not_depend_on_threads_instructions_or_bands),
         cmocka_unit_test(slabs_give_the_same_shares),

@@ -110,6 +110,9 @@ static const struct {
     [KILN_PRUNE_max_scale] = {{2}, {.log_scale = {3, 0, 0}}},
     [KILN_PRUNE_max_extent] = {{2}, {.log_scale = {3, 0, 0}}},
     [KILN_PRUNE_max_needle] = {{10}, {.log_scale = {0, 3, 0}}},
+    [KILN_PRUNE_min_contribution] = {.row.mark = KILN_PRUNE_FAINT},
+    [KILN_PRUNE_min_visibility] = {.row.mark = KILN_PRUNE_HIDDEN},
+    [KILN_PRUNE_keep] = {.row.mark = KILN_PRUNE_UNCHOSEN},
 };
 
 static block with_row(int at, const kiln_prune_one *row)
