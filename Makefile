@@ -41,6 +41,9 @@ C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* 
 # A line a file; V=1 shows the commands, -s nothing.
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
 
+# What a command prints becomes the target, whole or not at all; under a name of its own until then, as two makes may run at once.
+put = > $@.tmp.$$$$ && mv $@.tmp.$$$$ $@
+
 .SECONDARY:
 .PHONY: FORCE all deps tests check test bless asan format lint man clean help
 ## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA; DEBUG=1: with assertions and sentences that say where they were made, into another O)
@@ -132,12 +135,12 @@ MAN := $(BIN:$O/bin/%=$O/man/%.1) $O/man/kiln-pipeline.1
 man: $(MAN)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
-	$< --man > $@.tmp && mv $@.tmp $@
+	$< --man $(put)
 # Both ask the programs beside kiln.
 $O/man/kiln.1: $O/bin/kiln $(PROGRAMS)
 $O/man/kiln-pipeline.1: $O/bin/kiln $(PROGRAMS)
 	@mkdir -p $(@D)
-	$< pipeline --man > $@.tmp && mv $@.tmp $@
+	$< pipeline --man $(put)
 include pipelines/library.mk python/python.mk pipelines/docs.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk tests/viewers/viewers.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
