@@ -10,6 +10,13 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "byte b of an element is its bits from 8 b");
 
+/* Our build has OpenMP. Without it the header still compiles alone. */
+#ifdef _OPENMP
+#define SHUFFLE_SIMD _Pragma("omp simd")
+#else
+#define SHUFFLE_SIMD
+#endif
+
 /* always_inline: the bodies are compiled anew in each set, with what that set may use. */
 #define KILN_BODY static inline __attribute__((always_inline)) void
 
@@ -17,7 +24,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "byte b of an element 
 #define KILN_GATHER(type)                                                                                             \
     KILN_BODY gather_##type(const unsigned char *restrict raw, size_t n, unsigned shift, unsigned char *restrict out) \
     {                                                                                                                 \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                                            \
+        SHUFFLE_SIMD for (size_t i = 0; i < n; i++)                                                                   \
         {                                                                                                             \
             type v;                                                                                                   \
             memcpy(&v, raw + i * sizeof v, sizeof v);                                                                 \
@@ -30,7 +37,7 @@ KILN_GATHER(uint64_t)
 
 KILN_BODY join_2(const unsigned char *restrict in, size_t n, unsigned char *restrict raw)
 {
-#pragma omp simd
+    SHUFFLE_SIMD
     for (size_t i = 0; i < n; i++) {
         const uint16_t v = (uint16_t)(in[i] | in[n + i] << 8);
         memcpy(raw + i * sizeof v, &v, sizeof v);
@@ -40,7 +47,7 @@ KILN_BODY join_2(const unsigned char *restrict in, size_t n, unsigned char *rest
 KILN_BODY join_4(const unsigned char *restrict in, size_t n, unsigned char *restrict raw)
 {
     const unsigned char *in1 = in + n, *in2 = in1 + n, *in3 = in2 + n;
-#pragma omp simd
+    SHUFFLE_SIMD
     for (size_t i = 0; i < n; i++) {
         const uint32_t v = (uint32_t)in[i] | (uint32_t)in1[i] << 8 | (uint32_t)in2[i] << 16 | (uint32_t)in3[i] << 24;
         memcpy(raw + i * sizeof v, &v, sizeof v);
@@ -49,7 +56,7 @@ KILN_BODY join_4(const unsigned char *restrict in, size_t n, unsigned char *rest
 
 KILN_BODY join_8(const unsigned char *restrict in, size_t n, unsigned char *restrict raw)
 {
-#pragma omp simd
+    SHUFFLE_SIMD
     for (size_t i = 0; i < n; i++) {
         uint64_t v = 0;
         for (unsigned b = 0; b < 8; b++) v |= (uint64_t)in[b * n + i] << (8 * b);
