@@ -3,8 +3,9 @@
 #
 # The sysroot is Debian's packages for arm64, downloaded by an apt with folders of its own and unpacked. Nothing for arm64 is
 # installed: libisal-dev:arm64 would remove this machine's own, and a foreign architecture would stay in its dpkg.
-aarch64=$PWD/$KILN_MAKE_O/aarch64
-case $KILN_MAKE_O in /*) aarch64=$KILN_MAKE_O/aarch64 ;; esac
+#
+# All of it is in a folder beside the build folder. In that the Makefile would take it for its own: it reads any file NAME.d there.
+aarch64=${KILN_BIN%/bin}-aarch64
 aarch64_root=$aarch64/root
 aarch64_bin=$aarch64/build/bin
 aarch64_cc=aarch64-linux-gnu-gcc

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SplatKiln for aarch64 under emulation: it compiles, and layers, tile tables, pictures and files have the bits of this machine's
-# build. A build and a sysroot in $O/aarch64 stay for the next time; e2e/aarch64.t uses them, too.
+# build. A build and a sysroot in $O-aarch64 stay for the next time; e2e/aarch64.t uses them, too.
 # time-limit: 36000
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/lib.sh
