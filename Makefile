@@ -11,19 +11,22 @@ PREFIX  ?= /usr/local
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev libmicrohttpd-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
-STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),-DKILN_SAYS_WHERE,-DNDEBUG)
+STD     := -std=c11 -D_GNU_SOURCE -fsigned-char -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),-DKILN_SAYS_WHERE,-DNDEBUG)
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
+# x86-64 has the CPU files of kernels twice, and of NAME_avx2.c and NAME_no_avx2.c the first (base/isa.h).
+X86_64  := $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 # One set of objects for programs, static and shared library.
 PIC     := -fPIC -fno-semantic-interposition
 
 .DEFAULT_GOAL := all
 include pipelines/cuda.mk
-LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
+ALL_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_cuda.c kernels/ops_no_cuda.c,$(wildcard kernels/*.c))
+LIB_SRC := $(filter-out $(if $(X86_64),%_no_avx2.c,$(patsubst %_no_avx2.c,%_avx2.c,$(filter %_no_avx2.c,$(ALL_SRC)))),$(ALL_SRC))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
 LDLIBS   = -lpng -ljpeg -lwebp -ltiff -ljansson -lisal -lz $(LIB_LDLIBS)
-LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
+LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(if $(X86_64),$(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c)))
 # What is linked with a library that one program alone has.
 SERVE_SRC := stages/serve/http_server.c
 PART_SRC := $(filter-out stages/tools/% $(SERVE_SRC),$(wildcard stages/*.c stages/*/*.c stages/*/*/*.c))
@@ -37,6 +40,9 @@ C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* 
 
 # A line a file; V=1 shows the commands, -s nothing.
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
+
+# What a command prints becomes the target, whole or not at all; under a name of its own until then, as two makes may run at once.
+put = > $@.tmp.$$$$ && mv $@.tmp.$$$$ $@
 
 .SECONDARY:
 .PHONY: FORCE all deps tests check test bless asan format lint man clean help
@@ -129,12 +135,12 @@ MAN := $(BIN:$O/bin/%=$O/man/%.1) $O/man/kiln-pipeline.1
 man: $(MAN)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
-	$< --man > $@.tmp && mv $@.tmp $@
+	$< --man $(put)
 # Both ask the programs beside kiln.
 $O/man/kiln.1: $O/bin/kiln $(PROGRAMS)
 $O/man/kiln-pipeline.1: $O/bin/kiln $(PROGRAMS)
 	@mkdir -p $(@D)
-	$< pipeline --man > $@.tmp && mv $@.tmp $@
+	$< pipeline --man $(put)
 include pipelines/library.mk python/python.mk pipelines/docs.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk tests/viewers/viewers.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O

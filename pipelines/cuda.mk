@@ -53,7 +53,7 @@ new_cuda_archs = @$(if $(CUDA_GIVEN)$(CU_SRC),,echo 'make: this build is without
 CUDA_LDLIBS = $(if $(CU_SRC),$(file <$O/cuda-lib) -lcudart_static -lrt -lstdc++)
 $O/cuda-lib: $O/cuda-archs $(if $(wildcard $(patsubst -L%,%/libcudart_static.a,$(file <$O/cuda-lib))),,FORCE)
 	$(need_nvcc)
-	@pipelines/cuda.sh lib '$(NVCC)' > $@.new && mv $@.new $@
+	@pipelines/cuda.sh lib '$(NVCC)' $(put)
 # What all that is linked depends on.
 CUDA_STATE := $O/cuda-archs $(if $(CU_SRC),$O/cuda-lib)
 

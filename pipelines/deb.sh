@@ -26,6 +26,9 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(commit %ct)}
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y CHANGELOG.md)}
 umask 022
 
+viewer=$O/share/splatkiln/viewer
+[ -e "$viewer/viewer.js" ] ||
+    echo "deb: splatkiln has no interactive viewer (kiln serve, --format html): make viewer makes it; Debian: apt-get install npm" >&2
 rm -rf "$out"
 mkdir -p "$work/debian"
 root=$work/root
@@ -69,6 +72,19 @@ copyright() {
         printf '%s\n' 'Comment: This build holds a part of the CUDA Runtime (libcudart_static), copyright NVIDIA Corporation,' \
             ' which its EULA lets programs ship that are linked with it.'
 }
+# Of the libraries in viewer.js, which make viewer has left with their licences: LICENSE.NAME, a title and the text.
+viewer_copyright() {
+    local file text names='Expat'
+    [ -e "$viewer/viewer.js" ] || return 0
+    for file in "$viewer"/LICENSE.*; do names="$names and ${file##*.}"; done
+    printf '\nFiles: viewer/viewer.js\nCopyright: 2026 The SplatKiln authors\n'
+    cat "$viewer"/LICENSE.* | sed -nE 's/^ *(Copyright.*)/ \1/p'
+    printf 'License: %s\nComment: It contains %s.\n' "$names" "$(head -qn 1 "$viewer"/LICENSE.* | paste -sd , | sed 's/,/, /g')"
+    for file in "$viewer"/LICENSE.*; do
+        printf '\nLicense: %s\n' "${file##*.}"
+        sed -e '1,2d' -e 's/^[[:blank:]]*$/./' -e 's/^/ /' "$file"
+    done
+}
 changelog() {
     printf 'splatkiln (%s) unstable; urgency=medium\n\n  * Release %s; what it changes is in changelog.gz.\n\n -- %s  %s\n' \
         "$full" "$VERSION" "$maintainer" "$(date -uRd "@$SOURCE_DATE_EPOCH")"
@@ -77,6 +93,7 @@ for package in python3-splatkiln splatkiln "$lib" libsplatkiln-dev; do
     doc=$work/$package/usr/share/doc/$package
     mkdir -p "$doc"
     copyright >"$doc/copyright"
+    [ "$package" != splatkiln ] || viewer_copyright >>"$doc/copyright"
     changelog | gzip -9n >"$doc/changelog.Debian.gz"
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 done

@@ -19,9 +19,10 @@ $O/$(SONAME): $(LIB_OBJ) $O/libsplatkiln.list $(CUDA_STATE) pipelines/library.ma
 # Requires.private would make pkg-config ask for the -dev packages of SQLite and others also where nobody links statically.
 $O/splatkiln.pc: FORCE | $(CUDA_STATE)
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include/splatkiln' '' \
-	    'Name: splatkiln' 'Description: reads and draws bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
-	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsplatkiln' 'Libs.private: -fopenmp $(LIB_LDLIBS)' > $@
+	@$(pkg_config_lines) $(put)
+pkg_config_lines = printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include/splatkiln' '' \
+    'Name: splatkiln' 'Description: reads and draws bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
+    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsplatkiln' 'Libs.private: -fopenmp $(LIB_LDLIBS)'
 
 # Links what a build without CUDA links, where builds with CUDA are made: ops_no_cuda.c must not fall behind.
 NO_CUDA := $(if $(CU_SRC),$O/no-cuda/kiln)
@@ -35,7 +36,7 @@ $O/completion/kiln.bash: SHELL_NAME := bash
 $O/completion/_kiln: SHELL_NAME := zsh
 $(COMPLETION): $(BIN)
 	@mkdir -p $(@D)
-	$O/bin/kiln completion $(SHELL_NAME) > $@.tmp && mv $@.tmp $@
+	$O/bin/kiln completion $(SHELL_NAME) $(put)
 BASH_DIR := share/bash-completion/completions
 ZSH_DIR  ?= share/zsh/site-functions
 
@@ -45,6 +46,7 @@ $O/bin/kiln: | $O/share/splatkiln/slurm
 $O/share/splatkiln/slurm:
 	@mkdir -p $(@D) && ln -sfnr pipelines/slurm $@
 
+# The pkg-config file is not that of $O, which another make may write for another PREFIX just now.
 ## install: programs, man pages, completion, library, headers, pages and examples under PREFIX (DESTDIR before it; LIBDIR: the library)
 install: $(BIN) $(MAN) $(COMPLETION) lib install-docs
 	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
@@ -60,7 +62,7 @@ install: $(BIN) $(MAN) $(COMPLETION) lib install-docs
 	install -m 644 $O/libsplatkiln.a '$(DESTDIR)$(LIBDIR)'
 	install $O/$(SONAME) '$(DESTDIR)$(LIBDIR)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsplatkiln.so'
-	install -m 644 $O/splatkiln.pc '$(DESTDIR)$(LIBDIR)/pkgconfig'
+	$(pkg_config_lines) > '$(DESTDIR)$(LIBDIR)/pkgconfig/splatkiln.pc' && chmod 644 '$(DESTDIR)$(LIBDIR)/pkgconfig/splatkiln.pc'
 	for h in $(PUBLIC); do install -D -m 644 $$h "$(AT)/include/splatkiln/$$h" || exit 1; done
 ## uninstall: removes what install has put there
 uninstall:
@@ -81,4 +83,5 @@ release:
 
 ## deb: Debian packages of a release, into build-release/deb: programs, library, what is needed to compile against it
 deb: release
+	-$(MAKE) O=build-release viewer
 	O=build-release MAKE='$(MAKE)' VERSION='$(VERSION)' SONAME='$(SONAME)' pipelines/deb.sh

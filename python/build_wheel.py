@@ -25,6 +25,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 # What every Linux has beside glibc, and what another copy of would break in a process that has its own (torch has libstdc++'s symbols).
 OF_THE_SYSTEM = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+)\.so")
 
+# What may travel in a wheel under the MIT licence, by the name in front of `.so`: libraries under licences that ask for no more than
+# their text. libgomp is under the GPL with an exception for programs that gcc compiles. libjbig is python/no_jbig.c.
+MAY_TRAVEL = re.compile(r"lib(gomp|isal|jansson|jbig|jpeg|lzma|png16|sqlite3|tiff|webp|sharpyuv|xxhash|z|zstd|[Ll]erc|deflate)\.so")
+
 
 def _project(key):
     """A line of pyproject.toml; Python 3.10 has no tomllib."""
@@ -36,15 +40,20 @@ def _version():
 
 
 def _libraries(binaries):
-    """The libraries that these are linked to, in however many steps, but for the system's: paths by name."""
+    """The libraries that these are linked to, in however many steps, but for the system's: paths by name. Refuses one that may not
+    travel, and libjbig that is not ours."""
     found = {}
     for binary in binaries:
         listed = subprocess.run(["ldd", str(binary)], check=True, capture_output=True, text=True).stdout
         for name, path in re.findall(r"^\s*(\S+) => (\S+)", listed, re.M):
             if path == "not":
                 raise SystemExit(f"build_wheel: {binary} needs {name}, which is not there")
-            if not OF_THE_SYSTEM.match(name):
-                found[name] = pathlib.Path(path)
+            if OF_THE_SYSTEM.match(name):
+                continue
+            found[name] = pathlib.Path(path)
+            ours = found[name].parent.samefile(binaries[0].parent)
+            if not MAY_TRAVEL.match(name) or (name.startswith("libjbig") and not ours):
+                raise SystemExit(f"build_wheel: {binary} needs {name}, whose licence is not known to allow a wheel under the MIT licence")
     return found
 
 
@@ -52,6 +61,8 @@ def _licences(libraries):
     """Debian's copyright files of the packages that the libraries are of, by package; none elsewhere."""
     texts = {}
     for path in libraries.values():
+        if path.name == "libjbig.so.0":  # ours: _libraries
+            continue
         try:
             owner = subprocess.run(["dpkg", "-S", f"*/{path.resolve().name}"], check=True, capture_output=True, text=True).stdout
         except (OSError, subprocess.CalledProcessError):
@@ -82,7 +93,8 @@ def _files(stage):
         files[f"splatkiln/{p.relative_to(stage)}"] = (p.read_bytes(), p.parent.name == "bin")
     libraries = _libraries(binaries)
     for name, path in sorted(libraries.items()):
-        files[f"splatkiln/lib/{name}"] = (path.read_bytes(), False)
+        if f"splatkiln/lib/{name}" not in files:
+            files[f"splatkiln/lib/{name}"] = (path.read_bytes(), False)
     info = f"splatkiln-{_version()}.dist-info"
     files[f"{info}/METADATA"] = (_metadata(), False)
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: splatkiln\nRoot-Is-Purelib: false\nTag: {_tag()}\n".encode(), False)

@@ -5,14 +5,11 @@
 #include "kernels/coarsen/coarsen_state.h"
 #include "kernels/math/ellipsoid_math.h"
 #include "kernels/math/real.h"
-#include "kernels/ops.h"
 
 #include <float.h>
 #include <string.h>
 
 size_t kiln_knn_tree_layout_cpu(knn_tree *t, uint64_t n, void *work);
-void kiln_coarsen_load_cpu_avx2(coarsen_state *s, const kiln_coarsen_rows *in);
-void kiln_coarsen_merge_cpu_avx2(coarsen_state *s, uint64_t target, uint32_t max_members);
 
 static const float most_weight = 1e37f, least_weight = COARSEN_LEAST_WEIGHT;
 static const double most_alpha = 0.999994, most_log_scale = 88; /* planes hold no more */
@@ -168,13 +165,13 @@ kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels 
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, levels->n);
     if (work_bytes < bytes)
         return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes of work space, but was given %zu", bytes, work_bytes);
-    const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();
+    const coarsen_code *const code = kiln_coarsen_code();
     coarsen_state s;
     kiln_coarsen_layout(&s, in->n, in->sh_degree, work);
     s.threads = threads > 1 ? threads : 1;
-    (baseline ? kiln_coarsen_load_cpu : kiln_coarsen_load_cpu_avx2)(&s, in);
+    code->load(&s, in);
     for (uint32_t i = 0; i < levels->n; i++) {
-        (baseline ? kiln_coarsen_merge_cpu : kiln_coarsen_merge_cpu_avx2)(&s, levels->counts[i], members_at(i + 1));
+        code->merge(&s, levels->counts[i], members_at(i + 1));
         kiln_coarsen_store(&s, in, &levels->out[i]);
     }
     return KILN_OK;

@@ -96,6 +96,14 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in);
 /* kiln_coarsen_merge_cpu, kiln_coarsen_merge_cpu_avx2 */
 void KILN_CPU(coarsen_merge)(coarsen_state *s, uint64_t target, uint32_t max_members);
 
+/* The two above as this machine gets them. */
+typedef struct {
+    void (*load)(coarsen_state *s, const kiln_coarsen_rows *in);
+    void (*merge)(coarsen_state *s, uint64_t target, uint32_t max_members);
+} coarsen_code;
+
+const coarsen_code *kiln_coarsen_code(void);
+
 /* Writes the live slots. */
 void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out);
 

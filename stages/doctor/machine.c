@@ -1,4 +1,5 @@
 /* What programs may take of this machine besides GPUs: CPUs, memory, what the shell's limits leave. */
+#include "base/isa.h"
 #include "base/option.h"
 #include "kernels/ops.h"
 #include "stages/doctor/doctor.h"
@@ -35,7 +36,7 @@ static void look_at_cpus(kiln_doctor *d)
                      kernels);
     kiln_doctor_set(d, "cpu",
                     json_pack("{s:i, s:i, s:i, s:s, s:b}", "usable", (int)mine, "online", (int)online, "nodes", (int)nodes,
-                              "kernels", kernels, "avx2", __builtin_cpu_supports("avx2") != 0));
+                              "kernels", kernels, "avx2", kiln_isa_avx2()));
 }
 
 static void look_at_memory(kiln_doctor *d)

@@ -5,14 +5,15 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const CONTAINS = ['three', '@sparkjsdev/spark', 'fflate'];
+const CONTAINS = ['three', '@sparkjsdev/spark', 'fflate', 'esbuild']; // esbuild puts a few functions of its own in front
 const [packages, out] = process.argv.slice(2).map((folder) => path.resolve(folder));
 const here = path.dirname(fileURLToPath(import.meta.url));
 const esbuild = createRequire(path.join(packages, 'x'))('esbuild');
 
+const licenceOf = (name) => ['LICENSE', 'LICENSE.md'].map((file) => path.join(packages, name, file)).find((file) => fs.existsSync(file));
 const licences = CONTAINS.map((name) => {
     const { version, license } = JSON.parse(fs.readFileSync(path.join(packages, name, 'package.json'), 'utf8'));
-    return { name, title: `${name} ${version} (${license})`, text: fs.readFileSync(path.join(packages, name, 'LICENSE'), 'utf8').replace(/\r/g, '').trim() };
+    return { name, title: `${name} ${version} (${license})`, text: fs.readFileSync(licenceOf(name), 'utf8').replace(/\r/g, '').trim() };
 });
 // A file that somebody gets has viewer.js inside, and the licences want to be with it.
 const banner = `/*\nviewer.js is a part of SplatKiln (MIT) and contains these libraries:\n\n${licences.map(({ title, text }) => `${title}\n\n${text}`).join('\n\n')}\n*/`;

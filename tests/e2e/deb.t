@@ -55,6 +55,12 @@ test_case 'licence, manual pages and completions' && (
     done
 ); result
 
+test_case 'licences of what the interactive viewer contains' && (
+    [ -e "${KILN_BIN%/bin}/share/splatkiln/viewer/viewer.js" ] || skip 'no viewer: make viewer'
+    for name in three spark fflate esbuild; do grep -qx "License: $name" $doc/copyright || fail "no licence of $name"; done
+    ! grep -q viewer.js libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/copyright || fail "a package without it speaks of it"
+); result
+
 test_case 'scripts and examples of the programs' && (
     have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
     have splatkiln.d/usr/share/zsh/vendor-completions/_kiln

@@ -33,6 +33,20 @@ test_case 'pip has installed a package that needs nothing but glibc and libstdc+
     echo "$(du -k "$at/${wheel##*/}" "$wheel" 2>/dev/null | sed -n '1s/\t.*//p') KiB, $(find "$package/lib" -type f | wc -l) libraries"
 ); result
 
+test_case 'no library of the wheel is under the GPL alone' && (
+    py libraries "$package" >"$at/said" || fail "$(cat "$at/said")"
+    ls "$package"/../splatkiln-*.dist-info/licenses >"$at/said"
+    ! grep -q jbig "$at/said" || fail "a licence of libjbig"
+); result
+
+test_case 'a wheel with the libjbig of the system is refused' && (
+    ldd "$KILN_BIN/kiln" | grep -q libjbig || skip 'libtiff of this machine needs no libjbig'
+    cp -r "${KILN_BIN%/bin}/wheel/stage" "$at/stage"
+    rm "$at/stage/lib/libjbig.so.0"
+    ! python3 python/build_wheel.py "$at/stage" "$at" >"$at/said" 2>&1 || fail "a wheel with libjbig is made"
+    grep -q 'needs libjbig.so.0, whose licence' "$at/said" || fail "$(cat "$at/said")"
+); result
+
 test_case 'its programs bake, its package reads and draws the bake' && (
     scene "$KILN_TMP/s" 2000 2 64x48
     env -i PATH=/usr/bin:/bin "$at/venv/bin/kiln" import "$KILN_TMP/s" "$db" --quiet >/dev/null

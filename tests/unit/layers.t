@@ -67,6 +67,10 @@ hits=$({ grep -hoE '^\} kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.{c,h
     grep -hoE '^typedef struct kiln_[a-z0-9_]+ kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.h | sort -u; } | sed 's/.* //' | sort | uniq -d)
 [ -z "$hits" ] || { printf 'types have one meaning; these have several:\n%s\n' "$hits"; bad=1; }
 
+# Two makes may run at once over one build folder: tests install and pack beside each other.
+hits=$(grep -nE '> *\$@\.[a-z]+( |$)' Makefile {pipelines,python,stages/*}/*.mk)
+[ -z "$hits" ] || { printf 'what a command prints goes to a file of one name for every make; $(put) of the Makefile has its own:\n%s\n' "$hits"; bad=1; }
+
 # make test CC='ccache gcc': one word in quotes is no program.
 hits=$(grep -nE '[^<]"\$\{?(CC|CXX)(:-[a-z+]*)?\}?" ' tests/*/*.{t,sh} | grep -v '^tests/unit/layers.t:')
 [ -z "$hits" ] || { printf 'a compiler may have several words (read -ra cc <<<"${CC:-cc}"):\n%s\n' "$hits"; bad=1; }

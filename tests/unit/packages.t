@@ -86,12 +86,16 @@ test_case 'the Containerfile installs what the Makefile asks for' && (
     [ "$(wc -l <<<"$wanted")" -gt 8 ] || fail "make packages prints too little: $wanted"
     [ "$(LC_ALL=C sort <<<"$wanted")" = "$(LC_ALL=C sort <<<"$listed")" ] ||
         fail "Containerfile and Makefile differ: $(diff <(LC_ALL=C sort <<<"$wanted") <(LC_ALL=C sort <<<"$listed"))"
-    from=$(sed -n 's/^FROM //p' Containerfile)
+    from=$(sed -n 's/^FROM \(.*\) AS base-1$/\1/p' Containerfile)
     [[ $from =~ ^docker.io/nvidia/cuda:([0-9]+\.[0-9]+)\.[0-9]+-devel-[a-z0-9.]+$ ]] || fail "the image is not pinned: $from"
     cuda=${BASH_REMATCH[1]/./-}
     for tool in sanitizer gdb nsight-systems nsight-compute; do
         grep -q "^ARG CUDA_TOOLS=.*cuda-$tool-$cuda" Containerfile || fail "no cuda-$tool of the image's CUDA"
     done
+    # Of the two images, --build-arg CUDA=0 takes the one without CUDA, and none of CUDA's tools.
+    grep -qx 'ARG CUDA=1' Containerfile && grep -qx 'FROM base-$CUDA' Containerfile && grep -q '^FROM docker.io/library/debian:.* AS base-0$' Containerfile &&
+        grep -qF '$([ "$CUDA" = 0 ] || echo "$CUDA_TOOLS")' Containerfile && grep -q '^RUN make .* CUDA="$CUDA" ' Containerfile ||
+        fail 'the argument CUDA=0 of the Containerfile'
     # COPY leaves the build folders of this machine out: their objects are newer than the sources and would pass for the image's.
     grep -qxE 'build\*/?' .dockerignore && grep -qx 'config.mk' .dockerignore ||
         fail '.dockerignore lets build folders or config.mk into the image'
