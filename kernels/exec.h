@@ -1,9 +1,9 @@
 /* exec -- where and how an operation runs: device, streams, threads. It is an argument of every call; none of it is global.
  *
- * On x86-64 each CPU file is compiled twice: for any machine, and with AVX2 and FMA. Both give the same bits (no contraction, fmaf where the
- * header says so); ops_avx2.c picks one at start. A CPU file writes its function names with KILN_CPU(op), because the two builds
- * need different ones: KILN_CPU(knn) is kiln_knn_cpu in the first build and kiln_knn_cpu_avx2 in the second. Each file spells its
- * names out in a comment, so that grep finds them.
+ * On x86-64 each CPU file is compiled twice: for any machine, and with AVX2 and FMA. Both give the same bits (no contraction, fmaf
+ * where the header says so); ops_avx2.c picks one at start. A CPU file writes its function names with KILN_CPU(op), because the two
+ * builds need different ones: KILN_CPU(knn) is kiln_knn_cpu in the first build and kiln_knn_cpu_avx2 in the second. Each file
+ * spells its names out in a comment, so that grep finds them.
  */
 #ifndef KILN_KERNELS_EXEC_H
 #define KILN_KERNELS_EXEC_H

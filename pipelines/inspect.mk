@@ -1,5 +1,5 @@
 # inspect.mk -- looking into the programs: profilers, a build for debuggers, and what must be installed for all of it.
-.PHONY: profile debug packages container-check
+.PHONY: profile debug packages container-check soak-arm
 
 ## profile: a stage over a small scene under nsys and ncu (PROFILE_STAGE=render, PROFILERS="nsys ncu", PROFILE_CMD='own command')
 PROFILE_STAGE ?= render
@@ -16,3 +16,5 @@ packages: ; @printf '%s\n' $(sort $(DEBS) $(TEST_DEBS))
 
 ## container-check: the Containerfile's steps in a bare Debian of its own, without CUDA (needs root and debootstrap)
 container-check: ; @tests/container $(DIR)
+## soak-arm: a build for aarch64 under emulation, whose bakes are compared with this one's (needs a cross compiler and qemu)
+soak-arm: $(BIN) ; @O='$O' tests/run soak/arm

@@ -4,7 +4,7 @@
 . tests/e2e/lib.sh
 . tests/soak/aarch64.sh
 aarch64_needs_tools
-[ -e "$aarch64_root" ] && [ -e "$aarch64_bin" ] || skip "no $aarch64: tests/run soak/arm makes one"
+[ -e "$aarch64_root" ] && [ -e "$aarch64_bin" ] || skip "no $aarch64: make soak-arm makes one"
 tests='backward bounds codec knn_select'
 
 test_step 'they compile' && (

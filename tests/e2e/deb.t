@@ -61,6 +61,12 @@ test_case 'licences of what the interactive viewer contains' && (
     ! grep -q viewer.js libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/copyright || fail "a package without it speaks of it"
 ); result
 
+test_case 'packing without the interactive viewer says what makes it' && (
+    [ ! -e "${KILN_BIN%/bin}/share/splatkiln/viewer/viewer.js" ] || skip 'the viewer is here'
+    grep -q '^deb: splatkiln has no interactive viewer .* make viewer makes it; Debian: apt-get install npm$' "$KILN_TMP/pack" ||
+        fail "$(cat "$KILN_TMP/pack")"
+); result
+
 test_case 'scripts and examples of the programs' && (
     have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
     have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
