@@ -14,6 +14,7 @@
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
 #include "stages/export/level_cut.h"
 #include "stages/front/convert_options.h"
@@ -81,6 +82,21 @@ static kiln_status refuse_levels(const conversion *c, kiln_error *err)
         st = kiln_fail(err, KILN_E_USAGE,
                        "the format %s is made of levels of detail, and those take a bake: kiln pipeline %.*s --export %s", w->name,
                        (int)scene.size, (const char *)scene.data, w->name);
+    kiln_buffer_release(&scene);
+    return st;
+}
+
+/* Rows are in the order of chunks where there are some: in a bake. */
+static kiln_status refuse_order(const conversion *c, kiln_error *err)
+{
+    enum { SOURCE };
+    kiln_buffer scene = {0};
+    if (kiln_export_given.order == SOURCE) return KILN_OK;
+    kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
+    if (st == KILN_OK)
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "--order baked is the order of chunks, and those take a bake: kiln pipeline %.*s --export ply --order baked",
+                       (int)scene.size, (const char *)scene.data);
     kiln_buffer_release(&scene);
     return st;
 }
@@ -311,7 +327,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     c->bakes = c->writer->functions->views || c->cuts;
     if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
-    KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
+    KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
     return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
 }
