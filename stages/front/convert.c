@@ -2,9 +2,8 @@
  *
  * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
  * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
- * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.PID, which is removed on every way out; what a killed
- * convert has left goes when OUT is made again. */
+ * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.kiln-HOST-PID, removed on every
+ * way out; what a killed convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"
@@ -153,6 +152,32 @@ static kiln_status make_convert_folder(conversion *c, kiln_error *err)
     }
     KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
     return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
+}
+
+/* ---- folders above OUT ----------------------------------------------------------------------------------- */
+
+/* How much of a path is there: the length of its longest beginning that is. */
+static size_t length_there(const char *path)
+{
+    char above[KILN_PATH_MAX];
+    struct stat s;
+    for (size_t n = strlen(path); n > 0; n--) {
+        if (path[n] != '\0' && path[n] != '/') continue;
+        (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
+        if (lstat(above, &s) == 0) return n;
+    }
+    return 0;
+}
+
+/* Those that were made for an OUT that did not come about; one that has something in it stays. */
+static void remove_parents(const char *path, size_t there)
+{
+    char above[KILN_PATH_MAX];
+    for (size_t n = strlen(path); n-- > there + 1;) {
+        if (path[n] != '/' || path[n - 1] == '/') continue;
+        (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
+        (void)rmdir(above);
+    }
 }
 
 /* ---- the command lines ----------------------------------------------------------------------------------- */
@@ -360,8 +385,10 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
     if (st == KILN_OK && !c->parsed.done) {
         watch_signals();
         st = plan_conversion(c, err);
+        const size_t there = length_there(c->out);
         if (st == KILN_OK) st = run_conversion(c, code, err);
         if (c->folder[0]) kiln_folder_drop(c->folder);
+        if ((st != KILN_OK || *code != 0) && !c->to_stream) remove_parents(c->out, there);
     }
     kiln_words_release(&c->import);
     kiln_words_release(&c->export);
