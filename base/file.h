@@ -43,7 +43,7 @@ kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **dat
 /* KILN_E_IO when something that is no regular file stands at `path`: a rename would put a file in the place of a folder, a
  * pipe or (for root) a device. Links are followed. */
 kiln_status kiln_file_replaceable(const char *path, kiln_error *err) KILN_MUST_CHECK;
-/* Writes NAME.tmp.PID, fsync, rename. Creates missing parent folders. */
+/* Writes NAME.tmp.kiln-HOST-PID, fsync, rename. Creates missing parent folders. */
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err) KILN_MUST_CHECK;
 /* Makes a new file to write a temporary into, and nothing else: what lies at `path` is removed first, and a link that is put
  * there meanwhile is not followed. *fd -1 on failure (KILN_E_IO). */
@@ -61,8 +61,9 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, k
 /* Says whether no process of this number runs on this machine: there is none, or it has ended and its parent has not waited for
  * it yet (a zombie). */
 bool kiln_process_ended(long pid);
-/* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
- * runs on this machine. Of a path without suffix: what kiln_temporary_path gives for it. What cannot be removed stays. */
+/* Removes what killed processes of this user and host left beside `path` while they wrote files of its suffix:
+ * NAME.SUFFIX.tmp.kiln-HOST-PID where no process PID runs. Of a path without suffix: what kiln_temporary_path gives for it. What
+ * cannot be removed stays. */
 void kiln_leftovers_drop(const char *path);
 /* The same of a folder, by the name that kiln_temporary_path gives, with all that is in it. */
 void kiln_leftover_folders_drop(const char *path);
@@ -82,10 +83,9 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
-/* Writes a free name beside `path` for a file or folder that is not complete yet: PATH.tmp.PID, or
- * PATH.tmp.PID-N. A name of more than 100 bytes is cut before its suffix, so that even the longest
- * name has a temporary one. KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path
- * is too long. */
+/* A name beside `path` that nothing has, where a file or folder lies until it is whole: PATH.tmp.kiln-HOST-PID, or with -N. A name of
+ * more than 100 bytes is cut before its suffix, so that the longest name that a file system takes has a temporary one, too.
+ * KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path is too long. */
 kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* The same of a file, which it makes: whatever the user has there stays. Safe where threads write files of one name. */
 kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err) KILN_MUST_CHECK;

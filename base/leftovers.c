@@ -1,11 +1,16 @@
-/* leftovers -- NAME.tmp.PID of processes that were killed while they wrote NAME. The number is the only trace of the writer, so a
- * file is kept when some process has it: better one that stays than one lost under its writer. */
+/* leftovers -- NAME.tmp.kiln-HOST-PID of processes that were killed while they wrote NAME.
+ *
+ * Folders such as /tmp are shared with other programs, users and hosts, and .tmp.PID is a name that others make, too. So a leftover
+ * is known by a mark of ours, with a hash of the host's name, because a process of another host is none of those that run here; and
+ * it must be of our own user. A file is kept when some process has its number: better one that stays than one lost under its
+ * writer. */
 #include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +19,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char mark[] = ".tmp.";
+enum { MARK_TEXT = 32 };
+
+/* ".tmp.kiln-HOST-": FNV-1a of the host's name. */
+static void write_mark(char out[MARK_TEXT])
+{
+    char host[256] = "";
+    uint32_t hash = 2166136261u;
+    (void)gethostname(host, sizeof host - 1);
+    for (const char *c = host; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    (void)snprintf(out, MARK_TEXT, ".tmp.kiln-%08" PRIx32 "-", hash);
+}
 
 /* Of a name, before the mark. File systems take names of 255 bytes, some that encrypt them 143. */
 enum { STEM_MAX = 100 };
@@ -31,12 +46,13 @@ static void shorten(const char *name, char out[STEM_MAX + 1])
     (void)snprintf(out, STEM_MAX + 1, "%.*s%s", (int)cut, name, name + n - end);
 }
 
-/* PATH.tmp.PID, or PATH.tmp.PID-N for N > 0. */
+/* PATH with the mark and PID, or PID-N for N > 0. */
 static kiln_status name_temporary(const char *path, unsigned n, char out[KILN_PATH_MAX], kiln_error *err)
 {
-    char stem[STEM_MAX + 1], number[16] = "";
+    char stem[STEM_MAX + 1], mark[MARK_TEXT], number[16] = "";
     const char *const base = kiln_path_base(path);
     shorten(base, stem);
+    write_mark(mark);
     if (n > 0) (void)snprintf(number, sizeof number, "-%u", n);
     if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld%s", (int)(base - path), path, stem, mark, (long)getpid(), number) < KILN_PATH_MAX)
         return KILN_OK;
@@ -106,36 +122,44 @@ static bool is_gone(const char *digits)
     return errno == 0 && pid > 0 && kiln_process_ended(pid);
 }
 
-/* True for STEM.tmp.PID when there is no process PID. */
-static bool is_leftover_of(const char *name, const char *stem)
+/* True for STEM, the mark and PID when there is no process PID. */
+static bool is_leftover_of(const char *name, const char *stem, const char *mark)
 {
-    const size_t n = strlen(stem);
-    return strncmp(name, stem, n) == 0 && strncmp(name + n, mark, sizeof mark - 1) == 0 && is_gone(name + n + sizeof mark - 1);
+    const size_t n = strlen(stem), m = strlen(mark);
+    return strncmp(name, stem, n) == 0 && strncmp(name + n, mark, m) == 0 && is_gone(name + n + m);
 }
 
-/* True for STEM.SUFFIX.tmp.PID when there is no process PID. */
-static bool is_leftover(const char *name, const char *suffix)
+/* True for STEM.SUFFIX, the mark and PID when there is no process PID. */
+static bool is_leftover(const char *name, const char *suffix, const char *mark)
 {
     const char *at = strstr(name, mark);
     const size_t n = strlen(suffix);
     if (!at || (size_t)(at - name) <= n || at[-(ptrdiff_t)n - 1] != '.' || strncmp(at - n, suffix, n) != 0) return false;
-    return is_gone(at + sizeof mark - 1);
+    return is_gone(at + strlen(mark));
+}
+
+/* Is it a file, or a folder, of this user? No link is. */
+static bool is_own(const char *path, mode_t type)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && (s.st_mode & S_IFMT) == type && s.st_uid == geteuid();
 }
 
 void kiln_leftovers_drop(const char *path)
 {
-    char folder[KILN_PATH_MAX], name[KILN_PATH_MAX], stem[STEM_MAX + 1];
+    char folder[KILN_PATH_MAX], name[KILN_PATH_MAX], stem[STEM_MAX + 1], mark[MARK_TEXT];
     const char *suffix = kiln_path_suffix(path), *base = kiln_path_base(path);
     const size_t length = (size_t)(base - path);
     if (length >= sizeof folder) return;
     shorten(base, stem);
+    write_mark(mark);
     memcpy(folder, path, length);
     folder[length] = '\0';
     DIR *d = opendir(length ? folder : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if ((*suffix ? is_leftover(e->d_name, suffix) : is_leftover_of(e->d_name, stem)) &&
-            kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK)
+        if ((*suffix ? is_leftover(e->d_name, suffix, mark) : is_leftover_of(e->d_name, stem, mark)) &&
+            kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK && is_own(name, S_IFREG))
             (void)unlink(name); /* one that stays does no harm */
     (void)closedir(d);
 }
@@ -155,15 +179,16 @@ void kiln_folder_drop(const char *path)
 
 void kiln_leftover_folders_drop(const char *path)
 {
-    char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX], stem[STEM_MAX + 1];
+    char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX], stem[STEM_MAX + 1], mark[MARK_TEXT];
     const char *name = kiln_path_base(path);
     shorten(name, stem);
+    write_mark(mark);
     (void)snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
     DIR *d = opendir(*parent ? parent : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_leftover_of(e->d_name, stem) &&
-            kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK)
+        if (is_leftover_of(e->d_name, stem, mark) &&
+            kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK && is_own(folder, S_IFDIR))
             kiln_folder_drop(folder);
     (void)closedir(d);
 }

@@ -140,7 +140,7 @@ static void help_stored(const kiln_cli *cli, FILE *out)
     if (!any_flag(cli, KILN_KEYED)) return;
     once_options(cli, once, sizeof once);
     (void)snprintf(text, sizeof text,
-                   "* Stored in the manifest when the run succeeds, for later runs, until --reset%s%s%s. All others "
+                   "* Stored in the manifest when the run ends with 0 or 7, for later runs, until --reset%s%s%s. All others "
                    "hold for this run alone.",
                    *once ? "; not by a run with " : "", once, "");
     (void)fputc('\n', out);

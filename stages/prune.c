@@ -37,14 +37,14 @@ static kiln_prune_values o;
 #define CLAMP(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, KEY, POLICY, AUTOMATIC) \
     RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP) \
     KILN_OPTION_ENUM(OPTION "-policy", &o.rules.ID##_policy, "WHAT", "clamp|drop", \
-                     "what --" OPTION " does with a Gaussian: clamp its axes, or drop it", .def = POLICY, .flags = KILN_KEYED),
+                     "clamp the axis, or drop the Gaussian", .def = POLICY, .flags = KILN_KEYED),
 /* clang-format on */
 static const kiln_opt options[] = {
 #include "stages/prune/rules.def"
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     KILN_OPTION_NUMBER("merge-distance", &o.rules.merge_distance, "FACTOR",
-                       "near-duplicates are at most this many median spacings apart", .def = "0.1", .range = "0..10",
-                       .brief = "near: at most this many median spacings", .flags = KILN_KEYED),
+                       "merge Gaussians that are at most this many median spacings apart", .def = "0.1", .range = "0..10",
+                       .brief = "merge within this many median spacings", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n', .flags = KILN_ONCE),
     KILN_OPTION_BOOL("all-cameras", &o.all_cameras, "predict pairs for all cameras, not only for 32"),
     KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]",

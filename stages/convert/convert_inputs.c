@@ -59,7 +59,7 @@ static const char *touches(const target *t, const char *path)
     struct stat info;
     if (!resolve(path, real) || stat(real, &info) != 0 || !find_place(path, place)) return NULL;
     if (is_same(t, &info) || strcmp(t->place, real) == 0 || strcmp(t->place, place) == 0) return "is";
-    if (S_ISDIR(info.st_mode) && is_in(t->place, real)) return "lies in";
+    if (t->there && S_ISDIR(info.st_mode) && is_in(t->place, real)) return "lies in"; /* what is new there is no input */
     return t->is_folder && (is_in(real, t->place) || is_in(place, t->place)) ? "holds" : NULL;
 }
 

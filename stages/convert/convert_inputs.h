@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* KILN_E_USAGE where `target` is a file or folder that rows come from, lies in such a folder, or is a folder that holds one. What
+/* KILN_E_USAGE where `target` is a file or folder that rows come from, is there and lies in such a folder, or is a folder that
+ * holds one. What
  * cannot be read is not looked into: the run says why. files: [n] as on the command line; "-" is passed over. */
 kiln_status kiln_convert_spare_inputs(const char *const *files, unsigned n, const char *target, bool is_folder,
                                       kiln_error *err) KILN_MUST_CHECK;

@@ -21,6 +21,15 @@
 
 static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
 
+/* A format that nobody has named would be a PLY without a word. */
+static kiln_status refuse_no_suffix(const char *out, kiln_error *err)
+{
+    char written[KILN_WRITERS_TEXT];
+    kiln_writers_text(written);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%.1500s' has no suffix that names a format; these are written: %s; or name one with --format", out, written);
+}
+
 kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kiln_error *err)
 {
     const kiln_writer *list[KILN_WRITERS_MAX];
@@ -29,7 +38,9 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, &n, err));
     if (n > 1) return kiln_fail(err, KILN_E_USAGE, "OUT is one file or folder, and --format names %u formats", n);
     *writer = list[0];
-    if (!is_folder_name(out)) KILN_TRY(kiln_writer_for(out, list[0], given, writer, err));
+    if (is_folder_name(out)) return kiln_export_spz_version(writer, &n, err);
+    if (!given && !kiln_path_has_suffix(out)) return refuse_no_suffix(out, err);
+    KILN_TRY(kiln_writer_for(out, list[0], given, writer, err));
     return kiln_export_spz_version(writer, &n, err);
 }
 

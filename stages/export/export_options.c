@@ -30,10 +30,11 @@ static const kiln_opt options[] = {
     KILN_OPTION_TEXT("format", &kiln_export_given.format, "LIST", format_help, .letter = 'f', .def = "ply", .range = formats + 1,
                      .brief = "one or several of those of --list-formats", .group = "What is written",
                      .flags = KILN_KEYED | KILN_TITLE),
-    KILN_OPTION_ENUM("spz-version", &kiln_export_given.spz_version, "V", "3|4",
-                     "version of the format spz; 3: for Spark, Babylon, three.js and CesiumJS; 4 (also --format spz4): for the "
-                     "engine of PlayCanvas, which reads no other, splat-transform, Babylon and three.js",
-                     .def = "3", .brief = "of spz: 3 for most viewers, 4 for PlayCanvas' engine", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_ENUM(
+        "spz-version", &kiln_export_given.spz_version, "V", "3|4",
+        "write this version of the format spz; 3 is for Spark, Babylon, three.js and CesiumJS; 4 is for splat-transform, "
+        "Babylon, three.js and the engine of PlayCanvas, which reads no other",
+        .def = "3", .brief = "write SPZ 3 for most viewers, 4 for PlayCanvas", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("layer", &kiln_export_given.layer, "LAYER", kiln_drawable_names + 1, "what to write; baked: what was chunked",
                      .def = "baked", .brief = "source, initial, pruned or baked (what was chunked)", .flags = KILN_KEYED),
     KILN_OPTION_ENUM("order", &kiln_export_given.order, "ORDER", "source|baked",
@@ -46,20 +47,7 @@ static const kiln_opt options[] = {
                      .flags = KILN_KEYED),
     KILN_FILTER_OPTIONS(&kiln_export_given.filter_boxes, &kiln_export_given.filter_spheres, &kiln_export_given.filter_values,
                         "write"),
-    KILN_OPTION_TEXT(
-        "level", &kiln_export_given.level, "LEVEL",
-        "write coarser Gaussians that stand for these (kiln-lod): each chunk at this level, 0: all; dB:X: as few as are "
-        "X dB from all in the mean of the cameras; auto: dB:35",
-        .def = "0", .brief = "coarser: a level, dB:X from all, auto (35 dB)", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
-                       "write N Gaussians that stand for all that --chunks and filters leave: levels of detail (kiln-lod), of "
-                       "which each chunk keeps the same share; 0: all",
-                       .def = "0", .range = "0..4294967294", .brief = "so many Gaussians that stand for all",
-                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P", "the same, as a share of what --chunks and filters leave",
-                       .def = "off", .range = "0..100|off", .brief = "the same, as a share of them",
-                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "spherical harmonics up to this degree", .def = "4",
+    KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "write spherical harmonics up to this degree", .def = "4",
                        .range = "0..4", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("translate", &kiln_export_given.translate, "X,Y,Z",
                        "move what is written: this is added after --scale and --rotate", .def = "0,0,0", .range = KILN_MOVE_PLACES,
@@ -74,19 +62,20 @@ static const kiln_opt options[] = {
     KILN_OPTION_BOOL("no-normals", &kiln_export_given.no_normals, "leave the columns nx, ny and nz out of a PLY",
                      .brief = "leave nx, ny and nz out of a PLY", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("columns", &kiln_export_given.columns, "WHICH", "source|inria",
-                     "of a PLY of Gaussians; source: those of the source; inria: x y z, normals, f_dc, 45 f_rest, opacity, scale, "
-                     "rot, all float, which strict readers want in this order (Unity, Unreal, Blender)",
-                     .def = "source", .brief = "columns of a PLY: those of the source, or INRIA's",
+                     "write these columns into a PLY of Gaussians; source stands for those of the source; inria stands for x y z, "
+                     "normals, f_dc, 45 f_rest, opacity, scale, rot, all float, which Unity, Unreal and Blender want in this order",
+                     .def = "source", .brief = "write the source's columns into a PLY, or INRIA's",
                      .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("keep-origin", &kiln_export_given.keep_origin,
-                     "write float coordinates relative to the scene's origin, if it is not 0, instead of absolute doubles",
-                     .brief = "float positions relative to the scene's origin", .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers, "the default of --keep-origin that `kiln pipeline` sets",
-                     .brief = "the default of --keep-origin", .flags = KILN_STEP),
+                     "write float coordinates relative to the scene's origin where it has one, not absolute doubles",
+                     .brief = "write float positions relative to the scene's origin", .flags = KILN_KEYED),
+    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers,
+                     "--keep-origin, unless --keep-origin or --no-keep-origin is given or stored: `kiln pipeline` says so",
+                     .brief = "--keep-origin, unless something else was said", .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
-                     "axes of formats whose specification names them; rub: turned to those (SPZ: right, up, back; GLB: left, up, "
-                     "forward), as import expects them; as-is: the numbers as in a PLY",
-                     .def = "rub", .brief = "axes of SPZ and GLB: their own (rub), or as-is",
+                     "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward), as "
+                     "import expects them; as-is leaves the numbers of a PLY",
+                     .def = "rub", .brief = "turn SPZ and GLB to their axes (rub), or leave as-is",
                      .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_TEXT("geo", &kiln_export_given.geo, "LAT,LON,H",
                      "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid "

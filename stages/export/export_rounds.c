@@ -335,7 +335,7 @@ static kiln_status sync_folder(const char *path, kiln_error *err) // NOLINT(misc
     return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
 }
 
-/* For file systems that cannot exchange names: for a moment none has it. The old folder, NAME.tmp.PID.old, is no leftover that the
+/* For file systems that cannot exchange names: for a moment none has it. The old folder, its temporary name with .old, is no leftover that the
  * next run drops, because it may be all that is left. */
 static kiln_status replace_folder(const char *from, const char *to, kiln_error *err)
 {

@@ -368,6 +368,9 @@ kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRI
 /* Does a format of `list` (--format), or where `output` is not NULL the one that its suffix means, need levels? The first such
  * writer; NULL: none does, or the list is none. */
 const kiln_writer *kiln_writers_need_levels(const char *list, const char *output);
+/* "NAME.ply, NAME.spz; and as folders: chunks": each suffix once. */
+enum { KILN_WRITERS_TEXT = 2 * KILN_WRITERS_MAX * (KILN_WRITER_NAME_MAX + 2) };
+void kiln_writers_text(char out[KILN_WRITERS_TEXT]);
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;
 /* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a

@@ -133,9 +133,9 @@ const char *kiln_scene_suffix(const char *path)
     return find_suffix(path, &writer);
 }
 
-/* "NAME.ply, NAME.spz; and as folders: chunks": each suffix once. */
-static void list_written(char *out, size_t size)
+void kiln_writers_text(char out[KILN_WRITERS_TEXT])
 {
+    const size_t size = KILN_WRITERS_TEXT;
     size_t n = 0, folders = 0;
     *out = '\0';
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++) {
@@ -151,7 +151,7 @@ static void list_written(char *out, size_t size)
 
 kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out, kiln_error *err)
 {
-    char written[2 * NAMES_MAX];
+    char written[KILN_WRITERS_TEXT];
     const kiln_writer *of_suffix;
     const char *suffix = find_suffix(path, &of_suffix);
     if (suffix && listed_suffix(path, wanted->suffixes) == strlen(suffix)) of_suffix = wanted;
@@ -161,7 +161,7 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, but --format says %s; leave out one of them", path,
                          of_suffix->name, wanted->name);
     if (!suffix && (!wanted->suffixes[0] || !kiln_path_has_suffix(path))) return KILN_OK;
-    list_written(written, sizeof written);
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is not a format that kiln-export writes; it writes %s", path,
+    kiln_writers_text(written);
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);
 }

@@ -2,9 +2,8 @@
  *
  * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
  * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
- * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.PID, which is removed on every way out; what a killed
- * convert has left goes when OUT is made again. */
+ * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.kiln-HOST-PID, removed on every
+ * way out; what a killed convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"
@@ -14,6 +13,7 @@
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
 #include "stages/export/level_cut.h"
 #include "stages/front/convert_options.h"
@@ -85,6 +85,21 @@ static kiln_status refuse_levels(const conversion *c, kiln_error *err)
     return st;
 }
 
+/* Rows are in the order of chunks where there are some: in a bake. */
+static kiln_status refuse_order(const conversion *c, kiln_error *err)
+{
+    enum { SOURCE };
+    kiln_buffer scene = {0};
+    if (kiln_export_given.order == SOURCE) return KILN_OK;
+    kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
+    if (st == KILN_OK)
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "--order baked is the order of chunks, and those take a bake: kiln pipeline %.*s --export ply --order baked",
+                       (int)scene.size, (const char *)scene.data);
+    kiln_buffer_release(&scene);
+    return st;
+}
+
 static unsigned count_streams(const conversion *c)
 {
     unsigned n = 0;
@@ -137,6 +152,32 @@ static kiln_status make_convert_folder(conversion *c, kiln_error *err)
     }
     KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
     return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
+}
+
+/* ---- folders above OUT ----------------------------------------------------------------------------------- */
+
+/* How much of a path is there: the length of its longest beginning that is. */
+static size_t length_there(const char *path)
+{
+    char above[KILN_PATH_MAX];
+    struct stat s;
+    for (size_t n = strlen(path); n > 0; n--) {
+        if (path[n] != '\0' && path[n] != '/') continue;
+        (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
+        if (lstat(above, &s) == 0) return n;
+    }
+    return 0;
+}
+
+/* Those that were made for an OUT that did not come about; one that has something in it stays. */
+static void remove_parents(const char *path, size_t there)
+{
+    char above[KILN_PATH_MAX];
+    for (size_t n = strlen(path); n-- > there + 1;) {
+        if (path[n] != '/' || path[n - 1] == '/') continue;
+        (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
+        (void)rmdir(above);
+    }
 }
 
 /* ---- the command lines ----------------------------------------------------------------------------------- */
@@ -311,7 +352,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     c->bakes = c->writer->functions->views || c->cuts;
     if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
-    KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
+    KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
     return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
 }
@@ -344,8 +385,10 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
     if (st == KILN_OK && !c->parsed.done) {
         watch_signals();
         st = plan_conversion(c, err);
+        const size_t there = length_there(c->out);
         if (st == KILN_OK) st = run_conversion(c, code, err);
         if (c->folder[0]) kiln_folder_drop(c->folder);
+        if ((st != KILN_OK || *code != 0) && !c->to_stream) remove_parents(c->out, there);
     }
     kiln_words_release(&c->import);
     kiln_words_release(&c->export);

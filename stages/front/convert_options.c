@@ -18,59 +18,77 @@ typedef struct {
     unsigned stages;
     const char *name, *as;
     char letter;
-    const char *group, *brief; /* as in base/option.h; brief NULL: the stage's */
-    const char *def;           /* NULL: the stage's */
+    const char *group, *brief, *help; /* as in base/option.h; NULL: the stage's */
+    const char *def;                  /* NULL: the stage's */
 } taken;
 
+#define WRITER(id, name, ...) " " name
+static const char format_help[] =
+    "write OUT in this format where its suffix names none, and to standard output; kiln-export --list-formats describes them:"
+#include "stages/formats/writers.def"
+    ;
+#undef WRITER
+
+#define TAKE(STAGES, NAME, ...) {.stages = (STAGES), .name = (NAME), __VA_ARGS__}
 /* clang-format off */
 static const taken list[] = {
-    {FOR_EXPORT, "format", NULL, 0, "What is written", "the format of OUT, if its suffix is not to say it", NULL},
-    {FOR_EXPORT, "spz-version", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "sh-degree", NULL, 'H', NULL, NULL, NULL},
-    {FOR_EXPORT, "order", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "columns", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "no-normals", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "keep-origin", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "frame", "export-frame", 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "overwrite", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "filter-box", NULL, 0, "Which rows, and where they lie", NULL, NULL},
-    {FOR_EXPORT, "filter-sphere", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "filter-value", NULL, 'V', NULL, NULL, NULL},
-    {FOR_EXPORT, "level", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "count", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "percent", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "scale", NULL, 's', NULL, NULL, NULL},
-    {FOR_EXPORT, "rotate", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "translate", NULL, 0, NULL, NULL, NULL},
-    {FOR_IMPORT, "frame", "import-frame", 0, "How files are read", NULL, NULL},
-    {FOR_IMPORT, "lod", NULL, 0, NULL, NULL, NULL},
-    {FOR_IMPORT, "static", NULL, 0, NULL, NULL, NULL},
-    {FOR_IMPORT, "activated", NULL, 0, NULL, NULL, NULL},
-    {FOR_IMPORT, "extra", NULL, 0, NULL, NULL, NULL},
-    {FOR_IMPORT, "parts", NULL, 0, NULL, "IN is a folder of files that are one scene", NULL},
-    {FOR_IMPORT, "max-inflated", NULL, 0, NULL, NULL, NULL},
+    TAKE(FOR_EXPORT, "format", .group = "What is written", .brief = "write this format where the suffix of OUT names none",
+     .help = format_help),
+    TAKE(FOR_EXPORT, "spz-version"),
+    TAKE(FOR_EXPORT, "sh-degree", .letter = 'H'),
+    TAKE(FOR_EXPORT, "order", .brief = "write rows of a PLY in the order of the source",
+     .help = "write rows of a PLY in the order of the source, the only one here; baked is that of chunks, which take a bake"),
+    TAKE(FOR_EXPORT, "columns"),
+    TAKE(FOR_EXPORT, "no-normals"),
+    TAKE(FOR_EXPORT, "keep-origin"),
+    TAKE(FOR_EXPORT, "frame", .as = "export-frame",
+     .help = "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward); as-is "
+             "leaves the numbers of a PLY"),
+    TAKE(FOR_EXPORT, "overwrite", .brief = "replace files that are not ours or were changed",
+     .help = "replace an OUT that SplatKiln did not write, or that was changed since; never a file that is read"),
+    TAKE(FOR_EXPORT, "filter-box", .group = "Which rows, and where they lie"),
+    TAKE(FOR_EXPORT, "filter-sphere"),
+    TAKE(FOR_EXPORT, "filter-value", .letter = 'V'),
+    TAKE(FOR_EXPORT, "scale", .letter = 's'),
+    TAKE(FOR_EXPORT, "rotate"),
+    TAKE(FOR_EXPORT, "translate"),
+    TAKE(FOR_IMPORT, "frame", .as = "import-frame", .group = "How files are read"),
+    TAKE(FOR_IMPORT, "lod"),
+    TAKE(FOR_IMPORT, "static"),
+    TAKE(FOR_IMPORT, "activated"),
+    TAKE(FOR_IMPORT, "extra", .help = "keep columns of a PLY whose meaning is not known, at most 256, for a PLY that is written; none "
+                                  "leaves them out, but not normals"),
+    TAKE(FOR_IMPORT, "parts", .brief = "join the files of the folder IN, which are one scene",
+     .help = "join the files of the folder IN, which are one scene, in the order of their names"),
+    TAKE(FOR_IMPORT, "max-inflated"),
 };
 
 /* Of the rows that all stages have. */
 static const taken shared[] = {
-    {FOR_BOTH, "devices", NULL, 0, NULL, NULL, NULL},   {FOR_BOTH, "device", NULL, 0, NULL, NULL, NULL},
-    {FOR_BOTH, "gpu", NULL, 0, NULL, NULL, NULL},       {FOR_BOTH, "threads", NULL, 0, NULL, NULL, NULL},
-    {FOR_BOTH, "jobs", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "ram", NULL, 0, NULL, NULL, "200M"},
-    {FOR_BOTH, "vram", NULL, 0, NULL, NULL, NULL},      {FOR_BOTH, "allow-network-fs", NULL, 0, NULL, NULL, NULL},
-    {FOR_EXPORT, "json", NULL, 0, NULL, NULL, NULL},    {FOR_BOTH, "quiet", NULL, 0, NULL, NULL, NULL},
-    {FOR_BOTH, "verbose", NULL, 0, NULL, NULL, NULL},
+    TAKE(FOR_BOTH, "devices"),
+    TAKE(FOR_BOTH, "device"),
+    TAKE(FOR_BOTH, "gpu"),
+    TAKE(FOR_BOTH, "threads"),
+    TAKE(FOR_BOTH, "jobs"),
+    TAKE(FOR_BOTH, "ram", .def = "200M"),
+    TAKE(FOR_BOTH, "vram"),
+    TAKE(FOR_BOTH, "allow-network-fs",
+     .help = "keep the rows of a format with cameras on a network file system, too, while they are converted"),
+    TAKE(FOR_EXPORT, "json"),
+    TAKE(FOR_BOTH, "quiet"),
+    TAKE(FOR_BOTH, "verbose"),
 };
 /* clang-format on */
 
 static const kiln_opt own[] = {
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
-                     "as splat-transform has it: rows with numbers that are not finite are left out in any case", .letter = 'N',
-                     .brief = "as in splat-transform; it is always done", .group = "Others"),
+                     "leave out rows with numbers that are not finite, which is done in any case", .letter = 'N',
+                     .brief = "leave out what is not finite, which is always done", .group = "Others"),
     KILN_OPTION_PATH(
         "scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
-        "folder on a disk for streams on their way, and for rows where the format also holds cameras: as large as a PLY of "
-        "them; else beside OUT",
-        .brief = "for what lies on a disk meanwhile; else beside OUT"),
+        "keep streams on their way in this folder, and the rows of a format with cameras; else they lie beside OUT; they "
+        "take as much room as a PLY",
+        .brief = "keep what lies on a disk meanwhile here, not by OUT"),
 };
 
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))
@@ -102,6 +120,7 @@ static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
     if (t->as) out->name = t->as;
     if (t->letter) out->letter = t->letter;
     if (t->brief) out->brief = t->brief;
+    if (t->help) out->help = t->help;
     if (t->def) out->def = t->def;
     out->group = t->group;
 }

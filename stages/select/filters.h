@@ -61,14 +61,14 @@ typedef enum { KILN_CHUNK_NONE, KILN_CHUNK_SOME, KILN_CHUNK_ALL } kiln_chunk_par
 #define KILN_FILTER_OPTIONS(where_boxes, where_spheres, where_values, verb) \
     KILN_OPTION_LIST("filter-box", where_boxes, "x,y,z,X,Y,Z", \
                      verb " only Gaussians with their mean in this box, borders included; '-' leaves a side open", \
-                     .brief = "only Gaussians in this box", .flags = KILN_FILTER_FLAGS), \
+                     .brief = verb " only Gaussians in this box", .flags = KILN_FILTER_FLAGS), \
     KILN_OPTION_LIST("filter-sphere", where_spheres, "x,y,z,radius", \
-                     verb " only Gaussians with their mean in this sphere, without its border", .brief = "only Gaussians in this sphere", .flags = KILN_FILTER_FLAGS), \
+                     verb " only Gaussians with their mean in this sphere, without its border", .brief = verb " only Gaussians in this sphere", .flags = KILN_FILTER_FLAGS), \
     KILN_OPTION_LIST("filter-value", where_values, "NAME,CMP,VALUE", \
                      verb " only Gaussians whose column NAME is lt, lte, gt, gte, eq or neq VALUE; opacity is 0..1, " \
                           "scale_0 a length, f_dc_0 a colour 0..1; opacity_raw and so on, x, source_row and all other " \
                           "columns are as a PLY holds them", \
-                     .brief = "only those whose column NAME compares so", .flags = KILN_FILTER_FLAGS)
+                     .brief = verb " only those whose NAME compares so", .flags = KILN_FILTER_FLAGS)
 /* clang-format on */
 #define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
 

@@ -223,14 +223,22 @@ static double fill_ratio(const kiln_stats *s, double area)
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------ */
 
+/* Digits alone, 1 to 2^20; *text moves behind them. */
+static bool read_side(const char **text, uint32_t *out)
+{
+    enum { MOST = 1 << 20 };
+    uint64_t v = 0;
+    while (**text >= '0' && **text <= '9' && v <= MOST) v = 10 * v + (uint64_t)(*(*text)++ - '0');
+    *out = (uint32_t)v;
+    return v >= 1 && v <= MOST;
+}
+
 kiln_status kiln_stats_size(const char *text, uint32_t size[2], kiln_error *err)
 {
-    int end = 0;
-    enum { MOST = 1 << 20 };
+    const char *text_left = text;
     size[0] = size[1] = 0;
     if (strcmp(text, "own") == 0) return KILN_OK;
-    if (strlen(text) < 20 && sscanf(text, "%ux%u%n", &size[0], &size[1], &end) == 2 && text[end] == '\0' && size[0] >= 1 &&
-        size[1] >= 1 && size[0] <= MOST && size[1] <= MOST)
+    if (read_side(&text_left, &size[0]) && *text_left++ == 'x' && read_side(&text_left, &size[1]) && *text_left == '\0')
         return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "--pairs takes a size such as 512x512, or own, not '%.40s'", text);
 }

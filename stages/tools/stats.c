@@ -11,22 +11,20 @@
 
 static const kiln_opt own[] = {
     KILN_OPTION_TEXT("pairs", &kiln_stats_given.pairs, "WxH",
-                     "also count the pairs of tiles and Gaussians that a renderer lists, in pictures of this size; own: of the "
-                     "cameras' own",
-                     .brief = "what a renderer lists in pictures of this size", .group = "Pairs"),
-    KILN_OPTION_PATH(
-        "cameras", &kiln_stats_given.cameras, "FILE",
-        "with --pairs: cameras from here, as kiln-import reads them; else those of the manifest, or eight on a circle"),
-    KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1, "with --pairs: the renderer",
-                     .letter = 'p', .def = "gsplat-1.5", .brief = "the renderer"),
+                     "count what a renderer lists in pictures of this size, too; own stands for the sizes of the cameras",
+                     .brief = "count what a renderer lists in pictures of this size", .group = "Pairs"),
+    KILN_OPTION_PATH("cameras", &kiln_stats_given.cameras, "FILE",
+                     "take the cameras of --pairs from here; else they are those of the manifest, or eight on a circle"),
+    KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1, "count the pairs of this renderer",
+                     .letter = 'p', .def = "gsplat-1.5"),
     KILN_OPTION_ENUM("antialiased", &kiln_stats_given.view.antialiased, "WHEN", "scene|on|off",
-                     "with --pairs: antialiasing (mip compensation), as the scene was trained, on or off", .def = "scene",
-                     .brief = "mip compensation: as the scene says, or on, off"),
+                     "project with antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene",
+                     .brief = "project with mip compensation, or without"),
     KILN_OPTION_TEXT("near", &kiln_stats_given.view.near_text, "M",
-                     "with --pairs: near plane in scene units; profile: the renderer's own", .def = "profile",
-                     .brief = "near plane in scene units"),
-    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1, "of a manifest", .def = "source",
-                     .brief = "of a manifest: which layer", .group = "Rows"),
+                     "cut at this near plane in scene units; profile stands for the renderer's own", .def = "profile",
+                     .brief = "cut at this near plane in scene units"),
+    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1, "measure this layer of a manifest",
+                     .def = "source", .group = "Rows"),
 };
 
 /* How files are read is for kiln-import to say. */

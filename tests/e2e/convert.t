@@ -47,7 +47,10 @@ as_exported() { # suffix, options
 test_case 'filters, moves and the degree are those of kiln-export' && (
     as_exported ply --filter-value opacity,gt,0.5 --filter-box '-2,-2,-2,2,2,2' --sh-degree 1
     as_exported spz --translate 1,2,3 --rotate 30,40,50 --scale 2 --filter-sphere 0,0,0,3
-    as_exported ply --order baked --columns inria --no-normals
+    as_exported ply --columns inria --no-normals
+    must 0 convert in/ply.ply made/order.ply --order source
+    must 2 convert in/ply.ply made/order.ply --order baked
+    grep -qF "kiln pipeline 'in/ply.ply' --export ply --order baked" err || fail "$(cat err)"
 ); result
 
 test_case 'the frame of what is read and of what is written have an option each' && (
@@ -149,4 +152,33 @@ test_case 'kiln-export names kiln convert where it is given no manifest, or stan
     grep -q 'kiln convert IN OUT' err || fail "kiln-export of a PLY: $(cat err)"
     must 2 kiln export one.db --layer source -o -
     grep -q 'kiln convert IN -' err || fail "kiln-export to standard output: $(cat err)"
+); result
+
+test_case 'a name without a suffix is no PLY without a word' && (
+    must 2 convert in/ply.ply made/plain
+    grep -q "'made/plain' has no suffix that names a format; these are written: NAME.ply, .*; or name one with --format" err ||
+        fail "$(cat err)"
+    [ ! -e made/plain ] || fail 'it was written'
+    must 0 convert in/ply.ply -f spz made/plain
+    cmp in/spz.spz made/plain || fail 'another format'
+); result
+
+test_case 'a standard input that does not wait is waited for' && (
+    mkfifo slow
+    exec 3<>slow
+    python3 -c 'import os; os.dup2(os.open("slow", os.O_RDONLY | os.O_NONBLOCK), 0)
+os.execv(os.environ["KILN_BIN"] + "/kiln", ["kiln", "convert", "--quiet", "-", "made/slow.spz"])' 3>&- 2>slow.err & run=$!
+    head -c 5000 in/ply.ply >&3
+    sleep 0.3
+    tail -c +5001 in/ply.ply >&3
+    kill -0 $run || fail "it did not wait: $(cat slow.err)"
+    exec 3>&-
+    got=0; wait $run || got=$?
+    [ $got = 0 ] && cmp in/spz.spz made/slow.spz || fail "$got: $(cat slow.err)"
+); result
+
+test_case 'its helps are its own' && (
+    must 0 "$KILN_BIN/kiln" convert --help-all
+    ! grep -qE 'imported scene|SCENE|suffix of -o|kiln-export has' out || fail "of another program: $(cat out)"
+    tr -s ' \n' ' ' <out | grep -q 'where its suffix names none, and to standard output' || fail "$(cat out)"
 ); result

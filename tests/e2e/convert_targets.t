@@ -39,19 +39,49 @@ test_case 'a file of the folder that is read' && (
     mkdir d p
     must 0 convert $A d/scene.ply
     spared d --filter-value x,gt,0 -f ply d d
-    spared d d d/new.spz
-    spared d d d/new/new.spz
+    echo mine >d/there.spz # of which nobody knows
+    spared d d d/there.spz
     cp $A p/a.ply
     cp $A p/b.ply
-    spared p --parts p p/one.ply
     spared p --parts p p/b.ply
     ln p/b.ply hl.ply
     ln -s p/b.ply sl.ply
     spared p --parts p hl.ply
     spared p --parts p sl.ply
     spared p $A 'p/b.ply;translate=1,0,0' hl.ply
-    spared p --parts p p/new.html
     [ -z "$(find . -maxdepth 2 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 2 -name '*.tmp.*')"
+); result
+
+test_case 'what is new in a folder that is read is allowed, and is no input' && (
+    mkdir n q
+    must 0 convert $A n/scene.ply
+    (cd n && must 0 convert . x.spz) || exit 1
+    must 0 convert n/scene.ply same.spz
+    cmp same.spz n/x.spz || fail 'another scene was read'
+    must 0 convert n n/new/deep.spz
+    must 0 convert n -f sog-folder n/sog
+    must 0 convert n n/page.html
+    cp $A q/a.ply
+    cp $A q/b.ply
+    must 0 convert --parts q q/one.ply
+    must 0 convert q/a.ply q/b.ply joined.ply
+    cmp joined.ply q/one.ply || fail '--parts joined something else'
+    spared q --parts q q/one.ply # which is one of the parts now
+    must 0 convert --parts q q/page.html
+    [ -z "$(find . -maxdepth 3 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 3 -name '*.tmp.*')"
+); result
+
+test_case 'folders above an OUT that failed are taken away again' && (
+    mkdir -p keep/empty
+    printf 'ply\n' >broken.ply
+    for out in made/in/x.spz keep/made/x.spz keep/empty/x.spz keep//more//x.html keep/sog/; do
+        must 3 convert broken.ply -f "$(case $out in *html) echo html ;; */) echo sog-folder ;; *) echo spz ;; esac)" "$out"
+    done
+    KILN_FAULT='unit=chunk*:enospc' must 74 convert $A made/in/x.spz
+    [ "$(find made keep 2>/dev/null | sort)" = $'keep\nkeep/empty' ] || fail "left: $(find made keep)"
+    must 0 convert $A keep/made/x.spz
+    must 3 convert broken.ply keep/made/y.spz
+    [ "$(ls keep/made)" = x.spz ] || fail 'a file that was there'
 ); result
 
 test_case 'a folder of a streamed scene' && (

@@ -99,10 +99,19 @@ test_step '--format is kept, and a missing plane is written again' && (
 
 test_case "what a killed export left goes, others' files stay" && (
     mkdir "$KILN_TMP/left"
-    (cd "$KILN_TMP/left" && touch scene.tmp.999999999 "scene.tmp.$$" other.tmp.999999999 scene.tmp.9x) || fail "leftovers"
+    (cd "$KILN_TMP/left" && touch "scene${LEFT}999999999" "scene$LEFT$$" "other${LEFT}999999999" "scene${LEFT}9x" scene.tmp.999999999 \
+        scene.tmp.kiln-00000000-999999999 && ln -s /none "scene${LEFT}999999998") || fail "leftovers"
     kiln export "$db" --format ply -o "$KILN_TMP/left/scene" >/dev/null || fail "a target without suffix"
-    [ "$(cd "$KILN_TMP/left" && echo *)" = "other.tmp.999999999 scene scene.tmp.$$ scene.tmp.9x" ] ||
-        fail "leftovers: $(ls "$KILN_TMP/left")"
+    [ ! -e "$KILN_TMP/left/scene${LEFT}999999999" ] || fail 'of a process that was killed'
+    for other in "scene$LEFT$$" "other${LEFT}999999999" "scene${LEFT}9x" scene.tmp.999999999 scene.tmp.kiln-00000000-999999999; do
+        [ -e "$KILN_TMP/left/$other" ] || fail "$other went: of another process, file, program or host"
+    done
+    [ -L "$KILN_TMP/left/scene${LEFT}999999998" ] || fail 'a link went'
+    [ "$(id -u)" != 0 ] || { # a file of another user
+        touch "$KILN_TMP/left/scene${LEFT}999999999" && chown 12345 "$KILN_TMP/left/scene${LEFT}999999999"
+        kiln export "$db" --format ply -w -o "$KILN_TMP/left/scene" >/dev/null || fail "a target without suffix"
+        [ -e "$KILN_TMP/left/scene${LEFT}999999999" ] || fail 'a file of another user went'
+    }
     rm -r "$KILN_TMP/left"
 ); result
 

@@ -58,7 +58,7 @@ test_case 'a file of ours by name alone, in a folder of ours' && (
 
 test_case 'over an export of ours nothing of the one before is left' && (
     rm -f whole-3dtiles/*_L1.glb
-    mkdir whole-3dtiles.tmp.999999 && echo half >whole-3dtiles.tmp.999999/root_L0.glb
+    mkdir "whole-3dtiles${LEFT}999999999" && echo half >"whole-3dtiles${LEFT}999999999/root_L0.glb"
     kiln import s few.db >/dev/null && kiln knn few.db >/dev/null && kiln chunk few.db --layer source >/dev/null &&
         kiln lod few.db --visibility off >/dev/null ||
         fail 'few'
@@ -67,7 +67,7 @@ test_case 'over an export of ours nothing of the one before is left' && (
         must 0 kiln export few.db --format $format -o fresh-$format
         diff -r fresh-$format whole-$format >&2 || fail "$format: something of the export before is left"
     done
-    [ ! -e whole-3dtiles.tmp.999999 ] || fail 'what a killed export left is still there'
+    [ ! -e "whole-3dtiles${LEFT}999999999" ] || fail 'what a killed export left is still there'
 ); result
 
 test_case 'beside the bake a first file that is gone is written again, a changed one with -w alone' && (

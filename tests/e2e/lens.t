@@ -105,9 +105,9 @@ test_case 'filter and blank change what is written' && (
 ); result
 
 test_case 'leftovers of a killed process go' && (
-    mkdir -p u9.tmp.999999999/images u9.tmp.1/images # of a process that was killed; of one that lives
+    mkdir -p "u9${LEFT}999999999/images" "u9${LEFT}1/images" # of a process that was killed; of one that lives
     must 0 kiln import d none.db --write-undistorted u9
-    [ ! -e u9.tmp.999999999 ] && [ -d u9.tmp.1/images ] || fail "leftovers: $(ls -d u9*)"
+    [ ! -e "u9${LEFT}999999999" ] && [ -d "u9${LEFT}1/images" ] || fail "leftovers: $(ls -d u9*)"
 ); result
 
 test_case 'a folder that is there' && (

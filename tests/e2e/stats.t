@@ -67,8 +67,22 @@ test_case 'pairs of a scene of exploded scales' && (
 ); result
 
 test_case 'what does not fit has its exit code' && (
-    must 2 stats "$ply" --pairs 512
+    for size in 512 -4294967295x5 5x-4294967295 +5x5 ' 5x5' 5x 0x5 5x5x5 4294967297x5 1048577x1; do
+        must 2 stats "$ply" --pairs="$size"
+        grep -q 'pairs takes a size such as 512x512' err || fail "$size: $(cat err)"
+    done
     must 2 stats "$ply" --cameras s/cameras.json
     must 3 stats none.ply
     must 3 stats s/cameras.json
+); result
+
+test_case "README's words about exploded scales are what is printed" && (
+    must 0 kiln generate scene readme -n 20000 -c 1 --explode 200 --explode-by 8
+    must 0 stats readme/scene.ply --pairs 512x512 --profile gsplat-1.5
+    tr -s ' \n' ' ' <"$E2E/../../README.md" | grep -oE '"(gsplat takes|the average Gaussian)[^"]*"' | tr -d '"' >words
+    [ "$(wc -l <words)" = 2 ] || fail "README says: $(cat words)"
+    while read -r line; do grep -qF "$line" out || fail "not '$line': $(tail -n 2 out)"; done <words
+    must 0 kiln generate scene sound -n 20000 -c 1
+    must 0 stats sound/scene.ply --pairs 512x512 --profile gsplat-1.5
+    grep -q ' 7.[5-9] MiB for them' out || fail "a sound one: $(tail -n 2 out)"
 ); result

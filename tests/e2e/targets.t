@@ -71,10 +71,10 @@ test_case 'what a killed run left of a file with a long name' && (
     for format in ply sog-folder; do
         rm -rf long; mkdir long
         for left in "$stem" "${stem:0:96}.ply" "${stem:1}y"; do
-            if [ $format = ply ]; then touch "long/$left.tmp.999999999"; else mkdir "long/$left.tmp.999999999"; fi
+            if [ $format = ply ]; then touch "long/$left${LEFT}999999999"; else mkdir "long/$left${LEFT}999999999"; fi
         done
         must 0 kiln export x.db --format $format -o "long/$stem${stem}"
-        [ "$(ls long)" = "$(printf '%s\n' "${stem:0:96}.ply.tmp.999999999" "$stem$stem" "${stem:1}y.tmp.999999999" | LC_ALL=C sort)" ] ||
+        [ "$(ls long)" = "$(printf '%s\n' "${stem:0:96}.ply${LEFT}999999999" "$stem$stem" "${stem:1}y${LEFT}999999999" | LC_ALL=C sort)" ] ||
             fail "leftovers: $(ls long)"
     done
 ); result

@@ -50,12 +50,12 @@ for stage in render export; do
         rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"; : >"$dir.err"
         file=$(cd "$KILN_TMP/after.$stage" && find . -name "$([ $stage = render ] && echo '*.png' || echo '*.ply')" | head -n 1)
         mkdir -p "$(dirname "$dir/$file")"
-        touch "$dir/$file.tmp.$gone" "$dir/$file.tmp.$$" "$dir/$file.tmp.mine"
+        touch "$dir/$file$LEFT$gone" "$dir/$file$LEFT$$" "$dir/$file${LEFT}mine"
         command_of $stage "$dir"
         "${run[@]}" >/dev/null || fail "$stage beside leftovers"
-        [ ! -e "$dir/$file.tmp.$gone" ] || fail "$stage left what a killed process had left"
-        [ -e "$dir/$file.tmp.$$" ] || fail "$stage took the file of a running process away"
-        [ -e "$dir/$file.tmp.mine" ] || fail "$stage took a file away that is none of ours"
+        [ ! -e "$dir/$file$LEFT$gone" ] || fail "$stage left what a killed process had left"
+        [ -e "$dir/$file$LEFT$$" ] || fail "$stage took the file of a running process away"
+        [ -e "$dir/$file${LEFT}mine" ] || fail "$stage took a file away that is none of ours"
     ); result
 done
 

@@ -586,9 +586,9 @@ static void a_temporary_name_is_nobodys(void **state)
 {
     (void)state;
     kiln_error err = {0};
-    char name[KILN_PATH_MAX], mine[800], again[KILN_PATH_MAX];
+    char name[KILN_PATH_MAX], mine[KILN_PATH_MAX], again[KILN_PATH_MAX], killed[KILN_PATH_MAX + 16];
     int fd;
-    snprintf(mine, sizeof mine, "%s.tmp.%ld", at("x.png"), (long)getpid());
+    OK(kiln_temporary_path(at("x.png"), mine, &err));
     OK(kiln_file_write(mine, "mine", 4, &err));
     OK(kiln_temporary_create(at("x.png"), name, &fd, &err));
     assert_string_not_equal(name, mine);
@@ -600,11 +600,16 @@ static void a_temporary_name_is_nobodys(void **state)
     assert_int_equal(info.size, 4);
     kiln_leftovers_drop(at("x.png")); /* of this process, which runs */
     assert_true(kiln_is_file(mine) && kiln_is_file(name));
-    write_text("x.png.tmp.999999999-2", "of a killed one");
-    write_text("x.png.tmp.999999999-x", "mine");
+    static const char *const numbers[] = {"999999999-2", "999999999-x"};
+    for (int i = 0; i < 2; i++) { /* of one that was killed, and of nobody */
+        snprintf(killed, sizeof killed, "%.*s%s", (int)(strrchr(mine, '-') + 1 - mine), mine, numbers[i]);
+        OK(kiln_file_write(killed, "half", 4, &err));
+        kiln_leftovers_drop(at("x.png"));
+        assert_int_equal(kiln_is_file(killed), i);
+    }
+    write_text("x.png.tmp.999999999", "of another program");
     kiln_leftovers_drop(at("x.png"));
-    assert_false(kiln_is_file(at("x.png.tmp.999999999-2")));
-    assert_true(kiln_is_file(at("x.png.tmp.999999999-x")));
+    assert_true(kiln_is_file(at("x.png.tmp.999999999")));
 }
 
 /* 20,000 photos in 100 folders: opened and asked for 20,000 pictures in a fraction of a second. */

@@ -47,7 +47,7 @@ typedef struct {
 enum { TABLES_A_UNIT = 64 };
 #define BYTES_A_UNIT ((uint64_t)4 << 20) /* of all arrays; a larger table is a unit of its own */
 
-/* A worker that was killed in the midst of a file leaves NAME.tmp.PID. Files of processes that run stay. */
+/* A worker that was killed in the midst of a file leaves a temporary name. Files of processes that run stay. */
 static void drop_half_written(const char *folder)
 {
     char inside[KILN_PATH_MAX];
