@@ -14,7 +14,7 @@
 enum { PIECE = 256 << 10 };
 
 /* Another program may have made the stream one that does not wait; it shares the file with us. */
-static void wait_for(int fd, short events)
+static void wait_for_stream(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
     (void)poll(&p, 1, -1); /* an interrupt ends it, too */
@@ -26,7 +26,7 @@ static kiln_status read_piece(int fd, const char *what, void *to, size_t *n, kil
     do {
         KILN_TRY(kiln_interrupt_check(err));
         got = read(fd, to, PIECE);
-        if (got < 0 && errno == EAGAIN) wait_for(fd, POLLIN);
+        if (got < 0 && errno == EAGAIN) wait_for_stream(fd, POLLIN);
     } while (got < 0 && (errno == EINTR || errno == EAGAIN));
     if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot read %s: %s", what, strerror(errno));
     *n = (size_t)got;
@@ -39,7 +39,7 @@ static kiln_status write_output(const char *from, size_t n, kiln_error *err)
         KILN_TRY(kiln_interrupt_check(err));
         const ssize_t put = write(STDOUT_FILENO, from + done, n - done);
         if (put < 0 && errno == EAGAIN)
-            wait_for(STDOUT_FILENO, POLLOUT);
+            wait_for_stream(STDOUT_FILENO, POLLOUT);
         else if (put < 0 && errno != EINTR)
             return kiln_fail(err, KILN_E_IO, "cannot write to standard output: %s", strerror(errno));
         done += put > 0 ? (size_t)put : 0;
