@@ -1,11 +1,13 @@
 /* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), their
- * views alone, with splits and masks (read by prune, which asks what cameras see of Gaussians), the scene row (read by all), its
+ * views alone (read by prune, which asks what cameras see of Gaussians; with splits and masks only where its rules ask for them, so
+ * that a mask makes no other bake stale), the scene row (read by all), its
  * words (read by those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points).
  * Each has a digest of its own, so that a new photo does not make stages stale that never look at one.
  */
 #include "stages/import/import_outputs.h"
 
 #include "base/memory.h"
+#include "stages/prune/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +99,23 @@ done:
     return st;
 }
 
+static kiln_status prune_asks_cameras(kiln_manifest *m, bool *asks, kiln_error *err)
+{
+    kiln_parameter *stored = NULL;
+    uint32_t n = 0;
+    *asks = false;
+    KILN_TRY(kiln_parameters_get(m, "prune", &stored, &n, err));
+    for (uint32_t i = 0; i < n; i++) *asks = *asks || kiln_prune_option_asks_cameras(stored[i].name, stored[i].value);
+    kiln_parameters_free(stored, n);
+    return KILN_OK;
+}
+
 static kiln_status digest_views(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
     kiln_camera *cameras = NULL;
     uint32_t n = 0;
+    bool asks;
+    KILN_TRY(prune_asks_cameras(m, &asks, err));
     KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
     kiln_hasher *h = kiln_hasher_new();
     for (uint32_t i = 0; i < n; i++) {
@@ -109,10 +124,10 @@ static kiln_status digest_views(kiln_manifest *m, kiln_hash *out, kiln_error *er
         kiln_key_bytes(h, "rotation", c->r, sizeof c->r);
         kiln_key_bytes(h, "translation", c->t, sizeof c->t);
         kiln_key_bytes(h, "pinhole", numbers, sizeof numbers);
-        if (strcmp(c->split, "train") != 0) kiln_key_text(h, "split", c->split);
-        if (c->mask[0]) kiln_key_text(h, "mask", c->mask);
+        if (asks) kiln_key_text(h, "split", c->split);
+        if (asks) kiln_key_text(h, "mask", c->mask);
     }
-    const kiln_status st = key_photos(m, h, false, err);
+    const kiln_status st = asks ? key_photos(m, h, false, err) : KILN_OK;
     *out = kiln_hasher_end(h);
     free(cameras);
     return st;

@@ -226,9 +226,10 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
     (void)err;
     if (p->n_looks == 0) return KILN_OK;
     for (uint32_t i = 0; i < p->n_looks; i++) {
-        const kiln_looks_of_unit u = {.first = i, .n = 1, .alphas = true};
-        const looks_rows rows = count_looks_rows(p, &u);
-        least = kiln_max_u64(least, looks_ram(p, &u, &rows, capacity_of(p, &u, &rows, 0)));
+        const kiln_looks_of_unit u[] = {{.first = i, .n = 1, .alphas = true}, {.first = i, .n = 1, .colour = true}};
+        const looks_rows rows = count_looks_rows(p, u);
+        for (int k = 0; k < (p->o->dry_run ? 2 : 1); k++)
+            least = kiln_max_u64(least, looks_ram(p, &u[k], &rows, capacity_of(p, &u[k], &rows, 0)));
     }
     kiln_run_foresee_parent(r, p->n_looks * sizeof *p->looks + p->n_masks * sizeof *p->masks + 2 * kiln_pruning_mark_bytes(p) +
                                    kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) + SELECTING + REPORTED);

@@ -145,6 +145,14 @@ bool kiln_prune_asks_cameras(const kiln_prune_options *o)
     return !isnan(o->min_contribution) || !isnan(o->min_visibility) || strcmp(o->keep, "off") != 0;
 }
 
+bool kiln_prune_option_asks_cameras(const char *option, const char *value)
+{
+    static const kiln_prune_rule asking[] = {KILN_PRUNE_min_contribution, KILN_PRUNE_min_visibility, KILN_PRUNE_keep};
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        if (strcmp(option, kiln_prune_rule_infos[asking[i]].option) == 0) return strcmp(value, "off") != 0;
+    return false;
+}
+
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_crop_box_check(o->crop_box, err));

@@ -68,6 +68,8 @@ kiln_status kiln_keep_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_error *err) KILN_MUST_CHECK;
 /* Is a rule on that asks what training cameras see? */
 bool kiln_prune_asks_cameras(const kiln_prune_options *o);
+/* The same of one option, by its name and its stored value. */
+bool kiln_prune_option_asks_cameras(const char *option, const char *value);
 /* All texts of a set of options. */
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);

@@ -137,6 +137,10 @@ test_step 'another mask makes pruning stale, another photo does not' && (
     was=$(pruned "$T/masks.db")
     cp "$T/m/train/c2.png" "$T/m/train/c4.png"
     kiln import "$T/m" "$T/masks.db" >/dev/null || fail "import of another photo"
+    must 0 "$KILN_BIN/kiln-prune" "$T/masks.db" # the first import that knows of the rules
+    grep -q 'nothing to do' "$T/err" || fail "another photo has pruning say: $(cat "$T/err")"
+    cp "$T/m/train/c1.png" "$T/m/train/c4.png"
+    kiln import "$T/m" "$T/masks.db" >/dev/null || fail "import of a third photo"
     [ "$(state "$T/masks.db")" = fresh ] || fail "a photo makes pruning $(state "$T/masks.db")"
     py make_masks "$T/m" 96 64 train/c2
     kiln import "$T/m" "$T/masks.db" >/dev/null || fail "import of another mask"
