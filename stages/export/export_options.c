@@ -47,6 +47,19 @@ static const kiln_opt options[] = {
                      .flags = KILN_KEYED),
     KILN_FILTER_OPTIONS(&kiln_export_given.filter_boxes, &kiln_export_given.filter_spheres, &kiln_export_given.filter_values,
                         "write"),
+    KILN_OPTION_TEXT(
+        "level", &kiln_export_given.level, "LEVEL",
+        "write coarser Gaussians that stand for these (kiln-lod): each chunk at this level, 0: all; dB:X: as few as are "
+        "X dB from all in the mean of the cameras; auto: dB:35",
+        .def = "0", .brief = "write a coarser level, dB:X from all, auto (35 dB)", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
+                       "write N Gaussians that stand for all that --chunks and filters leave: levels of detail (kiln-lod), of "
+                       "which each chunk keeps the same share; 0: all",
+                       .def = "0", .range = "0..4294967294", .brief = "write so many Gaussians that stand for all",
+                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P",
+                       "write this share of what --chunks and filters leave, as --count does", .def = "off", .range = "0..100|off",
+                       .brief = "write this share of them, which stands for all", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "write spherical harmonics up to this degree", .def = "4",
                        .range = "0..4", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("translate", &kiln_export_given.translate, "X,Y,Z",

@@ -2,8 +2,9 @@
  *
  * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
  * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. That and streams take a folder, OUT.tmp.kiln-HOST-PID, removed on every
- * way out; what a killed convert has left goes when OUT is made again. */
+ * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
+ * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.kiln-HOST-PID, removed on every way out; what a
+ * killed convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"
@@ -90,7 +91,7 @@ static kiln_status refuse_order(const conversion *c, kiln_error *err)
 {
     enum { SOURCE };
     kiln_buffer scene = {0};
-    if (kiln_export_given.order == SOURCE) return KILN_OK;
+    if (kiln_export_given.order == SOURCE || c->cuts) return KILN_OK;
     kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
     if (st == KILN_OK)
         st = kiln_fail(err, KILN_E_USAGE,
@@ -352,6 +353,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     c->bakes = c->writer->functions->views || c->cuts;
     if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
+    KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
     return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);

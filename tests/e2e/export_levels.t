@@ -237,7 +237,7 @@ test_case 'convert: the bytes of a bake and its export, and nothing is left' && 
     cp s/scene.ply alone.ply
     chunked alone.ply alone.db
     kiln lod alone.db >/dev/null || fail lod
-    for how in '--count 700' '--percent 12.5' '--level 2' '--level dB:30' "--filter-box=$shape --percent 30 --sh-degree 1"; do
+    for how in '--count 700' '--count 700 --order baked' '--percent 12.5' '--level 2' '--level dB:30' "--filter-box=$shape --percent 30 --sh-degree 1"; do
         for suffix in ply spz; do
             # shellcheck disable=SC2086
             must 0 kiln export alone.db -w -o by_hand.$suffix $how
