@@ -24,14 +24,14 @@ case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
 case $manifest in /*) ;; *) manifest=$PWD/$manifest ;; esac
 parts=${manifest%/*}/parallel/parts
 for folder in "${parts%/*}" "$parts"; do
-    [ ! -L "$folder" ] || { echo "$0: '$folder' is a link, and what is written there would land elsewhere: remove it" >&2; exit 3; }
+    [ ! -L "$folder" ] || { echo "$0: '$folder' is a link, so files would be written elsewhere: remove it" >&2; exit 3; }
 done
 mkdir -p "$parts"
 # Held by tasks on this host, too: those of a call that was killed go on, and what they write is not for two.
 exec 9<"${parts%/*}"
 flock -n -E 75 9 || {
-    [ $? -ne 75 ] || { echo "$0: another call, or tasks of one that was killed, are at work on this bake: wait for them" >&2; exit 75; }
-    echo "$0: this file system has no locks, so nothing keeps a second call out" >&2
+    [ $? -ne 75 ] || { echo "$0: another call, or tasks of a killed one, still work on this bake: wait for them" >&2; exit 75; }
+    echo "$0: this file system has no locks, so a second call is not kept out" >&2
 }
 quote() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 
@@ -58,7 +58,7 @@ run() { # the line of a stage
     eval "set -- $line"
     stage=${1##*/kiln-}
     if [ "$stage" = report ]; then # the bake is whole without it
-        eval "$line --allow-network-fs" >/dev/null || echo "$0: there is no report; $KILN report $manifest tries again" >&2
+        eval "$line --allow-network-fs" >/dev/null || echo "$0: the report could not be written; run $KILN report $manifest to try again" >&2
         return 0
     fi
     if ! "$1" --help-json | grep -q '"name": "plan"'; then
@@ -96,7 +96,7 @@ line_of() { # the line of a stage
 read_claim
 if [ -n "$open" ]; then
     line=$(line_of "$open")
-    [ -n "$line" ] || { echo "$0: a plan of $open stands, which is none of the stages asked for" >&2; exit 75; }
+    [ -n "$line" ] || { echo "$0: a plan of $open is open, but this stage is not among the chosen ones" >&2; exit 75; }
     run "$line"
 fi
 

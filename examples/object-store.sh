@@ -69,7 +69,7 @@ store_whole() {
     for pause in 0 1 2; do
         store "$1" "$2" && fetch "$2" "$3" "$place/back" && rm "$place/back" && return
     done
-    say "'$2' does not come back from the store as it is"
+    say "'$2' comes back from the store changed"
     return 1
 }
 # fetch NAME SUM FILE: whole, or not at all
@@ -92,7 +92,7 @@ eval "set -- $(printf '%s\n' "$commands" | head -n 1)"
 case $1 in */kiln-import) scene=$2 ;; *) scene= ;; esac
 place=${manifest%/*}/object-store parts=${manifest%/*}/object-store/parts
 for folder in "$place" "$parts"; do
-    [ ! -L "$folder" ] || fail "'$folder' is a link, and what is written there would land elsewhere: remove it" 3
+    [ ! -L "$folder" ] || fail "'$folder' is a link, so files would be written elsewhere: remove it" 3
 done
 mkdir -p "$parts" || exit 74
 line_of() { # the line of a stage
@@ -132,7 +132,7 @@ fetch_round() {
 }
 run_task() { # I of the open round; its part is stored
     wanted=$stage line=$(line_of)
-    [ -n "$line" ] || fail "the open round is of $stage, which is none of the stages asked for" 2
+    [ -n "$line" ] || fail "the open round is of $stage, which is not among the chosen stages" 2
     rm -f "$parts/$stage-$key-$1-of-$n.part"
     (eval "$line --shard $1/$n --part $(quote "$parts")") # 7: the part says which units were given up
     part=$parts/$stage-$key-$1-of-$n.part
@@ -228,7 +228,7 @@ share_round() {
         store_whole "$place/claim" "$key/claim-$claim_sum" "$claim_sum" || exit 74
     rm -f "$place/manifest"
     put_round "$key $open $n $manifest_sum $claim_sum $scene_sum"
-    [ -z "${SUBMIT:-}" ] || sh -c "$SUBMIT" sh "$n" >&2 || say "SUBMIT failed; this host computes what no other does"
+    [ -z "${SUBMIT:-}" ] || sh -c "$SUBMIT" sh "$n" >&2 || say "SUBMIT failed; this host computes the tasks of other hosts, too"
 }
 collect_parts() { # until all are here, or none has come for long
     idle=0
@@ -239,7 +239,7 @@ collect_parts() { # until all are here, or none has come for long
             part=$parts/$open-$key-$i-of-$n.part
             is_sum "$s" && [ ! -e "$part" ] || continue
             if fetch "$key/$name" "$s" "$part"; then idle=0; else
-                say "'$key/$name' is torn and is removed: it is computed again"
+                say "'$key/$name' is incomplete and is removed; it is computed again"
                 sh -c "$DELETE" sh "$key/$name" >&2
             fi
         done
@@ -251,7 +251,7 @@ run() { # the line of a stage
     line=$1
     eval "set -- $line"
     stage=${1##*/kiln-}
-    if [ "$stage" = report ]; then eval "$line" >/dev/null || say "there is no report; $KILN report $manifest tries again"; return 0; fi
+    if [ "$stage" = report ]; then eval "$line" >/dev/null || say "the report could not be written; run $KILN report $manifest to try again"; return 0; fi
     if ! "$1" --help-json | grep -q '"name": "plan"'; then step "$line"; return; fi
     step "$line --plan --tasks $TASKS"
     read_claim
@@ -267,7 +267,7 @@ run() { # the line of a stage
 read_claim
 if [ -n "$open" ]; then
     wanted=$open line=$(line_of)
-    [ -n "$line" ] || fail "a plan of $open stands, which is none of the stages asked for" 75
+    [ -n "$line" ] || fail "a plan of $open is open, but this stage is not among the chosen ones" 75
     run "$line"
 fi
 printf '%s\n' "$commands" >"$place/commands"

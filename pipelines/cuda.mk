@@ -8,7 +8,7 @@
 once = $(eval $1 := $$(shell $2))$($1)
 NVCC := $(if $(filter environment undefined,$(origin CUDA_HOME)),,$(CUDA_HOME)/bin/)nvcc
 NVCC_WHY_NOT = $(call once,NVCC_WHY_NOT,pipelines/cuda.sh why-not '$(NVCC)')
-need_nvcc = $(if $(NVCC_WHY_NOT),$(error this compiles CUDA files, and $(NVCC_WHY_NOT); make CUDA=0 builds without CUDA))
+need_nvcc = $(if $(NVCC_WHY_NOT),$(error this compiles CUDA files, but $(NVCC_WHY_NOT); make CUDA=0 builds without CUDA))
 
 # In some sites' environment CUDA is a folder.
 ifeq ($(origin CUDA):$(filter 0 1,$(CUDA)),environment:)

@@ -17,13 +17,13 @@ shift 2
 
 why_not() {
     if ! command -v "$nvcc" >/dev/null; then
-        echo "there is no $nvcc here"
+        echo "$nvcc is not found"
         return
     fi
     release=$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\.[0-9]*\).*/\1/p')
     case $release in
-    '') echo "$nvcc does not say of which CUDA it is" ;;
-    *) [ "${release%%.*}" -ge $least ] || echo "$nvcc is of CUDA $release, and $least is needed" ;;
+    '') echo "$nvcc does not state its CUDA version" ;;
+    *) [ "${release%%.*}" -ge $least ] || echo "$nvcc belongs to CUDA $release, but $least is needed" ;;
     esac
 }
 
@@ -60,7 +60,7 @@ ${n%[af]}
         *) unknown="$unknown $n" ;;
         esac
     done
-    [ -z "$unknown" ] || echo "make: $nvcc does not compile for these compute capabilities, they are left out:$unknown" >&2
+    [ -z "$unknown" ] || echo "make: $nvcc cannot compile for these compute capabilities, so they are left out:$unknown" >&2
     echo "${kept# }"
 }
 
@@ -71,7 +71,7 @@ archs)
     shift
     if [ $# -gt 0 ]; then
         archs=$(known "$@")
-        [ -n "$archs" ] || fail "nothing is left of CUDA_ARCHS='$*'; $nvcc --list-gpu-arch says what there is"
+        [ -n "$archs" ] || fail "no compute capability of CUDA_ARCHS='$*' can be compiled; $nvcc --list-gpu-arch lists those that can"
     else
         archs=$(asked_of_gpus "$memory")
         [ -n "$archs" ] || archs=${BUILT:-$hopper}
@@ -84,6 +84,6 @@ lib)
         dir=$(cd "${dir#-L}" 2>/dev/null && pwd) || continue
         [ -e "$dir/libcudart_static.a" ] && echo "-L$dir" && exit
     done
-    fail "$nvcc works, but libcudart_static.a is in none of its folders; install the whole CUDA toolkit, or make CUDA=0"
+    fail "$nvcc works, but its folders have no libcudart_static.a; install the whole CUDA toolkit, or make CUDA=0"
     ;;
 esac

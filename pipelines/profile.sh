@@ -17,7 +17,7 @@ for tool in $tools; do
     *) echo "profile: PROFILERS are nsys and ncu, not '$tool'" >&2; exit 2 ;;
     esac
 done
-[ -n "$found" ] || none "of $tools none is installed; they come with the CUDA toolkit, as nsight-systems and nsight-compute"
+[ -n "$found" ] || none "none of $tools is installed; they come with the CUDA toolkit, as nsight-systems and nsight-compute"
 tests/gpu/has_gpu || none 'no GPU'
 
 out=$O/profile
@@ -49,7 +49,7 @@ for tool in $found; do
         ncu --clock-control none --target-processes all --nvtx --launch-count 40 --force-overwrite -o "$report" "$@" &&
             ncu --import "$report.ncu-rep" --print-summary per-kernel && continue
         bad=1
-        echo 'profile: ncu reads counters that only root may, unless the driver has NVreg_RestrictProfilingToAdminUsers=0' >&2
+        echo 'profile: ncu reads counters that only root may read, unless the driver has NVreg_RestrictProfilingToAdminUsers=0' >&2
         ;;
     esac
 done

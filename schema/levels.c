@@ -1,5 +1,6 @@
-/* levels -- a layer of levels put to the tree of its baked layer, which decides all names and parents: so a wrong parent, a cycle,
- * a second root, a node that is missing or there twice are all a chunk that is not the next one. */
+/* levels -- a layer of levels put to the tree of its baked layer, which decides all names and
+ * parents: so a wrong parent, a cycle, a second root, and a missing or repeated node all show as a
+ * chunk that is not the next one. */
 #include "schema/levels.h"
 
 #include "base/memory.h"

@@ -1,9 +1,10 @@
 /* lock -- one writer per manifest, across processes, and which file systems can be trusted with that.
  *
- * An OFD lock (fcntl F_OFD_SETLK) on PATH.lock: it goes with the last descriptor, so a killed process leaves none, and
- * unlike a classic POSIX lock it does not vanish when some other part of the process closes the file. The file holds
- * text for people: pid, host, stage, start. It is removed on release; a process that waited on a removed file would hold a lock
- * without effect, so after locking the path must still name the locked file, else the round starts again. */
+ * An OFD lock (fcntl F_OFD_SETLK) on PATH.lock: it goes with the last descriptor, so a killed
+ * process leaves none. Unlike a classic POSIX lock it does not vanish when another part of the
+ * process closes the file. The file holds text for people: pid, host, stage, start. It is removed
+ * on release; a process that waited on a removed file would hold a lock without effect. So after
+ * locking, the path must still name the locked file; if not, the attempt starts again. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
@@ -146,8 +147,9 @@ static bool holder_is_gone(int fd)
     return kiln_process_ended(pid);
 }
 
-/* Takes the lock if it is free. A worker between its fork and its exec has the parent's descriptor: where the parent was killed in
- * that instant, the lock goes only with the worker, so a lock of a process that is gone is waited for. */
+/* Takes the lock if it is free. A worker between its fork and its exec has the parent's descriptor:
+ * if the parent was killed in that instant, only the end of the worker releases the lock. So the
+ * lock of a process that has ended is waited for. */
 static bool lock_file(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

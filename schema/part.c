@@ -1,8 +1,9 @@
 /* part -- writes a part and puts it into the shared folder whole.
  *
- * The file lies in local scratch while it grows: a shared folder is slow, and SQLite's locks cannot be trusted there. What the
- * shared folder gets is one sequential copy. The name of a part appears when all of it is on the disk, by a rename within the
- * folder, so that whoever sees the name sees a whole part; a writer that is killed leaves a file of another name. */
+ * The file lies in local scratch while it grows: a shared folder is slow, and SQLite's locks cannot
+ * be trusted there. What the shared folder gets is one sequential copy. The name of a part appears
+ * by a rename within the folder once all of it is on the disk. So a process that sees the name sees
+ * a whole part; a writer that is killed leaves a file of another name. */
 #include "schema/part.h"
 
 #include "base/file.h"

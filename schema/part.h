@@ -3,11 +3,12 @@
  * Several hosts bake one manifest that none of them writes. Each writes a part: an SQLite file with the manifest's tables blob,
  * unit, unit_output, quarantine and run, and one row that says what it is of. Gathering puts what the manifest lacks into it.
  *
- * A part may come from a stranger and from a bad disk: opening asks of its file and tables what guard.c asks of a manifest's, and
- * compares all of its rows except packed bytes with a hash that kiln_part_finish has stored; gathering unpacks each blob and checks
- * its hash before it is stored. KILN_E_INPUT where it is no part, or one that no program of ours writes; KILN_E_IO where it was
- * right once (cut short, a flipped bit). Each sentence names the file. A caller that meets either renames it, so that it is met
- * once.
+ * A part may come from a stranger and from a bad disk: opening checks its file and tables as
+ * guard.c checks those of a manifest. It also compares all rows except packed bytes with a hash
+ * that kiln_part_finish has stored; gathering unpacks each blob and checks its hash before it is
+ * stored. KILN_E_INPUT where it is no part, or one that no program of ours writes; KILN_E_IO where
+ * it was right once (cut short, a flipped bit). Each sentence names the file. A caller that meets
+ * either renames it, so that it is met once.
  *
  * A handle belongs to one thread. Paths are borrowed for the call. */
 #ifndef KILN_SCHEMA_PART_H
@@ -102,14 +103,16 @@ typedef struct {
 enum { KILN_PART_BATCH_BYTES = 16 << 20, KILN_PART_BATCHES = 8, KILN_PART_GROUP = 4 };
 #define KILN_PART_RAM (4 * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
 
-/* Puts into m, a writer without an open transaction, or a part that is being made, what it lacks: units with their blobs and
- * outputs, in the order of `wanted` (n keys, each once; NULL: all units, in the order in which they were computed), quarantined
- * units (wanted and not done, unless m has a later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a
- * unit comes after all of its blobs, so that after a kill each unit of m is whole, and gathering again goes on. Gathering twice
- * changes nothing. A unit that is damaged, or whose blob neither the part nor m has, is left out and counted (sound blobs of it
- * may be stored), and the rest is gathered: then the status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report
- * filled in. So after such a status report->inserted units are in m. Failures of m itself end it at once; m_failed (may be NULL)
- * says that it was one of m's. Runs of other stages and units of other stages are refused. */
+/* Puts into m, a writer without an open transaction, or a part that is being made, what it lacks:
+ * units with their blobs and outputs, in the order of `wanted` (n keys, each once; NULL: all units,
+ * in the order in which they were computed), quarantined units (wanted and not done, unless m has a
+ * later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a unit comes after
+ * all of its blobs, so that after a kill each unit of m is whole, and gathering again goes on.
+ * Gathering twice changes nothing. A unit is left out and counted if it is damaged, or if neither
+ * the part nor m has its blob (valid blobs of it may be stored). The rest is gathered: then the
+ * status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report filled in. So after such
+ * a status report->inserted units are in m. Failures of m itself end it at once; m_failed (may be
+ * NULL) says that it was one of m's. Runs of other stages and units of other stages are refused. */
 kiln_status kiln_part_gather(kiln_manifest *m, kiln_part *p, const kiln_hash *wanted, uint64_t n, kiln_part_report *report,
                              bool *m_failed, kiln_error *err) KILN_MUST_CHECK;
 

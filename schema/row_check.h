@@ -45,9 +45,10 @@ kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln
 /* What holds between chunks: the sum of rows, the same planes in each, all planes that Gaussians have, no name twice.
  * After all of its chunks and planes were checked. */
 kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
-/* Values of a plane of planes.def, as they were read: finite, no log scale above 88, no zero quaternion, visibility above 0 and at
- * most 1, prominence above 0, no weight below 0, rows that can be numbered. Other planes may hold anything. data has count *
- * components elements. */
+/* Values of a plane of planes.def, as they were read: numbers are finite, with no log scale above
+ * 88, no zero quaternion and no negative weight. Visibility is above 0 and at most 1, prominence
+ * above 0, and rows can be numbered. Other planes may hold anything. data has count * components
+ * elements. */
 kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, const void *data, kiln_error *err) KILN_MUST_CHECK;
 
 /* The table's own numbers; its bands tile the picture and add up. with_arrays: the arrays have the sizes that follow. */

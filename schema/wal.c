@@ -7,10 +7,11 @@
  * A frame counts if its salt is the header's and its checksum, which is that of the whole log up to it, is right. So a commit whose
  * frames are not all there does not exist, in whatever order a disk has written them.
  *
- * The order of a commit. Problem: between the instant at which the frames are whole in the file and the instant at which the index
- * says so, a crash leaves a commit that a recovery of the log finds and that other live processes do not see. SQLite can afford
- * that, because its commits have all of their pages in the log. Ours have pages in the database file, behind its end as the others
- * see it: a checkpoint by one of them would cut them off, and a later recovery would find the commit without them. So:
+ * The order of a commit. Problem: the frames are complete in the file before the index says so. A
+ * crash between these two instants leaves a commit that a recovery of the log finds, but that other
+ * live processes do not see. SQLite can afford that, because its commits have all of their pages in
+ * the log. Ours have pages in the database file, behind its end as the others see it: a checkpoint
+ * by one of them would cut them off, and a later recovery would find the commit without them. So:
  *   1. all frames are written, but zeros in place of the first one's 24 bytes: nothing of it counts;
  *   2. the second copy of the index's header is written. The copies differ now: if this process dies or fails, whoever looks next
  *      takes the writer's lock and recovers the index from the log, before it reads or writes anything or begins a checkpoint;

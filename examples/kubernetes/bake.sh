@@ -79,7 +79,7 @@ done)
 eval "set -- $line"
 case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
 parts=${manifest%/*}/parts
-[ ! -L "$parts" ] || { echo "'$parts' is a link, and what is written there would land elsewhere: remove it" >&2; exit 3; }
+[ ! -L "$parts" ] || { echo "'$parts' is a link, so files would be written elsewhere: remove it" >&2; exit 3; }
 E2
 }
 
@@ -116,7 +116,7 @@ step_code() { # STAGE: a gather or a plan, or a stage that cannot be shared out
     cat <<'E6'
 mkdir -p "$parts" || exit
 open=$(kiln claim "$manifest" | sed -n 's/^stage //p')
-if [ "$stage" = report ]; then "$@" --allow-network-fs || echo 'there is no report; kiln report tries again' # the bake is whole
+if [ "$stage" = report ]; then "$@" --allow-network-fs || echo 'the report could not be written; run kiln report to try again' # the bake is whole
 elif ! "$1" --help-json | grep -q '"name": "plan"'; then "$@" --allow-network-fs # only this pod writes
 elif [ "$open" = "$stage" ]; then "$@" --gather "$parts" --remove-parts --tasks $tasks
 else "$@" --plan --tasks $tasks
@@ -141,7 +141,7 @@ value() { # NAME CHARACTERS
 read_claim() {
     open=$(value stage a-z) key=$(value plan 0-9a-f) n=$(value tasks 0-9)
     case $open/$key/$n in //) return ;; /* | *//* | */) ;; *) [ ${#key} -ne 32 ] || [ ${#n} -gt 6 ] || return 0 ;; esac
-    echo "$0: a step has printed a claim that is none" >&2
+    echo "$0: a step has printed an invalid claim" >&2
     exit 1
 }
 
@@ -159,7 +159,7 @@ bake_stage() {
         nothing) ;;
         allowed) partial=7 ;;
         refused) exit 7 ;;
-        *) echo "$0: the step of $stage has not come to its end" >&2; exit 1 ;;
+        *) echo "$0: the step of $stage did not finish" >&2; exit 1 ;;
         esac
         read_claim
         [ "$open" = "$stage" ] || return 0
@@ -175,7 +175,7 @@ read_claim
 if [ -n "$open" ]; then
     case " $stages " in
     *" $open "*) bake_stage "$open" ;;
-    *) echo "$0: a plan of $open stands, which is none of the stages asked for" >&2; exit 75 ;;
+    *) echo "$0: a plan of $open is open, but this stage is not among the chosen ones" >&2; exit 75 ;;
     esac
 fi
 for stage in $stages; do bake_stage "$stage"; done

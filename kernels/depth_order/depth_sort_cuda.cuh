@@ -56,8 +56,8 @@ __device__ void put_in_order(const uint32_t *source_rows, uint32_t *run, uint64_
     run[k] = p;
 }
 
-/* By a whole block: a bitonic network whose comparisons all point the same way, so that what is missing to a power of two
- * counts as highest and needs no place. */
+/* By a whole block: a bitonic network whose comparisons all point the same way. So elements missing
+ * to a power of two count as highest and need no place. */
 __device__ void sort_long(const uint32_t *source_rows, uint32_t *run, uint64_t n)
 {
     bool sorted = true;

@@ -11,8 +11,9 @@ static inline KILN_HD float kiln_knn_distance2(float dx, float dy, float dz)
     return kiln_fmaf(dz, dz, kiln_fmaf(dx, dx, dy * dy));
 }
 
-/* The gap between [lo, hi] and [from, to] on one axis, 0 where they overlap. Rounding is monotonic: for any p in the one
- * and q in the other, fl(|p - q|) is at least this, so kiln_knn_distance2 of three gaps is at most that of any two points. */
+/* The gap between [lo, hi] and [from, to] on one axis, 0 where they overlap. Rounding is monotonic:
+ * for any p in the one and q in the other, fl(|p - q|) is at least this. So kiln_knn_distance2 of
+ * three gaps is at most that of any two points. */
 static inline KILN_HD float kiln_knn_gap(float lo, float hi, float from, float to)
 {
     const float above = lo - to, below = from - hi;

@@ -56,8 +56,9 @@ __device__ inline void exchange(uint32_t *key, uint32_t other, bool smaller)
     *key = smaller ? min(*key, other) : max(*key, other);
 }
 
-/* Sorts the block's keys, two neighbours a thread: bitonic, in registers where both keys of a comparison are in one warp, else
- * through one half of `capacity` and then the other, so that a step waits once. */
+/* Sorts the block's keys, two neighbours a thread: bitonic, in registers if both keys of a
+ * comparison are in one warp. Otherwise keys go through one half of `capacity` and then the other,
+ * so that a step waits once. */
 __device__ inline void sort_block(uint32_t keys[2], uint2 capacity[2][SAMPLE_BLOCK])
 {
     const unsigned t = threadIdx.x;

@@ -16,10 +16,11 @@
  *      few, so that lanes which read for their own queries alone would wait for the one that wants most. The k best distances are
  *      in shared memory meanwhile, where any lane can add to them (offer).
  *
- * A search by points of the tree starts with the 32 points themselves, so that bounds are tight, and climbs from there. Queries
- * from outside have no leaf of their own and may be far from all points: they walk down from the root, the nearest child first,
- * and read the nearest leaves that they meet before anything else, because until a query holds k distances it wants every leaf. A
- * box exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the
+ * A search by points of the tree starts with the 32 points themselves, so that bounds are tight,
+ * and climbs from there. Queries from outside have no leaf of their own and may be far from all
+ * points: they walk down from the root, the nearest child first. They read the nearest leaves
+ * first, because a query wants every leaf until it holds k distances. A box exactly at the bound is
+ * skipped, because it could only give a value equal to one already held. So bounds of zero end the
  * search, and many equal points cost nothing.
  */
 #ifndef KILN_KERNELS_KNN_SEARCH_CUDA_CUH
@@ -150,9 +151,10 @@ template <int K, bool OUTSIDE> struct search {
         return __shfl_sync(ALL_LANES, end, WARP - 1);
     }
 
-    /* Adds a distance to those of query `who`, whatever other lanes add meanwhile: each place keeps the smaller of two values and
-     * hands the larger on, so in the end the first place has the least of all, the second the least of what the first handed on,
-     * and so on, in any order of arrival. */
+    /* Adds a distance to those of query `who`, whatever other lanes add meanwhile: each place keeps
+     * the smaller of two values and hands the larger on. In the end the first place has the least
+     * of all, the second the least of what the first handed on, and so on. The order of arrival
+     * does not matter. */
     __device__ void offer(unsigned who, float distance)
     {
         int v = __float_as_int(distance);

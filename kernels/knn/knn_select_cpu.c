@@ -1,10 +1,11 @@
 /* knn_select_cpu -- selection without branches on the values: which side a record belongs to cannot be foreseen, and a wrong guess
  * costs as much as moving it several times.
  *
- * Large sets are partitioned around values drawn from a sample, chosen a little beyond the wanted rank, so that after one pass over
- * all of them and one over half the rank lies in a small rest; up to 64 records are counted against each other. Equal values are
- * spread as it happens. What is not a number compares as false: the result is then in no order, but has every record, and no loop
- * goes on for it.
+ * Large sets are partitioned around values of a sample that lie a little beyond the wanted rank.
+ * After one pass over all values and one over half of them, the rank lies in a small rest; up to 64
+ * records are counted against each other. Equal values are spread as it happens. What is not a
+ * number compares as false: the result is then in no order, but has every record, and no loop goes
+ * on for it.
  */
 #include "kernels/knn/knn_select.h"
 

@@ -11,8 +11,8 @@
  *
  *   bytes a point, written and read: 8 codes, 16 the first pass, 16 each that follows, 12 the last
  *
- * Memory: two places of 8 bytes a point, which passes read and write in turn, and one of 4 bytes for the rows, which may begin in
- * the second of them.
+ * Memory: two arrays of 8 bytes a point, which passes read and write in turn, and one of 4 bytes
+ * for the rows. The last may begin in the second of them.
  */
 #ifndef KILN_KERNELS_KNN_SORT_CUDA_CUH
 #define KILN_KERNELS_KNN_SORT_CUDA_CUH

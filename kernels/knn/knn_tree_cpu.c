@@ -1,8 +1,9 @@
 /* knn_tree_cpu -- builds the tree: split at the middle rank along the longest axis of the points' own box, down to leaves.
  *
- * Borders come from ranks and boxes from the points, so distance from the origin, one outlier at 10^7 or a million equal
- * points change neither the shape nor the cost: a grid or a curve over the data's box
- * fails in all three. Which of equal coordinates goes left depends on the selection; knn's values do not.
+ * Borders come from ranks and boxes from the points. So neither the distance from the origin, nor
+ * an outlier, nor a million equal points change the shape or the cost: a grid or a curve over the
+ * data's box fails in all three. Which of equal coordinates goes left depends on the selection;
+ * knn's values do not.
  */
 #include "kernels/knn/knn_tree.h"
 

@@ -1,11 +1,13 @@
-/* knn_tree_cuda -- the search tree of knn's CUDA sibling: points in the order of a curve, eight in a row are a leaf, 32
- * boxes in a row are a node, which has a box on the next level, and so on until one node is left. No pointers: box i of a
- * level is over node i of the level below, boxes 32 i .. 32 i + 31; of level 0 over leaf i.
+/* knn_tree_cuda -- the search tree of knn's CUDA sibling: points are in the order of a curve. Eight
+ * in a row are a leaf; 32 boxes in a row are a node, which has a box on the next level, and so on
+ * until one node is left. No pointers: box i of a level is over node i of the level below, boxes 32
+ * i .. 32 i + 31; of level 0 over leaf i.
  *
  *   bytes per point: 12 in leaves, and 3 + 3/32 + ... in boxes; and 4 for the rows, which the sort leaves behind
  *
- * The places of points and boxes that do not exist are filled: points at infinity, boxes that are empty (from +inf to
- * -inf) and at distance infinity from everything, so that no code has to check how many there are.
+ * The places of points and boxes that do not exist are filled: points at infinity, and empty boxes
+ * (from +inf to -inf), which have distance infinity from everything. So no code has to check how
+ * many there are.
  */
 #ifndef KILN_KERNELS_KNN_TREE_CUDA_CUH
 #define KILN_KERNELS_KNN_TREE_CUDA_CUH

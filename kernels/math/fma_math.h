@@ -1,11 +1,13 @@
 /* fma_math -- a b + c rounded once, for code that must also run fast where the compiler may not assume an FMA unit.
  *
- * With one (-mfma, CUDA) it is the instruction. Without, fmaf is a call into libm, one value at a time and dozens of
- * instructions each on machines that have no such unit either. Here it is straight-line double arithmetic that
- * vectorises: the product of two floats is exact in double; the sum is rounded to odd (of the two neighbours of an
- * inexact sum the one with an odd last digit), after which rounding to float is the only rounding that counts, as 53
- * digits are at least 24 + 2. Boldo and Melquiond, Emulation of FMA and correctly rounded sums (2008). The error of the sum is
- * Knuth's TwoSum. Infinities and NaN make it NaN, which counts as exact and leaves the sum alone.
+ * With one (-mfma, CUDA) it is the instruction. Without, fmaf is a call into libm, one value at a
+ * time and dozens of instructions each on machines that have no such unit either. Here it is
+ * straight-line double arithmetic that vectorises: the product of two floats is exact in double;
+ * the sum is rounded to odd: of the two neighbours of an inexact sum it is the one with an odd last
+ * digit. After that, rounding to float is the only rounding that counts, because 53 digits are at
+ * least 24 + 2. Boldo and Melquiond, Emulation of FMA and correctly rounded sums (2008). The error
+ * of the sum is Knuth's TwoSum. Infinities and NaN make it NaN, which counts as exact and leaves
+ * the sum alone.
  */
 #ifndef KILN_KERNELS_MATH_FMA_MATH_H
 #define KILN_KERNELS_MATH_FMA_MATH_H

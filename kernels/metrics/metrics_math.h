@@ -105,8 +105,8 @@ static inline KILN_HD float kiln_ssim_weight(int tap)
     return from_middle[tap < KILN_SSIM_RADIUS ? KILN_SSIM_RADIUS - tap : tap - KILN_SSIM_RADIUS];
 }
 
-/* 1/v rounded once, for v from 2^-60 to 2^60. On a GPU that is its estimate and one step of Newton's, as nvcc makes of 1.0f/v
- * itself, but without the branch for the rest of the numbers. */
+/* 1/v rounded once, for v from 2^-60 to 2^60. On a GPU this is its estimate and one step of
+ * Newton's method. nvcc makes the same of 1.0f/v, but adds a branch for the other numbers. */
 static inline KILN_HD float kiln_ssim_reciprocal(float v)
 {
 #ifdef __CUDA_ARCH__

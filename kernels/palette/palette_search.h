@@ -4,8 +4,9 @@
  * score is the squared distance without the row's own norm: norm - 2 (row . entry). Places that are empty, and cells without
  * entries, have the norm NEVER, which is more than any score.
  *
- * Rows are taken in batches. First all cells are scored for each row, and the nearest are kept; then the batch's (cell, row) pairs
- * are sorted by cell, so that the entries of a cell are read once for all rows of the batch that look at it, four rows at a time.
+ * Rows are taken in batches. First all cells are scored for each row, and the nearest are kept;
+ * then the batch's (cell, row) pairs are sorted by cell. So the entries of a cell are read once for
+ * all rows of the batch that need it, four rows at a time.
  */
 #ifndef KILN_KERNELS_PALETTE_SEARCH_H
 #define KILN_KERNELS_PALETTE_SEARCH_H

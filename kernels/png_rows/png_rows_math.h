@@ -27,9 +27,10 @@ static inline KILN_HD unsigned char kiln_png_distance(unsigned char a, unsigned 
     return (unsigned char)(a < b ? b - a : a - b);
 }
 
-/* a: left, b: above, c: above left. The guess is whichever is nearest to a + b - c, ties in this order, as the specification has
- * it. In bytes throughout, which are twice as many in a vector: the distance to c is the sum of the others, so that c is not nearer
- * than they are, where a and b lie on the same side of it, else their difference. */
+/* a: left, b: above, c: above left. The guess is whichever is nearest to a + b - c, ties in this
+ * order, as the specification has it. In bytes throughout, which are twice as many in a vector: if
+ * a and b lie on the same side of c, the distance to c is the sum of the other two, so c is not
+ * nearer than they are. Otherwise it is their difference. */
 static inline KILN_HD unsigned char kiln_png_guess(unsigned char a, unsigned char b, unsigned char c)
 {
     const unsigned char to_a = kiln_png_distance(b, c), to_b = kiln_png_distance(a, c);

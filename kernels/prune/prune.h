@@ -5,11 +5,11 @@
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
- * Rules run in the order of KILN_PRUNE_RULE_MAP; max-spacing comes before the other ceilings, because an axis that they
- * have lowered no longer shows that it was wrong. Thresholds that are NAN switch a rule off.
- * Clamping a scale keeps the row: axes below the floor are raised to it, axes above a ceiling lowered to it, the longest
- * axis of a needle lowered to ratio * middle axis.
- * work as in knn.h.
+ * Rules run in the order of KILN_PRUNE_RULE_MAP; max-spacing comes before the other ceilings,
+ * because an axis that they have lowered no longer shows that it was wrong. Thresholds that are NAN
+ * switch a rule off. Clamping a scale keeps the row: axes below the floor are raised to it, and
+ * axes above a ceiling are lowered to it. The longest axis of a needle is lowered to ratio * middle
+ * axis. work as in knn.h.
  */
 #ifndef KILN_KERNELS_PRUNE_H
 #define KILN_KERNELS_PRUNE_H

@@ -12,9 +12,9 @@
  *
  * The bits of the picture depend only on the inputs, not on threads, bands or the origin of the lists.
  *
- * A part. Of the tile rows that have lists all are drawn, or [part0, part1): so a picture can be drawn in several calls with the
- * same lists, of which only the device knows where those of a row begin, and its upper rows be copied while the lower ones are
- * drawn.
+ * A part. Of the tile rows that have lists all are drawn, or [part0, part1): so several calls can
+ * draw a picture with the same lists, although only the device knows where those of a row begin.
+ * The upper rows can be copied while the lower ones are drawn.
  *
  * Slabs. Gaussians may come in slabs of ascending depth, one call for each with the same state, which is all zero before the first.
  * kiln_raster_finish then turns the state into the picture, with the bits of a single call for all Gaussians.

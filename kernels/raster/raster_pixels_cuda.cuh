@@ -1,6 +1,8 @@
-/* raster_pixels_cuda -- what the exact kernel, the fast one and blend_weights share: what a call is given, how a Gaussian's record
- * is loaded, which of 32 pairs may reach a quarter of a tile, and the pixels of a thread, from where a slab before left them to the
- * picture. A warp draws a quarter, 8 x 8 pixels: its lanes are 4 x 8, and a lane has two pixels of one row, four columns apart.
+/* raster_pixels_cuda -- what the exact kernel, the fast one and blend_weights share: the arguments
+ * of a call, how a Gaussian's record is loaded, and which of 32 pairs may reach a quarter of a
+ * tile. It also has the pixels of a thread, from the state that an earlier slab left to the
+ * picture. A warp draws a quarter, 8 x 8 pixels: its lanes are 4 x 8, and a lane has two pixels of
+ * one row, four columns apart.
  */
 #ifndef KILN_KERNELS_RASTER_PIXELS_CUDA_CUH
 #define KILN_KERNELS_RASTER_PIXELS_CUDA_CUH

@@ -9,13 +9,16 @@
  *   background [3]                 is laid under both
  *   gradients [9][n_rows] out    see kiln_backward_plane; zero for rows without a splat, or whose splat no pixel drew
  *
- * The error is E = 1/2 sum over pixels and colours of (C - C*)^2, C = rgba + (1 - alpha) background, C* alike. With d = mean -
- * pixel centre and g = dE/dpower = alpha dE/dalpha, the first six planes are sums over pixels of g times 1, dx, dy, dx dx, dx dy,
- * dy dy: all that project_backward needs to know of the geometry (DESIGN.md). The last three are dE/drgb. A pixel in which alpha
- * was cut at the profile's most has no gradient of its power, and a colour of 0, where project cuts, none at all.
+ * The error is E = 1/2 sum over pixels and colours of (C - C*)^2, C = rgba + (1 - alpha)
+ * background, C* alike. With d = mean - pixel centre and g = dE/dpower = alpha dE/dalpha, the first
+ * six planes are sums over pixels of g times 1, dx, dy, dx dx, dx dy, dy dy: all that
+ * project_backward needs to know of the geometry (DESIGN.md). The last three are dE/drgb. A pixel
+ * whose alpha was cut at the profile's maximum has no gradient of its power. A colour of 0, where
+ * project cuts, has no gradient at all.
  *
- * The bits depend only on the inputs: a pixel's contributions are pinned, and each sum is one of 64-bit integers, in units of a
- * power of two that depends on the largest residual and colour (DESIGN.md, also why no sum overflows).
+ * The bits depend only on the inputs: a pixel's contributions are pinned, and sums are 64-bit
+ * integers. Their unit is a power of two that depends on the largest residual and colour
+ * (DESIGN.md, also why no sum overflows).
  *
  * Pointers, work, threads: as in knn.h. KILN_E_INPUT: as raster, and more than 2^22 pixels.
  */

@@ -1,11 +1,13 @@
 /* tile_wide_cuda -- finds the tiles of Gaussians with wide boxes, one tile row for each lane.
  *
- * A row's answer is nearly always one run of tiles. On the pixel row that is nearest to the mean the reached pixels are known with
- * proof (kiln_row_reach), so the tiles that have them are reached without a question: the core. From its ends the lane asks
- * outwards, tile by tile, until one is missed. All behind that one are missed as well: MISSED is proven by showing that an ellipse,
- * which contains every reached pixel centre, does not touch the tile (tile_ask_math.h). Of a convex set the part within the tile
- * row is convex, it contains the core, and so it ends before that tile. A row without a core, as at the tips, is narrowed by halves
- * that are missed, since MISSED is proven of any rectangle, and what is left is asked whole.
+ * A row's answer is nearly always one run of tiles. On the pixel row that is nearest to the mean
+ * the reached pixels are known with proof (kiln_row_reach), so the tiles that have them are reached
+ * without a question: the core. From its ends the lane asks outwards, tile by tile, until one is
+ * missed. All behind that one are missed as well: MISSED is proven by showing that an ellipse,
+ * which contains every reached pixel centre, does not touch the tile (tile_ask_math.h). Of a convex
+ * set the part within the tile row is convex, it contains the core, and so it ends before that
+ * tile. A row without a core, as at the tips, is narrowed by halves that are missed, because MISSED
+ * is proven of any rectangle. The rest is asked as a whole.
  */
 #ifndef KILN_KERNELS_TILE_WIDE_CUDA_CUH
 #define KILN_KERNELS_TILE_WIDE_CUDA_CUH

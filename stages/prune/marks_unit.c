@@ -67,7 +67,7 @@ kiln_status kiln_prune_left_unit(kiln_worker *w, const kiln_prune_request *q, ki
     kiln_status st;
     KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
     if (q->head->block >= in->layer->n_chunks)
-        return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
+        return kiln_fail(err, KILN_E_BUG, "block %u does not exist; the layer has %u", q->head->block, in->layer->n_chunks);
     const uint64_t bytes = (in->layer->chunks[q->head->block].count + 7) / 8;
     KILN_GO(KILN_ALLOC(&bits, bytes, "marks of rows", err));
     KILN_GO(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));

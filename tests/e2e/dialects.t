@@ -66,5 +66,5 @@ test_case 'cameras that are not numbers' && (
     must 0 kiln import model m.db --list && says '^drops +images +2 of 20: their camera holds values that are not numbers' out
     says 'EQUIRECTANGULAR' out
     must 3 kiln import small x.db
-    says "cameras.txt': camera 2 has a parameter that is not a number; so it is with 1 of 5 images \('v03.png'\), more than a tenth" err
+    says "cameras.txt': camera 2 has a parameter that is not a number; this affects 1 of 5 images \('v03.png'\), more than a tenth" err
 ); result

@@ -57,7 +57,7 @@ for far in 5e8 3000; do
         [ "$lost" = 0 ] || fail "3dtiles: $lost rows are elsewhere"
         facts=$(python3 "$root/tests/validators/tileset.py" x.tiles/tileset.json) || fail "not valid: $facts"
         [ $far = 3000 ] || grep -q \
-            '5 rows lie too far away for the codes of the tiles around; 5 tiles of their own, drawn at every level, hold them' err \
+            '5 rows lie too far away for the codes of nearby tiles; 5 tiles of their own, drawn at every level, hold them' err \
             ||
             fail "3dtiles says: $(cat err)"
         [ $far = 5e8 ] || grep -q 'tiles\{0,1\} the positions have steps of up to 1/2048 instead of 1/4096' err ||

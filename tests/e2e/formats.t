@@ -46,7 +46,7 @@ while read -r name suffixes splats points exact what; do
             fi
             if [ "${!kind}" = levels ]; then # tests of its own
                 must 2 kiln export $kind.db --layer source --format "$name" -o refused
-                grep -q "the format $name is made of levels" err && [ ! -e refused ] || fail "$name of $kind: $(cat err)"
+                grep -q "the format $name needs levels" err && [ ! -e refused ] || fail "$name of $kind: $(cat err)"
                 exit 0
             fi
             must 0 kiln export $kind.db --layer source --format "$name" -o "$kind-$name"

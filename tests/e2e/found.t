@@ -26,7 +26,7 @@ test_case '--list says what a data set has and lacks' && (
     says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable photo$' out
     says '^misses +photos +2; the first: images/view_06.png$' out
     says '^uses +Gaussians +much.ply: ply, 500 Gaussians$' out
-    says '^leaves +Gaussians +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
+    says '^leaves +Gaussians +less.ply: ply, 100 Gaussians: much.ply has more: 500$' out
     [ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
     says "3 of 8 frames are dropped, as the file has no size of them \(w and h\): 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
     says "photos not found: 2; the first is 'images/view_06.png', looked for in '\.', 'images'" err

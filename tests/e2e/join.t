@@ -211,7 +211,7 @@ test_step 'what was joined and moved is said' && (
     must 0 "$KILN_BIN/kiln-import" "$T/a" "$T/said.db" --add "$T/n.ply;translate=1,0,0" --add "$T/x.sog.gz" --scale 2 --rotate \
         0,90,0
     says "$T/x.sog.gz (sog, packed, added)"
-    says "moved: '$T/n.ply' alone: translate 1,0,0"
+    says "only '$T/n.ply' is moved: translate 1,0,0"
     says 'moved: all: scale 2, rotate 0,90,0'
     must 0 "$KILN_BIN/kiln-info" "$T/said.db"
     for line in '3 files joined' "file 2: $T/x.sog.gz, 48 rows" 'moved: file 1: translate 1,0,0' 'moved: scale 2, rotate 0,90,0'; do

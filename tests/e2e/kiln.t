@@ -131,7 +131,7 @@ test_case 'a partial bake ends with 7, and --allow-partial goes on' && (
     says 'kiln pipeline: kiln-render ended with exit code 7 (finished partially)'
     KILN_FAULT='unit=*cam1*:abort' must 7 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export --background white \
         --allow-partial
-    says "lacks what kiln-render gave up"
+    says "lacks units that kiln-render gave up"
     grep -q 'kiln-export' "$KILN_TMP/err" || fail "--allow-partial did not go on"
     must 0 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export
 ); result

@@ -86,7 +86,7 @@ printf 'all:\nO := %s\ninclude pipelines/pipeline.mk\n' "$(dirname "$KILN_BIN")"
 
 test_case 'make goes on behind a partial stage when it is told to, and says so in the end' && (
     ! KILN_FAULT='unit=block 1:exit' mk ALLOW_PARTIAL=1 >out 2>&1 || fail "make ended well with a part missing"
-    says 'baked in part: .* lacks what kiln-import gave up' out
+    says 'baked in part: .* lacks units that kiln-import gave up' out
     says 'Error 7' out
     must 0 kiln info made/manifest.db
     says '^render  *partial' out

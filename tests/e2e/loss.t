@@ -110,12 +110,12 @@ test_case 'a floor that is not reached leaves no file, and one that is there as 
 
 test_case 'what nothing here reads is left out beside what is read' && (
     must 2 "$KILN_BIN/kiln-export" a.db --format csv -o alone.csv --report-loss 1
-    grep -q 'nothing here reads csv; leave --report-loss out, or add another format' err && [ ! -e alone.csv ] ||
+    grep -q 'SplatKiln cannot read csv; leave out --report-loss, or add another format' err && [ ! -e alone.csv ] ||
         fail "csv alone: $(cat err)"
     must 2 "$KILN_BIN/kiln-export" a.db --format csv,chunks -o neither/ --report-loss 1
-    grep -q 'nothing here reads csv, chunks;' err && [ ! -e neither ] || fail "csv and chunks: $(cat err)"
+    grep -q 'SplatKiln cannot read csv, chunks;' err && [ ! -e neither ] || fail "csv and chunks: $(cat err)"
     must 0 "$KILN_BIN/kiln-export" a.db --format csv,splat,ply -o several/ --report-loss 1
-    [ "$(grep -c 'warning: --report-loss leaves out csv, which nothing here reads$' err)" = 1 ] ||
+    [ "$(grep -c 'warning: --report-loss leaves out csv, which SplatKiln cannot read$' err)" = 1 ] ||
         fail "csv is left out in silence: $(cat err)"
     [ "$(grep -cE "several/scene.(splat|ply)': camera '.*' (equal|[0-9.]+ dB)$" err)" = 2 ] ||
         fail "the others are not measured: $(cat err)"

@@ -182,7 +182,7 @@ echo mine >b/renders/mine.png; echo mine >b/export/mine.ply; echo mine >b/export
 test_case 'gc --dry-run lists, and removes nothing' && (
     find b | sort >before
     must 0 front gc $db --dry-run
-    grep -q 'export/scene.ply' out && grep -q 'renders/view_02.png (changed, so it stays)' out || fail "$(cat out)"
+    grep -q 'export/scene.ply' out && grep -q 'renders/view_02.png (changed, so kept)' out || fail "$(cat out)"
     diff <(find b | sort) before || fail "gc --dry-run removes"
 ); result
 

@@ -45,11 +45,11 @@ refused() { # code, words, file
 size=$(stat -c %s one.ply.gz)
 
 test_case 'a gzip stream that is cut' && (
-    refused 3 "ends at byte $((size - 5)) in the midst of its gzip stream" cut.ply.gz
+    refused 3 "ends at byte $((size - 5)), inside its gzip stream" cut.ply.gz
 ); result
 
 test_case 'other bytes behind a gzip stream' && (
-    refused 3 "other bytes behind its gzip stream, from byte $size on" tail.ply.gz
+    refused 3 "other bytes after its gzip stream, from byte $size on" tail.ply.gz
 ); result
 
 test_case 'a gzip stream whose checksum is wrong' && (
@@ -61,13 +61,13 @@ test_case 'a gzip stream of something else' && (
 ); result
 
 test_case 'a gzip stream that unpacks to more than its header says' && (
-    refused 3 "bomb.ply.gz' unpacks to more than [0-9]* bytes: the header inside fixes [0-9]*; the file is damaged" bomb.ply.gz
+    refused 3 "bomb.ply.gz' unpacks to more than [0-9]* bytes: its header states [0-9]*; the file is damaged" bomb.ply.gz
 ); result
 
 test_case 'damaged zstd streams' && (
     [ -e cut.ply.zst ] || skip 'no zstd'
-    refused 3 'ends at byte 1000000 in the midst of its zstd stream' cut.ply.zst
-    refused 3 "other bytes behind its zstd stream, from byte $(stat -c %s one.ply.zst) on" tail.ply.zst
+    refused 3 'ends at byte 1000000, inside its zstd stream' cut.ply.zst
+    refused 3 "other bytes after its zstd stream, from byte $(stat -c %s one.ply.zst) on" tail.ply.zst
     refused 3 'window' long.ply.zst
 ); result
 

@@ -37,7 +37,7 @@ E3
     must 75 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
     kill -KILL "$first"; wait "$first" 2>/dev/null || :
     must 75 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
-    grep -q 'tasks of one that was killed, are at work' err || fail "$(cat err)"
+    grep -q 'tasks of a killed one, still work' err || fail "$(cat err)"
     kill -KILL -- "-$first" 2>/dev/null || :
     for _ in $(seq 100); do flock -n hosts/parallel true && break; sleep 0.1; done
     mv fast bin/kiln-tiles

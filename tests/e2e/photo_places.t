@@ -55,7 +55,7 @@ test_case 'an orientation that does not fit the camera is said, and not followed
 test_step '--photos with none of the photos is an error' && (
     mkdir empty && cp -r s with && mkdir with/images && cp drawn/cam?.png with/images/
     must 3 imp with w.db --photos empty
-    grep "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first, '[^']*cam0[^']*', " err |
+    grep "^kiln-import: --photos '$KILN_TMP/empty' has none of the 4 photos that the cameras name; the first is '[^']*cam0[^']*', looked for in " err |
         grep -q " looked for in '$KILN_TMP/empty': name the folder that holds them, or take --photos back with --reset$" ||
         fail "an empty --photos: $(cat err)"
     [ ! -e w.db ] || fail "a manifest was left"

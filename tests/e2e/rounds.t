@@ -49,7 +49,7 @@ test_case 'while a plan stands other commands wait' && (
 
 test_case "steps with other options than the plan's, and no folder of parts" && (
     must 4 kiln prune m.db --shard 1/3 --part parts --max-scale 7 # other options: other units
-    said "not those of the plan"
+    said "differ from those of"
     must 3 kiln prune m.db --gather prats
     said "the folder 'prats' of the parts does not exist"
     must 4 kiln prune m.db --gather parts --max-scale 7

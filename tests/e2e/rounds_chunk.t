@@ -51,7 +51,7 @@ flip() {
 
 test_case 'a torn file of the plan' && (
     truncate -s -1 "${groups[0]}"
-    tell "${groups[0]}" "not whole"
+    tell "${groups[0]}" "is incomplete"
 ); result
 
 test_case 'a flipped byte in the rows of the plan' && (

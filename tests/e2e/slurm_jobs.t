@@ -58,10 +58,10 @@ test_case 'the log of a task begins and ends with what it had' && (
 test_case 'a plan stands: what to do is said' && (
     claim import 1 4 >"$out/manifest.db.claim"
     must 0 on_hosts --cancel
-    says "the plan of import stands .*, kiln import 'a scene' '$out/manifest.db' --break-claim gives it up"
+    says "the plan of import is still open .*, or give it up with kiln import 'a scene' '$out/manifest.db' --break-claim"
     echo 4 >"$out/fault-import-open"
-    must 4 on_hosts --wait; says "the open plan of import is of other options .*, or give the plan up with kiln import 'a scene'"
-    find "$out/slurm" -name 'import-round-*.log' -exec cat {} + | grep 'goes on' && fail "the same kiln slurm does not go on"
+    must 4 on_hosts --wait; says "the open plan of import was made with other options .*, or give up the plan with kiln import 'a scene'"
+    find "$out/slurm" -name 'import-round-*.log' -exec cat {} + | grep 'to continue' && fail "the same kiln slurm does not go on"
     rm "$out/manifest.db.claim"
 ); result
 

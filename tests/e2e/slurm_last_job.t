@@ -71,7 +71,7 @@ test_case 'Slurm says that it failed' && (
     begin_job failed
     die
     echo "1|FAILED|NonZeroExitCode|kiln round import - $(chain) $out/slurm" >"$fake/queue"
-    status '1 .* ended as FAILED, nothing says why; the same kiln slurm goes on'
+    status '1 .* ended as FAILED for an unknown reason; run the same kiln slurm to continue'
 ); result
 
 test_case 'it has time to say it itself' && (

@@ -71,11 +71,11 @@ test_case 'version 3 outside a gzip stream' && (
 ); result
 
 test_case 'a gzip stream that is cut' && (
-    refused 3 'in the midst of its gzip stream' cut.spz
+    refused 3 'inside its gzip stream' cut.spz
 ); result
 
-test_case 'more bytes than the header inside fixes' && (
-    refused 3 "more.spz' unpacks to more than 1049242 bytes: the header inside fixes 666; the file is damaged" more.spz
+test_case 'more bytes than its header states' && (
+    refused 3 "more.spz' unpacks to more than 1049242 bytes: its header states 666; the file is damaged" more.spz
 ); result
 
 test_case 'a stream that unpacks to more than its header says' && (

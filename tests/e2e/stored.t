@@ -223,6 +223,6 @@ test_case "outputs of units that are gone are in nobody's way" && (
 test_case 'stored parameters that no option of today is' && (
     spoil '"INSERT INTO parameter VALUES (\"knn\", \"old\", \"1\"), (\"knn\", \"older\", \"2\")"' fresh
     must 0 "$KILN_BIN/kiln-knn" "$db"
-    [ "$(grep -c 'stored parameter' "$KILN_TMP/err")" = 1 ] && grep -q "not used.*: 'old', 'older'" "$KILN_TMP/err" ||
+    [ "$(grep -c 'stored parameter' "$KILN_TMP/err")" = 1 ] && grep -q "ignored.*: 'old', 'older'" "$KILN_TMP/err" ||
         fail "unknown parameters: $(cat "$KILN_TMP/err")"
 ); result

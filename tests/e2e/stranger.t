@@ -152,7 +152,7 @@ leads_out() {
     ln -s "$to" "$KILN_TMP/bake/$place"
     for force in '' --force; do
         must 3 "$KILN_BIN/kiln-$p" --quiet "$db" "$@" $force
-        grep -q "^kiln-$p: '[^']*/$place' is a link, .*remove the link, or name the place with -o$" "$KILN_TMP/err" ||
+        grep -q "^kiln-$p: '[^']*/$place' is a link that .*remove the link, or name the place with -o$" "$KILN_TMP/err" ||
             fail "$what: $(cat "$KILN_TMP/err")"
         [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "$what: not one sentence: $(cat "$KILN_TMP/err")"
     done

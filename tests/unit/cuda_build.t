@@ -55,7 +55,7 @@ out=$(with "$state"); built 80 'with nvcc and GPU again'
 # what is typed, whatever its order
 out=$(with "$state" CUDA_ARCHS='120 75 80 75'); built '75 80 120' CUDA_ARCHS
 out=$(with "$state" CUDA_ARCHS='61') && fail 'nothing is left to compile for, and it does'
-said "nothing is left of CUDA_ARCHS='61'"
+said "no compute capability of CUDA_ARCHS='61' can be compiled"
 out=$(with -n "$o/kernels/device.cu.o" CUDA_ARCHS='80 90' V=1)
 said 'code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=compute_90'
 said '-DKILN_CUDA_ARCH_LEAST=80 '
@@ -65,14 +65,14 @@ out=$(CUDA=/opt/cuda PATH="$stand:$KILN_TMP/none" make O="$o" help 2>&1) || fail
 
 # installing decides nothing anew
 out=$(without install -n)
-said "this compiles CUDA files, and there is no nvcc here" # not: compiled without CUDA
+said "this compiles CUDA files, but nvcc is not found" # not: compiled without CUDA
 out=$(with CUDA=0 "$state")
 out=$(with install -n); [[ $out != *nvcc* ]] || fail "an installation is compiled with CUDA: $out"
 out=$(with install -n CUDA=1); [[ $out == *nvcc* ]] || fail 'CUDA=1 does not count when installing'
 
 # the toolkit's runtime, wherever nvcc is
 out=$(with "$o/cuda-lib") && fail 'a toolkit without its static runtime will do'
-said 'libcudart_static.a is in none of its folders'
+said 'its folders have no libcudart_static.a'
 : >"$KILN_TMP/kit/lib/libcudart_static.a"
 out=$(with "$o/cuda-lib")
 [ "$(cat "$o/cuda-lib")" = "-L$KILN_TMP/kit/lib" ] || fail "the runtime is sought at $(cat "$o/cuda-lib"): $out"
@@ -80,8 +80,8 @@ out=$(with "$o/cuda-lib")
 # no nvcc, or one that is too old
 for old in 12.8 ''; do
     rm -f "$stand/nvcc"
-    why='there is no nvcc here'
-    [ -z "$old" ] || { nvcc "$old"; why="nvcc is of CUDA $old, and 13 is needed"; }
+    why='nvcc is not found'
+    [ -z "$old" ] || { nvcc "$old"; why="nvcc belongs to CUDA $old, but 13 is needed"; }
     out=$(with clean)
     out=$(with "$state") || fail "$why: $out"
     built none "$why"; said "$why"

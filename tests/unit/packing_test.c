@@ -89,7 +89,7 @@ static void streams_follow(void **state)
     assert_memory_equal(back, "first second", 12);
     packed[at] = 0;
     assert_int_equal(unpack(put(state, "tail.gz", packed, at + 1, path), UINT64_MAX, back, &n, &err), KILN_E_INPUT);
-    assert_says(&err, "other bytes behind its gzip stream, from byte");
+    assert_says(&err, "other bytes after its gzip stream, from byte");
 
     at = zstd_of("first ", 6, packed, 1000);
     memcpy(packed + at, "\x50\x2a\x4d\x18\x04\0\0\0note", 12); /* a frame of somebody's own */
@@ -100,7 +100,7 @@ static void streams_follow(void **state)
     assert_memory_equal(back, "first second", 12);
     for (size_t cut = at - 1; cut > at - 4; cut--) {
         assert_int_equal(unpack(put(state, "cut.zst", packed, cut, path), UINT64_MAX, back, &n, &err), KILN_E_INPUT);
-        assert_says(&err, "in the midst of its zstd stream");
+        assert_says(&err, "inside its zstd stream");
     }
 }
 
@@ -150,7 +150,7 @@ static void bombs_end_at_their_limit(void **state)
         OK(unpack_whole(path, 2 * MIB, 1, &n, &err));
         assert_int_equal(n, sizeof data);
         assert_int_equal(unpack_whole(path, 2 * MIB - 1, UINT64_MAX, &n, &err), KILN_E_INPUT);
-        assert_says(&err, "f' unpacks to more than 3145727 bytes: the header inside fixes 2097151; the file is damaged");
+        assert_says(&err, "f' unpacks to more than 3145727 bytes: its header states 2097151; the file is damaged");
         assert_true(n < sizeof data);
         assert_int_equal(unpack_whole(path, 0, 100, &n, &err), KILN_E_INPUT);
         assert_says(&err, "raise --max-inflated");
@@ -176,7 +176,7 @@ static void readers_look_inside(void **state)
     assert_int_equal(info.n_rows, 2);
     n = gzip_of("NGSP\2\0\0\0", 8, packed, sizeof packed);
     assert_int_equal(kiln_source_look(put(state, "p.spz", packed, n, path), &plain, &r, &info, &err), KILN_E_INPUT);
-    assert_says(&err, "p.spz' has 8 bytes of SPZ, less than a header");
+    assert_says(&err, "p.spz' has only 8 bytes of SPZ, less than a header");
     n = gzip_of("# Number of points: 0\n", 22, packed, sizeof packed); /* COLMAP's count is looked for in the whole file */
     assert_int_equal(kiln_source_look(put(state, "points3D.txt", packed, n, path), &plain, &r, &info, &err), KILN_E_INPUT);
     assert_null(r);

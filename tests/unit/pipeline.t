@@ -134,7 +134,7 @@ test_case 'a stage that waits to be asked for' && (
     has "$(bake lod "OUT=$KILN_TMP/x")" "lod <$KILN_TMP/x/manifest.db>"
     lacks "$(pipeline "$S" --no-lod)" 'lod <'
     ! out=$(pipeline "$S" --lod --stages tiles) || fail '--lod is dropped'
-    says "$out" '--lod asks for a stage that --stages leaves out'
+    says "$out" '--lod needs a stage that --stages leaves out'
 ); result
 
 test_case 'kiln pipeline: options of all stages and of one' && (
@@ -195,7 +195,7 @@ done
 test_case '--allow-partial' && (
     BROKEN=chunk CODE=7 ends 7 "$S" --allow-partial
     says "$out" 'export <'
-    says "$(tail -n 1 <<<"$out")" 'lacks what kiln-chunk gave up'
+    says "$(tail -n 1 <<<"$out")" 'lacks units that kiln-chunk gave up'
     BROKEN=chunk CODE=3 ends 3 "$S" --allow-partial
 ); result
 
