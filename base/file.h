@@ -83,9 +83,10 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
-/* A name beside `path` that nothing has, where a file or folder lies until it is whole: PATH.tmp.kiln-HOST-PID, or with -N. A name of
- * more than 100 bytes is cut before its suffix, so that the longest name that a file system takes has a temporary one, too.
- * KILN_E_IO: no file can have the name of `path`; KILN_E_USAGE: the path is too long. */
+/* Writes a free name beside `path` for a file or folder that is not complete yet:
+ * PATH.tmp.kiln-HOST-PID, or the same with -N behind it. A name of more than 100 bytes is cut before
+ * its suffix, so that even the longest name has a temporary one. KILN_E_IO: no file can have the name
+ * of `path`; KILN_E_USAGE: the path is too long. */
 kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* The same of a file, which it makes: whatever the user has there stays. Safe where threads write files of one name. */
 kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err) KILN_MUST_CHECK;

@@ -162,6 +162,6 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
                          of_suffix->name, wanted->name);
     if (!suffix && (!wanted->suffixes[0] || !kiln_path_has_suffix(path))) return KILN_OK;
     kiln_writers_text(written);
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is not a format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);
 }
