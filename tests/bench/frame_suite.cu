@@ -166,7 +166,7 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
 void bench_counted(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
 {
     if (!b->wants("frame")) return;
-    for (const memory_by how : {room_by::COUNT, room_by::BANDS}) {
+    for (const memory_by how : {memory_by::COUNT, memory_by::BANDS}) {
         frame f(b, s, view, how);
         f.run();
         b->wait();
