@@ -34,7 +34,7 @@ test_case 'the log says that it was killed at its time limit' && (
     die
     echo 'slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***' >>"$log"
     status '1 on [^ ]+ since 20[^ ]+Z was killed at its time limit .1:00:00.; give it more with --time .*'
-    must 74 on_hosts --wait --tasks 2; says 'the last call did not come to its end: job 1 .*time limit .1:00:00.'
+    must 74 on_hosts --wait --tasks 2; says 'the last call did not finish: job 1 .*time limit .1:00:00.'
 ); result
 
 test_case 'the log says that it was killed for its memory' && (
