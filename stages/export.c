@@ -64,7 +64,7 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
         if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
             return kiln_fail(
                 err, KILN_E_USAGE,
-                "-o '%s' is one file, but --format names several formats (%s); give a folder, such as '%s/', or name one of them",
+                "-o '%s' is one file, but there are several formats (%s); give a folder, such as '%s/', or name one of them",
                 kiln_export_given.output, kiln_export_given.format, kiln_export_given.output);
         KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, &list[0], err));
         *n = 1;

@@ -82,9 +82,8 @@ static const kiln_opt options[] = {
     KILN_OPTION_BOOL("keep-origin", &kiln_export_given.keep_origin,
                      "write float coordinates relative to the scene's origin where it has one, not absolute doubles",
                      .brief = "write float positions relative to the scene's origin", .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers,
-                     "--keep-origin, unless --keep-origin or --no-keep-origin is given or stored: `kiln pipeline` says so",
-                     .brief = "--keep-origin, unless something else was said", .flags = KILN_STEP),
+    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers, "the default of --keep-origin that `kiln pipeline` sets",
+                     .brief = "the default of --keep-origin", .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
                      "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward), as "
                      "import expects them; as-is leaves the numbers of a PLY",

@@ -53,7 +53,7 @@ static const kiln_opt rows[] = {
         "wrapper", &o.list[KILN_SLURM_WRAPPER], "WORDS",
         "put these words in front of each stage: 'apptainer exec --nv x.sif'; the program's path is the same in the container"),
     KILN_OPTION_TEXT("setup", &o.list[KILN_SLURM_SETUP], "FILE",
-                     "a shell file that each job sources first, for example with 'module load cuda'"),
+                     "a shell file that each job sources first, such as 'module load cuda'"),
     KILN_OPTION_TEXT("mail", &o.list[KILN_SLURM_MAIL], "ADDRESS",
                      "have Slurm send one mail when the bake has ended, successfully or not",
                      .brief = "one mail from Slurm when the bake has ended"),

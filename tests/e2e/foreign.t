@@ -48,7 +48,7 @@ test_case 'lists of cameras as --cameras' && (
 test_case 'beside Gaussians: cameras that are left out are said' && (
     mkdir beside && cp s/scene.ply metashape/cameras.xml gsplat/ckpt_29999_rank0.pt beside
     must 0 "$KILN_BIN/kiln-import" beside z.db
-    says "the cameras in '.*cameras.xml' are left out: it is a list of cameras of Metashape" err
+    says "the cameras in '.*cameras.xml' are left out: the file is a list of cameras of Metashape" err
     must 0 "$KILN_BIN/kiln-import" beside z.db --list
     says '^leaves +other +ckpt_29999_rank0.pt: a checkpoint of gsplat' out
 ); result

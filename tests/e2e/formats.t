@@ -33,7 +33,7 @@ trip() { # kind, name, suffix, exact: there and back
 }
 while read -r name suffixes splats points exact what; do
     test_case "$name is in --help and in docs/export.md" && (
-        grep -qE "decides\):[a-z0-9 -]* $name " help || fail "--help does not name $name"
+        grep -qE "suffix of -o\):[a-z0-9 -]* $name " help || fail "--help does not name $name"
         grep -qE "(--format|,) ?$name\`|, \`$name\`" "$page" || fail "docs/export.md has no \`--format $name\`"
     ); result
 

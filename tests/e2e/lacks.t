@@ -64,7 +64,7 @@ test_case 'nothing to compute: nothing that could take too much' && (
 test_case 'more --ram cannot help under a limit' && (
     (ulimit -v 90000 && exec "$KILN_BIN/kiln-prune" whole.db --devices cpu --threads 1 --force) >out 2>err && code=0 || code=$?
     [ $code = 5 ] || fail "under ulimit -v: $(cat err)"
-    says "no --ram helps, for the limit of 'ulimit -v' leaves .*: raise it$" err
+    says "no --ram helps, because the limit of 'ulimit -v' leaves .*: raise it$" err
 ); result
 
 test_case 'a lock file that cannot be made' && (

@@ -16,7 +16,7 @@ test_case "kiln pipeline --out s, where s/renders holds the user's pictures" && 
     mkdir s/renders; cp s/images/view_00.png s/renders/view_00.png; echo mine >s/renders/notes.txt
     before=$(sum s/renders/view_00.png)
     must 2 front pipeline s --out s
-    grep -q "renders/view_00.png' is there" err || fail "$(cat err)"
+    grep -q "renders/view_00.png' exists" err || fail "$(cat err)"
     [ ! -e s/manifest.db ] && [ "$before" = "$(sum s/renders/view_00.png)" ] || fail "a refused bake has begun"
     rm -r s/renders
 ); result
@@ -24,7 +24,7 @@ test_case "kiln pipeline --out s, where s/renders holds the user's pictures" && 
 test_case "an export of the user's is told at once" && (
     mkdir s/export; echo mine >s/export/scene.spz; echo mine >report.html
     must 2 front pipeline s --out s --export spz
-    grep -q "export/scene.spz' is there" err || fail "$(cat err)"
+    grep -q "export/scene.spz' exists" err || fail "$(cat err)"
     rm -r s/export report.html
 ); result
 

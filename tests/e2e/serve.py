@@ -282,7 +282,7 @@ def replaced(program, manifest, other):
             for _ in range(2):
                 for path in ("state.json", "report.html") if log != "empty" else ():
                     code, _, body = s.get(path)
-                    assert code == 500 and b"-wal' holds changes of the one before" in body and b"remove" in body, (log, code, body)
+                    assert code == 500 and b"-wal' holds changes of the old one" in body and b"remove" in body, (log, code, body)
             if log != "empty":
                 os.unlink(at + "-wal")
                 os.unlink(at + "-shm")

@@ -28,7 +28,7 @@ wait_for 'squeue --noheader --states=PENDING --format="%k %r" | grep -q "task ti
 slurm_hurry
 
 test_step 'a bake in part is said to be one' && (
-    must 7 on_hosts --wait; says 'baked in part: units of import were given up; the same'
+    must 7 on_hosts --wait; says 'baked in part: units of import were given up; run the same'
     must 0 on_hosts --status; says 'no job is left: baked in part: units of import'
 ); result
 

@@ -25,7 +25,7 @@ begin_job() {
 die() { kill -KILL -- "-$job"; wait "$job" 2>/dev/null || :; }
 chain() { cat "$out/slurm/chain"; }
 # status PATTERN
-status() { must 0 on_hosts --status; says "^no job is left, and the bake is not finished: job $1; see $out/slurm$"; }
+status() { must 0 on_hosts --status; says "^no job is left, but the bake is not finished: job $1; see $out/slurm$"; }
 
 test_case 'the log says that it was killed at its time limit' && (
     begin_job time
@@ -34,7 +34,7 @@ test_case 'the log says that it was killed at its time limit' && (
     die
     echo 'slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***' >>"$log"
     status '1 on [^ ]+ since 20[^ ]+Z was killed at its time limit .1:00:00.; give it more with --time .*'
-    must 74 on_hosts --wait --tasks 2; says 'the last call did not come to its end: job 1 .*time limit .1:00:00.'
+    must 74 on_hosts --wait --tasks 2; says 'the last call did not finish: job 1 .*time limit .1:00:00.'
 ); result
 
 test_case 'the log says that it was killed for its memory' && (
@@ -124,7 +124,7 @@ test_step 'what a stage said last' && (
     echo 'kiln-import: of an earlier run' >"$KILN_TMP/log"
     SLURM_JOB_ID=1 must 3 sh -c '"$@" 2>>"$KILN_TMP/log"' sh sh "${words[@]}"
     must 0 on_hosts --status
-    says '^no job is left: kiln-import ended with exit code 3: import is told to fail; the same kiln slurm'
+    says '^no job is left: kiln-import ended with exit code 3: import is told to fail; run the same kiln slurm'
 ); result
 
 test_case 'a note that somebody else has made' && (
@@ -143,6 +143,6 @@ test_case 'the controller is down: what the manifest and the parts say is there 
     claim tiles 1 4 >"$out/manifest.db.claim"
     : >"$out/manifest.db"
     must 124 timeout 4 "$KILN_TMP/bin/kiln" slurm "a scene" --out "$out" --stages import,tiles,export --status
-    says '^tiles +a round is open: 0 of 4 parts are there, missing: 1-4$'
+    says '^tiles +a round is open: 0 of 4 parts exist, missing: 1-4$'
     says 'squeue tries again in'
 ); result

@@ -23,7 +23,7 @@ new cancel
 echo hang >"$out/fault-tiles-1-2"
 must 0 on_hosts --tasks 3
 wait_for '[ "$(ls "$out/slurm/parts" | grep -c "tiles-$(key 1)-.*part$")" = 2 ]'
-must 0 on_hosts --status; says '^tiles +a round is open: 2 of 3 parts are there, missing: 2$'; says 'RUNNING task of tiles'
+must 0 on_hosts --status; says '^tiles +a round is open: 2 of 3 parts exist, missing: 2$'; says 'RUNNING task of tiles'
 must 0 on_hosts --cancel; says 'the plan of tiles stands'
 [ -z "$(squeue --noheader --states=PENDING,RUNNING)" ] || fail "jobs are left: $(squeue)"
 must 0 on_hosts --status; says '^no job is left'

@@ -212,6 +212,6 @@ rm "$fake/bin/kiln-tiles"
 
 test_case 'a program that is missing' && (
     ends 74 "$S"
-    says "$out" "kiln-tiles': No such file or directory; is the installation whole?"
+    says "$out" "kiln-tiles': No such file or directory; is the installation complete?"
     lacks "$out" 'import <'
 ); result

@@ -154,11 +154,11 @@ static void print_list(const kiln_dataset *d)
     if (split_line(d, line)) kiln_print("%-8s %-9s %s", "uses", "split", line);
     if (lens_line(d, line)) kiln_print("%-8s %-9s %s", "uses", "lens", line);
     if (d->set.frames_without_camera)
-        kiln_print("%-8s %-9s %llu of %llu: their camera is not a number", "drops", "images",
+        kiln_print("%-8s %-9s %llu of %llu: their camera holds values that are not numbers", "drops", "images",
                    (unsigned long long)d->set.frames_without_camera, (unsigned long long)d->set.frames_read);
     const uint64_t dropped = d->set.frames_dropped - d->set.frames_without_camera;
     if (dropped)
-        kiln_print("%-8s %-9s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
+        kiln_print("%-8s %-9s %llu of %llu: %llu without a photo, %llu with an unreadable photo", "drops", "frames",
                    (unsigned long long)dropped, (unsigned long long)d->set.frames_read,
                    (unsigned long long)(dropped - d->set.frames_unreadable), (unsigned long long)d->set.frames_unreadable);
     if (d->set.photos_missing)
