@@ -1,6 +1,7 @@
 /* prune_report -- see the header. Numbers in the record are what the terminal shows, unrounded. */
 #include "stages/prune/prune_report.h"
 
+#include "base/minmax.h"
 #include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -111,16 +112,25 @@ static json_t *views_json(const kiln_prune_report *r)
 /* What of the scene a point of the curve draws; of the first the rules say it. */
 static const char *const curve_words[KILN_PRUNE_CURVE_POINTS] = {"kept", "1/2", "1/4", "1/8"};
 
-static uint64_t curve_rows(const kiln_prune_report *r, unsigned point)
+/* What the rules leave that do not ask cameras. */
+static uint64_t left_by_other_rules(const kiln_tally *t)
 {
-    const uint64_t some = r->stats->n >> point;
-    return point == 0 ? r->tally->kept : some > 0 ? some : 1;
+    return t->kept + t->counts[KILN_PRUNE_min_contribution][0] + t->counts[KILN_PRUNE_min_visibility][0] +
+           t->counts[KILN_PRUNE_keep][0];
 }
 
-/* 99 where nothing differs that can be told. */
+static uint64_t curve_rows(const kiln_prune_report *r, unsigned point)
+{
+    if (point == 0) return r->tally->kept;
+    const uint64_t some = kiln_max_u64(r->stats->n >> point, 1);
+    return kiln_min_u64(some, left_by_other_rules(r->tally));
+}
+
+/* 99 where nothing differs that can be told, NAN where no pixel was compared. */
 static double curve_db(const kiln_prune_curve *c, unsigned point)
 {
-    const double mean = c->values > 0 ? c->squares[point] / (double)c->values : 0;
+    if (c->values == 0) return NAN;
+    const double mean = c->squares[point] / (double)c->values;
     return mean > 1e-10 ? -10 * log10(mean) : 99;
 }
 
@@ -356,7 +366,7 @@ static void print_touched(const kiln_prune_report *r)
     if (s.pairs == 0) return;
     kiln_print("%s can show: up to %" PRIu64 " in a view,", KILN_COUNT(r->tally->touched, "dropped or changed Gaussian"),
                s.visible);
-    kiln_print("with %.2g %% of the predicted pairs, %.2g %% in '%s'", 100 * s.share, 100 * s.most, s.camera);
+    kiln_print("with %.3g %% of the predicted pairs, %.3g %% in '%s'", 100 * s.share, 100 * s.most, s.camera);
 }
 
 static void print_against(const kiln_prune_report *r)
@@ -379,7 +389,10 @@ static void print_curve(const kiln_prune_report *r)
     kiln_print("fewer Gaussians, those with the highest scores: PSNR of the training cameras' pictures");
     kiln_print("against the pictures of all that the other rules leave (no photos are read)");
     for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++)
-        kiln_print("%-4s %12" PRIu64 " %8.2f dB", curve_words[k], curve_rows(r, k), curve_db(r->curve, k));
+        if (isnan(curve_db(r->curve, k)))
+            kiln_print("%-4s %12" PRIu64 "        - dB", curve_words[k], curve_rows(r, k));
+        else
+            kiln_print("%-4s %12" PRIu64 " %8.2f dB", curve_words[k], curve_rows(r, k), curve_db(r->curve, k));
 }
 
 static void print_asked(const kiln_prune_report *r)

@@ -2,6 +2,7 @@
  * arithmetic of kernels/math. */
 #include "stages/prune/rules.h"
 
+#include "base/minmax.h"
 #include "base/memory.h"
 #include "kernels/math/real.h"
 
@@ -127,9 +128,11 @@ kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_err
         if (rows > 0 && errno == 0) return KILN_OK;
     } else if (digits > 0 && text[number] == '%' && text[number + 1] == '\0') {
         const double share = strtod(text, &end);
-        *out = (uint64_t)((double)n * share / 100 + 0.5);
-        if (*out > n) *out = n;
-        if (end == text + number && share > 0 && share <= 100) return KILN_OK;
+        if (end == text + number && share > 0 && share <= 100) {
+            const uint64_t rows = (uint64_t)((double)n * share / 100 + 0.5);
+            *out = kiln_min_u64(kiln_max_u64(rows, 1), n); /* a share of a small scene leaves a row */
+            return KILN_OK;
+        }
     }
     return kiln_fail(err, KILN_E_USAGE, "--keep takes a number of Gaussians, a share such as 50%%, or off, not '%.100s'", text);
 }

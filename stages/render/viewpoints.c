@@ -125,8 +125,9 @@ kiln_status kiln_orbit_check(const char *text, kiln_error *err)
 
 kiln_status kiln_look_at_check(const char *text, kiln_error *err)
 {
+    const double most = 1e100; /* the square of a distance stays finite */
     double point[3];
-    if (read_point(text, point)) return KILN_OK;
+    if (read_point(text, point) && fabs(point[0]) < most && fabs(point[1]) < most && fabs(point[2]) < most) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "--look-at takes X,Y,Z in scene units such as 0,1.5,0, not '%s'", text);
 }
 

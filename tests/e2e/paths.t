@@ -147,6 +147,7 @@ test_case 'what is refused, in front of everything else' && (
     refused 'interpolate N' --through cam0,cam1 -o no/
     refused 'interpolate N' --constant-speed -o no/
     refused 'interpolate N' --look-at 0,0,0 -o no/
+    refused 'takes X,Y,Z' --interpolate 4 --look-at 1e308,0,0 -o no/
     refused 'give --orbit a centre' --orbit 3 --look-at 0,0,0 -o no/
     for wrong in 1 1,2 1,2,3,4 1,2,x 1,2,inf; do refused 'takes X,Y,Z' --interpolate 4 --look-at "$wrong" -o no/; done
     refused 'at least 2' --interpolate 4 --through cam0 -o no/

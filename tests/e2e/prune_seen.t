@@ -95,6 +95,15 @@ test_case 'they look at what the other rules leave' && (
     [ "$(py value "$T/out" "r['rules']['keep']['dropped'], r['kept']")" = "(7, $((left - 7)))" ] || fail "of $left rows not 7"
 ); result
 
+test_case 'a share of a row leaves one, and a curve has no more rows than are left' && (
+    cp "$T/start.db" "$T/one.db"
+    prune "$T/one.db" --dry-run --keep 0.0001% --json
+    [ "$(py value "$T/out" "r['kept']")" = 1 ] || fail "kept $(py value "$T/out" "r['kept']")"
+    prune "$T/one.db" --dry-run --min-opacity 0.99 --keep 100% --json
+    py value "$T/out" "max(c['rows'] for c in r['curve']) <= r['kept'] < r['rows'] / 8" | grep -qx True ||
+        fail "the curve: $(py value "$T/out" "r['kept'], r['curve']")"
+); result
+
 test_case 'a value out of range is refused' && (
     for bad in '--keep 0' '--keep 101%' '--keep 50%%' '--keep -3' '--keep 3.5' '--keep %' '--min-contribution 2' '--min-visibility x'; do
         # shellcheck disable=SC2086
