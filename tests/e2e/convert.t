@@ -177,6 +177,28 @@ os.execv(os.environ["KILN_BIN"] + "/kiln", ["kiln", "convert", "--quiet", "-", "
     [ $got = 0 ] && cmp in/spz.spz made/slow.spz || fail "$got: $(cat slow.err)"
 ); result
 
+# least FILE OPTION...: the --ram that a refusal names
+least() {
+    local got=0
+    "$KILN_BIN/kiln" convert --quiet --ram 20M "$@" 2>err || got=$?
+    [ $got = 5 ] || fail "status $got: $(cat err)"
+    sed -n 's/.*the least that works is --ram \([0-9]*M\)$/\1/p' err
+}
+mkdir least
+for to in ply compressed.ply spz sog splat ksplat glb csv; do
+    test_case "$to: the --ram that a refusal names is enough" && (
+        ram=$(least large/scene.ply "least/x.$to")
+        [ "$ram" ] || fail "no size is named: $(cat err)"
+        must 0 convert --ram "$ram" large/scene.ply "least/x.$to"
+    ); result
+done
+
+py wide_ply wide.ply # a block of it takes more than the default of --ram
+test_case 'so it is for a file of many columns, whose check takes most' && (
+    ram=$(least wide.ply least/wide.ply)
+    must 0 convert --ram "$ram" wide.ply least/wide.ply
+); result
+
 test_case 'its helps are its own' && (
     must 0 "$KILN_BIN/kiln" convert --help-all
     ! grep -qE 'imported scene|SCENE|suffix of -o|kiln-export has' out || fail "of another program: $(cat out)"
