@@ -6,6 +6,7 @@
  * of degree 3, PLY to PLY, CPU seconds on two busy cores (2026-11-30): 2.28 with it, 0.76 without; splat-transform 3.7.0 took 1.28.
  *
  * Memory is 200 MiB by default (convert_options.c): 1M Gaussians with 16 threads took 674 MiB without a cap, 89 with it.
+ * What needs more gets it (kiln_ram_default_grows).
  *
  * Formats that also hold cameras (html, chunks) take the two stages and a manifest (stages/front/convert.c), because cameras on an
  * orbit come of ranks over all positions, and writers read cameras from a manifest. */

@@ -199,6 +199,14 @@ test_case 'so it is for a file of many columns, whose check takes most' && (
     must 0 convert --ram "$ram" wide.ply least/wide.ply
 ); result
 
+test_case 'the default of --ram grows to what is needed, a --ram that is given does not' && (
+    must 0 "$KILN_BIN/kiln" convert wide.ply made/wide.ply
+    grep -q 'instead of 200 MiB, its default' err || fail "$(cat err)"
+    must 5 convert --ram 200M wide.ply made/wide2.ply
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/narrow.ply
+    ! grep -q 'its default' err || fail "$(cat err)"
+); result
+
 test_case 'its helps are its own' && (
     must 0 "$KILN_BIN/kiln" convert --help-all
     ! grep -qE 'imported scene|SCENE|suffix of -o|kiln-export has' out || fail "of another program: $(cat out)"
