@@ -59,6 +59,10 @@ test_case 'the frame of what is read and of what is written have an option each'
     must 0 kiln export one.db --layer source --frame as-is -w -o two/a.spz
     cmp two/a.spz made/a.spz || fail '--export-frame'
     must 0 convert made/a.spz made/b.ply --import-frame as-is
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/say.spz
+    grep -q 'kiln convert: --export-frame as-is' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln" convert made/say.spz made/say.ply
+    grep -q 'kiln convert: --import-frame as-is' err || fail "$(cat err)"
 ); result
 
 test_case 'letters are those of splat-transform where they mean the same' && (
@@ -111,6 +115,10 @@ test_case 'what takes a bake names the command' && (
 test_case 'a file that is not ours is replaced by --overwrite only, the one that is read never' && (
     cp in/ply.ply made/mine.splat
     must 2 convert in/ply.ply made/mine.splat
+    grep -q 'a .splat carries no mark of it; .* -w' err || fail "$(cat err)"
+    echo mine >made/mine.sog
+    must 2 convert in/ply.ply made/mine.sog
+    ! grep -q 'carries no mark' err || fail "$(cat err)"
     cmp in/ply.ply made/mine.splat || fail 'a file that is not ours was replaced'
     must 0 convert in/ply.ply made/mine.splat -w
     must 2 convert in/ply.ply in/ply.ply -w
