@@ -69,13 +69,19 @@ static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
     return st;
 }
 
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, kiln_error *err)
+static kiln_target_kind target_kind(const kiln_writer *w, bool bakes)
+{
+    if (w->functions->place != KILN_PLACE_FILE) return KILN_TARGET_FOLDER;
+    return kiln_export_given.overwrite && !bakes ? KILN_TARGET_REPLACED : KILN_TARGET_FILE;
+}
+
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes, kiln_error *err)
 {
     kiln_export_target *t;
     KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
     kiln_status st = kiln_convert_writer(target, &t->writer, err);
     if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
-    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, t->writer->functions->place != KILN_PLACE_FILE, err);
+    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, target_kind(t->writer, bakes), err);
     if (st == KILN_OK) st = guard_target(t, err);
     free(t);
     return st;

@@ -25,7 +25,8 @@ kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payl
 kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kiln_error *err) KILN_MUST_CHECK;
 /* The file or folder of `out`: where that is a folder and the format a file, one in it. */
 kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[4096], kiln_error *err) KILN_MUST_CHECK;
-/* May it be written? KILN_E_USAGE. */
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, kiln_error *err) KILN_MUST_CHECK;
+/* May it be written? bakes: a bake of its own reads the files, not kiln_convert_run. KILN_E_USAGE. */
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -358,7 +358,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
-    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
+    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
 }
 
 /* A terminal that is closed ends it like SIGTERM. */

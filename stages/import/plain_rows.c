@@ -61,6 +61,10 @@ done:
     return st;
 }
 
+static char left_out[KILN_PATH_MAX]; /* kiln_plain_rows_leave_out */
+
+void kiln_plain_rows_leave_out(const char *path) { (void)snprintf(left_out, sizeof left_out, "%s", path ? path : ""); }
+
 static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
 {
     const kiln_import_options *o = &kiln_import_given;
@@ -74,6 +78,7 @@ static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
                                           .activated = o->activated,
                                           .no_extras = o->extra != 0},
                                  .stays = "",
+                                 .leave_out = left_out[0] ? left_out : NULL,
                                  .rows_alone = !cameras};
 }
 

@@ -24,6 +24,9 @@ typedef struct {
     kiln_buffer packed; /* what workers read the rows by */
 } kiln_plain_rows;
 
+/* Leaves a file out of folders that are looked through from now on. path: its real path, copied; NULL:
+ * none. Of the parent's main thread. */
+void kiln_plain_rows_leave_out(const char *path);
 /* files [n]: their rows are joined. cameras: a file of some, or NULL; else none are looked for. */
 kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const char *cameras, kiln_plain_rows *rows,
                                  kiln_error *err) KILN_MUST_CHECK;
