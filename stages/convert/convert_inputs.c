@@ -2,7 +2,9 @@
 #include "stages/convert/convert_inputs.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "stages/import/plain_rows.h"
+#include "stages/products/product_mark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@ typedef struct {
     const char *named;
     char place[KILN_PATH_MAX]; /* without links, but for the last name: a link is replaced itself */
     bool is_folder, there;
+    bool is_old; /* of an earlier run, and left out of folders that are read */
     struct stat info;
 } target;
 
@@ -52,6 +55,12 @@ static bool is_same(const target *t, const struct stat *info)
     return t->there && t->info.st_dev == info->st_dev && t->info.st_ino == info->st_ino;
 }
 
+/* Says whether it is no input though it lies in a folder that is read: that has other files. */
+static bool is_left_out(const target *t, const struct stat *info, const char *real)
+{
+    return t->is_old && S_ISDIR(info->st_mode) && is_in(t->place, real);
+}
+
 /* What the target does to a file or folder that is read; NULL: nothing. */
 static const char *touches(const target *t, const char *path)
 {
@@ -59,6 +68,7 @@ static const char *touches(const target *t, const char *path)
     struct stat info;
     if (!resolve(path, real) || stat(real, &info) != 0 || !find_place(path, place)) return NULL;
     if (is_same(t, &info) || strcmp(t->place, real) == 0 || strcmp(t->place, place) == 0) return "is";
+    if (is_left_out(t, &info, real)) return NULL;
     if (t->there && S_ISDIR(info.st_mode) && is_in(t->place, real)) return "lies in"; /* what is new there is no input */
     return t->is_folder && (is_in(real, t->place) || is_in(place, t->place)) ? "holds" : NULL;
 }
@@ -70,19 +80,50 @@ static kiln_status spare(const target *t, const char *path, kiln_error *err)
     return kiln_fail(err, KILN_E_USAGE, "'%.1500s' %s '%.1500s', which is read here; choose another place", t->named, how, path);
 }
 
-static kiln_status spare_source(void *context, const char *path, kiln_error *err) { return spare(context, path, err); }
+typedef struct {
+    const target *target;
+    uint64_t n;
+} source_check;
 
-kiln_status kiln_convert_spare_inputs(const char *const *files, unsigned n, const char *named, bool is_folder, kiln_error *err)
+static kiln_status spare_source(void *context, const char *path, kiln_error *err)
+{
+    source_check *c = context;
+    c->n++;
+    return spare(c->target, path, err);
+}
+
+/* The file or folder of a word, and what is read of it. A folder with no other file than the target is read for that. */
+static kiln_status spare_word(target *t, const char *path, unsigned position, kiln_error *err)
+{
+    source_check c = {.target = t};
+    struct stat info;
+    char real[KILN_PATH_MAX];
+    KILN_TRY(spare(t, path, err));
+    KILN_TRY(kiln_plain_rows_sources(path, position, spare_source, &c, err));
+    if (!resolve(path, real) || stat(real, &info) != 0 || !is_left_out(t, &info, real)) return KILN_OK;
+    if (c.n > 0) {
+        kiln_say("'%.1500s' is of an earlier run and is replaced, so it is no input", t->named);
+        return KILN_OK;
+    }
+    t->is_old = false;
+    kiln_plain_rows_leave_out(NULL);
+    return spare(t, path, err);
+}
+
+kiln_status kiln_convert_spare_inputs(const char *const *files, unsigned n, const char *named, kiln_target_kind kind,
+                                      kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    target t = {.named = named, .is_folder = is_folder};
+    target t = {.named = named, .is_folder = kind == KILN_TARGET_FOLDER};
+    kiln_plain_rows_leave_out(NULL);
     if (!find_place(named, t.place)) return KILN_OK; /* it cannot be made, and the run says so */
     t.there = stat(named, &t.info) == 0;
+    t.is_old = kind == KILN_TARGET_REPLACED && t.there && S_ISREG(t.info.st_mode) && kiln_product_was_written(named);
+    if (t.is_old) kiln_plain_rows_leave_out(t.place);
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(files[i], "-") == 0) continue;
         KILN_TRY(kiln_plain_rows_file(files[i], i, path, err));
-        KILN_TRY(spare(&t, path, err));
-        KILN_TRY(kiln_plain_rows_sources(path, i, spare_source, &t, err));
+        KILN_TRY(spare_word(&t, path, i, err));
     }
     return KILN_OK;
 }

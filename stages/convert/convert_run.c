@@ -69,13 +69,19 @@ static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
     return st;
 }
 
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, kiln_error *err)
+static kiln_target_kind target_kind(const kiln_writer *w, bool bakes)
+{
+    if (w->functions->place != KILN_PLACE_FILE) return KILN_TARGET_FOLDER;
+    return kiln_export_given.overwrite && !bakes ? KILN_TARGET_REPLACED : KILN_TARGET_FILE;
+}
+
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes, kiln_error *err)
 {
     kiln_export_target *t;
     KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
     kiln_status st = kiln_convert_writer(target, &t->writer, err);
     if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
-    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, t->writer->functions->place != KILN_PLACE_FILE, err);
+    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, target_kind(t->writer, bakes), err);
     if (st == KILN_OK) st = guard_target(t, err);
     free(t);
     return st;
@@ -103,10 +109,43 @@ static kiln_status write_converted(kiln_run *r, conversion *c, kiln_error *err)
     return st;
 }
 
+/* Where headers say how many rows there are, all lists are announced before the first one. What a
+ * refusal names is then enough for all of them. The boxes of blocks are not known yet, so filters
+ * choose none. */
+static kiln_status foresee_converted(kiln_run *r, conversion *c, kiln_error *err)
+{
+    kiln_plain_expected expected;
+    kiln_status st = KILN_OK;
+    const kiln_loss none = {0};
+    kiln_export_bake *bake = NULL;
+    kiln_export e = {.n_bakes = 1, .target = c->to.path, .temporary = c->temporary};
+    KILN_GO(kiln_plain_rows_expect(r, &c->rows, &expected, err));
+    if (!expected.layer) goto done;
+    KILN_GO(KILN_ALLOC(&bake, 1, "a bake", err));
+    bake->layer = expected.layer;
+    bake->n_source_rows = expected.layer->count;
+    bake->scene.kind = kiln_chunk_plane(expected.layer->chunks, "log_scales") ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS;
+    e.bakes = bake;
+    e.from = (kiln_export_from){NULL, expected.packed_bytes, expected.block_ram};
+    KILN_GO(kiln_export_wishes(&e, err));
+    const uint32_t n_filters = e.filters.n;
+    e.filters.n = 0;
+    KILN_GO(kiln_export_choose(&e, NULL, err));
+    e.filters.n = n_filters;
+    if (e.splats || c->to.writer->holds & KILN_HOLDS_POINTS) KILN_GO(kiln_export_foresee(r, c->to.writer, &e, &none, err));
+done:
+    free(e.chunks);
+    free(bake);
+    kiln_layer_free(expected.layer);
+    return st;
+}
+
 /* All rows are the only bake. */
 static kiln_status read_converted(kiln_run *r, const char *const *files, unsigned n, conversion *c, kiln_error *err)
 {
-    KILN_TRY(kiln_plain_rows_open(r, files, n, NULL, c->to.path, &c->rows, err));
+    KILN_TRY(kiln_plain_rows_find(files, n, NULL, &c->rows, err));
+    KILN_TRY(foresee_converted(r, c, err));
+    KILN_TRY(kiln_plain_rows_open(r, c->to.path, &c->rows, err));
     KILN_TRY(kiln_plain_rows_measure(r, &c->rows, err));
     KILN_TRY(kiln_import_scene(&c->rows.in, &c->bake.scene, err));
     c->bake.layer = c->rows.layer;

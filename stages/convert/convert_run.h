@@ -6,6 +6,7 @@
  * of degree 3, PLY to PLY, CPU seconds on two busy cores (2026-11-30): 2.28 with it, 0.76 without; splat-transform 3.7.0 took 1.28.
  *
  * Memory is 200 MiB by default (convert_options.c): 1M Gaussians with 16 threads took 674 MiB without a cap, 89 with it.
+ * What needs more gets it (kiln_ram_default_grows).
  *
  * Formats that also hold cameras (html, chunks) take the two stages and a manifest (stages/front/convert.c), because cameras on an
  * orbit come of ranks over all positions, and writers read cameras from a manifest. */
@@ -24,7 +25,8 @@ kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payl
 kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kiln_error *err) KILN_MUST_CHECK;
 /* The file or folder of `out`: where that is a folder and the format a file, one in it. */
 kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[4096], kiln_error *err) KILN_MUST_CHECK;
-/* May it be written? KILN_E_USAGE. */
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, kiln_error *err) KILN_MUST_CHECK;
+/* May it be written? bakes: a bake of its own reads the files, not kiln_convert_run. KILN_E_USAGE. */
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

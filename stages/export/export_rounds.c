@@ -494,7 +494,8 @@ static void foresee_writing(runner *k)
     for (uint64_t i = 0; i < l.n; i++) most = kiln_max_u64(most, unit_ram(k, NULL, i));
     kiln_run_foresee_ram(k->r, most + kiln_export_shared_ram(k->e, 0), l.n);
     if (k->f->foresee) {
-        kiln_run_foresee_ram(k->r, k->f->foresee(k->e), (uint64_t)k->f->n_rounds * k->e->n_chunks);
+        const uint64_t ram = k->e->from.ram + k->f->foresee(k->e);
+        kiln_run_foresee_ram(k->r, ram, (uint64_t)k->f->n_rounds * k->e->n_chunks);
         return;
     }
     kiln_survey_of_bounds(k->e, &k->e->survey);

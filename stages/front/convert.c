@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/interrupt.h"
+#include "stages/engine/memory/ram.h"
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
@@ -351,12 +352,13 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(kiln_convert_writer(c->to_stream ? "" : c->out, &c->writer, err));
     c->cuts = kiln_cut_is_asked(&kiln_export_given);
     c->bakes = c->writer->functions->views || c->cuts;
+    if (!kiln_opt_given(&c->cli, "ram")) kiln_ram_default_grows();
     if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
-    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, err);
+    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
 }
 
 /* A terminal that is closed ends it like SIGTERM. */

@@ -73,7 +73,9 @@ static const taken shared[] = {
     TAKE(FOR_BOTH, "gpu"),
     TAKE(FOR_BOTH, "threads"),
     TAKE(FOR_BOTH, "jobs"),
-    TAKE(FOR_BOTH, "ram", .def = "200M"),
+    TAKE(FOR_BOTH, "ram", .def = "200M",
+     .help = "most host memory that all processes may take together: a size, or a share of what is free (512M, 1.5G, 50%); "
+             "without this option it is more where more is needed, up to half of what is free"),
     TAKE(FOR_BOTH, "vram"),
     TAKE(FOR_BOTH, "allow-network-fs",
      .help = "keep the rows of a format with cameras on a network file system, too, while they are converted"),
@@ -171,6 +173,7 @@ static const char *const notes[] = {
     "numbers that are not finite are left out and counted. Nothing is kept of the way.",
     "--level, --count and --percent take levels of detail. They are made in a bake beside OUT, or in --scratch-dir, which is removed "
     "afterwards: three times as large as a PLY of the rows. --ram is then 512M by default.",
+    "The default of --ram grows to what a conversion needs, up to half of what is free, and convert says so.",
     "Several files become one, in this order. Filters look at the coordinates of the files, before any move; a move scales, turns, "
     "then "
     "translates.",

@@ -2,6 +2,7 @@
 
 #include "base/harmonics.h"
 #include "base/log.h"
+#include "base/minmax.h"
 #include "base/memory.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
@@ -241,6 +242,60 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
         l->count += c->count;
     }
     return kiln_run_refused(r, err);
+}
+
+/* As kiln_block_planes gives them. */
+static kiln_status list_planes(const kiln_scan *scan, kiln_buffer *names, kiln_error *err)
+{
+    static const char splats[] = "means\0source_row\0log_scales\0quats\0opacity_logits\0sh0", sh[] = "shN",
+                      points[] = "means\0source_row\0rgb";
+    const bool is_splats = scan->info.kind == KILN_SCENE_SPLATS;
+    KILN_TRY(kiln_buffer_put(names, is_splats ? splats : points, is_splats ? sizeof splats : sizeof points, err));
+    if (is_splats && scan->info.sh_degree) KILN_TRY(kiln_buffer_put(names, sh, sizeof sh, err));
+    for (uint32_t e = 0; e < scan->info.n_extras; e++) {
+        if (!scan->keep[e]) continue;
+        KILN_TRY(kiln_buffer_printf(names, err, "extra/%s", scan->info.extras[e].name));
+        KILN_TRY(kiln_buffer_put(names, "", 1, err));
+    }
+    return KILN_OK;
+}
+
+/* A box that says nothing: numbers that a plan can be made with. */
+static kiln_status expect_block(const kiln_import_result *i, const kiln_buffer *names, kiln_chunk *c, kiln_error *err)
+{
+    for (int a = 0; a < 3; a++) {
+        c->box_min[a] = c->reach_min[a] = -1;
+        c->box_max[a] = c->reach_max[a] = 1;
+    }
+    return describe_planes(&i->scan.info, (const char *)names->data, names->size, c, err);
+}
+
+kiln_status kiln_import_layer_expected(const kiln_import_result *i, kiln_layer **out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_buffer names = {0};
+    kiln_layer *l = NULL;
+    *out = NULL;
+    KILN_GO(list_planes(&i->scan, &names, err));
+    KILN_GO(KILN_ALLOC(&l, 1, "layer", err));
+    snprintf(l->kind, sizeof l->kind, "%s", kiln_layer_kinds[KILN_LAYER_source].name);
+    l->sh_degree = i->scan.info.sh_degree;
+    l->count = i->scan.info.n_rows;
+    KILN_GO(KILN_ALLOC(&l->chunks, i->scan.n_blocks, "blocks", err));
+    for (uint32_t k = 0; k < i->n_parts; k++)
+        for (uint64_t left = i->parts[k].scan.info.n_rows; left;) {
+            kiln_chunk *c = &l->chunks[l->n_chunks];
+            (void)snprintf(c->name, sizeof c->name, "%08u", l->n_chunks++);
+            c->count = kiln_min_u64(left, KILN_BLOCK_ROWS);
+            left -= c->count;
+            KILN_GO(expect_block(i, &names, c, err));
+        }
+    *out = l;
+    l = NULL;
+done:
+    kiln_layer_free(l);
+    kiln_buffer_release(&names);
+    return st;
 }
 
 /* ---- report ------------------------------------------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@ typedef struct {
     kiln_move move;        /* --translate, --rotate, --scale: of all rows and cameras */
     kiln_join_part *parts; /* owned: the files of rows */
     uint32_t n_parts;      /* 0: there is none */
+    uint64_t scan_ram;     /* what checking them takes, as headers say; 0: not known */
     kiln_scan scan;        /* of all of them; info.kind KILN_SCENE_NONE: no rows */
     bool random;           /* rows are random points */
     kiln_row_counts counts;
@@ -43,6 +44,9 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln
  * kiln_layer_free(*out). */
 kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out,
                               kiln_error *err) KILN_MUST_CHECK;
+/* The same before blocks are read: all rows of the parts (scan), with all planes that they have. */
+kiln_status kiln_import_layer_expected(const kiln_import_result *i, kiln_layer **out,
+                                       kiln_error *err) KILN_MUST_CHECK;
 /* rows_read, rows_dropped, dropped {reason: count}, frames_read, ...; also to stderr as sentences. */
 kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln_error *err) KILN_MUST_CHECK;
 

@@ -189,7 +189,9 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, const kiln_sourc
 {
     kiln_status st = KILN_OK;
     scan_request *q = NULL;
-    kiln_unit u = {.name = KILN_SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = !kiln_run_is_round(r) || has_scratch(i)};
+    kiln_unit u = {.name = KILN_SCAN_UNIT,
+                   .ram = kiln_max_u64(KILN_SCAN_RAM, i->scan_ram),
+                   .volatile_result = !kiln_run_is_round(r) || has_scratch(i)};
     KILN_TRY(KILN_ALLOC(&q, i->n_parts, "files of rows", err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
         snprintf(q[k].reader, sizeof q[k].reader, "%s", i->parts[k].reader->name);

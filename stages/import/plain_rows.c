@@ -2,7 +2,9 @@
 #include "stages/import/plain_rows.h"
 
 #include "base/file.h"
+#include "base/checked.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/import/dataset/additions.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/import_options.h"
@@ -59,6 +61,10 @@ done:
     return st;
 }
 
+static char left_out[KILN_PATH_MAX]; /* kiln_plain_rows_leave_out */
+
+void kiln_plain_rows_leave_out(const char *path) { (void)snprintf(left_out, sizeof left_out, "%s", path ? path : ""); }
+
 static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
 {
     const kiln_import_options *o = &kiln_import_given;
@@ -72,19 +78,80 @@ static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
                                           .activated = o->activated,
                                           .no_extras = o->extra != 0},
                                  .stays = "",
+                                 .leave_out = left_out[0] ? left_out : NULL,
                                  .rows_alone = !cameras};
 }
 
-static kiln_status find_rows(const char *const *files, unsigned n, const char *cameras, kiln_import_result *i, kiln_error *err)
+kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const char *cameras, kiln_plain_rows *rows, kiln_error *err)
 {
+    kiln_import_result *i = &rows->in;
     const char *add;
     KILN_TRY(list_added(files + 1, n - 1, &add, err));
     const kiln_dataset_wishes wishes = wishes_given(cameras, add);
     i->move = (kiln_move){.scale = 1};
     i->dropped_rows = json_array();
     KILN_TRY(kiln_dataset_find(files[0], &wishes, &i->data, err));
-    return kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err);
+    KILN_TRY(kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err));
+    return i->n_parts ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points", files[0]);
 }
+
+/* ---- what headers say ------------------------------------------------------------------------------------ */
+
+/* As if scanned. False: a header does not say how many rows there are, or cannot be read. */
+static bool look_at_part(kiln_join_part *p, const kiln_read_options *read)
+{
+    kiln_scan *scan = &p->scan;
+    const kiln_reader *reader;
+    kiln_error unread;
+    if (kiln_source_look(p->path, read, &reader, &scan->info, &unread) != KILN_OK || !scan->info.n_rows) return false;
+    memset(scan->keep, 1, sizeof scan->keep);
+    scan->n_blocks = kiln_div_up(scan->info.n_rows, KILN_BLOCK_ROWS);
+    p->reader = reader;
+    return true;
+}
+
+/* i: a copy, with parts of its own. */
+static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_expected *out, kiln_error *err)
+{
+    uint64_t *offsets, n_blocks = 0, block = KILN_SCAN_RAM;
+    kiln_error unread;
+    for (uint32_t k = 0; k < i->n_parts; k++) {
+        kiln_join_part *p = &i->parts[k];
+        if (!look_at_part(p, &i->data.read)) return KILN_OK;
+        n_blocks += p->scan.n_blocks;
+        block = kiln_max_u64(
+            block, kiln_max_u64(kiln_scan_ram(p->reader, &p->scan.info), kiln_block_ram(p->reader, &p->scan.info, p->scan.keep)));
+    }
+    i->scan_ram = block + kiln_list_ram(n_blocks);
+    kiln_run_foresee_ram(r, block, n_blocks);
+    KILN_TRY(KILN_ALLOC(&offsets, n_blocks, "blocks", err));
+    const bool joined = kiln_join(i->parts, i->n_parts, offsets, &i->scan, &unread) == KILN_OK;
+    free(offsets);
+    if (!joined) return KILN_OK; /* the run says why */
+    out->packed_bytes = sizeof(uint64_t) + i->n_parts * sizeof(kiln_block_request) + n_blocks * sizeof(block_record);
+    out->block_ram = kiln_import_block_ram(i);
+    return kiln_import_layer_expected(i, &out->layer, err);
+}
+
+kiln_status kiln_plain_rows_expect(kiln_run *r, kiln_plain_rows *rows, kiln_plain_expected *out, kiln_error *err)
+{
+    kiln_import_result *i = NULL;
+    kiln_status st = KILN_OK;
+    memset(out, 0, sizeof *out);
+    KILN_GO(KILN_ALLOC(&i, 1, "what headers say", err));
+    *i = rows->in;
+    i->parts = NULL;
+    KILN_GO(KILN_ALLOC(&i->parts, i->n_parts, "what headers say", err));
+    memcpy(i->parts, rows->in.parts, i->n_parts * sizeof *i->parts);
+    KILN_GO(expect_layer(r, i, out, err));
+    rows->in.scan_ram = i->scan_ram;
+done:
+    if (i) free(i->parts);
+    free(i);
+    return st;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------- */
 
 kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[KILN_PATH_MAX], kiln_error *err)
 {
@@ -113,12 +180,9 @@ kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_pl
     return st;
 }
 
-kiln_status kiln_plain_rows_open(kiln_run *r, const char *const *files, unsigned n, const char *cameras, const char *near,
-                                 kiln_plain_rows *rows, kiln_error *err)
+kiln_status kiln_plain_rows_open(kiln_run *r, const char *near, kiln_plain_rows *rows, kiln_error *err)
 {
     kiln_import_result *i = &rows->in;
-    KILN_TRY(find_rows(files, n, cameras, i, err));
-    if (!i->n_parts) return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points", files[0]);
     KILN_TRY(kiln_sources_collect(&i->data, &rows->sources, err));
     KILN_TRY(kiln_import_prepare(r, near, i, &rows->sources, err));
     KILN_TRY(kiln_import_scan(r, i, &rows->sources, &rows->offsets, err));

@@ -24,10 +24,24 @@ typedef struct {
     kiln_buffer packed; /* what workers read the rows by */
 } kiln_plain_rows;
 
-/* files [n]: their rows are joined. cameras: a file of some, or NULL; else none are looked for. near: a path beside which scratch
- * may lie. As kiln_run_units. */
-kiln_status kiln_plain_rows_open(kiln_run *r, const char *const *files, unsigned n, const char *cameras, const char *near,
-                                 kiln_plain_rows *rows, kiln_error *err) KILN_MUST_CHECK;
+/* Leaves a file out of folders that are looked through from now on. path: its real path, copied; NULL:
+ * none. Of the parent's main thread. */
+void kiln_plain_rows_leave_out(const char *path);
+/* files [n]: their rows are joined. cameras: a file of some, or NULL; else none are looked for. */
+kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const char *cameras, kiln_plain_rows *rows,
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* After find, before open: what the headers of the files say. So needs of memory are known before
+ * the first list, whose refusal names them. Announces what checking the rows takes. *layer has all
+ * blocks and planes, in a box of no meaning; the caller frees it with kiln_layer_free. It is NULL
+ * where a header does not say the number of rows. Sizes are bytes: of `packed`, and of a block that
+ * is read. KILN_E_NOMEM. */
+typedef struct {
+    kiln_layer *layer;
+    uint64_t packed_bytes, block_ram;
+} kiln_plain_expected;
+kiln_status kiln_plain_rows_expect(kiln_run *r, kiln_plain_rows *rows, kiln_plain_expected *out, kiln_error *err) KILN_MUST_CHECK;
+/* After find: checks all rows. near: a path beside which scratch may lie. As kiln_run_units. */
+kiln_status kiln_plain_rows_open(kiln_run *r, const char *near, kiln_plain_rows *rows, kiln_error *err) KILN_MUST_CHECK;
 /* Counts and bounds of all blocks; reports them as kiln-import does. */
 kiln_status kiln_plain_rows_measure(kiln_run *r, kiln_plain_rows *rows, kiln_error *err) KILN_MUST_CHECK;
 void kiln_plain_rows_release(kiln_plain_rows *rows);

@@ -229,11 +229,15 @@ kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
 
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
+    const char *const suffix = kiln_path_suffix(path);
+    char why[64] = "";
+    if (*suffix && strcasecmp(suffix, "ply") != 0 && !kiln_product_name_has_mark(path))
+        (void)snprintf(why, sizeof why, ": a .%.16s carries no mark of it", suffix);
     return kiln_fail(
         err, KILN_E_USAGE,
-        "'%s' exists, but SplatKiln did not write it, as far as it knows; choose another place, or replace it with -w, "
+        "'%s' exists, but SplatKiln did not write it, as far as it knows%s; choose another place, or replace it with -w, "
         "--overwrite",
-        path);
+        path, why);
 }
 
 static kiln_status refuse_link(const char *path, kiln_error *err)

@@ -187,6 +187,7 @@ static bool read_ends(ends *e)
 
 /* ---- the note in an extended attribute ----------------------------------------------------------------------------------- */
 static const char note_name[] = "user.splatkiln.written";
+static const char made_name[] = "user.splatkiln.made"; /* of a format without a mark */
 enum { NOTE_BYTES = 48 };
 
 static bool write_note(int fd, char out[NOTE_BYTES])
@@ -197,24 +198,30 @@ static bool write_note(int fd, char out[NOTE_BYTES])
     return true;
 }
 
+static bool has_suffix_of(const char *path, const char *const *suffixes)
+{
+    while (*suffixes && strcasecmp(kiln_path_suffix(path), *suffixes) != 0) suffixes++;
+    return *suffixes != NULL;
+}
+
 void kiln_product_note(const char *file, const char *path)
 {
-    static const char *const noted[] = {"ply", "glb", "sog", "rad", "html", "htm"};
+    static const char *const marked[] = {"ply", "glb", "sog", "rad", "html", "htm", NULL};
+    static const char *const unmarked[] = {"spz", "splat", "ksplat", "csv", NULL};
     char note[NOTE_BYTES];
-    size_t i = 0;
-    while (i < sizeof noted / sizeof *noted && strcasecmp(kiln_path_suffix(path), noted[i]) != 0) i++;
-    if (i == sizeof noted / sizeof *noted) return;
+    const char *const name = has_suffix_of(path, marked) ? note_name : has_suffix_of(path, unmarked) ? made_name : NULL;
+    if (!name) return;
     const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0) return;
-    if (write_note(fd, note)) (void)fsetxattr(fd, note_name, note, strlen(note), 0);
+    if (write_note(fd, note)) (void)fsetxattr(fd, name, note, strlen(note), 0);
     (void)close(fd);
 }
 
 /* KILN_MARK_NONE: there is no note. */
-static kiln_mark mark_by_note(int fd)
+static kiln_mark mark_by_note(int fd, const char *name)
 {
     char note[NOTE_BYTES], now[NOTE_BYTES];
-    const ssize_t n = fgetxattr(fd, note_name, note, sizeof note - 1);
+    const ssize_t n = fgetxattr(fd, name, note, sizeof note - 1);
     if (n <= 0 || !write_note(fd, now)) return KILN_MARK_NONE;
     note[n] = '\0';
     return strcmp(note, now) == 0 ? KILN_MARK_SEALED : KILN_MARK_BROKEN;
@@ -228,7 +235,7 @@ kiln_mark kiln_product_mark(const char *path)
     if (e.fd < 0) return mark;
     if (fstat(e.fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0) {
         e.size = (uint64_t)s.st_size;
-        const kiln_mark note = mark_by_note(e.fd);
+        const kiln_mark note = mark_by_note(e.fd, note_name);
         mark = note;
         if (note != KILN_MARK_SEALED && read_ends(&e)) mark = mark_of(&e);
         if (note == KILN_MARK_BROKEN && mark != KILN_MARK_SEALED) mark = KILN_MARK_BROKEN; /* a seal tells more than times */
@@ -237,6 +244,15 @@ kiln_mark kiln_product_mark(const char *path)
     free(e.tail);
     (void)close(e.fd);
     return mark;
+}
+
+bool kiln_product_was_written(const char *path)
+{
+    const kiln_mark mark = kiln_product_mark(path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    const bool made = fd >= 0 && mark_by_note(fd, made_name) == KILN_MARK_SEALED;
+    if (fd >= 0) (void)close(fd);
+    return made || mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
 }
 
 kiln_mark kiln_product_folder_mark(const char *folder)

@@ -31,8 +31,13 @@ kiln_mark kiln_product_folder_mark(const char *folder);
  * none where it keeps the header of its source. */
 bool kiln_product_name_has_mark(const char *path);
 
-/* Notes size and time of a whole file that is to have the name `path`, if its format may have a mark without a seal. Best effort:
- * without the note the mark has to do. */
+/* Says whether SplatKiln wrote this file and it is unchanged since, as far as mark and note tell. Of
+ * formats of scenes without a mark (.spz, .splat, .ksplat, .csv) a note alone says so. It is no leave
+ * to replace the file, because copies lose their notes. */
+bool kiln_product_was_written(const char *path);
+
+/* Notes size and time of a whole file that is to have the name `path`, if its format may have a mark without a seal, or is one of a
+ * scene without a mark. Best effort: without the note the mark has to do. */
 void kiln_product_note(const char *file, const char *path);
 
 /* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and the version. */

@@ -51,7 +51,8 @@ static kiln_status open_file(kiln_run *r, const char *path, kiln_stats *s, kiln_
     const char *temporary = getenv("TMPDIR"), *const files[] = {path};
     char near[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(near, sizeof near, temporary && *temporary ? temporary : "/tmp", "kiln-stats", err));
-    KILN_TRY(kiln_plain_rows_open(r, files, 1, kiln_stats_given.cameras, near, &s->rows, err));
+    KILN_TRY(kiln_plain_rows_find(files, 1, kiln_stats_given.cameras, &s->rows, err));
+    KILN_TRY(kiln_plain_rows_open(r, near, &s->rows, err));
     kiln_import_result *i = &s->rows.in;
     i->counts.read = i->counts.kept = i->scan.info.n_rows;
     KILN_TRY(kiln_import_scene(i, &s->scene, err));

@@ -59,6 +59,10 @@ test_case 'the frame of what is read and of what is written have an option each'
     must 0 kiln export one.db --layer source --frame as-is -w -o two/a.spz
     cmp two/a.spz made/a.spz || fail '--export-frame'
     must 0 convert made/a.spz made/b.ply --import-frame as-is
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/say.spz
+    grep -q 'kiln convert: --export-frame as-is' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln" convert made/say.spz made/say.ply
+    grep -q 'kiln convert: --import-frame as-is' err || fail "$(cat err)"
 ); result
 
 test_case 'letters are those of splat-transform where they mean the same' && (
@@ -111,6 +115,10 @@ test_case 'what takes a bake names the command' && (
 test_case 'a file that is not ours is replaced by --overwrite only, the one that is read never' && (
     cp in/ply.ply made/mine.splat
     must 2 convert in/ply.ply made/mine.splat
+    grep -q 'a .splat carries no mark of it; .* -w' err || fail "$(cat err)"
+    echo mine >made/mine.sog
+    must 2 convert in/ply.ply made/mine.sog
+    ! grep -q 'carries no mark' err || fail "$(cat err)"
     cmp in/ply.ply made/mine.splat || fail 'a file that is not ours was replaced'
     must 0 convert in/ply.ply made/mine.splat -w
     must 2 convert in/ply.ply in/ply.ply -w
@@ -175,6 +183,36 @@ os.execv(os.environ["KILN_BIN"] + "/kiln", ["kiln", "convert", "--quiet", "-", "
     exec 3>&-
     got=0; wait $run || got=$?
     [ $got = 0 ] && cmp in/spz.spz made/slow.spz || fail "$got: $(cat slow.err)"
+); result
+
+# least FILE OPTION...: the --ram that a refusal names
+least() {
+    local got=0
+    "$KILN_BIN/kiln" convert --quiet --ram 20M "$@" 2>err || got=$?
+    [ $got = 5 ] || fail "status $got: $(cat err)"
+    sed -n 's/.*the least that works is --ram \([0-9]*M\)$/\1/p' err
+}
+mkdir least
+for to in ply compressed.ply spz sog splat ksplat glb csv; do
+    test_case "$to: the --ram that a refusal names is enough" && (
+        ram=$(least large/scene.ply "least/x.$to")
+        [ "$ram" ] || fail "no size is named: $(cat err)"
+        must 0 convert --ram "$ram" large/scene.ply "least/x.$to"
+    ); result
+done
+
+py wide_ply wide.ply # a block of it takes more than the default of --ram
+test_case 'so it is for a file of many columns, whose check takes most' && (
+    ram=$(least wide.ply least/wide.ply)
+    must 0 convert --ram "$ram" wide.ply least/wide.ply
+); result
+
+test_case 'the default of --ram grows to what is needed, a --ram that is given does not' && (
+    must 0 "$KILN_BIN/kiln" convert wide.ply made/wide.ply
+    grep -q 'instead of 200 MiB, its default' err || fail "$(cat err)"
+    must 5 convert --ram 200M wide.ply made/wide2.ply
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/narrow.ply
+    ! grep -q 'its default' err || fail "$(cat err)"
 ); result
 
 test_case 'its helps are its own' && (

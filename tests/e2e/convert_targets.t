@@ -9,6 +9,8 @@ convert() { "$KILN_BIN/kiln" convert --quiet "$@"; }
 scene s 3000 1 48x32
 A=s/scene.ply
 sums() { find "$1" -type f -exec sha256sum {} + | sort; }
+# xattr FILE: it is made, and takes an extended attribute
+xattr() { python3 -c 'import os, sys; open(sys.argv[1], "w"); os.setxattr(sys.argv[1], "user.x", b"1")' "$1" 2>/dev/null; }
 # spared FOLDER arguments...: refused as an input, with -w and without, and the folder is as it was
 spared() {
     local folder=$1 before; shift
@@ -66,9 +68,34 @@ test_case 'what is new in a folder that is read is allowed, and is no input' && 
     must 0 convert --parts q q/one.ply
     must 0 convert q/a.ply q/b.ply joined.ply
     cmp joined.ply q/one.ply || fail '--parts joined something else'
-    spared q --parts q q/one.ply # which is one of the parts now
+    must 2 convert --parts q q/one.ply # which is one of the parts now
+    grep -q 'which is read here' err || fail "$(cat err)"
     must 0 convert --parts q q/page.html
     [ -z "$(find . -maxdepth 3 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 3 -name '*.tmp.*')"
+); result
+
+test_case 'an OUT of before is replaced by -w, and is no input of the folder that it lies in' && (
+    xattr a || skip 'this file system has no extended attributes'
+    mkdir again parts
+    cp $A again/scene.ply
+    (cd again && must 0 convert . x.spz) || exit 1
+    cp again/x.spz first.spz
+    must 2 convert again again/x.spz
+    must 0 "$KILN_BIN/kiln" convert -w again again/x.spz
+    grep -q "x.spz' is of an earlier run and is replaced, so it is no input" err || fail "$(cat err)"
+    cmp first.spz again/x.spz || fail 'another scene was read'
+    cp $A parts/a.ply
+    cp $A parts/b.ply
+    must 0 convert --parts parts parts/one.ply
+    cp parts/one.ply first.ply
+    must 0 convert -w --parts parts parts/one.ply
+    cmp first.ply parts/one.ply || fail 'the OUT of before is one of the parts'
+    touch again/x.spz # it was changed, as far as its note tells
+    spared again again again/x.spz
+    cp $A again/x.spz
+    spared again again again/x.spz
+    ln again/scene.ply again/link.ply # the input by another name
+    spared again again again/link.ply
 ); result
 
 test_case 'folders above an OUT that failed are taken away again' && (

@@ -15,7 +15,10 @@
  * in flight, and a batch of results. Outputs count as half of a unit, because the unit's own arrays exist beside them. With less
  * room a worker has one unit in flight, and its result still waits in a batch. If memory is short, a result is stored before its
  * worker gets another unit, so it needs no room beside the share. That makes all workers wait for each transaction, so a few
- * workers are given up for a batch. */
+ * workers are given up for a batch.
+ *
+ * Defaults. A program may have a small default of --ram (kiln_ram_default_grows). It refuses nothing
+ * that the machine can do: where a refusal would name a larger cap, the cap grows. */
 #include "stages/engine/memory/ram.h"
 
 #include "base/checked.h"
@@ -64,6 +67,25 @@ uint64_t kiln_ram_cap(kiln_ram_use *u)
     }
     kiln_memory_tidy(cap);
     return u->cap = kiln_max_u64(cap, 1);
+}
+
+static bool default_grows; /* kiln_ram_default_grows */
+void kiln_ram_default_grows(void) { default_grows = true; }
+
+/* What a refusal names, in MiB: the parent may be a little larger the next time. */
+static uint64_t least_mib(const kiln_ram_use *u, uint64_t all) { return kiln_max_u64(all, u->before) / MIB + 2; }
+
+/* Makes a default as large as a refusal would name, and a quarter more for threads, within half of
+ * what is free. */
+static void grow_cap(kiln_ram_use *u, uint64_t all)
+{
+    char was[32], is[32], needed[32];
+    const uint64_t cap = kiln_ram_cap(u), least = least_mib(u, all) * MIB, wanted = kiln_min_u64(least / 4 * 5, u->free / 2);
+    if (!default_grows || kiln_max_u64(all, u->before) <= cap || wanted < least) return;
+    kiln_say("--ram is %s instead of %s, its default, because %s are needed", kiln_size_text(wanted, is), kiln_size_text(cap, was),
+             kiln_size_text(least, needed));
+    u->cap = wanted;
+    kiln_memory_tidy(wanted);
 }
 
 static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_values.threads); }
@@ -160,7 +182,7 @@ enum { ADVICE = 256 };
 static const char *advise(const kiln_ram_use *u, uint64_t all, char out[ADVICE])
 {
     char leaves[32], needed[32];
-    const uint64_t mib = kiln_max_u64(all, u->before) / MIB + 2; /* the parent may be a little larger the next time */
+    const uint64_t mib = least_mib(u, all);
     if (u->free == 0 || u->free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)u->free)
         (void)snprintf(out, ADVICE, "the least that works is --ram %lluM", (unsigned long long)mib);
     else
@@ -174,12 +196,13 @@ static const char *advise(const kiln_ram_use *u, uint64_t all, char out[ADVICE])
 kiln_status kiln_ram_need_list(kiln_ram_use *u, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(u);
     kiln_ram_results(u, units, n, n);
     const uint64_t parent = parent_bytes(u);
     uint64_t largest = 0; /* of all units, because any may be due: the cap that is named has room for it */
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
     largest = kiln_max_u64(largest, u->foreseen);
+    grow_cap(u, parent + worker_bytes(1) + largest);
+    const uint64_t cap = kiln_ram_cap(u);
     if (kiln_max_u64(parent, u->before) <= cap) {
         u->predicted = kiln_max_u64(u->predicted, kiln_max_u64(parent, u->before));
         return KILN_OK;
@@ -206,19 +229,21 @@ bool kiln_ram_parent_fits(kiln_ram_use *u) { return parent_bytes(u) <= kiln_ram_
 kiln_status kiln_ram_need_parent(kiln_ram_use *u, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(u), parent = parent_bytes(u);
+    const uint64_t parent = parent_bytes(u), all = parent + worker_bytes(1) + u->foreseen;
+    grow_cap(u, all);
+    const uint64_t cap = kiln_ram_cap(u);
     if (parent <= cap) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "the parent process alone needs %s of host memory for %s, but --ram allows %s; %s",
-                     kiln_size_text(parent, needs), what, kiln_size_text(cap, allowed),
-                     advise(u, parent + worker_bytes(1) + u->foreseen, advice));
+                     kiln_size_text(parent, needs), what, kiln_size_text(cap, allowed), advise(u, all, advice));
 }
 
 kiln_status kiln_ram_need_gather(kiln_ram_use *u, uint64_t bytes, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(u);
     if (!u->gatherer) u->gatherer = parent_bytes(u); /* what a part leaves in the heap is the next one's */
     const uint64_t parent = u->gatherer, all = parent + bytes + KILN_BULK_RAM;
+    grow_cap(u, all);
+    const uint64_t cap = kiln_ram_cap(u);
     if (all <= cap) {
         u->predicted = kiln_max_u64(u->predicted, all);
         return KILN_OK;
@@ -372,9 +397,10 @@ static kiln_status refuse_list(const kiln_ram_use *u, const list *l, kiln_error 
 
 kiln_status kiln_ram_need_unit(kiln_ram_use *u, uint64_t unit_ram, const char *what, kiln_error *err)
 {
-    const uint64_t cap = kiln_ram_cap(u), parent = parent_bytes(u);
+    const uint64_t parent = parent_bytes(u);
     kiln_ram_foresee(u, unit_ram, 0);
-    return share_of(cap, parent, 1, 1) < unit_ram ? refuse(u, parent, unit_ram, what, err) : KILN_OK;
+    grow_cap(u, parent + worker_bytes(1) + kiln_max_u64(unit_ram, u->foreseen));
+    return share_of(kiln_ram_cap(u), parent, 1, 1) < unit_ram ? refuse(u, parent, unit_ram, what, err) : KILN_OK;
 }
 
 kiln_status kiln_ram_plan_make(kiln_ram_use *u, const kiln_ram_list *of, kiln_ram_plan *out, kiln_error *err)
@@ -385,7 +411,13 @@ kiln_status kiln_ram_plan_make(kiln_ram_use *u, const kiln_ram_list *of, kiln_ra
         l.is_stored |= !of->units[of->due[i]].volatile_result;
     }
     *out = (kiln_ram_plan){.cap = l.cap};
-    if (!find_plan(out, &l)) return refuse_list(u, &l, err);
+    bool found = find_plan(out, &l);
+    if (!found && !of->resting) {
+        grow_cap(u, l.parent + worker_bytes(1) + unit_bytes(largest_of(&l, 1), 1));
+        l.cap = out->cap = kiln_ram_cap(u);
+        found = find_plan(out, &l);
+    }
+    if (!found) return refuse_list(u, &l, err);
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
     u->predicted = kiln_max_u64(u->predicted, out->predicted);
     if (out->n_workers < of->n_wanted) kiln_chat("--ram suffices for %u of %s", out->n_workers, KILN_COUNT(of->n_wanted, "worker"));

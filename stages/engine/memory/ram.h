@@ -35,6 +35,9 @@ typedef struct {
 /* Returns the cap: --ram in bytes, at most 95 % of what is free. The first call of a run resolves it; later calls return the same.
  */
 uint64_t kiln_ram_cap(kiln_ram_use *u);
+/* Says that --ram is a default, which nobody gave. In every later run of this process it grows to
+ * what the lists need, up to half of what is free, and the run says so. */
+void kiln_ram_default_grows(void);
 /* Returns the most that one unit may take if its worker is the only one (kiln_run_unit_ram). */
 uint64_t kiln_ram_unit_most(kiln_ram_use *u);
 /* Returns what so many threads of a worker take. */

@@ -60,12 +60,14 @@ static uint64_t train_work(const kiln_export *e, unsigned threads)
     return kiln_max_u64(of_train, of_index);
 }
 
+/* The sample is the largest part, so it goes before the book, the codes and the index are made. */
 uint64_t kiln_sog_palette_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), words = kiln_palette_index_words((uint32_t)p, (uint32_t)d);
+    const uint64_t sample = 2 * d * kiln_sog_sample(e), entries = 2 * d * p,
+                   made = sizeof(kiln_codebook_counts) + kiln_codebook_work_bytes() + d * p + 4 * words;
     (void)unit;
-    return 2 * d * kiln_sog_sample(e) + 3 * d * p + 4 * words + train_work(e, 1) + sizeof(kiln_codebook_counts) +
-           kiln_codebook_work_bytes() + 2 * sizeof(kiln_sog_plan);
+    return entries + train_work(e, 1) + kiln_max_u64(sample, made) + 2 * sizeof(kiln_sog_plan);
 }
 
 uint64_t kiln_sog_palette_ram_thread(const kiln_export *e, uint64_t unit)
@@ -110,6 +112,8 @@ kiln_status kiln_sog_palette_make(kiln_export_worker *x, uint64_t unit, kiln_err
     KILN_GO(kiln_export_scratch_read(x, a.rows, n * d * sizeof *a.rows, kiln_sog_at(x->e, KILN_SOG_AT_SAMPLE), err));
     const kiln_palette_train_args args = train_args(x->e, &a);
     KILN_GO(KILN_WORK(x->w, palette_train, &args, err));
+    free(a.rows);
+    a.rows = NULL;
     k.text.palette = (uint32_t)a.n_entries;
     if (!k.few) KILN_GO(book_of_entries(&a, a.n_entries * d, &k, err));
     KILN_GO(put_palette(x, &a, &k, err));

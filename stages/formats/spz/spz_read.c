@@ -64,13 +64,13 @@ static void choose_axes(spz_source *s, uint32_t named, kiln_source_frame frame, 
                  kiln_spz_system_is_mirrored(named) ? ", which mirrors them because they are left-handed" : "");
         snprintf(info->remarks, sizeof info->remarks, "%s", text);
         if (frame == KILN_FRAME_AS_IS && named != KILN_SPZ_RDF)
-            add_note(info, "the file itself names its axes, and --frame as-is does not change that");
+            add_note(info, "the file itself names its axes, and as-is does not change that");
     } else {
         snprintf(info->remarks, sizeof info->remarks, "%s",
                  s->system
                      ? "SPZ numbers are taken as RUB, as the format has them, and turned to RDF; where the scene comes upside "
-                       "down, --frame as-is leaves them"
-                     : "SPZ numbers are left as they stand (--frame as-is)");
+                       "down, --frame as-is (kiln convert: --import-frame as-is) leaves them"
+                     : "SPZ numbers are left as they stand (as-is)");
     }
 }
 

@@ -96,8 +96,9 @@ static kiln_status note_spz_frame(kiln_export_parent *p, bool to_rub, kiln_error
         KILN_TRY(kiln_export_note(p, err, "older readers of SPZ refuse more than %d Gaussians", OLD_READERS_MAX));
     if (to_rub)
         return kiln_export_remark(p, err,
-                                  "the axes are RUB (right, up, back), as SPZ defines them; --frame as-is keeps those of PLY");
-    return kiln_export_remark(p, err, "the axes are those of PLY, unchanged (--frame as-is)");
+                                  "the axes are RUB (right, up, back), as SPZ defines them; --frame as-is (kiln convert: "
+                                  "--export-frame as-is) keeps those of PLY");
+    return kiln_export_remark(p, err, "the axes are those of PLY, unchanged (as-is)");
 }
 
 static kiln_status plan_spz(kiln_export_parent *p, bool oldest, kiln_error *err)

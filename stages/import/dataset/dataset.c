@@ -356,6 +356,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
                      .options = &wishes->read,
                      .add = wishes->add,
                      .stays = wishes->stays,
+                     .leave_out = wishes->leave_out,
                      .parts = wishes->parts,
                      .rows_alone = wishes->rows_alone};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;

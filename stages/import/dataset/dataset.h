@@ -88,8 +88,9 @@ typedef struct {
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */
     const char
-        *stays;      /* the file of rows that the bake was made of: it stays while it is there, unless it is an iteration_N; NULL */
-    bool rows_alone; /* cameras and photos are not looked for where rows are there without them */
+        *stays; /* the file of rows that the bake was made of: it stays while it is there, unless it is an iteration_N; NULL */
+    const char *leave_out; /* a file that is not looked at, its real path; NULL */
+    bool rows_alone;       /* cameras and photos are not looked for where rows are there without them */
 } kiln_dataset_wishes;
 
 /* scene: directory or file. */

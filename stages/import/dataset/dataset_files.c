@@ -76,6 +76,7 @@ kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iter
     const size_t root = strlen(s->d->set.root);
     kiln_file_info info = {0};
     kiln_error unread;
+    if (s->leave_out && strcmp(path, s->leave_out) == 0) return KILN_OK;
     KILN_TRY(kiln_grow((void **)&s->files, s->n_files, sizeof *s->files, "splat files", err));
     kiln_candidate *c = &s->files[s->n_files++];
     *c = (kiln_candidate){.iteration = iteration};

@@ -30,6 +30,7 @@ typedef struct {
     const kiln_read_options *options;
     const char *add;       /* --add */
     const char *stays;     /* kiln_dataset_wishes */
+    const char *leave_out; /* kiln_dataset_wishes */
     uint32_t first_added;  /* in d->more, of those files */
     bool parts;            /* --parts */
     bool rows_alone;       /* kiln_dataset_wishes */
