@@ -100,7 +100,7 @@ test_case 'a share of a row leaves one, and a curve has no more rows than are le
     prune "$T/one.db" --dry-run --keep 0.0001% --json
     [ "$(py value "$T/out" "r['kept']")" = 1 ] || fail "kept $(py value "$T/out" "r['kept']")"
     prune "$T/one.db" --dry-run --min-opacity 0.99 --keep 100% --json
-    py value "$T/out" "max(c['rows'] for c in r['curve']) <= r['kept'] < r['rows'] / 8" | grep -qx True ||
+    py value "$T/out" "max(c['rows'] for c in r['curve']) <= r['kept'] < r['rows'] / 2" | grep -qx True ||
         fail "the curve: $(py value "$T/out" "r['kept'], r['curve']")"
 ); result
 
