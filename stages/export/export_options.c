@@ -51,7 +51,7 @@ static const kiln_opt options[] = {
         "level", &kiln_export_given.level, "LEVEL",
         "write coarser Gaussians that stand for these (kiln-lod): each chunk at this level, 0: all; dB:X: as few as are "
         "X dB from all in the mean of the cameras; auto: dB:35",
-        .def = "0", .brief = "write a coarser level, dB:X from all, auto (35 dB)", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+        .def = "0", .brief = "level K; dB:X: the fewest within X dB; auto: dB:35", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
                        "write N Gaussians that stand for all that --chunks and filters leave: levels of detail (kiln-lod), of "
                        "which each chunk keeps the same share; 0: all",
@@ -59,7 +59,7 @@ static const kiln_opt options[] = {
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("percent", &kiln_export_given.percent, "P",
                        "write this share of what --chunks and filters leave, as --count does", .def = "off", .range = "0..100|off",
-                       .brief = "write this share of them, which stands for all", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+                       .brief = "P % as many Gaussians, which stand for all", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N", "write spherical harmonics up to this degree", .def = "4",
                        .range = "0..4", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_NUMBER("translate", &kiln_export_given.translate, "X,Y,Z",
@@ -73,7 +73,7 @@ static const kiln_opt options[] = {
     KILN_OPTION_LIST("add", &kiln_export_given.add, "MANIFEST", "also write the same layer of this bake into the same file",
                      .brief = "also the same layer of this bake, in the same file", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_BOOL("no-normals", &kiln_export_given.no_normals, "leave the columns nx, ny and nz out of a PLY",
-                     .brief = "leave nx, ny and nz out of a PLY", .flags = KILN_KEYED | KILN_LATER),
+                     .brief = "leave nx, ny and nz out of a PLY", .group = "How it is written", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("columns", &kiln_export_given.columns, "WHICH", "source|inria",
                      "write these columns into a PLY of Gaussians; source stands for those of the source; inria stands for x y z, "
                      "normals, f_dc, 45 f_rest, opacity, scale, rot, all float, which Unity, Unreal and Blender want in this order",

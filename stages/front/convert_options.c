@@ -44,7 +44,7 @@ static const taken list[] = {
     TAKE(FOR_EXPORT, "frame", .as = "export-frame",
      .help = "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward); as-is "
              "leaves the numbers of a PLY"),
-    TAKE(FOR_EXPORT, "overwrite", .brief = "replace files that are not ours or were changed",
+    TAKE(FOR_EXPORT, "overwrite",
      .help = "replace an OUT that SplatKiln did not write, or that was changed since; never a file that is read"),
     TAKE(FOR_EXPORT, "filter-box", .group = "Which rows, and where they lie"),
     TAKE(FOR_EXPORT, "filter-sphere"),
@@ -88,12 +88,12 @@ static const taken shared[] = {
 static const kiln_opt own[] = {
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
                      "leave out rows with numbers that are not finite, which is done in any case", .letter = 'N',
-                     .brief = "leave out what is not finite, which is always done", .group = "Others"),
+                     .brief = "accepted for splat-transform's scripts; always done", .group = "Others"),
     KILN_OPTION_PATH(
         "scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
         "keep streams on their way in this folder, and the rows of a format with cameras; else they lie beside OUT; they "
         "take as much room as a PLY",
-        .brief = "keep what lies on a disk meanwhile here, not by OUT"),
+        .brief = "put temporary files here instead of beside OUT"),
 };
 
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))

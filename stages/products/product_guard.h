@@ -26,7 +26,7 @@
     KILN_OPTION_BOOL("overwrite", where,                                                                                         \
                      "also replace files that SplatKiln did not write, or that were changed since; never those of the imported " \
                      "scene",                                                                                                    \
-                     .letter = 'w', .brief = "also replace files of others or changed files")
+                     .letter = 'w', .brief = "also replace files that SplatKiln did not write")
 
 typedef struct kiln_product_guard kiln_product_guard;
 

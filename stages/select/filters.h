@@ -68,7 +68,7 @@ typedef enum { KILN_CHUNK_NONE, KILN_CHUNK_SOME, KILN_CHUNK_ALL } kiln_chunk_par
                      verb " only Gaussians whose column NAME is lt, lte, gt, gte, eq or neq VALUE; opacity is 0..1, " \
                           "scale_0 a length, f_dc_0 a colour 0..1; opacity_raw and so on, x, source_row and all other " \
                           "columns are as a PLY holds them", \
-                     .brief = verb " only those whose NAME compares so", .flags = KILN_FILTER_FLAGS)
+                     .brief = verb " only rows such as opacity,gte,0.1", .flags = KILN_FILTER_FLAGS)
 /* clang-format on */
 #define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
 

@@ -43,6 +43,7 @@ static kiln_status check_rect(const char *text, kiln_error *err)
 static const kiln_opt_check checks[] = {{"rect", check_rect}, {NULL, NULL}};
 
 static const char *const notes[] = {
+    "Pictures are 8- or 16-bit PNG, JPEG or .npy.",
     "Colours are clamped to [0,1] for PSNR and SSIM; the means are of the values as they stand.",
     "Pictures of the same name in two folders and their subfolders are compared; suffixes may differ (cam.png and cam.jpg) if each "
     "folder has one picture of a name. The worst come first. Pictures that only one folder has are listed. Differing or missing "
@@ -50,7 +51,7 @@ static const char *const notes[] = {
     NULL};
 
 static const kiln_cli cli = {.program = "kiln-compare",
-                             .summary = "compares two pictures (8- or 16-bit PNG, JPEG, .npy) or the pictures of two folders",
+                             .summary = "compares two pictures, or the pictures of two folders",
                              .positionals = "A B",
                              .n_positionals = 2,
                              .tables_note = notes,

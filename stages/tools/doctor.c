@@ -28,7 +28,7 @@ static const char *const notes[] = {
 };
 
 static const kiln_cli cli = {.program = "kiln-doctor",
-                             .summary = "says what this machine has for baking, what is wrong with it, and how to repair it",
+                             .summary = "says what this machine has for baking, and what is wrong with it",
                              .positionals = "[MANIFEST]",
                              .n_optional = 1,
                              .tables_note = notes,

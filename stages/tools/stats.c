@@ -51,7 +51,7 @@ static const char *const notes[] = {
     NULL};
 
 static const kiln_cli cli = {.program = "kiln-stats",
-                             .summary = "measures the columns of a file or of a layer, and the pairs that a renderer would list",
+                             .summary = "measures columns of a file or layer, and pairs that renderers list",
                              .positionals = "FILE|MANIFEST",
                              .n_positionals = 1,
                              .tables_note = notes,

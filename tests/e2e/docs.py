@@ -20,7 +20,7 @@ PAGES = ["README.md"] + sorted(glob.glob("docs/*.md"))
 LINES_MAX = {"README.md": 150}
 README_BYTES_MAX = 9 * 1024
 # Of other people's programs, in the text of a page.
-FOREIGN = {"array", "demuxer", "gres", "input-type", "nv", "no-index", "partition", "system-site-packages", "time", "static", "cflags", "libs"}
+FOREIGN = {"array", "build-arg", "demuxer", "gres", "input-type", "nv", "no-index", "partition", "system-site-packages", "time", "static", "cflags", "libs"}
 EVERY_PROGRAM_HAS = {"help", "help-all", "help-json", "man", "version"}
 SHELL = {"apt", "apt-get", "bash", "cc", "cd", "cmp", "cp", "echo", "exit", "export", "man", "mkdir", "node", "python3", "ssh", "x264",
          "pkg-config", "sed", "./draw_camera",

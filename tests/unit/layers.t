@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who may include whom (STYLE of the house: stages -> kernels, schema -> base), and headers that compile alone.
+# Who may include whom (CONTRIBUTING, The house: stages -> kernels, schema -> base), and headers that compile alone.
 set -u
 bad=0
 forbid() { # pattern in an #include, files, the rule
