@@ -38,7 +38,8 @@ def other_value(o, taken=()):
     if kind == "f64x3":
         return "1,2,3"
     if kind == "f64":
-        return "2" if default == "off" else "0.25"
+        most = (limits or "").split("|")[0].split("..")[-1]
+        return "0.25" if default != "off" else "2" if not most or float(most) >= 2 else "0.5"
     if kind == "size":
         return "40%"
     return None
