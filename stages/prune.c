@@ -20,6 +20,7 @@
 #include "stages/prune/prune_report.h"
 #include "stages/prune/pruned_blocks.h"
 #include "stages/prune/pruning.h"
+#include "stages/prune/stray_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ static const kiln_opt options[] = {
     KILN_OPTION_BOOL("all-cameras", &o.all_cameras, "predict pairs for all cameras, not only for 32"),
     KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]",
                      .brief = "predict pairs at these lengths of the longer side"),
+    KILN_OPTION_NUMBER("outlier-range", &o.outlier_range, "N", "rows of a range of --outlier-sor; 0: chosen by rows and memory",
+                       .def = "0", .range = "0..4294967294", .flags = KILN_HIDDEN),
     KILN_OPTION_PATH("against", &o.against, "MANIFEST", "also print the scales of this other bake, to compare"),
     KILN_OPTION_END,
 };
@@ -58,6 +61,7 @@ static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
                                         {"crop-sphere", kiln_crop_sphere_check},
                                         {"drop-row", kiln_drop_row_check},
                                         {"keep", kiln_keep_check},
+                                        {"outlier-sor", kiln_outlier_sor_check},
                                         {"sizes", kiln_pruning_sizes_check},
                                         {NULL, NULL}};
 
@@ -151,10 +155,13 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     const uint64_t block = kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
     const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows); /* what a camera is weighed with */
     const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
-    const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
-                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) + kiln_pruning_asked_bytes(p));
+    const uint64_t strays = strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_pruning_stray_bytes(p) : 0;
+    const uint64_t view =
+        kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
+        kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) + kiln_pruning_asked_bytes(p) + strays);
     KILN_TRY(foresee_views(r, p, view, err));
     KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
+    KILN_TRY(kiln_pruning_foresee_strays(r, p, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
@@ -252,14 +259,16 @@ static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
     head.stats = p->stats;
     head.merge_distance = (float)(o.rules.merge_distance * sqrt((double)p->stats.median_spacing2));
     head.n_rows = p->n_rows;
+    head.stray_bytes = p->stray_bytes;
     kiln_hasher *h = kiln_run_key_bare(r, "merges");
     kiln_key_f64(h, "distance", (double)head.merge_distance);
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
+    if (p->strays) kiln_key_bytes(h, "strays", p->strays, p->stray_bytes);
     for (uint32_t i = 0; i < p->input->n_chunks; i++) kiln_pruning_key_planes(h, p, i, names, 5);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
     u.ram_cache = p->cache;
-    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .rows = p->rows}, true, err));
+    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .rows = p->rows, .strays = p->strays}, true, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, &out, err));
     p->merges = out.data;
     p->n_merges = out.bytes / sizeof *p->merges;
@@ -300,7 +309,7 @@ static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_si
     if (o.rules.merge || o.against) return KILN_OK;
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     const double views = kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras);
-    double asked = 0;
+    double asked = strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_work_knn((double)p->input->count) : 0;
     for (uint32_t i = 0; i < p->n_looks; i++) asked += kiln_pruning_looks_s(p, &(kiln_looks_of_unit){.first = i, .n = 1});
     kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes) + asked);
     return KILN_OK;
@@ -375,6 +384,7 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(need_ram(r, p, err));
     KILN_TRY(expect_work(r, p, n_sizes, err));
+    KILN_TRY(kiln_pruning_find_strays(r, p, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(kiln_pruning_judge(r, p, err));

@@ -69,6 +69,9 @@ kiln_status kiln_knn_check(const char *op, uint64_t n, uint32_t k, kiln_error *e
 
 /* Computes spacing2 [n] from best [k][n], on the host. */
 void kiln_knn_mean(const float *best, uint64_t n, uint32_t k, float *spacing2);
+/* Computes the mean of the distances themselves, not of their squares, on the host. At most 2^60, where a square is infinite or no
+ * neighbour was found. */
+void kiln_knn_mean_distance(const float *best, uint64_t n, uint32_t k, float *distance);
 
 /* The arrays that they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_knn(A) \

@@ -35,6 +35,7 @@ KILN_C_BEGIN
     RULE(crop_box, 2)             \
     RULE(crop_sphere, 3)          \
     RULE(outlier, 4)              \
+    RULE(outlier_sor, 14)         \
     RULE(min_scale, 5)            \
     RULE(max_spacing, 6)          \
     RULE(max_scale, 7)            \
@@ -56,7 +57,7 @@ static_assert(KILN_PRUNE_RULES <= 32, "sets of rules are 32 bits");
 #undef KILN_PRUNE_ONE
 #undef KILN_PRUNE_BIT
 
-/* What a pass over the scene says of a row; the last three are of passes over the rows that all other rules leave. */
+/* What a pass over the scene says of a row; FAINT, HIDDEN and UNCHOSEN are of passes over the rows that all other rules leave. */
 typedef enum {
     KILN_PRUNE_STAY = 0,
     KILN_PRUNE_NAMED = 1,
@@ -64,6 +65,7 @@ typedef enum {
     KILN_PRUNE_FAINT = 3,    /* it contributes too little to any picture */
     KILN_PRUNE_HIDDEN = 4,   /* too little of it is visible */
     KILN_PRUNE_UNCHOSEN = 5, /* others have higher scores */
+    KILN_PRUNE_STRAY = 6,    /* it is far from its neighbours, by the statistics of the scene */
 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 

@@ -249,7 +249,7 @@ kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_rang
         return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a range", (unsigned long long)g->begin,
                          (unsigned long long)g->end);
     const kiln_status st = search(&a, err);
-    if (st == KILN_OK) kiln_knn_mean(a.best, a.n, g->k, spacing2);
+    if (st == KILN_OK) (g->distances ? kiln_knn_mean_distance : kiln_knn_mean)(a.best, a.n, g->k, spacing2);
     *use = a.use;
     answer_release(&a);
     return st;

@@ -26,6 +26,7 @@ typedef struct {
     void *context;
     kiln_runner *runner;
     unsigned threads;
+    bool distances; /* the answer is the mean distance (kiln_knn_mean_distance), not the mean squared one */
 } kiln_knn_span;
 
 typedef struct {

@@ -457,7 +457,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln
     kiln_knn_unit payload = p->payload;
     payload.kind = KILN_KNN_FITS_DEVICE;
     kiln_unit u = {.name = "free memory of the GPU",
-                   .key = kiln_key_end(kiln_run_key_bare(r, "room")),
+                   .key = kiln_key_end(kiln_run_key_bare(r, "fits")),
                    .payload = &payload,
                    .payload_bytes = sizeof payload,
                    .cost = 1,
@@ -466,7 +466,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln
                    .planning = true,
                    .volatile_result = true};
     kiln_status st = kiln_run_units(r, "asking the GPU for its free memory", &u, 1, err);
-    if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "room", &answer, sizeof answer, err);
+    if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "fits", &answer, sizeof answer, err);
     kiln_units_release(&u, 1);
     *capacity = answer == 1;
     return st;

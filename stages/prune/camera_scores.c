@@ -113,6 +113,7 @@ static kiln_status plan_group(const scoring *s, const kiln_looks_of_unit *g, con
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_SCORES);
     head.n_merges = p->n_merges;
     head.n_rows = p->n_rows;
+    head.stray_bytes = p->stray_bytes;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_hasher *h = kiln_run_key_bare(s->run, "scores");
     kiln_key_u64(h, "alphas", s->alphas);
@@ -121,6 +122,7 @@ static kiln_status plan_group(const scoring *s, const kiln_looks_of_unit *g, con
     kiln_pruning_key_filters(h, p);
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
     kiln_key_bytes(h, "merges", p->merges, p->n_merges * sizeof *p->merges);
+    if (p->strays) kiln_key_bytes(h, "strays", p->strays, p->stray_bytes);
     for (uint32_t b = 0; b < p->input->n_chunks; b++)
         if (kiln_pruning_looks_may_see(p, g, b)) kiln_pruning_key_planes(h, p, b, names, sizeof names / sizeof *names);
     (void)snprintf(u->name, sizeof u->name, "views %u to %u", g->first + 1, g->first + g->n);
@@ -205,9 +207,10 @@ static kiln_status look_at_rows(scoring *s, kiln_error *err)
     kiln_buffer shared = {0};
     double cpu_s = 0;
     kiln_status st;
-    kiln_prune_unit head = {.n_merges = p->n_merges, .n_rows = p->n_rows};
+    kiln_prune_unit head = {.n_merges = p->n_merges, .n_rows = p->n_rows, .stray_bytes = p->stray_bytes};
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    const kiln_prune_request lists = {.head = &head, .merges = p->merges, .rows = p->rows, .text = (const char *)&p->filters};
+    const kiln_prune_request lists = {
+        .head = &head, .merges = p->merges, .rows = p->rows, .strays = p->strays, .text = (const char *)&p->filters};
     KILN_GO(make_groups(s, &cpu_s, err));
     KILN_GO(kiln_pruning_put_lists(&lists, &shared, err));
     kiln_run_computes(s->run, kiln_run_named_kind(s->run) || kiln_run_gpu_pays(cpu_s));

@@ -16,6 +16,7 @@ static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look,
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_CURVE);
     head.n_merges = p->n_merges;
     head.n_rows = p->n_rows;
+    head.stray_bytes = p->stray_bytes;
     head.mark_bytes = 2 * kiln_pruning_mark_bytes(p);
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     (void)snprintf(u->name, sizeof u->name, "view %u", look + 1);
@@ -27,7 +28,7 @@ static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look,
 kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     const uint32_t n = p->n_looks < KILN_PRUNE_CAMERAS_USUAL ? p->n_looks : KILN_PRUNE_CAMERAS_USUAL;
-    kiln_prune_unit head = {.n_merges = p->n_merges, .n_rows = p->n_rows};
+    kiln_prune_unit head = {.n_merges = p->n_merges, .n_rows = p->n_rows, .stray_bytes = p->stray_bytes};
     kiln_buffer shared = {0};
     kiln_unit *units = NULL;
     double cpu_s = 0;
@@ -35,8 +36,12 @@ kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *er
     if (n == 0 || !p->o->dry_run) return KILN_OK;
     head.mark_bytes = 2 * kiln_pruning_mark_bytes(p);
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    const kiln_prune_request lists = {
-        .head = &head, .merges = p->merges, .rows = p->rows, .marks = p->marks, .text = (const char *)&p->filters};
+    const kiln_prune_request lists = {.head = &head,
+                                      .merges = p->merges,
+                                      .rows = p->rows,
+                                      .marks = p->marks,
+                                      .strays = p->strays,
+                                      .text = (const char *)&p->filters};
     KILN_GO(KILN_ALLOC(&units, n, "views", err));
     KILN_GO(kiln_pruning_put_lists(&lists, &shared, err));
     for (uint32_t i = 0; i < n; i++) {

@@ -64,7 +64,7 @@ static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln
     for (uint64_t i = 0; i < n; i++) {
         a->block[first + i] = block;
         a->row[first + i] = (uint32_t)i;
-        a->skip[first + i] = in_rows(q, ((const uint32_t *)data)[i]);
+        a->skip[first + i] = in_rows(q, ((const uint32_t *)data)[i]) || kiln_prune_is_stray(in, q, block, i);
     }
     return KILN_OK;
 }

@@ -85,6 +85,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     head.n_merges = p->n_merges;
     head.n_kept = 2 * (uint64_t)p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
     head.mark_bytes = p->marks ? kiln_pruning_mark_bytes(p) : 0;
+    head.stray_bytes = p->stray_bytes;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_view_chunks blocks;
     KILN_TRY(kiln_view_chunks_of_layer(p->input, &p->requests[i], &blocks, err));
@@ -97,6 +98,7 @@ static kiln_status plan_view(kiln_run *r, const kiln_pruning *p, uint32_t i, con
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
     kiln_key_bytes(h, "merges", p->merges, p->n_merges * sizeof *p->merges);
     if (p->marks) kiln_key_bytes(h, "asked", p->marks, head.mark_bytes);
+    if (p->strays) kiln_key_bytes(h, "strays", p->strays, p->stray_bytes);
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
@@ -120,6 +122,7 @@ static kiln_status put_lists(const kiln_pruning *p, kiln_buffer *b, kiln_error *
     if (p->n_rows) KILN_TRY(kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err));
     KILN_TRY(kiln_buffer_put(b, p->kept, 2 * (uint64_t)p->input->n_chunks * sizeof *p->kept, err));
     if (p->marks) KILN_TRY(kiln_buffer_put(b, p->marks, kiln_pruning_mark_bytes(p), err));
+    if (p->strays) KILN_TRY(kiln_buffer_put(b, p->strays, p->stray_bytes, err));
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 

@@ -26,6 +26,8 @@ static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_re
     at += q->head->n_kept * sizeof *q->kept;
     q->marks = (const void *)at;
     at += q->head->mark_bytes;
+    q->strays = (const void *)at;
+    at += q->head->stray_bytes;
     q->text = at;
     at += q->head->text_bytes;
     if (at != (const char *)payload + bytes)
@@ -234,6 +236,8 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
         return kiln_prune_scores_unit(w, &q, err);
     case KILN_PRUNE_CURVE:
         return kiln_prune_curve_unit(w, &q, err);
+    case KILN_PRUNE_STRAYS:
+        return kiln_prune_strays_unit(w, &q, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of an unknown kind", name);
 }

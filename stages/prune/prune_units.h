@@ -29,6 +29,8 @@ typedef enum {
     KILN_PRUNE_SCORES, /* of some cameras; out: of each block that one of them may see, by the block's name: what the cameras see of
                           its rows (kiln_prune_seen_bytes), of those that the other rules leave */
     KILN_PRUNE_CURVE,  /* of a camera; out: "curve" (kiln_prune_curve) */
+    KILN_PRUNE_STRAYS, /* of the layer; out: "strays": of each block kiln_prune_stray_bytes, a bit a row, from the lowest of the
+                          first byte, 1: --outlier-sor drops it */
 } kiln_prune_unit_kind;
 
 /* A row that goes into another; (block, row in the block). Rows of one group follow each other, groups are ordered by
@@ -98,6 +100,18 @@ typedef struct {
     uint64_t values;                         /* of pixels that the mask lets count, and their channels */
 } kiln_prune_curve;
 
+/* Bits of the stray rows of any block, in bytes; largest: rows of the layer's largest block. */
+static inline uint64_t kiln_prune_stray_bytes(uint64_t largest) { return (largest + 7) / 8; }
+
+/* What a unit of STRAYS asks. range_rows 0: the whole layer is in memory. */
+typedef struct {
+    double sigmas;
+    uint64_t range_rows;              /* else so many at a time (stages/knn/range.h) */
+    double root_centre[3], root_half; /* of the curve along which ranges lie */
+    kiln_hash scratch;                /* key of the folder for them */
+    uint32_t neighbors, page_rows;
+} kiln_prune_sor;
+
 typedef struct {
     kiln_filters filters; /* bound */
     double origin[3];
@@ -106,8 +120,9 @@ typedef struct {
 /* The payload begins with this and n_looks kiln_prune_look, n_masks kiln_prune_mask; then, in the shared payload of a camera,
  * n_merges kiln_merged_row, n_rows u32 (source rows to drop, ascending), n_kept u32 (PAIRS: what became of each block, then how
  * many of its rows are touched; WEIGHT: which of the marks in the text are those of each block, or KILN_PRUNE_NO_BLOCK), mark_bytes
- * of marks, text_bytes of text: of SCALES the other manifest's path with its NUL, of WEIGHT marks, of blocks and other cameras a
- * kiln_prune_filters where there are filters. A block gets the rows, merges and marks that concern it, a camera all.
+ * of marks, stray_bytes of strays as STRAYS has them, text_bytes of text: of SCALES the other manifest's path with its NUL, of
+ * WEIGHT marks, of STRAYS a kiln_prune_sor, of blocks and other cameras a kiln_prune_filters where there are filters. A block gets
+ * the rows, merges, marks and strays that concern it, a camera all.
  * Marks are two bits a row: 0, or which of the rules that ask cameras drops it (1: min-contribution, 2: min-visibility, 3: keep).
  * Of CURVE those of all blocks follow, in which half, quarter, eighth (1, 2, 3) of the scores a row is. */
 typedef struct {
@@ -124,7 +139,7 @@ typedef struct {
     kiln_view_request request; /* PAIRS, WEIGHT, CURVE */
     bool alphas;               /* SCORES: they are asked for */
     uint64_t capacity;         /* SCORES, CURVE: 0, or the most Gaussians that a picture has in memory: it is drawn in slabs */
-    uint64_t n_looks, n_masks, n_merges, n_rows, n_kept, mark_bytes, text_bytes;
+    uint64_t n_looks, n_masks, n_merges, n_rows, n_kept, mark_bytes, stray_bytes, text_bytes;
 } kiln_prune_unit;
 
 /* What a camera knows of a block besides how many of its rows stay. No result depends on it, only the time that it takes. */
@@ -140,9 +155,10 @@ typedef struct {
     const kiln_prune_mask *masks;
     const kiln_merged_row *merges;
     const uint32_t *rows;
-    const uint32_t *kept; /* [n_kept] of a camera of PAIRS: rows that stay of each of the layer's blocks, or one of the values
-                             above; then of each the rows that rules touch and that can show */
-    const uint8_t *marks; /* NULL or empty: no row is marked */
+    const uint32_t *kept;  /* [n_kept] of a camera of PAIRS: rows that stay of each of the layer's blocks, or one of the values
+                              above; then of each the rows that rules touch and that can show */
+    const uint8_t *marks;  /* NULL or empty: no row is marked */
+    const uint8_t *strays; /* likewise */
     const char *text;
 } kiln_prune_request;
 
@@ -217,6 +233,9 @@ kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, cons
 kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                    const kiln_plane *plane, float *data, kiln_error *err) KILN_MUST_CHECK;
 
+/* Is the row one of the request's strays? block: the only one whose strays it has, or any where it has all. */
+bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, uint64_t row);
+
 /* Which blocks a pass over a camera's scene counts (pair_scenes.c). */
 typedef enum { KILN_PRUNE_SAME, KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER, KILN_PRUNE_TOUCHED, KILN_PRUNE_NO_PASS } kiln_prune_pass;
 /* Counts the visible Gaussians and the pairs of one pass. */
@@ -231,6 +250,7 @@ kiln_status kiln_prune_marks_unit(kiln_worker *w, const kiln_prune_request *q, k
 kiln_status kiln_prune_weight_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_left_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_strays_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scores_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_curve_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 
@@ -242,6 +262,10 @@ typedef struct {
 uint64_t kiln_prune_stats_ram(const kiln_prune_size *s);
 uint64_t kiln_prune_stats_ram_thread(const kiln_prune_size *s);
 uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
+/* Of STRAYS over l, whose largest block has so many rows; range_rows as kiln_prune_sor has it. held: what of it is bits and pieces.
+ */
+uint64_t kiln_prune_strays_ram(const kiln_layer *l, uint64_t largest, uint32_t neighbors, uint64_t range_rows);
+uint64_t kiln_prune_strays_held(uint32_t n_blocks, uint64_t largest);
 uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges);
 uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
 uint64_t kiln_prune_ahead_ram(const kiln_layer *input); /* to decode ahead, at most, if there is room */

@@ -32,19 +32,22 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     const bool marks = kind == KILN_PRUNE_MARKS, left = kind == KILN_PRUNE_LEFT;
     const uint64_t mark_bytes = kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
     const uint8_t *asked = kind == KILN_PRUNE_BLOCK && p->marks ? p->marks + block * mark_bytes : NULL;
+    const uint64_t stray_bytes = kiln_prune_stray_bytes(p->size.blocks.rows);
+    const uint8_t *strays = p->strays ? p->strays + block * stray_bytes : NULL;
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
     const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10); /* not block, where some are missing */
     head.block = block;
     head.planes = kind == KILN_PRUNE_BLOCK && !kiln_run_is_once(r);
     head.mark_bytes = asked ? mark_bytes : 0;
+    head.stray_bytes = strays ? stray_bytes : 0;
     if (marks) head.auto_rules = p->judgement.rules;
     while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < number) end++;
     rows += end;
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
-    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 296,
+    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 304,
                    "kiln_prune_unit has another size: add to the keys what results depend on, that of pairs too "
                    "(pairs_forecast.c), then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : left ? "left" : "block");
@@ -54,6 +57,7 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     key_block(h, p, block);
     kiln_key_bytes(h, "rows", rows, head.n_rows * sizeof *rows);
     if (asked) kiln_key_bytes(h, "asked", asked, mark_bytes);
+    if (strays) kiln_key_bytes(h, "strays", strays, stray_bytes);
     for (uint64_t i = 0; i < p->n_merges; i++) {
         const kiln_merged_row *m = &p->merges[i];
         if (!concerns(m, block)) continue;
@@ -70,7 +74,8 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     u->optional = true;
     u->planning = marks || left;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    const kiln_prune_request q = {.head = &head, .merges = merges, .rows = rows, .marks = asked, .text = (const char *)&p->filters};
+    const kiln_prune_request q = {
+        .head = &head, .merges = merges, .rows = rows, .marks = asked, .strays = strays, .text = (const char *)&p->filters};
     return kiln_pruning_set_payload(u, &q, true, err);
 }
 

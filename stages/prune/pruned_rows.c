@@ -105,6 +105,24 @@ static kiln_status mark_keep(kiln_worker *w, kiln_prune_input *in, const kiln_pr
     return KILN_OK;
 }
 
+bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, uint64_t row)
+{
+    const uint64_t bytes = kiln_prune_stray_bytes(in->largest);
+    if (q->head->stray_bytes < bytes) return false;
+    const uint8_t *strays = q->strays + (q->head->stray_bytes > bytes ? block * bytes : 0);
+    return strays[row >> 3] >> (row & 7) & 1;
+}
+
+/* A row that another pass names counts for that one. */
+static kiln_status mark_outlier_sor(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                    kiln_pruned_rows *r, kiln_error *err)
+{
+    (void)w, (void)err;
+    for (uint64_t i = 0; i < r->n; i++)
+        if (r->mark[i] == KILN_PRUNE_STAY && kiln_prune_is_stray(in, q, block, i)) r->mark[i] = KILN_PRUNE_STRAY;
+    return KILN_OK;
+}
+
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                   kiln_pruned_rows *out, kiln_error *err)
 {

@@ -29,6 +29,7 @@ void kiln_pruning_release(kiln_pruning *p)
     free(p->looks);
     free(p->masks);
     free(p->marks);
+    free(p->strays);
     free(p->merges);
     free(p->rows);
     free(p->spacing_of);
@@ -146,6 +147,7 @@ kiln_status kiln_pruning_put_lists(const kiln_prune_request *q, kiln_buffer *b, 
     KILN_TRY(put_list(b, q->rows, q->head->n_rows, sizeof *q->rows, err));
     KILN_TRY(put_list(b, q->kept, q->head->n_kept, sizeof *q->kept, err));
     KILN_TRY(put_list(b, q->marks, q->head->mark_bytes, 1, err));
+    KILN_TRY(put_list(b, q->strays, q->head->stray_bytes, 1, err));
     return put_list(b, q->text, q->head->text_bytes, 1, err);
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     kiln_prune_options rules;
     bool dry_run, all_cameras;
     const char *sizes, *against;
+    uint64_t outlier_range; /* rows of a range of --outlier-sor; 0: as memory has room */
     const char *filter_boxes, *filter_spheres, *filter_values;
 } kiln_prune_values;
 
@@ -41,6 +42,8 @@ typedef struct {
     kiln_prune_mask *masks; /* [n_masks] of their photos */
     uint32_t n_looks, n_masks;
     uint8_t *marks;         /* NULL: none; of all blocks, as kiln_prune_unit says; those of a curve behind them */
+    uint8_t *strays;        /* NULL: none; of all blocks, as KILN_PRUNE_STRAYS says */
+    uint64_t stray_bytes;   /* of these; 0: none */
     uint64_t n_left;        /* rows that the other rules leave */
     kiln_prune_curve curve; /* sum over cameras; of a dry run */
     kiln_unit *blocks;      /* [n_blocks], of the input's those that have spacing */
@@ -80,6 +83,11 @@ static inline uint64_t kiln_pruning_mark_bytes(const kiln_pruning *p)
 }
 /* Of these, where rules ask cameras. */
 static inline uint64_t kiln_pruning_asked_bytes(const kiln_pruning *p) { return p->n_looks > 0 ? kiln_pruning_mark_bytes(p) : 0; }
+/* Of the stray rows of all blocks. */
+static inline uint64_t kiln_pruning_stray_bytes(const kiln_pruning *p)
+{
+    return p->input->n_chunks * kiln_prune_stray_bytes(p->size.blocks.rows);
+}
 /* The larger of a length and exp(log_scale), which is 0 of a block without rows, whose log_scale is -infinity. */
 static inline double kiln_pruning_larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
 

@@ -4,6 +4,7 @@
 
 #include "base/minmax.h"
 #include "base/memory.h"
+#include "kernels/knn/knn.h"
 #include "kernels/math/real.h"
 
 #include <errno.h>
@@ -143,6 +144,30 @@ kiln_status kiln_keep_check(const char *text, kiln_error *err)
     return kiln_keep_rows(text, 0, &rows, err);
 }
 
+kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas, kiln_error *err)
+{
+    double v[2];
+    *neighbors = 0;
+    *sigmas = NAN;
+    if (strcmp(text, "off") == 0) return KILN_OK;
+    if (parse_numbers(text, 2, v) && v[0] >= 1 && v[0] <= KILN_KNN_MAX && v[0] == floor(v[0]) && v[1] > 0) {
+        *neighbors = (uint32_t)v[0];
+        *sigmas = v[1];
+        return KILN_OK;
+    }
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--outlier-sor takes K,S, a number of neighbours from 1 to %d and standard deviations above 0, or off, not '%.100s'",
+        KILN_KNN_MAX, text);
+}
+
+kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err)
+{
+    uint32_t neighbors;
+    double sigmas;
+    return kiln_outlier_sor_parse(text, &neighbors, &sigmas, err);
+}
+
 bool kiln_prune_asks_cameras(const kiln_prune_options *o)
 {
     return !isnan(o->min_contribution) || !isnan(o->min_visibility) || strcmp(o->keep, "off") != 0;
@@ -161,6 +186,7 @@ kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *er
     KILN_TRY(kiln_crop_box_check(o->crop_box, err));
     KILN_TRY(kiln_crop_sphere_check(o->crop_sphere, err));
     KILN_TRY(kiln_keep_check(o->keep, err));
+    KILN_TRY(kiln_outlier_sor_check(o->outlier_sor, err));
     return kiln_drop_row_check(o->drop_row, err);
 }
 
@@ -262,7 +288,7 @@ enum {
 #include "pipelines/stages.def"
 #undef STAGE
 };
-_Static_assert(KILN_PRUNE_RULES == 14 && VERSION_OF_prune == 3,
+_Static_assert(KILN_PRUNE_RULES == 15 && VERSION_OF_prune == 4,
                "a new rule changes the tally: raise prune's version in pipelines/stages.def, then write both numbers here");
 _Static_assert(0
 #define DROP(id, ...) +sizeof FIELD(id)

@@ -66,6 +66,9 @@ kiln_status kiln_drop_row_check(const char *text, kiln_error *err) KILN_MUST_CHE
 kiln_status kiln_keep_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* The number of rows that --keep keeps of a scene of n rows, at most n, UINT64_MAX for off. KILN_E_USAGE. */
 kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_error *err) KILN_MUST_CHECK;
+/* Reads the text of --outlier-sor; *neighbors is 0 for off. KILN_E_USAGE. */
+kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Is a rule on that asks what training cameras see? */
 bool kiln_prune_asks_cameras(const kiln_prune_options *o);
 /* The same of one option, by its name and its stored value. */

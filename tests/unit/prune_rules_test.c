@@ -113,6 +113,7 @@ static const struct {
     [KILN_PRUNE_min_contribution] = {.row.mark = KILN_PRUNE_FAINT},
     [KILN_PRUNE_min_visibility] = {.row.mark = KILN_PRUNE_HIDDEN},
     [KILN_PRUNE_keep] = {.row.mark = KILN_PRUNE_UNCHOSEN},
+    [KILN_PRUNE_outlier_sor] = {.row.mark = KILN_PRUNE_STRAY},
 };
 
 static block with_row(int at, const kiln_prune_one *row)
