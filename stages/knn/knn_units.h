@@ -72,7 +72,7 @@ kiln_status kiln_knn_put_summary(kiln_worker *w, const kiln_knn_summary *s, floa
 /* The units about spacing (spacing_units.c). keys: of a `back` unit's ranges. */
 kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* The same, in device memory: the host's has room for KILN_KNN_PIECE_ROWS values, a block, and the packed outputs
- * (kiln_knn_on_device_ram). KILN_E_CAP: the device has no room. kiln_knn_fits_device says whether it has: output `capacity`, a
+ * (kiln_knn_on_device_ram). KILN_E_CAP: the device has no room. kiln_knn_fits_device says whether it has: output `fits`, a
  * byte, 1 or 0.
  */
 enum { KILN_KNN_PIECE_ROWS = 1 << 21 };

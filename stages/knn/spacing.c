@@ -451,7 +451,7 @@ static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_er
 
 /* ---- which way ---------------------------------------------------------------------------------------------------------- */
 /* Asks a GPU's worker whether its device has room for the whole layer. Only there it is known what is free. */
-static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln_error *err)
+static kiln_status ask_device(kiln_run *r, const ranges *p, bool *fits, kiln_error *err)
 {
     unsigned char answer = 0;
     kiln_knn_unit payload = p->payload;
@@ -468,7 +468,7 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *capacity, kiln
     kiln_status st = kiln_run_units(r, "asking the GPU for its free memory", &u, 1, err);
     if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "fits", &answer, sizeof answer, err);
     kiln_units_release(&u, 1);
-    *capacity = answer == 1;
+    *fits = answer == 1;
     return st;
 }
 
