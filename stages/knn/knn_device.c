@@ -75,7 +75,7 @@ kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *l, const kiln
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
     const unsigned char fits = d.at != NULL;
     KILN_TRY(device_give(&d, KILN_OK));
-    return kiln_worker_put(w, "fits", &fits, sizeof capacity, sizeof capacity, err);
+    return kiln_worker_put(w, "fits", &fits, sizeof fits, sizeof fits, err);
 }
 
 /* ---- means -------------------------------------------------------------------------------------------------------------- */
