@@ -356,7 +356,7 @@ static void a_file_that_was_replaced_or_written_to_is_another(void **state)
     assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_OK);
     then.mtime_ns--;
     assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "watched' changed"));
+    assert_non_null(strstr(err.msg, "watched' has changed"));
     then.mtime_ns++;
     then.inode++;
     assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_E_INPUT);

@@ -11,7 +11,7 @@ run() { out=$(PATH=$stand O=$KILN_TMP/o bash pipelines/profile.sh "$@" 2>&1); co
 
 test_case 'without tools' && (
     run 'nsys ncu' true
-    [ $code = 0 ] && [[ $out == 'profile did not run: of nsys ncu none is installed'* ]] || fail "without tools: $code $out"
+    [ $code = 0 ] && [[ $out == 'profile did not run: none of nsys ncu is installed'* ]] || fail "without tools: $code $out"
 ); result
 
 script nsys 'echo "nsys $*"'
