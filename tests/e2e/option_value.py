@@ -14,7 +14,7 @@ TEXT = {"split": "all-train", "near": "0.3", "level": "1", "tables": "none", "ba
         "scratch-dir": "scratch", "shared-dir": "shared", "shard": "1/2", "units": "1-2", "devices": "cpu", "sizes": "100,200",
         "against": "other.db", "write-undistorted": "undistorted", "camera": "#0", "orbit": "4", "look-at": "0,1,0", "through": "#0,#1", "size": "64x48",
         "crop": "8x8+1+1", "video": "film.mp4", "levels-against": "levels", "output": "out", "chunks": "#0", "geo": "1,2,3",
-        "format": "ply,spz"}
+        "format": "ply,spz", "keep": "50%"}
 
 
 def table_of(stage):
@@ -38,7 +38,7 @@ def other_value(o, taken=()):
     if kind == "f64x3":
         return "1,2,3"
     if kind == "f64":
-        return "2" if default == "off" else "0.25"
+        return "0.25" if default != "off" or (limits or "").startswith("0..1|") else "2"
     if kind == "size":
         return "40%"
     return None
