@@ -66,7 +66,7 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
                 err, KILN_E_USAGE,
                 "-o '%s' is one file, but there are several formats (%s); give a folder, such as '%s/', or name one of them",
                 kiln_export_given.output, kiln_export_given.format, kiln_export_given.output);
-        KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, &list[0], err));
+        KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, KILN_ASKS_EXPORT, &list[0], err));
         *n = 1;
     }
     return kiln_export_spz_version(list, n, err);

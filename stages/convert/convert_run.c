@@ -25,7 +25,7 @@ static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || 
 static kiln_status refuse_no_suffix(const char *out, kiln_error *err)
 {
     char written[KILN_WRITERS_TEXT];
-    kiln_writers_text(written);
+    kiln_writers_text(KILN_ASKS_CONVERT, written);
     return kiln_fail(err, KILN_E_USAGE,
                      "'%.1500s' has no suffix that names a format; these are written: %s; or name one with --format", out, written);
 }
@@ -40,7 +40,7 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
     *writer = list[0];
     if (is_folder_name(out)) return kiln_export_spz_version(writer, &n, err);
     if (!given && !kiln_path_has_suffix(out)) return refuse_no_suffix(out, err);
-    KILN_TRY(kiln_writer_for(out, list[0], given, writer, err));
+    KILN_TRY(kiln_writer_for(out, list[0], given, KILN_ASKS_CONVERT, writer, err));
     return kiln_export_spz_version(writer, &n, err);
 }
 

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static const char *place_told; /* of kiln_export_tell_place */
+static const char *place_told; /* of kiln_export_tell_converted */
+static bool layer_untold;      /* likewise */
 
 /* ---- what it takes on the disk --------------------------------------------------------------------------- */
 
@@ -45,7 +46,11 @@ static void size_text(const kiln_export_target *to, char out[128])
         (void)snprintf(out, 128, ", a folder of %s, %s", KILN_COUNT(held.files, "file"), bytes);
 }
 
-void kiln_export_tell_place(const char *name) { place_told = name; }
+void kiln_export_tell_converted(const char *place)
+{
+    place_told = place;
+    layer_untold = true;
+}
 
 /* ---- in words -------------------------------------------------------------------------------------------- */
 
@@ -64,6 +69,10 @@ void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const 
         kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB" : "%s: camera '%.300s' equal", place,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
     size_text(to, size);
+    if (layer_untold) {
+        kiln_say("%s written to %s%s", KILN_COUNT(e->n_rows, e->splats ? "Gaussian" : "point"), place, size);
+        return;
+    }
     kiln_say("%llu row%s of the layer '%s'%s written to %s%s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
              e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place, size);
 }

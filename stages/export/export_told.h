@@ -5,8 +5,9 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
 
-/* What kiln_export_tell calls the target from now on: a literal. NULL: its path, in quotes. */
-void kiln_export_tell_place(const char *name);
+/* From now on kiln_export_tell speaks to users of kiln convert, who know no layers. place: what it calls the target, a literal;
+ * NULL: its path, in quotes. */
+void kiln_export_tell_converted(const char *place);
 void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said);
 /* The first file's facts are the run's, too. KILN_E_NOMEM. */
 kiln_status kiln_export_report(kiln_run *r, const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said,

@@ -424,9 +424,9 @@ kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kil
     KILN_GO(list_picks(e, c, &list, err));
     KILN_GO(merge_made(r, w, e, &list.requests, fd, err));
     if (e->cut)
-        kiln_say("%s for %llu: levels of detail of %s, %u of them merged for this file",
+        kiln_say("%s for %llu (%s of the levels; %s merged for this file)",
                  KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"), (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"),
-                 e->made.n);
+                 KILN_COUNT(e->made.n, "was|were"));
     else
         kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
 done:

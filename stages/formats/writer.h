@@ -368,17 +368,19 @@ kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRI
 /* Does a format of `list` (--format), or where `output` is not NULL the one that its suffix means, need levels? The first such
  * writer; NULL: none does, or the list is none. */
 const kiln_writer *kiln_writers_need_levels(const char *list, const char *output);
+/* Who asks what is written: kiln convert has no -o, and writes no format that is made of levels. */
+typedef enum { KILN_ASKS_EXPORT, KILN_ASKS_CONVERT } kiln_writers_asked;
 /* "NAME.ply, NAME.spz; and as folders: chunks": each suffix once. */
 enum { KILN_WRITERS_TEXT = 2 * KILN_WRITERS_MAX * (KILN_WRITER_NAME_MAX + 2) };
-void kiln_writers_text(char out[KILN_WRITERS_TEXT]);
+void kiln_writers_text(kiln_writers_asked by, char out[KILN_WRITERS_TEXT]);
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;
 /* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a
  * format while a folder is wanted, or where wanted has this suffix too. Of several writers with one suffix the first in
  * writers.def. KILN_E_USAGE when no writer has the suffix, or insists is set (--format was given) and only others than `wanted`
  * have it; the sentence lists what can be written. */
-kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out,
-                            kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, kiln_writers_asked by,
+                            const kiln_writer **out, kiln_error *err) KILN_MUST_CHECK;
 /* The suffix of `path` that stands for a scene format, written here or not ("ply", "compressed.ply", "spz"); NULL: none does. */
 const char *kiln_scene_suffix(const char *path);
 

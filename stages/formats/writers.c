@@ -60,7 +60,7 @@ const kiln_writer *kiln_writers_need_levels(const char *list, const char *output
     const kiln_writer *chosen[KILN_WRITERS_MAX];
     uint32_t n;
     if (kiln_writers_parse(list, chosen, &n, NULL) != KILN_OK) return NULL;
-    if (output && n == 1 && kiln_writer_for(output, chosen[0], false, &chosen[0], NULL) != KILN_OK) return NULL;
+    if (output && n == 1 && kiln_writer_for(output, chosen[0], false, KILN_ASKS_EXPORT, &chosen[0], NULL) != KILN_OK) return NULL;
     for (uint32_t i = 0; i < n; i++)
         if (chosen[i]->holds & KILN_NEEDS_LEVELS) return chosen[i];
     return NULL;
@@ -133,23 +133,30 @@ const char *kiln_scene_suffix(const char *path)
     return find_suffix(path, &writer);
 }
 
-void kiln_writers_text(char out[KILN_WRITERS_TEXT])
+static bool writes_format(kiln_writers_asked by, const kiln_writer *w)
+{
+    return by == KILN_ASKS_EXPORT || !(w->holds & KILN_NEEDS_LEVELS);
+}
+
+void kiln_writers_text(kiln_writers_asked by, char out[KILN_WRITERS_TEXT])
 {
     const size_t size = KILN_WRITERS_TEXT;
     size_t n = 0, folders = 0;
     *out = '\0';
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++) {
         const int length = (int)strcspn(w->suffixes, ","); /* the first one */
-        bool there = length == 0;
+        bool there = length == 0 || !writes_format(by, w);
         for (const kiln_writer *before = kiln_writers; before < w; before++)
-            there = there || !strcmp(before->suffixes, w->suffixes);
+            there = there || (writes_format(by, before) && !strcmp(before->suffixes, w->suffixes));
         if (!there) n += (size_t)snprintf(out + n, size - n, "%sNAME.%.*s", n ? ", " : "", length, w->suffixes);
     }
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++)
-        if (!w->suffixes[0]) n += (size_t)snprintf(out + n, size - n, "%s%s", folders++ ? ", " : "; and as folders: ", w->name);
+        if (!w->suffixes[0] && writes_format(by, w))
+            n += (size_t)snprintf(out + n, size - n, "%s%s", folders++ ? ", " : "; and as folders: ", w->name);
 }
 
-kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out, kiln_error *err)
+kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, kiln_writers_asked by,
+                            const kiln_writer **out, kiln_error *err)
 {
     char written[KILN_WRITERS_TEXT];
     const kiln_writer *of_suffix;
@@ -157,11 +164,12 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     if (suffix && listed_suffix(path, wanted->suffixes) == strlen(suffix)) of_suffix = wanted;
     *out = of_suffix ? of_suffix : wanted;
     if (of_suffix && (of_suffix == wanted || !insists)) return KILN_OK;
+    const char *option = by == KILN_ASKS_EXPORT ? "-o " : "";
     if (of_suffix)
-        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, but --format says %s; leave out one of them", path,
+        return kiln_fail(err, KILN_E_USAGE, "%s'%s' names the format %s, but --format says %s; leave out one of them", option, path,
                          of_suffix->name, wanted->name);
     if (!suffix && (!wanted->suffixes[0] || !kiln_path_has_suffix(path))) return KILN_OK;
-    kiln_writers_text(written);
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is not a format that kiln-export writes; it writes %s", path,
-                     suffix ? suffix : kiln_path_suffix(path), written);
+    kiln_writers_text(by, written);
+    return kiln_fail(err, KILN_E_USAGE, "%s'%s': '.%s' is not a format that %s writes; it writes %s", option, path,
+                     suffix ? suffix : kiln_path_suffix(path), by == KILN_ASKS_EXPORT ? "kiln-export" : "kiln convert", written);
 }

@@ -333,7 +333,7 @@ static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
 {
     const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
     if (with_folder) KILN_TRY(make_convert_folder(c, err));
-    if (c->to_stream) kiln_export_tell_place("standard output");
+    kiln_export_tell_converted(c->to_stream ? "standard output" : NULL);
     KILN_TRY(take_inputs(c, err));
     if (c->bakes) {
         KILN_TRY(run_bake(c, code, err));

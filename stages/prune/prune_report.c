@@ -126,12 +126,14 @@ static uint64_t curve_rows(const kiln_prune_report *r, unsigned point)
     return kiln_min_u64(some, left_by_other_rules(r->tally));
 }
 
-/* 99 where nothing differs that can be told, NAN where no pixel was compared. */
+enum { CURVE_SAME = 99 /* dB where nothing differs that can be told */ };
+
+/* NAN where no pixel was compared. */
 static double curve_db(const kiln_prune_curve *c, unsigned point)
 {
     if (c->values == 0) return NAN;
     const double mean = c->squares[point] / (double)c->values;
-    return mean > 1e-10 ? -10 * log10(mean) : 99;
+    return mean > 1e-10 ? -10 * log10(mean) : CURVE_SAME;
 }
 
 static json_t *curve_json(const kiln_prune_report *r)
@@ -330,13 +332,13 @@ static void print_views_sum(const kiln_prune_report *r)
     if (n == 0) return;
     if (sum[0] == sum[1]) {
         kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s", sum[1]);
-        kiln_print("largest lists at %d bytes a pair: %s", KILN_PRUNE_LIST_BYTES,
+        kiln_print("a renderer that lists all pairs of a view, as gsplat does, takes up to %s",
                    kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
         return;
     }
     kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n, n == 1 ? "" : "s", sum[0],
                sum[1], change(sum));
-    kiln_print("largest lists at %d bytes a pair: %s before, %s after", KILN_PRUNE_LIST_BYTES,
+    kiln_print("a renderer that lists all pairs of a view, as gsplat does, takes up to %s before, %s after",
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
 }
@@ -364,9 +366,8 @@ static void print_touched(const kiln_prune_report *r)
 {
     const pairs_share s = share_of(r, false);
     if (s.pairs == 0) return;
-    kiln_print("%s can show: up to %" PRIu64 " in a view,", KILN_COUNT(r->tally->touched, "dropped or changed Gaussian"),
-               s.visible);
-    kiln_print("with %.3g %% of the predicted pairs, %.3g %% in '%s'", 100 * s.share, 100 * s.most, s.camera);
+    kiln_print("dropped or changed: %s; up to %" PRIu64 " in one view,", KILN_COUNT(r->tally->touched, "Gaussian"), s.visible);
+    kiln_print("with %.3g %% of the predicted pairs (%.3g %% in '%s')", 100 * s.share, 100 * s.most, s.camera);
 }
 
 static void print_against(const kiln_prune_report *r)
@@ -388,11 +389,15 @@ static void print_curve(const kiln_prune_report *r)
     kiln_print_gap();
     kiln_print("fewer Gaussians, those with the highest scores: PSNR of the training cameras' pictures");
     kiln_print("against the pictures of all that the other rules leave (no photos are read)");
-    for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++)
-        if (isnan(curve_db(r->curve, k)))
-            kiln_print("%-4s %12" PRIu64 "        - dB", curve_words[k], curve_rows(r, k));
+    for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++) {
+        const uint64_t rows = curve_rows(r, k);
+        const double db = curve_db(r->curve, k);
+        if (k > 0 && rows == r->tally->kept) continue; /* the first line says it */
+        if (db < CURVE_SAME)
+            kiln_print("%-4s %12" PRIu64 " %8.2f dB", curve_words[k], rows, db);
         else
-            kiln_print("%-4s %12" PRIu64 " %8.2f dB", curve_words[k], curve_rows(r, k), curve_db(r->curve, k));
+            kiln_print("%-4s %12" PRIu64 " %8s", curve_words[k], rows, isnan(db) ? "-" : "same");
+    }
 }
 
 static void print_asked(const kiln_prune_report *r)
@@ -481,10 +486,10 @@ static kiln_status warn_of_auto(const kiln_prune_report *r, json_t *report, kiln
         (void)snprintf(options + used, sizeof options - used, " --%s off", kiln_prune_rule_infos[i].option);
     }
     if (!j->act || !options[0]) return KILN_OK;
-    return warn_and_keep(report, err, "%s more than half of the predicted pairs of some camera%s;%s keeps them",
-                         KILN_COUNT(j->touched, "Gaussian with a far too long axis is changed, because it holds|Gaussians with far "
-                                                "too long axes are changed, because they hold"),
-                         r->synthetic ? " on an orbit, because the scene has none" : "", options);
+    return warn_and_keep(report, err, "%s more than half of some camera's predicted pairs%s;%s keeps %s",
+                         KILN_COUNT(j->touched, "Gaussian with a far too long axis is dropped or clamped: it holds|Gaussians with "
+                                                "far too long axes are dropped or clamped: they hold"),
+                         r->synthetic ? " (on an orbit; the scene has no cameras)" : "", options, j->touched == 1 ? "it" : "them");
 }
 
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report, kiln_error *err)

@@ -8,6 +8,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
 #include "stages/frame/view_detail.h"
+#include "stages/lod/distance_prior.h"
 #include "stages/render/distance.h"
 #include "stages/render/exposure.h"
 #include "stages/render/picture_targets.h"
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ORBIT_WITHIN = 2 /* radius of the orbit that is proposed by the median distance from the middle */ };
 
 typedef struct {
     uint64_t visible, pairs;
@@ -370,6 +373,31 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
     return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory_for_results(err);
 }
 
+/* Our own orbit runs around the whole scene: around its sky or walls, too, if it has them. */
+static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *out, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    kiln_layer *layer;
+    kiln_distance_prior within;
+    char sentence[KILN_PATH_MAX + 512];
+    double centre[3];
+    if (s->against || s->n_cameras == 0 || !s->cameras[0].synthetic) return KILN_OK;
+    KILN_TRY(kiln_layer_current(m, s->kind, &layer, err));
+    const kiln_status st = kiln_distance_prior_find(m, &s->scene, layer, s->cameras, s->n_cameras, &within, err);
+    kiln_layer_free(layer);
+    if (st != KILN_OK || !(within.radius > 0)) return st;
+    for (int a = 0; a < 3; a++) centre[a] = s->scene.origin[a] + within.middle[a];
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "the orbit is outside of what surrounds the scene (sky, walls), and the pictures may show only that; give cameras "
+        "with --cameras FILE, or look from inside: kiln render '%s' --orbit 8,radius=%.3g,height=%.3g,"
+        "centre=%.6g:%.6g:%.6g -o look/",
+        kiln_manifest_path(m), ORBIT_WITHIN * within.radius, ORBIT_WITHIN * within.radius / 4, centre[0] + 0.0, centre[1] + 0.0,
+        centre[2] + 0.0); /* not -0 */
+    kiln_warn("%s", sentence);
+    return kiln_meaning_put(out, err, "%s", sentence);
+}
+
 static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
 {
     json_t *out = kiln_run_report(r);
@@ -381,6 +409,7 @@ static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, total
     warn_of_blank(s, t);
     KILN_GO(report_totals(s, t, out, err));
     KILN_GO(report_background(s, outside, out, err));
+    KILN_GO(report_orbit(r, s, out, err));
     if (t->n_damaged > 0)
         KILN_GO(kiln_meaning_put(out, err, "%s not measured: damaged, gone or changed",
                                  KILN_COUNT(t->n_damaged, "photo is|photos are")));

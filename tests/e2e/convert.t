@@ -162,6 +162,19 @@ test_case 'kiln-export names kiln convert where it is given no manifest, or stan
     grep -q 'kiln convert IN -' err || fail "kiln-export to standard output: $(cat err)"
 ); result
 
+test_case 'messages are for users of kiln convert, who know no layers' && (
+    must 2 convert in/ply.ply made/x.lod
+    grep -q "^kiln convert: 'made/x.lod': '.lod' is not a format that kiln convert writes; it writes NAME.ply, .*; and as folders: " err ||
+        fail "a suffix of no format: $(cat err)"
+    ! grep -q 'NAME.rad\|3dtiles\|-o ' err || fail "kiln convert writes no levels and has no -o: $(cat err)"
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/told.sog
+    grep -q "^kiln convert: [0-9]* Gaussians written to 'made/told.sog', [0-9.]* [KM]*iB$" err && ! grep -q layer err ||
+        fail "what is written: $(cat err)"
+    must 0 "$KILN_BIN/kiln" convert in/ply.ply made/told.ply --count 20
+    grep -q '^kiln convert: [0-9]* Gaussians stand for [0-9]* ([0-9]* nodes* of the levels; [0-9]* w[a-z]* merged for this file)$' err ||
+        fail "what stands for all: $(cat err)"
+); result
+
 test_case 'a name without a suffix is no PLY without a word' && (
     must 2 convert in/ply.ply made/plain
     grep -q "'made/plain' has no suffix that names a format; these are written: NAME.ply, .*; or name one with --format" err ||

@@ -76,3 +76,24 @@ test_case 'what prune warns of' && (
     must 0 pipeline p --out s.bake --drop-row 7
     ! grep -q 'prune: ' err || fail "nothing to warn of: $(cat err)"
 ); result
+
+test_case 'an orbit outside of the sky' && (
+    kiln generate demo d --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d/scene.ply sky.ply || fail generate
+    rm -rf s.bake
+    must 0 pipeline sky.ply --out s.bake
+    block render 'the orbit is outside of what surrounds the scene (sky, walls), and the pictures may show only that;'
+    inside=$(sed -n "s/^kiln-render: warning: .* kiln render 's.bake.manifest.db' \(--orbit .*\) -o look.$/\1/p" err)
+    # shellcheck disable=SC2086
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db $inside --size 64x48 -o look/ --devices cpu
+    ! grep -q 'outside of what' err || fail "within: $(cat err)"
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db --size 64x48 -o far/ --devices cpu
+    py ground far/orbit_0.png look/orbit_0000.png || fail "$inside does not look from inside"
+    must 0 pipeline sky.ply --out s.bake # nothing to do: said again
+    block render 'the orbit is outside of what surrounds the scene'
+); result
+
+test_case 'an orbit around an object' && (
+    rm -rf s.bake
+    must 0 pipeline s/scene.ply --out s.bake
+    ! grep -q 'outside of what' err || fail "a ball has no sky: $(cat err)"
+); result

@@ -73,6 +73,11 @@ test_step 'a dry run says the same, draws the curve and changes nothing' && (
     kiln prune "$T/again.db" --json >"$T/done.json" || fail "done"
     must 0 "$KILN_BIN/kiln-prune" "$T/again.db" --dry-run
     grep -q "against the pictures of all that the other rules leave" "$T/out" || fail "says: $(cat "$T/out")"
+    prune "$T/again.db" --dry-run --min-visibility off --min-contribution off
+    [ "$(awk '$3 ~ /dB|same/ || $4 == "dB" { print $1 }' "$T/out" | paste -sd ' ')" = 'kept 1/2 1/8' ] ||
+        fail "what is kept is a quarter, once: $(cat "$T/out")"
+    prune "$T/again.db" --dry-run --min-visibility off --min-contribution off --keep 100%
+    grep -Eq '^kept +70000 +same$' "$T/out" || fail "all is no other picture: $(cat "$T/out")"
     prune "$T/again.db" --dry-run --json
     cp "$T/out" "$T/dry.json"
     [ "$(py value "$T/dry.json" "r['kept']")" = "$(py value "$T/done.json" "r['kept']")" ] || fail "a dry run keeps others"
