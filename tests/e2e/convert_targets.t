@@ -178,6 +178,24 @@ test_case 'nohup keeps it, a closed terminal ends it' && (
     [ $got = 143 ] && [ -z "$(ls -A held)" ] || fail "hangup: $got $(ls -A held) $(cat err)"
 ); result
 
+test_case 'a run in another PID namespace keeps its folder, and so do all without /proc' && (
+    unshare -p -f -m --mount-proc true 2>/dev/null || skip 'no PID namespaces for this user'
+    rm -rf held pipe
+    held env
+    must 0 unshare -p -f --mount-proc "$KILN_BIN/kiln" convert --quiet - held/o.spz <$A
+    [ -n "$(find held -name '*.tmp.kiln-*')" ] || fail 'the folder of a running convert went'
+    exec 3>&-
+    wait $run || true # its target is newer
+    rm -r held pipe
+    mkdir held "held/o.spz${LEFT}999999999"
+    # shellcheck disable=SC2016 # of the inner shell
+    unshare -m sh -c 'mount -t tmpfs none /proc/sys/kernel/random && exec "$@"' sh \
+        "$KILN_BIN/kiln" convert --quiet - held/o.spz <$A 2>err || fail "$(cat err)"
+    [ -e "held/o.spz${LEFT}999999999" ] || fail 'removed where the boot is not known'
+    must 0 convert -w - held/o.spz <$A
+    [ "$(ls -A held)" = o.spz ] || fail "left: $(ls -A held)"
+); result
+
 test_case 'a report and a scene do not share standard output' && (
     must 2 convert --json $A -
     grep -q 'json prints its report to standard output' err || fail "$(cat err)"
