@@ -223,6 +223,17 @@ test_case 'what cannot be is refused with the way out' && (
     [ ! -e refused.ply ] && [ ! -e refused ] || fail 'something was written'
 ); result
 
+test_case 'what is refused makes no levels' && (
+    cp bare.db refused.db
+    echo mine >mine.ply
+    must 2 kiln export refused.db -o mine.ply --count 10
+    must 2 kiln export refused.db -o refused.db --count 10 --format ply
+    must 2 kiln export refused.db -o none.ply --count 10 --chunks nowhere
+    [ "$(cat mine.ply)" = mine ] && cmp bare.db refused.db || fail 'the bake has changed'
+    must 0 kiln export refused.db -w -o mine.ply --count 10
+    has mine.ply 10
+); result
+
 test_case 'kiln pipeline makes the levels for it' && (
     must 0 "$KILN_BIN/kiln" pipeline s --out piped --stages import,knn,prune,chunk,lod,export --export ply --export-count 1234 --quiet
     has piped/export/scene.ply 1234
