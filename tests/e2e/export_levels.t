@@ -154,6 +154,10 @@ test_case 'a file of levels has the columns of its source, normals as 0 and no o
 test_case 'several bakes share the count' && (
     must 0 kiln export b.db --add b.db -w -o n.ply --count 901
     has n.ply 901
+    must 0 kiln export b.db --add b.db -w -o n.ply --count 901 --filter-box=$shape
+    has n.ply 901
+    must 0 kiln export b.db --add b.db -w -o n.ply --count 99999
+    has n.ply 12000
     must 4 kiln export b.db --add bare.db -w -o n.ply --count 901
     grep -q "run kiln-lod '.*bare.db' first" err || fail "$(cat err)"
 ); result
