@@ -242,7 +242,7 @@ test_case 'what cannot be is refused with the way out' && (
     must 2 kiln export b.db -o refused.ply --count 10 --layer source
     grep -q "of the layer 'baked'; 'source' has none" err || fail "$(cat err)"
     for bad in '--level 33' '--level dB:x' '--level -1' '--count -1' '--count x' '--percent 101' '--percent -1' \
-        '--percent 0'; do
+        '--percent 0' '--level dB:0x20'; do
         # shellcheck disable=SC2086
         must 2 kiln export b.db -o refused.ply $bad
     done
