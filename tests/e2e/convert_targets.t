@@ -111,6 +111,24 @@ test_case 'folders above an OUT that failed are taken away again' && (
     [ "$(ls keep/made)" = x.spz ] || fail 'a file that was there'
 ); result
 
+test_case 'folders that --scratch-dir made go again, those that were there stay' && (
+    mkdir -p was
+    must 0 convert --scratch-dir new/scr $A s.html
+    must 0 convert --scratch-dir was/scr -w $A s.html
+    KILN_FAULT='unit=chunk*:enospc' must 74 convert --scratch-dir new/scr -w $A s.html
+    must 0 convert --scratch-dir was -w $A s.html
+    [ ! -e new ] && [ -d was ] && [ -z "$(ls -A was)" ] || fail "left: $(find new was)"
+); result
+
+test_case 'what a killed convert left goes with the next, which needs no folder' && (
+    mkdir -p was k "k/x.csv${LEFT}999999999/inner" "was/x.csv${LEFT}999999999"
+    echo half >"k/x.csv${LEFT}999999999/manifest.db"
+    must 0 convert $A k/x.csv
+    [ "$(ls -A k)" = x.csv ] || fail "left: $(ls -A k)"
+    must 0 convert -w --scratch-dir was $A k/x.csv
+    [ -z "$(ls -A was)" ] || fail "left: $(ls -A was)"
+); result
+
 test_case 'a folder of a streamed scene' && (
     must 0 kiln import $A lod.db
     for stage in knn prune chunk lod; do must 0 kiln $stage lod.db; done
