@@ -61,9 +61,10 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, k
 /* Says whether no process of this number runs on this machine: there is none, or it has ended and its parent has not waited for
  * it yet (a zombie). */
 bool kiln_process_ended(long pid);
-/* Removes what killed processes of this user and host left beside `path` while they wrote files of its suffix:
- * NAME.SUFFIX.tmp.kiln-HOST-PID where no process PID runs. Of a path without suffix: what kiln_temporary_path gives for it. What
- * cannot be removed stays. */
+/* Removes what killed processes of this user left beside `path` while they wrote files of its suffix:
+ * NAME.SUFFIX.tmp.kiln-HOST-PID where no process PID runs. HOST stands for a boot of this host and a
+ * PID namespace; leftovers of others stay, and all where one of these is not known (no /proc).
+ * Of a path without suffix: what kiln_temporary_path gives for it. What cannot be removed stays. */
 void kiln_leftovers_drop(const char *path);
 /* The same of a folder, by the name that kiln_temporary_path gives, with all that is in it. */
 void kiln_leftover_folders_drop(const char *path);

@@ -1,9 +1,9 @@
 /* leftovers -- NAME.tmp.kiln-HOST-PID of processes that were killed while they wrote NAME.
  *
  * Folders such as /tmp are shared with other programs, users and hosts, and .tmp.PID is a name that others make, too. So a leftover
- * is known by a mark of ours, with a hash of the host's name, because a process of another host is none of those that run here; and
- * it must be of our own user. A file is kept when some process has its number: better one that stays than one lost under its
- * writer. */
+ * is known by a mark of ours. It has a hash of the host's name, its boot and the PID namespace, as the number of a process means
+ * something only there: containers and virtual machines share names of hosts. A leftover must be of our own user, too. A file is
+ * kept when some process has its number: better one that stays than one lost under its writer. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -21,14 +21,39 @@
 
 enum { MARK_TEXT = 32 };
 
-/* ".tmp.kiln-HOST-": FNV-1a of the host's name. */
-static void write_mark(char out[MARK_TEXT])
+/* FNV-1a of the bytes behind what `hash` has seen. */
+static uint32_t hash_on(uint32_t hash, const void *bytes, size_t n)
 {
-    char host[256] = "";
-    uint32_t hash = 2166136261u;
-    (void)gethostname(host, sizeof host - 1);
-    for (const char *c = host; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    for (size_t i = 0; i < n; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 16777619u;
+    return hash;
+}
+
+/* Where numbers of processes mean the same: the boot of a machine, and its PID namespace. */
+static bool read_process_space(char boot[64], uint64_t *space)
+{
+    struct stat s;
+    size_t n = 0;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) n = fread(boot, 1, 63, f);
+    if (f) (void)fclose(f);
+    boot[n] = '\0';
+    if (n == 0 || stat("/proc/self/ns/pid", &s) != 0) return false;
+    *space = s.st_ino;
+    return true;
+}
+
+/* ".tmp.kiln-HOST-", HOST a hash of the host's name, the boot and the PID namespace. False where one of
+ * these is not known: then a process of that number may run elsewhere, and nothing may be removed. */
+static bool write_mark(char out[MARK_TEXT])
+{
+    char host[256] = "", boot[64] = "";
+    uint64_t space = 0;
+    const bool known = gethostname(host, sizeof host - 1) == 0 && read_process_space(boot, &space);
+    uint32_t hash = hash_on(2166136261u, host, strlen(host));
+    hash = hash_on(hash, boot, strlen(boot));
+    hash = hash_on(hash, &space, sizeof space);
     (void)snprintf(out, MARK_TEXT, ".tmp.kiln-%08" PRIx32 "-", hash);
+    return known;
 }
 
 /* Of a name, before the mark. File systems take names of 255 bytes, some that encrypt them 143. */
@@ -52,7 +77,7 @@ static kiln_status name_temporary(const char *path, unsigned n, char out[KILN_PA
     char stem[STEM_MAX + 1], mark[MARK_TEXT], number[16] = "";
     const char *const base = kiln_path_base(path);
     shorten(base, stem);
-    write_mark(mark);
+    (void)write_mark(mark); /* any mark will do for a name */
     if (n > 0) (void)snprintf(number, sizeof number, "-%u", n);
     if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld%s", (int)(base - path), path, stem, mark, (long)getpid(), number) < KILN_PATH_MAX)
         return KILN_OK;
@@ -151,8 +176,8 @@ void kiln_leftovers_drop(const char *path)
     const char *suffix = kiln_path_suffix(path), *base = kiln_path_base(path);
     const size_t length = (size_t)(base - path);
     if (length >= sizeof folder) return;
+    if (!write_mark(mark)) return;
     shorten(base, stem);
-    write_mark(mark);
     memcpy(folder, path, length);
     folder[length] = '\0';
     DIR *d = opendir(length ? folder : ".");
@@ -181,8 +206,8 @@ void kiln_leftover_folders_drop(const char *path)
 {
     char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX], stem[STEM_MAX + 1], mark[MARK_TEXT];
     const char *name = kiln_path_base(path);
+    if (!write_mark(mark)) return;
     shorten(name, stem);
-    write_mark(mark);
     (void)snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
     DIR *d = opendir(*parent ? parent : ".");
     if (!d) return; /* not there yet */

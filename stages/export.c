@@ -591,6 +591,20 @@ static kiln_status check_chunks(kiln_run *r, kiln_error *err)
     return st;
 }
 
+/* Before kiln-lod makes the levels that are missing: a command that is refused changes no bake. */
+static kiln_status check_targets(kiln_run *r, kiln_error *err)
+{
+    job *j;
+    if (!kiln_run_manifest(r) || !kiln_export_given.output || !kiln_cut_is_asked(&kiln_export_given)) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
+    kiln_status st = choose_formats(j, err);
+    for (uint32_t i = 0; st == KILN_OK && i < j->n_files; i++) st = choose_target(r, j, &j->files[i], err);
+    if (st == KILN_OK) st = guard_files(r, j, err);
+    free(j->files);
+    free(j);
+    return st;
+}
+
 static kiln_status check_export_options(kiln_run *r, kiln_error *err)
 {
     const kiln_writer *list[KILN_WRITERS_MAX];
@@ -605,7 +619,8 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres, kiln_export_given.filter_values,
                                 &filters, err)); /* not too many of them */
     if (kiln_opt_given(&kiln_export_cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
-    return check_chunks(r, err);
+    KILN_TRY(check_chunks(r, err));
+    return check_targets(r, err);
 }
 
 /* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a

@@ -333,7 +333,8 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     if (h.e.from.bytes) KILN_TRY(take_source(&c, out, err));
     KILN_TRY(take_made(&c, &out->e.made, err));
     KILN_TRY(take_chunks(&c, &out->e, err));
-    if (out->e.bakes[0].levels && !out->e.cut) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
+    /* several bakes are no tree: they have levels where --count and the like choose from them */
+    if (out->e.bakes[0].levels && out->e.n_bakes == 1 && !out->e.cut) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
     KILN_TRY(take_text(&c, out->target, err));
     KILN_TRY(take_text(&c, out->temporary, err));
     if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);

@@ -3,6 +3,7 @@
 
 #include "base/count.h"
 #include "base/log.h"
+#include "base/minmax.h"
 #include "schema/layers.h"
 #include "schema/level_sites.h"
 #include "stages/export/bakes.h"
@@ -267,6 +268,49 @@ static uint64_t part_of(uint64_t wanted, uint64_t from, uint64_t rows, uint64_t 
     return upper > lower ? upper - lower : 1;
 }
 
+/* rows: as kiln_level_aim has it. */
+static kiln_status choose_cut(const kiln_level_wish *wish, uint64_t rows, cut_bake *b, kiln_error *err)
+{
+    const kiln_level_aim aim = {.wish = *wish, .rows = rows, .views = b->views, .n_views = b->n_views, .left = b->left};
+    kiln_level_cut_release(&b->cut);
+    return kiln_level_choose_file(&b->tree, &aim, &b->cut, err);
+}
+
+static uint64_t cut_rows(const kiln_cut_bakes *c)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < c->n; i++) rows += c->bake[i].cut.rows;
+    return rows;
+}
+
+/* A bake keeps a row in each of its nodes, which may be more than its part: others have fewer then. */
+static kiln_status balance_cuts(const kiln_level_wish *wish, uint64_t wanted, kiln_cut_bakes *c, kiln_error *err)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        cut_bake *b = &c->bake[i];
+        const uint64_t rows = cut_rows(c), above = rows > wanted ? rows - wanted : 0;
+        const uint64_t spare = b->cut.rows - b->cut.n, less = kiln_min_u64(above, spare);
+        if (less) KILN_TRY(choose_cut(wish, b->cut.rows - less, b, err));
+    }
+    return KILN_OK;
+}
+
+/* What a number of rows cannot be: fewer than nodes. A share is rounded up to that. */
+static kiln_status check_least(const kiln_export_options *o, uint64_t wanted, const kiln_cut_bakes *c, kiln_error *err)
+{
+    const unsigned long long least = cut_rows(c);
+    if (least <= wanted) return KILN_OK;
+    if (o->count)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--count %llu: the rows that are left lie in %llu nodes of the levels, each of which keeps one "
+                         "Gaussian; the least is --count %llu",
+                         (unsigned long long)o->count, least, least);
+    kiln_warn("--percent %g: %llu Gaussians are written rather than %llu, because the rows that are left lie in so many "
+              "nodes of the levels, each of which keeps one",
+              o->percent, least, (unsigned long long)wanted);
+    return KILN_OK;
+}
+
 static kiln_status choose_cuts(const kiln_export_options *o, const kiln_export *e, kiln_cut_bakes *c, kiln_error *err)
 {
     uint64_t from = 0;
@@ -277,15 +321,12 @@ static kiln_status choose_cuts(const kiln_export_options *o, const kiln_export *
         cut_bake *b = &c->bake[i];
         KILN_TRY(spread_left(e, i, b, err));
         if (b->rows == 0) continue;
-        const kiln_level_aim aim = {.wish = wish,
-                                    .rows = wanted ? part_of(wanted, from, b->rows, e->n_rows) : 0,
-                                    .views = b->views,
-                                    .n_views = b->n_views,
-                                    .left = b->left};
-        KILN_TRY(kiln_level_choose_file(&b->tree, &aim, &b->cut, err));
+        KILN_TRY(choose_cut(&wish, wanted ? part_of(wanted, from, b->rows, e->n_rows) : 0, b, err));
         from += b->rows;
     }
-    return KILN_OK;
+    if (!wanted) return KILN_OK;
+    KILN_TRY(balance_cuts(&wish, wanted, c, err));
+    return check_least(o, wanted, c, err);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------------- */

@@ -30,7 +30,8 @@ kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_e
     *out = (kiln_level_wish){.form = KILN_LEVEL_DB, .db = 35};
     if (strcmp(text, "auto") == 0) return KILN_OK;
     errno = 0;
-    if (strncmp(text, "dB:", 3) == 0 && isdigit((unsigned char)text[3])) {
+    const bool decimal = strncmp(text, "dB:", 3) == 0 && strspn(text + 3, "0123456789.eE+-") == strlen(text + 3);
+    if (decimal && isdigit((unsigned char)text[3])) { /* strtod would take hexadecimal, too */
         out->db = strtod(text + 3, &end);
         if (!errno && !*end && out->db >= 0 && out->db <= 200) return KILN_OK;
     } else if (isdigit((unsigned char)text[0])) {

@@ -45,10 +45,12 @@ typedef struct {
     unsigned n; /* files that are read: all positionals but the last */
     const kiln_writer *writer;
     char out[KILN_PATH_MAX];    /* as it was typed; of standard output a file in `folder` */
+    char beside[KILN_PATH_MAX]; /* the path that `folder` lies beside */
+    size_t there;               /* how much of it was there, once `parents` are made */
     char folder[KILN_PATH_MAX]; /* "" until it is made */
     char manifest[KILN_PATH_MAX];
-    bool to_stream, bakes, cuts; /* cuts: a part of the levels of detail is written, which takes chunks */
-    kiln_words import, export;   /* where it bakes; else `import` is all of it */
+    bool to_stream, parents, bakes, cuts; /* cuts: a part of the levels of detail is written, which takes chunks */
+    kiln_words import, export;            /* where it bakes; else `import` is all of it */
     kiln_words between[N_BETWEEN];
 } conversion;
 
@@ -122,40 +124,6 @@ static kiln_status check_streams(const conversion *c, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the folder for what has no other place -------------------------------------------------------------- */
-
-static kiln_status name_folder(conversion *c, kiln_error *err)
-{
-    char base[KILN_PATH_MAX], target[KILN_PATH_MAX];
-    const char *temporary = getenv("TMPDIR"), *scratch = kiln_convert_given.scratch_dir;
-    if (c->to_stream)
-        (void)snprintf(target, sizeof target, "%s", c->writer->default_name);
-    else
-        KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
-    if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
-    if (scratch)
-        KILN_TRY(kiln_path_join(base, sizeof base, scratch, kiln_path_base(target), err));
-    else
-        (void)snprintf(base, sizeof base, "%s", target);
-    KILN_TRY(kiln_make_parents(base, err));
-    kiln_leftover_folders_drop(base);
-    return kiln_temporary_path(base, c->folder, err);
-}
-
-static kiln_status make_convert_folder(conversion *c, kiln_error *err)
-{
-    KILN_TRY(name_folder(c, err));
-    if (mkdir(c->folder, 0700) != 0) {
-        const int why = errno;
-        (void)kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s; --scratch-dir names another place", c->folder,
-                        strerror(why));
-        c->folder[0] = '\0';
-        return KILN_E_IO;
-    }
-    KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
-    return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
-}
-
 /* ---- folders above OUT ----------------------------------------------------------------------------------- */
 
 /* How much of a path is there: the length of its longest beginning that is. */
@@ -171,7 +139,7 @@ static size_t length_there(const char *path)
     return 0;
 }
 
-/* Those that were made for an OUT that did not come about; one that has something in it stays. */
+/* Those that were made for an OUT that did not come about, or for scratch; one that has something in it stays. */
 static void remove_parents(const char *path, size_t there)
 {
     char above[KILN_PATH_MAX];
@@ -180,6 +148,46 @@ static void remove_parents(const char *path, size_t there)
         (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
         (void)rmdir(above);
     }
+}
+
+/* ---- the folder for what has no other place -------------------------------------------------------------- */
+
+/* Fills `beside`, by whose name the folder is found again. */
+static kiln_status name_place(conversion *c, kiln_error *err)
+{
+    char target[KILN_PATH_MAX];
+    const char *temporary = getenv("TMPDIR"), *scratch = kiln_convert_given.scratch_dir;
+    if (c->to_stream)
+        (void)snprintf(target, sizeof target, "%s", c->writer->default_name);
+    else
+        KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
+    if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
+    if (scratch) return kiln_path_join(c->beside, sizeof c->beside, scratch, kiln_path_base(target), err);
+    (void)snprintf(c->beside, sizeof c->beside, "%s", target);
+    return KILN_OK;
+}
+
+static kiln_status make_convert_folder(conversion *c, kiln_error *err)
+{
+    c->there = length_there(c->beside);
+    c->parents = true;
+    KILN_TRY(kiln_make_parents(c->beside, err));
+    KILN_TRY(kiln_temporary_path(c->beside, c->folder, err));
+    if (mkdir(c->folder, 0700) != 0) {
+        const int why = errno;
+        (void)kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s; --scratch-dir names another place", c->folder,
+                        strerror(why));
+        c->folder[0] = '\0';
+        return KILN_E_IO;
+    }
+    KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
+    return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
+}
+
+static void drop_convert_folder(const conversion *c)
+{
+    if (c->folder[0]) kiln_folder_drop(c->folder);
+    if (c->parents) remove_parents(c->beside, c->there);
 }
 
 /* ---- the command lines ----------------------------------------------------------------------------------- */
@@ -332,6 +340,8 @@ static kiln_status take_inputs(const conversion *c, kiln_error *err)
 static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
 {
     const bool with_folder = c->bakes || c->to_stream || count_streams(c) > 0;
+    KILN_TRY(name_place(c, err));
+    kiln_leftover_folders_drop(c->beside); /* also where this run needs none */
     if (with_folder) KILN_TRY(make_convert_folder(c, err));
     kiln_export_tell_converted(c->to_stream ? "standard output" : NULL);
     KILN_TRY(take_inputs(c, err));
@@ -391,7 +401,7 @@ kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err
         st = plan_conversion(c, err);
         const size_t there = length_there(c->out);
         if (st == KILN_OK) st = run_conversion(c, code, err);
-        if (c->folder[0]) kiln_folder_drop(c->folder);
+        drop_convert_folder(c);
         if ((st != KILN_OK || *code != 0) && !c->to_stream) remove_parents(c->out, there);
     }
     kiln_words_release(&c->import);

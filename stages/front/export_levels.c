@@ -59,7 +59,7 @@ static kiln_status plan_levels(int argc, char **argv, kiln_words *words, kiln_er
     kiln_cli cli;
     kiln_parsed parsed;
     kiln_words later = {0};
-    KILN_TRY(kiln_program_check(&kiln_stage_export, argc, argv, KILN_CHECK_HERE, err)); /* for the stored options, too */
+    KILN_TRY(kiln_program_check(&kiln_stage_export, argc, argv, KILN_CHECK_NAMES, err)); /* for the stored options, too */
     const bool asked = kiln_cut_is_asked(&kiln_export_given);
     kiln_engine_options_forget();
     kiln_status st;

@@ -111,6 +111,24 @@ test_case 'folders above an OUT that failed are taken away again' && (
     [ "$(ls keep/made)" = x.spz ] || fail 'a file that was there'
 ); result
 
+test_case 'folders that --scratch-dir made go again, those that were there stay' && (
+    mkdir -p was
+    must 0 convert --scratch-dir new/scr $A s.html
+    must 0 convert --scratch-dir was/scr -w $A s.html
+    KILN_FAULT='unit=chunk*:enospc' must 74 convert --scratch-dir new/scr -w $A s.html
+    must 0 convert --scratch-dir was -w $A s.html
+    [ ! -e new ] && [ -d was ] && [ -z "$(ls -A was)" ] || fail "left: $(find new was)"
+); result
+
+test_case 'what a killed convert left goes with the next, which needs no folder' && (
+    mkdir -p was k "k/x.csv${LEFT}999999999/inner" "was/x.csv${LEFT}999999999"
+    echo half >"k/x.csv${LEFT}999999999/manifest.db"
+    must 0 convert $A k/x.csv
+    [ "$(ls -A k)" = x.csv ] || fail "left: $(ls -A k)"
+    must 0 convert -w --scratch-dir was $A k/x.csv
+    [ -z "$(ls -A was)" ] || fail "left: $(ls -A was)"
+); result
+
 test_case 'a folder of a streamed scene' && (
     must 0 kiln import $A lod.db
     for stage in knn prune chunk lod; do must 0 kiln $stage lod.db; done
@@ -176,6 +194,24 @@ test_case 'nohup keeps it, a closed terminal ends it' && (
     exec 3>&-
     got=0; wait $run || got=$?
     [ $got = 143 ] && [ -z "$(ls -A held)" ] || fail "hangup: $got $(ls -A held) $(cat err)"
+); result
+
+test_case 'a run in another PID namespace keeps its folder, and so do all without /proc' && (
+    unshare -p -f -m --mount-proc true 2>/dev/null || skip 'no PID namespaces for this user'
+    rm -rf held pipe
+    held env
+    must 0 unshare -p -f --mount-proc "$KILN_BIN/kiln" convert --quiet - held/o.spz <$A
+    [ -n "$(find held -name '*.tmp.kiln-*')" ] || fail 'the folder of a running convert went'
+    exec 3>&-
+    wait $run || true # its target is newer
+    rm -r held pipe
+    mkdir held "held/o.spz${LEFT}999999999"
+    # shellcheck disable=SC2016 # of the inner shell
+    unshare -m sh -c 'mount -t tmpfs none /proc/sys/kernel/random && exec "$@"' sh \
+        "$KILN_BIN/kiln" convert --quiet - held/o.spz <$A 2>err || fail "$(cat err)"
+    [ -e "held/o.spz${LEFT}999999999" ] || fail 'removed where the boot is not known'
+    must 0 convert -w - held/o.spz <$A
+    [ "$(ls -A held)" = o.spz ] || fail "left: $(ls -A held)"
 ); result
 
 test_case 'a report and a scene do not share standard output' && (

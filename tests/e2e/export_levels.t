@@ -83,6 +83,27 @@ test_case 'rows are chosen first: a share is of what filters and --chunks leave'
     grep -q -- '--filter-value keeps nothing' err || fail "$(cat err)"
 ); result
 
+test_case 'fewer rows than nodes keep are refused with the least' && (
+    must 2 kiln export b.db -o few.ply --filter-box=$shape --count 1
+    [[ $(cat err) =~ --count\ 1:.*the\ least\ is\ --count\ ([0-9]+)$ ]] || fail "$(cat err)"
+    least=${BASH_REMATCH[1]}
+    [ "$least" -gt 1 ] && [ ! -e few.ply ] || fail "$least: $(cat err)"
+    must 0 kiln export b.db -w -o n.ply --filter-box=$shape --count "$least"
+    has n.ply "$least"
+    must 2 kiln export b.db -o few.ply --filter-box=$shape --count $((least - 1))
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o n.ply --filter-box=$shape --percent 0.01
+    has n.ply "$least"
+    grep -q -- "--percent 0.01: $least Gaussians are written rather than 1" err || fail "$(cat err)"
+    must 2 kiln export b.db --add b.db -o few.ply --filter-box=$shape --count "$least"
+    must 0 kiln export b.db --add b.db -w -o n.ply --filter-box=$shape --count $((2 * least))
+    has n.ply $((2 * least))
+    kiln generate scene tiny --gaussians 40 --cameras 1 --size 16x16 >/dev/null
+    chunked tiny tiny.db
+    must 0 kiln lod tiny.db
+    must 0 kiln export tiny.db --add b.db -w -o n.ply --filter-box=$shape --count "$((least + 3))"
+    has n.ply $((least + 3))
+); result
+
 test_case 'moves and the degree are as of any export' && (
     must 0 kiln export b.db -w -o a.csv --count 500
     must 0 kiln export b.db -w -o c.csv --count 500 --sh-degree 0 --scale 2
@@ -154,6 +175,10 @@ test_case 'a file of levels has the columns of its source, normals as 0 and no o
 test_case 'several bakes share the count' && (
     must 0 kiln export b.db --add b.db -w -o n.ply --count 901
     has n.ply 901
+    must 0 kiln export b.db --add b.db -w -o n.ply --count 901 --filter-box=$shape
+    has n.ply 901
+    must 0 kiln export b.db --add b.db -w -o n.ply --count 99999
+    has n.ply 12000
     must 4 kiln export b.db --add bare.db -w -o n.ply --count 901
     grep -q "run kiln-lod '.*bare.db' first" err || fail "$(cat err)"
 ); result
@@ -216,11 +241,23 @@ test_case 'what cannot be is refused with the way out' && (
     must 2 kiln export b.db -o refused.ply --count 10 --level 1
     must 2 kiln export b.db -o refused.ply --count 10 --layer source
     grep -q "of the layer 'baked'; 'source' has none" err || fail "$(cat err)"
-    for bad in '--level 33' '--level dB:x' '--level -1' '--count -1' '--count x' '--percent 101' '--percent -1'; do
+    for bad in '--level 33' '--level dB:x' '--level -1' '--count -1' '--count x' '--percent 101' '--percent -1' \
+        '--percent 0' '--level dB:0x20'; do
         # shellcheck disable=SC2086
         must 2 kiln export b.db -o refused.ply $bad
     done
     [ ! -e refused.ply ] && [ ! -e refused ] || fail 'something was written'
+); result
+
+test_case 'what is refused makes no levels' && (
+    cp bare.db refused.db
+    echo mine >mine.ply
+    must 2 kiln export refused.db -o mine.ply --count 10
+    must 2 kiln export refused.db -o refused.db --count 10 --format ply
+    must 2 kiln export refused.db -o none.ply --count 10 --chunks nowhere
+    [ "$(cat mine.ply)" = mine ] && cmp bare.db refused.db || fail 'the bake has changed'
+    must 0 kiln export refused.db -w -o mine.ply --count 10
+    has mine.ply 10
 ); result
 
 test_case 'kiln pipeline makes the levels for it' && (

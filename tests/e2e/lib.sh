@@ -12,10 +12,11 @@ STAGES=$(sed -n 's/^STAGE(\([a-z]*\), [0-9]*, ALWAYS,.*/\1/p' pipelines/stages.d
 
 # LEFT: what stands between a file's name and the number of the process that writes it (base/leftovers.c).
 left_of_host() {
-    local host hash=2166136261 i
-    host=$(uname -n)
-    for ((i = 0; i < ${#host}; i++)); do hash=$(((hash ^ $(printf %d "'${host:i:1}")) * 16777619 & 0xffffffff)); done
-    printf '.tmp.kiln-%08x-' "$hash"
+    python3 -c 'import os
+h = 2166136261
+space = os.stat("/proc/self/ns/pid").st_ino.to_bytes(8, "little")
+for b in os.uname().nodename.encode() + open("/proc/sys/kernel/random/boot_id", "rb").read() + space: h = (h ^ b) * 16777619 & 0xffffffff
+print(".tmp.kiln-%08x-" % h, end="")'
 }
 LEFT=$(left_of_host)
 
