@@ -102,7 +102,7 @@ static kiln_status choose_import_cameras(kiln_import_result *i, kiln_error *err)
     kiln_orbit(up.text, lo, hi, i->orbit);
     i->cameras = i->orbit;
     i->n_cameras = KILN_ORBIT_CAMERAS;
-    kiln_say("no cameras found; %d are placed on an orbit instead, with %s%s as up", KILN_ORBIT_CAMERAS,
+    kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
              up.text[0] ? up.text : "-y", i->up ? "" : " (see --up)");
     return KILN_OK;
 }

@@ -73,7 +73,7 @@ void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const 
         kiln_say("%s written to %s%s", KILN_COUNT(e->n_rows, e->splats ? "Gaussian" : "point"), place, size);
         return;
     }
-    kiln_say("%llu row%s of the layer '%s'%s written to %s%s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+    kiln_say("%llu row%s of layer '%s'%s written to %s%s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
              e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place, size);
 }
 

@@ -51,14 +51,14 @@ test_case 'nothing to do is one line a stage, and no table' && (
 test_case 'sentences are wrapped on a terminal, and one line in a file' && (
     command -v script >/dev/null || skip 'no script, which stands in for a terminal'
     must 0 "$KILN_BIN/kiln-render" a/manifest.db --background white --format none
-    grep -q 'warning: where nothing is drawn .* fits the photos$' err || fail "no sentence on one line: $(cat err)"
+    grep -q 'warning: where nothing is drawn.* fits the photos$' err || fail "no sentence on one line: $(cat err)"
     script -qec "'$KILN_BIN/kiln-render' a/manifest.db --background white --format none --force" typescript >/dev/null ||
         fail script
     # a progress line that is drawn again begins with a carriage return, and is a line of its own here: a slow machine draws many
     sed 's/\r$//; s/\x1b\[K//g; 1d; $d' typescript | tr '\r' '\n' >err
     grep -q '^kiln-render: warning: where nothing is drawn' err || fail "no warning on a terminal: $(cat err)"
     [ -z "$(awk 'length > 80' err)" ] || fail "a terminal gets a line of more than 80 columns: $(cat err)"
-    tr -s '\n ' ' ' <err | grep -q 'warning: where nothing is drawn .* fits the photos ' ||
+    tr -s '\n ' ' ' <err | grep -q 'warning: where nothing is drawn.* fits the photos ' ||
         fail "words are lost on a terminal: $(cat err)"
 ); result
 

@@ -16,7 +16,7 @@ static const double origin[3] = {100, 0, -50};
 
 static kiln_prune_options all_off(void)
 {
-    kiln_prune_options o = {.crop_box = "off", .crop_sphere = "off", .drop_row = "none", .keep = "off"};
+    kiln_prune_options o = {.crop_box = "off", .crop_sphere = "off", .drop_row = "none", .keep = "off", .outlier_sor = "off"};
     for (int i = 0; i < KILN_PRUNE_RULES; i++)
         if (kiln_prune_rule_infos[i].kind == KILN_OPT_F64) *(double *)((char *)&o + kiln_prune_rule_infos[i].given) = NAN;
     return o;
