@@ -198,6 +198,7 @@ static void a_stage_reads_the_nearest_layer_before_it(void **state)
     set_state(m, "prune", KILN_STAGE_STALE);
     assert_int_equal(kiln_run_need_layer(chunk, KILN_FORM_DRAWABLE, &kind, &err), KILN_E_STALE);
     assert_says(&err, "prune is stale");
+    assert_says(&err, "first, or kiln pipeline SCENE, which runs all stages that are due");
     free(tiles);
     free(chunk);
     free(f);

@@ -164,7 +164,9 @@ kiln_status kiln_run_need_of(kiln_run *r, kiln_manifest *m, const char *stage, k
     const char *what = state == KILN_STAGE_MISSING ? "has not run" : state == KILN_STAGE_STALE ? "is stale" : "finished partially";
     return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s%s '%s' first%s", stage, what, kiln_manifest_path(m), stage,
                      strcmp(stage, "import") ? "" : " SCENE", kiln_manifest_path(m),
-                     state == KILN_STAGE_PARTIAL ? ", or give --allow-partial" : "");
+                     state == KILN_STAGE_PARTIAL ? ", or give --allow-partial"
+                     : state == KILN_STAGE_STALE ? ", or kiln pipeline SCENE, which runs all stages that are due"
+                                                 : "");
 }
 
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err)
