@@ -25,7 +25,7 @@ has_all() {
 }
 for stage in $(sed -n 's/^STAGE(\([a-z]*\),.*/\1/p' "$HERE/../../pipelines/stages.def"); do
     stages=$stage # --level needs levels
-    case $stage in tiles | render) stages=lod,$stage ;; esac
+    case $stage in tiles | render | export) stages=lod,$stage ;; esac
     python3 -BSE "$HERE/option_value.py" "$stage" >"all.$stage" || fail "$stage"
     test_case "every option of $stage is printed" && (
         cp "all.$stage" words
