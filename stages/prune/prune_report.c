@@ -332,13 +332,13 @@ static void print_views_sum(const kiln_prune_report *r)
     if (n == 0) return;
     if (sum[0] == sum[1]) {
         kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s", sum[1]);
-        kiln_print("a renderer that lists all pairs of a view takes up to %s",
+        kiln_print("lists of all pairs of a view, as gsplat's: %s",
                    kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
         return;
     }
     kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n, n == 1 ? "" : "s", sum[0],
                sum[1], change(sum));
-    kiln_print("a renderer that lists all pairs of a view takes up to %s before, %s after",
+    kiln_print("lists of all pairs of a view, as gsplat's: %s before, %s after",
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
 }
