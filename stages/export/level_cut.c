@@ -454,6 +454,19 @@ static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
     return KILN_OK;
 }
 
+static void tell_cut(const kiln_export *e, uint64_t all)
+{
+    char merged[64] = "";
+    if (e->made.n) (void)snprintf(merged, sizeof merged, "; %s merged for this file", KILN_COUNT(e->made.n, "was|were"));
+    if (e->cut)
+        kiln_say("%s for %llu (%s of the levels%s)", KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"),
+                 (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"), merged);
+    else if (all == 1)
+        kiln_say("the only Gaussian that is there is written");
+    else
+        kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
+}
+
 kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c, int *fd, kiln_error *err)
 {
     cut_list list = {0};
@@ -464,12 +477,7 @@ kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kil
     KILN_GO(choose_cuts(&kiln_export_given, e, c, err));
     KILN_GO(list_picks(e, c, &list, err));
     KILN_GO(merge_made(r, w, e, &list.requests, fd, err));
-    if (e->cut)
-        kiln_say("%s for %llu (%s of the levels; %s merged for this file)",
-                 KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"), (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"),
-                 KILN_COUNT(e->made.n, "was|were"));
-    else
-        kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
+    tell_cut(e, all);
 done:
     kiln_buffer_release(&list.requests);
     return st;

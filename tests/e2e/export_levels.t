@@ -104,6 +104,13 @@ test_case 'fewer rows than nodes keep are refused with the least' && (
     has n.ply $((least + 3))
 ); result
 
+test_case 'what is said of one Gaussian, and of nothing merged' && (
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o n.ply --level 1
+    grep -q 'Gaussians stand for 6000 ([0-9]* nodes of the levels)$' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o n.ply --filter-value source_row,eq,7 --count 5
+    grep -q 'the only Gaussian that is there is written' err || fail "$(cat err)"
+); result
+
 test_case 'moves and the degree are as of any export' && (
     must 0 kiln export b.db -w -o a.csv --count 500
     must 0 kiln export b.db -w -o c.csv --count 500 --sh-degree 0 --scale 2
