@@ -457,8 +457,7 @@ static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
 static void tell_cut(const kiln_export *e, uint64_t all)
 {
     char merged[64] = "";
-    if (e->made.n)
-        (void)snprintf(merged, sizeof merged, "; %u %s merged for this file", e->made.n, e->made.n == 1 ? "was" : "were");
+    if (e->made.n) (void)snprintf(merged, sizeof merged, "; %s merged for this file", KILN_COUNT(e->made.n, "was|were"));
     if (e->cut)
         kiln_say("%s for %llu (%s of the levels%s)", KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"),
                  (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"), merged);
